@@ -1,0 +1,22 @@
+# Everything we stand on, found once.  All of it is in Debian 12; ./check and ./quickstart install it.
+include_guard(GLOBAL)
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+
+# Libraries whose Debian packages have no pkg-config file that we could trust.
+function(dependency_library target header library)
+    find_path(${target}_INCLUDE ${header} REQUIRED)
+    add_library(${target} INTERFACE IMPORTED)
+    target_include_directories(${target} SYSTEM INTERFACE ${${target}_INCLUDE})
+    if(library)
+        find_library(${target}_LIBRARY ${library} REQUIRED)
+        target_link_libraries(${target} INTERFACE ${${target}_LIBRARY})
+    endif()
+endfunction()
+dependency_library(dependency_nng nng/nng.h nng)
+dependency_library(dependency_lmdb lmdb.h lmdb)
+dependency_library(dependency_msgpack msgpack/pack.h "")
+dependency_library(dependency_xxhash xxhash.h "")

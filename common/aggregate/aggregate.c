@@ -1,0 +1,1 @@
+#include "common/aggregate/aggregate.h"

@@ -1,0 +1,1 @@
+#include "common/model/row_set.h"
