@@ -1,1 +1,1 @@
-#include "common/base/bytes.h"
+#include "common/wire/frame.h"
