@@ -198,10 +198,9 @@ static bool downgrade_values(struct bytes data,
 
 struct hll_sparse_reader hll_sparse_reader_of(struct bytes data)
 {
-    if (data.size_bytes == 0) {
-        return (struct hll_sparse_reader){NULL, NULL, 0};
-    }
-    return (struct hll_sparse_reader){data.data, data.data + data.size_bytes, 0};
+    static const uint8_t nothing; /* there is no arithmetic on NULL */
+    const uint8_t *start = data.size_bytes == 0 ? &nothing : data.data;
+    return (struct hll_sparse_reader){start, start + data.size_bytes, 0};
 }
 
 bool hll_sparse_read(struct hll_sparse_reader *reader)
