@@ -443,6 +443,41 @@ Test(aggregate, not_in_place_in_a_foreign_layout)
     buffer_deinit(&merged_foreign);
 }
 
+/* Lists that did not pass the check: refused, or folded to something, but never out of bounds and
+ * never half-way into a state. */
+Test(aggregate, unchecked_lists_do_no_harm)
+{
+    const struct bytes lists[] = {
+        LIST("\x01\xff"),             /* cut */
+        LIST("\xff\xff\xff\xff\x07"), /* far beyond the registers */
+        LIST("\x81\x80\x80\x02"),     /* register 2^15 */
+    };
+    struct hll_state normal = normal_state(15, 20, 1000);
+    struct hll_state coarser = sparse_state(10, 15, LIST("\x01"), 1);
+    struct buffer state = sketch_of(&normal);
+    struct buffer before = sketch_of(&normal);
+    struct buffer lower = sketch_of(&coarser);
+    struct buffer merged = BUFFER_INIT;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct hll_state bad = sparse_state(15, 20, lists[i], 1);
+        struct buffer operand = sketch_of(&bad);
+        struct bytes data = buffer_bytes(&operand);
+        cr_assert_not(
+            aggregate_merge_in_place(AGGREGATE_INTHLL, state.data, state.size_bytes, data));
+        cr_assert(bytes_equal(buffer_bytes(&state), buffer_bytes(&before)));
+        cr_assert_eq(aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&state), data, &merged),
+                     STATUS_INVALID_ARGUMENT);
+        cr_assert_eq(aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&lower), data, &merged),
+                     STATUS_INVALID_ARGUMENT);
+        cr_assert_eq(merged.size_bytes, 0);
+        buffer_deinit(&operand);
+    }
+    buffer_deinit(&state);
+    buffer_deinit(&before);
+    buffer_deinit(&lower);
+    buffer_deinit(&merged);
+}
+
 /* Fail the n-th allocation of a merge, for every n: a clean status, nothing left in out, and
  * after the failures the right bytes. */
 static void sweep_merge(const struct hll_state *a, const struct hll_state *b)
