@@ -35,13 +35,10 @@ static enum status serve(struct daemon *daemon,
         status = signals_start(on_stop, stop, ret_error);
     }
     if (status == STATUS_OK) {
-        (void)snprintf(
-            ready, sizeof ready, "address=%s http=%s", server->address, server->http_address);
-        LOG_EVENT(LOG_LEVEL_INFO,
-                  "serving",
-                  LOG_U64("server", server->number),
-                  LOG_TEXT("address", server->address),
-                  LOG_TEXT("http", server->http_address));
+        (void)snprintf(ready, sizeof ready, "address=%s http=%s", server->address,
+                       server->http_address);
+        LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_U64("server", server->number),
+                  LOG_TEXT("address", server->address), LOG_TEXT("http", server->http_address));
         daemon_ready(daemon, ready);
         (void)mailbox_take(stop, nothing, 1, MAILBOX_WAIT_FOR_EVER);
         signals_stop();

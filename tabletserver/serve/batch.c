@@ -53,10 +53,8 @@ void batch_redirect(struct work *work)
     const struct operation *operation = work->operation;
 
     pthread_mutex_lock(&batch->lock);
-    work->answer.has_location = location_map_find(batch->server->locations,
-                                                  operation->table,
-                                                  operation->row,
-                                                  &batch->arena,
+    work->answer.has_location = location_map_find(batch->server->locations, operation->table,
+                                                  operation->row, &batch->arena,
                                                   &work->answer.location);
     pthread_mutex_unlock(&batch->lock);
     batch_fail(work, STATUS_NOT_OWNER, "this server does not hold the row's tablet");
@@ -79,7 +77,9 @@ static uint32_t take_results(struct part *part, struct operation_result *results
 }
 
 /* Send one message; true if it answered the batch's last operation. */
-static bool send_results(struct batch *batch, const struct operation_result *results, uint32_t count)
+static bool send_results(struct batch *batch,
+                         const struct operation_result *results,
+                         uint32_t count)
 {
     struct buffer message = BUFFER_INIT;
     struct operations_response response = {results, count};
@@ -222,7 +222,8 @@ static void hand_out(struct batch *batch)
     }
     for (uint32_t i = 0; i < loop_count; i++) {
         if (wanted[i] && !store_loop_submit(server->loops[i], &parts[i])) {
-            fail_part(&parts[i], STATUS_UNAVAILABLE, "too many requests wait for this store; retry");
+            fail_part(&parts[i], STATUS_UNAVAILABLE,
+                      "too many requests wait for this store; retry");
         }
     }
     if (wanted[loop_count]) {
@@ -246,7 +247,8 @@ void batch_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     if (!request_bytes_charge(server, request->body.size_bytes)) {
-        transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server holds too many requests; retry");
+        transport_reply_fail(reply, STATUS_UNAVAILABLE,
+                             "the server holds too many requests; retry");
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
@@ -256,8 +258,8 @@ void batch_start(struct server *server,
         return;
     }
     batch->charged_bytes = request->body.size_bytes;
-    enum status status =
-        operations_request_decode(request->body, &batch->arena, &batch->request, &error);
+    enum status status = operations_request_decode(request->body, &batch->arena, &batch->request,
+                                                   &error);
     if (status == STATUS_OK && batch->request.operation_count == 0) {
         status = error_set(&error, STATUS_INVALID_ARGUMENT, "no operation in the request");
     }

@@ -31,27 +31,27 @@ struct store_loop;
 
 /* One operation of a batch. */
 struct work {
-    struct row_waiter waiter;  /* while it waits for its row */
-    struct work *next;         /* in one list at a time: deferred, pending, completed */
+    struct row_waiter waiter; /* while it waits for its row */
+    struct work *next;        /* in one list at a time: deferred, pending, completed */
     struct part *part;
     const struct operation *operation;
-    uint64_t sequence;         /* of its log record, once appended */
-    struct bytes result;       /* what a duplicate is to be told; lives with the batch */
-    bool duplicate;            /* waits for the first attempt's commit */
+    uint64_t sequence;             /* of its log record, once appended */
+    struct bytes result;           /* what a duplicate is to be told; lives with the batch */
+    bool duplicate;                /* waits for the first attempt's commit */
     struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE */
     struct operation_result answer;
 };
 
 struct part {
-    struct job job;      /* the reads' part */
-    struct part *next;   /* in the loop's list of parts with something to send */
+    struct job job;    /* the reads' part */
+    struct part *next; /* in the loop's list of parts with something to send */
     struct batch *batch;
     struct store_loop *loop; /* NULL: the reads' part, or the answers known at once */
     struct work *first;      /* what is to be done, in order */
     struct work *last;
-    struct work *completed;  /* ready to be sent */
+    struct work *completed; /* ready to be sent */
     uint32_t completed_count;
-    struct buffer rows;      /* the reads' row blocks */
+    struct buffer rows; /* the reads' row blocks */
 };
 
 struct batch {
@@ -61,13 +61,13 @@ struct batch {
     struct operations_request request;
     enum lane lane;
     int64_t received_ns;
-    int64_t deadline_ns; /* monotonic; INT64_MAX = none */
-    pthread_mutex_t lock; /* orders messages; guards remaining */
-    uint32_t remaining;   /* operations not yet answered */
-    uint64_t charged_bytes; /* of the server's budget for requests under way */
+    int64_t deadline_ns;            /* monotonic; INT64_MAX = none */
+    pthread_mutex_t lock;           /* orders messages; guards remaining */
+    uint32_t remaining;             /* operations not yet answered */
+    uint64_t charged_bytes;         /* of the server's budget for requests under way */
     struct evaluation *evaluations; /* freed with the batch */
-    struct part *parts;  /* one for each loop, then reads, then immediate answers */
-    struct work *works;  /* one for each operation */
+    struct part *parts;             /* one for each loop, then reads, then immediate answers */
+    struct work *works;             /* one for each operation */
     struct arena arena;
 };
 

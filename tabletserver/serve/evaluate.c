@@ -16,12 +16,8 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
     const struct table *table = schema_table(evaluation->schema);
     struct filter_program *program = NULL;
 
-    enum status status = filter_compile(operation->filter,
-                                        operation->filter_bytes,
-                                        table,
-                                        0,
-                                        &program,
-                                        &evaluation->error);
+    enum status status = filter_compile(operation->filter, operation->filter_bytes, table, 0,
+                                        &program, &evaluation->error);
     if (status == STATUS_OK) {
         status = row_read_any(reader, operation->row, program, &evaluation->matched);
     }
@@ -42,8 +38,8 @@ static enum status current_of(struct evaluation *evaluation,
                               const struct rmw_rule *rule,
                               struct rmw_current *ret_current)
 {
-    const struct family *family =
-        table_family_by_name(schema_table(evaluation->schema), rule->family);
+    const struct family *family = table_family_by_name(schema_table(evaluation->schema),
+                                                       rule->family);
     ASSERT(family != NULL); /* rmw_check() was there first */
 
     for (size_t i = evaluation->change_count; i > 0; i--) {
@@ -54,12 +50,8 @@ static enum status current_of(struct evaluation *evaluation,
             return STATUS_OK;
         }
     }
-    return row_read_newest(reader,
-                           evaluation->work->operation->row,
-                           family->number,
-                           rule->qualifier,
-                           &evaluation->arena,
-                           ret_current);
+    return row_read_newest(reader, evaluation->work->operation->row, family->number,
+                           rule->qualifier, &evaluation->arena, ret_current);
 }
 
 static enum status apply_rule(struct evaluation *evaluation,
@@ -71,15 +63,11 @@ static enum status apply_rule(struct evaluation *evaluation,
 
     enum status status = current_of(evaluation, reader, rule, &current);
     if (status != STATUS_OK) {
-        return error_set(&evaluation->error, status, "cannot read the row: %s", status_text(status));
+        return error_set(&evaluation->error, status, "cannot read the row: %s",
+                         status_text(status));
     }
-    status = rmw_apply(schema_table(evaluation->schema),
-                       rule,
-                       &current,
-                       evaluation->now_us,
-                       &evaluation->arena,
-                       change,
-                       &evaluation->error);
+    status = rmw_apply(schema_table(evaluation->schema), rule, &current, evaluation->now_us,
+                       &evaluation->arena, change, &evaluation->error);
     if (status == STATUS_OK) {
         evaluation->change_count += 1;
     }
@@ -143,16 +131,13 @@ static enum status answer_row(struct evaluation *evaluation)
 static enum status modify(struct evaluation *evaluation, struct row_reader *reader)
 {
     const struct operation *operation = evaluation->work->operation;
-    enum status status = rmw_check(schema_table(evaluation->schema),
-                                   operation->row,
-                                   operation->rules,
-                                   operation->rule_count,
-                                   &evaluation->error);
+    enum status status = rmw_check(schema_table(evaluation->schema), operation->row,
+                                   operation->rules, operation->rule_count, &evaluation->error);
     if (status != STATUS_OK) {
         return status;
     }
-    evaluation->changes =
-        arena_allocate_array(&evaluation->arena, operation->rule_count, sizeof(struct change));
+    evaluation->changes = arena_allocate_array(&evaluation->arena, operation->rule_count,
+                                               sizeof(struct change));
     if (evaluation->changes == NULL) {
         return error_set(&evaluation->error, STATUS_UNAVAILABLE, "out of memory; retry");
     }
@@ -167,13 +152,11 @@ static enum status modify(struct evaluation *evaluation, struct row_reader *read
 static enum status evaluate(struct evaluation *evaluation)
 {
     struct store_read *read = NULL;
-    enum status status = store_read_begin(evaluation->tablet,
-                                          schema_table(evaluation->schema),
-                                          STORE_READ_PREPARED,
-                                          evaluation->now_us,
-                                          &read);
+    enum status status = store_read_begin(evaluation->tablet, schema_table(evaluation->schema),
+                                          STORE_READ_PREPARED, evaluation->now_us, &read);
     if (status != STATUS_OK) {
-        return error_set(&evaluation->error, status, "cannot read the row: %s", status_text(status));
+        return error_set(&evaluation->error, status, "cannot read the row: %s",
+                         status_text(status));
     }
     struct row_reader *reader = store_read_reader(read);
     if (evaluation->work->operation->kind == OPERATION_CHECK_AND_MUTATE) {

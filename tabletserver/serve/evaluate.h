@@ -25,10 +25,10 @@ struct evaluation {
     struct arena arena;
     enum status status; /* of the evaluation; its text is in error */
     struct error error;
-    bool matched;                  /* CHECK_AND_MUTATE */
-    struct change *changes;        /* READ_MODIFY_WRITE */
+    bool matched;           /* CHECK_AND_MUTATE */
+    struct change *changes; /* READ_MODIFY_WRITE */
     size_t change_count;
-    struct buffer rows;            /* READ_MODIFY_WRITE: the row block to answer with */
+    struct buffer rows; /* READ_MODIFY_WRITE: the row block to answer with */
 };
 
 /* Start one; store_loop_evaluated() ends it.  Lives until the batch goes.  schema and tablet:

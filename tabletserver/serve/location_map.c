@@ -95,9 +95,7 @@ static void take_out(struct location_map *map, uint64_t tablet)
         if (map->items[i]->location.tablet == tablet) {
             memory_free(map->items[i]);
             map->count -= 1;
-            memmove(&map->items[i],
-                    &map->items[i + 1],
-                    (map->count - i) * sizeof(struct item *));
+            memmove(&map->items[i], &map->items[i + 1], (map->count - i) * sizeof(struct item *));
             return;
         }
     }
@@ -159,7 +157,9 @@ void location_map_clear(struct location_map *map)
     pthread_rwlock_unlock(&map->lock);
 }
 
-static bool copy_out(const struct location *from, struct arena *arena, struct location *ret_location)
+static bool copy_out(const struct location *from,
+                     struct arena *arena,
+                     struct location *ret_location)
 {
     uint8_t *at = arena_allocate(arena, bytes_needed(from));
     if (at != NULL) {

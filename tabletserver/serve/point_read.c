@@ -58,11 +58,8 @@ static enum status begin_read(struct reading *reading, const struct operation *o
     }
     enum status status = STATUS_NOT_OWNER;
     if (reading->schema != NULL) {
-        status = store_read_begin(served.tablet,
-                                  schema_table(reading->schema),
-                                  STORE_READ_COMMITTED,
-                                  clock_wall_us(),
-                                  &reading->read);
+        status = store_read_begin(served.tablet, schema_table(reading->schema),
+                                  STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
     }
     if (status != STATUS_OK) {
         store_tablet_unref(served.tablet);
@@ -82,12 +79,8 @@ static enum status program_of(struct reading *reading,
         *ret_program = reading->pass_all;
         return STATUS_OK;
     }
-    enum status status = filter_compile(operation->filter,
-                                        operation->filter_bytes,
-                                        table,
-                                        (uint64_t)clock_monotonic_ns(),
-                                        ret_program,
-                                        ret_error);
+    enum status status = filter_compile(operation->filter, operation->filter_bytes, table,
+                                        (uint64_t)clock_monotonic_ns(), ret_program, ret_error);
     if (status == STATUS_OK && operation->filter == NULL) {
         reading->pass_all = *ret_program;
     }
@@ -117,13 +110,8 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
     if (status != STATUS_OK) {
         (void)error_set(ret_error, status, "cannot read the row: %s", status_text(status));
     } else if (found) {
-        status = row_read_filtered(reader,
-                                   operation->row,
-                                   schema_table(reading->schema),
-                                   program,
-                                   &writer,
-                                   &statistics,
-                                   ret_error);
+        status = row_read_filtered(reader, operation->row, schema_table(reading->schema), program,
+                                   &writer, &statistics, ret_error);
     }
     if (program != reading->pass_all) {
         filter_destroy(program);
@@ -154,8 +142,7 @@ static void answer(struct reading *reading, struct work *work)
     if (status != STATUS_OK) {
         rows->size_bytes = start;
         rows->failed = false;
-        batch_fail(work,
-                   error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
+        batch_fail(work, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
                    error.text);
         return;
     }

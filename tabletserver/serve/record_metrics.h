@@ -15,7 +15,8 @@ void record_metrics_init(int64_t slow_us);
 void record_operation(const struct batch *batch, const struct work *work);
 
 /* A scan ended. */
-void record_scan(enum status status, int64_t received_ns, uint64_t trace, uint64_t rows, uint64_t cells);
+void record_scan(
+    enum status status, int64_t received_ns, uint64_t trace, uint64_t rows, uint64_t cells);
 
 /* A slice of a scan was sent. */
 void record_scan_bytes(uint64_t bytes);

@@ -39,17 +39,14 @@ static enum status answer_locate(struct small_request *request,
     }
     struct schema *schema = schema_cache_find(request->server->schemas, locate.table);
     if (schema == NULL) {
-        return error_set(ret_error, STATUS_NOT_FOUND, "this server knows no such table; ask a master");
+        return error_set(ret_error, STATUS_NOT_FOUND,
+                         "this server knows no such table; ask a master");
     }
     uint32_t count_max = locate.count_max > 0 ? locate.count_max : LOCATE_COUNT_DEFAULT;
     response.table = *schema_table(schema);
-    status = location_map_list(request->server->locations,
-                               locate.table,
-                               locate.row,
+    status = location_map_list(request->server->locations, locate.table, locate.row,
                                count_max < LOCATE_COUNT_MAX ? count_max : LOCATE_COUNT_MAX,
-                               &request->arena,
-                               &locations,
-                               &response.location_count);
+                               &request->arena, &locations, &response.location_count);
     response.locations = locations;
     if (status == STATUS_OK) {
         locate_response_encode(&response, message);
@@ -182,8 +179,8 @@ void requests_on_request(void *context,
     } else if (answerer_of(request->method) != NULL) {
         start_small(server, request, reply);
     } else {
-        transport_reply_fail(
-            reply, STATUS_UNIMPLEMENTED, "a tablet server does not answer this method; ask a master");
+        transport_reply_fail(reply, STATUS_UNIMPLEMENTED,
+                             "a tablet server does not answer this method; ask a master");
     }
 }
 

@@ -33,8 +33,7 @@ static enum status put_cell(void *context, const struct cell *cell)
 static enum status refuse_large_row(struct bytes row, struct error *ret_error)
 {
     char text[BYTES_PRINTABLE_SIZE_MAX];
-    return error_set(ret_error,
-                     STATUS_FAILED_PRECONDITION,
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION,
                      "LargeRowReadError: row '%s' is larger than 256 MiB; read it with a filter",
                      bytes_printable(row, text));
 }

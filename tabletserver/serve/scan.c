@@ -79,8 +79,8 @@ static void redirect(struct scan *scan, struct bytes row)
     struct buffer message = BUFFER_INIT;
     struct scan_response response = {.done = true};
 
-    response.has_location = location_map_find(
-        scan->server->locations, scan->request.table, row, &scan->arena, &response.location);
+    response.has_location = location_map_find(scan->server->locations, scan->request.table, row,
+                                              &scan->arena, &response.location);
     response_head_encode(
         &(struct response_head){.status = STATUS_NOT_OWNER,
                                 .text = bytes_of_text("this server does not hold the tablet")},
@@ -167,13 +167,9 @@ static enum status read_row(struct scan *scan,
     if (filter_skips_row(scan->program, row)) {
         scan->statistics.rows_seen += 1;
     } else {
-        status = row_read_filtered(slice->reader,
-                                   buffer_bytes(&scan->looking),
-                                   schema_table(scan->schema),
-                                   scan->program,
-                                   &slice->writer,
-                                   &scan->statistics,
-                                   ret_error);
+        status = row_read_filtered(slice->reader, buffer_bytes(&scan->looking),
+                                   schema_table(scan->schema), scan->program, &slice->writer,
+                                   &scan->statistics, ret_error);
     }
     if (status == STATUS_OK) {
         struct buffer done = scan->looking;
@@ -212,11 +208,8 @@ static enum status read_slice(struct scan *scan, struct slice *slice, struct err
 static enum status run_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
 {
     struct store_read *read = NULL;
-    enum status status = store_read_begin(scan->tablet,
-                                          schema_table(scan->schema),
-                                          STORE_READ_COMMITTED,
-                                          clock_wall_us(),
-                                          &read);
+    enum status status = store_read_begin(scan->tablet, schema_table(scan->schema),
+                                          STORE_READ_COMMITTED, clock_wall_us(), &read);
     if (status != STATUS_OK) {
         return error_set(ret_error, STATUS_UNAVAILABLE, "cannot begin to read; retry");
     }
@@ -312,7 +305,8 @@ static void run(struct job *job)
     }
     enum status status = run_slice(scan, &slice, &error);
     if (status != STATUS_OK && slice.writer.row_count == 0) {
-        fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status, error.text);
+        fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
+             error.text);
     } else if (!send_slice(scan, &slice)) {
         /* Where there was trouble, what was read before it goes out first; the next slice meets the
          * trouble again and has nothing to send but that. */
@@ -342,8 +336,8 @@ static enum status find_tablet(struct scan *scan, struct bytes *ret_first)
     }
     scan->tablet = served.tablet;
     struct row_set all = {(struct row_range *)(uintptr_t)request->rows, request->row_range_count};
-    return row_set_clip(
-        &scan->arena, &all, &store_tablet_describe(served.tablet)->range, &scan->rows);
+    return row_set_clip(&scan->arena, &all, &store_tablet_describe(served.tablet)->range,
+                        &scan->rows);
 }
 
 static enum status prepare(struct scan *scan, struct bytes *ret_first, struct error *ret_error)
@@ -356,12 +350,9 @@ static enum status prepare(struct scan *scan, struct bytes *ret_first, struct er
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s", status_text(status));
     }
-    return filter_compile(scan->request.filter,
-                          scan->request.filter_bytes,
-                          schema_table(scan->schema),
-                          (uint64_t)clock_monotonic_ns(),
-                          &scan->program,
-                          ret_error);
+    return filter_compile(scan->request.filter, scan->request.filter_bytes,
+                          schema_table(scan->schema), (uint64_t)clock_monotonic_ns(),
+                          &scan->program, ret_error);
 }
 
 void scan_start(struct server *server,

@@ -18,10 +18,10 @@
  *        8    8  checksum of what follows, seed 0
  *       16    .  for each table: length (4, little-endian), table_encode()
  */
-#define MAGIC                "EBTABLES"
-#define FILE_HEADER_BYTES    16
-#define FILE_BYTES_MAX       (64 * 1024 * 1024)
-#define SCHEMA_ARENA_BYTES   4096
+#define MAGIC              "EBTABLES"
+#define FILE_HEADER_BYTES  16
+#define FILE_BYTES_MAX     (64 * 1024 * 1024)
+#define SCHEMA_ARENA_BYTES 4096
 
 struct schema {
     atomic_uint references;
@@ -109,7 +109,9 @@ static bool make_room(struct schema_cache *cache)
     return true;
 }
 
-enum status schema_cache_put(struct schema_cache *cache, const struct table *table, bool *ret_changed)
+enum status schema_cache_put(struct schema_cache *cache,
+                             const struct table *table,
+                             bool *ret_changed)
 {
     enum status status = STATUS_OK;
     bool changed = false;
@@ -182,13 +184,12 @@ static enum status load_file(struct schema_cache *cache, struct error *ret_error
         if (size < FILE_HEADER_BYTES || memcmp(content.data, MAGIC, 8) != 0 ||
             load_le64(content.data + 8) !=
                 checksum64(content.data + FILE_HEADER_BYTES, size - FILE_HEADER_BYTES, 0)) {
-            status = error_set(ret_error,
-                               STATUS_CORRUPT,
+            status = error_set(ret_error, STATUS_CORRUPT,
                                "%s: bad checksum; remove the file, a master will tell again",
                                cache->path);
         } else {
-            struct bytes tables =
-                bytes_of(content.data + FILE_HEADER_BYTES, size - FILE_HEADER_BYTES);
+            struct bytes tables = bytes_of(content.data + FILE_HEADER_BYTES,
+                                           size - FILE_HEADER_BYTES);
             status = load_tables(cache, tables, ret_error);
         }
     }
@@ -244,8 +245,8 @@ static void encode_all(struct schema_cache *cache, struct buffer *out)
     }
     pthread_mutex_unlock(&cache->lock);
     if (!out->failed) {
-        store_le64(out->data + 8,
-                   checksum64(out->data + FILE_HEADER_BYTES, out->size_bytes - FILE_HEADER_BYTES, 0));
+        store_le64(out->data + 8, checksum64(out->data + FILE_HEADER_BYTES,
+                                             out->size_bytes - FILE_HEADER_BYTES, 0));
     }
 }
 

@@ -31,7 +31,9 @@ void schema_release(struct schema *schema); /* NULL is fine */
 const struct table *schema_table(const struct schema *schema);
 
 /* Newer versions replace, older ones are passed over.  *ret_changed may be NULL. */
-enum status schema_cache_put(struct schema_cache *cache, const struct table *table, bool *ret_changed);
+enum status schema_cache_put(struct schema_cache *cache,
+                             const struct table *table,
+                             bool *ret_changed);
 void schema_cache_remove(struct schema_cache *cache, uint64_t table);
 
 /* Write the file, synced. */

@@ -14,10 +14,10 @@
 #include "tabletserver/serve/requests.h"
 #include "tabletserver/serve/status_report.h"
 
-#define LISTENER_GRACE_MS        3000
-#define REQUESTS_PER_CONNECTION  1024
-#define CONNECTION_BYTES_MAX     (UINT64_C(32) << 20)
-#define IDENTITY_BYTES_MAX       256
+#define LISTENER_GRACE_MS       3000
+#define REQUESTS_PER_CONNECTION 1024
+#define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
+#define IDENTITY_BYTES_MAX      256
 
 bool request_bytes_charge(struct server *server, uint64_t bytes)
 {
@@ -48,10 +48,9 @@ static enum status read_identity(struct server *server, const char *path, struct
         status = STATUS_OK;
     } else if (status == STATUS_OK) {
         buffer_append_u8(&text, '\0');
-        if (text.failed || sscanf((const char *)text.data,
-                                  "server %" SCNu64 " incarnation %" SCNu64,
-                                  &server->number,
-                                  &server->incarnation) != 2 ||
+        if (text.failed ||
+            sscanf((const char *)text.data, "server %" SCNu64 " incarnation %" SCNu64,
+                   &server->number, &server->incarnation) != 2 ||
             server->number == 0) {
             status = error_set(ret_error, STATUS_CORRUPT, "%s: not the identity of a server", path);
         }
@@ -76,11 +75,8 @@ static enum status take_identity(struct server *server, struct error *ret_error)
         return status;
     }
     server->incarnation += 1;
-    int length = snprintf(text,
-                          sizeof text,
-                          "server %" PRIu64 " incarnation %" PRIu64 "\n",
-                          server->number,
-                          server->incarnation);
+    int length = snprintf(text, sizeof text, "server %" PRIu64 " incarnation %" PRIu64 "\n",
+                          server->number, server->incarnation);
     return file_write_atomic(path, text, (size_t)length, ret_error);
 }
 
@@ -110,7 +106,8 @@ static enum status open_stores(struct server *server, struct error *ret_error)
         count = 1;
     }
     if (count > SERVER_STORES_MAX) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "stores: at most %d", SERVER_STORES_MAX);
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "stores: at most %d",
+                         SERVER_STORES_MAX);
     }
     struct store_settings share = share_of(settings, count);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -123,9 +120,7 @@ static enum status open_stores(struct server *server, struct error *ret_error)
             server->loops[server->loop_count++] = loop;
         } else if (count > 1) {
             /* One bad store does not stop the others. */
-            LOG_EVENT(LOG_LEVEL_ERROR,
-                      "store_not_opened",
-                      LOG_TEXT("store", folders[i]),
+            LOG_EVENT(LOG_LEVEL_ERROR, "store_not_opened", LOG_TEXT("store", folders[i]),
                       LOG_TEXT("error", ret_error->text));
             status = STATUS_OK;
         }
@@ -177,9 +172,7 @@ static enum status listen_for_requests(struct server *server, struct error *ret_
     } else if (strncmp(settings->address, "ipc:", 4) == 0) {
         (void)snprintf(server->address, sizeof server->address, "%s", settings->address);
     } else {
-        name_address(server->address,
-                     sizeof server->address,
-                     settings->address,
+        name_address(server->address, sizeof server->address, settings->address,
                      transport_listener_port(server->listener));
     }
     return STATUS_OK;
@@ -191,8 +184,8 @@ static enum status listen_for_http(struct server *server, struct error *ret_erro
     if (settings->http_address[0] == '\0') {
         return STATUS_OK;
     }
-    enum status status =
-        http_server_open(settings->http_address, settings->insecure, &server->http, ret_error);
+    enum status status = http_server_open(settings->http_address, settings->insecure, &server->http,
+                                          ret_error);
     if (status == STATUS_OK) {
         status = http_server_handle(server->http, "/health", status_report_on_health, server);
     }
@@ -204,9 +197,7 @@ static enum status listen_for_http(struct server *server, struct error *ret_erro
                    ? error_set(ret_error, status, "http: %s", status_text(status))
                    : status;
     }
-    name_address(server->http_address,
-                 sizeof server->http_address,
-                 settings->http_address,
+    name_address(server->http_address, sizeof server->http_address, settings->http_address,
                  http_server_port(server->http));
     return STATUS_OK;
 }
@@ -278,13 +269,12 @@ void server_close(struct server *server)
     if (server->listener != NULL) {
         transport_listener_close(server->listener, LISTENER_GRACE_MS);
     }
-    struct sync *sync = server->sync;
-    server->sync = NULL;
-    sync_stop(sync);
+    sync_stop(server->sync);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_close(server->loops[i]);
     }
     worker_pool_destroy(server->workers);
+    sync_destroy(server->sync);
     served_map_destroy(server->served);
     location_map_destroy(server->locations);
     schema_cache_close(server->schemas);

@@ -29,7 +29,7 @@ struct server {
     const struct server_settings *settings;
     uint64_t number;      /* of this server; lives in its folder */
     uint64_t incarnation; /* rises with every start */
-    char address[128];      /* bound: what clients are told */
+    char address[128];    /* bound: what clients are told */
     char http_address[128];
     struct schema_cache *schemas;
     struct served_map *served;

@@ -40,19 +40,17 @@ size_t server_settings_keys(struct server_settings *settings,
         {"insecure", CONFIG_BOOL, &settings->insecure, 0, 0, false},
         {"worker_threads", CONFIG_NUMBER, &settings->worker_threads, 0, 256, false},
         {"connections_max", CONFIG_NUMBER, &settings->connections_max, 1, 65536, false},
-        {"request_bytes_max", CONFIG_SIZE_BYTES, &settings->request_bytes_max, MIB, 1024 * GIB, false},
+        {"request_bytes_max", CONFIG_SIZE_BYTES, &settings->request_bytes_max, MIB, 1024 * GIB,
+         false},
         {"slow_operation", CONFIG_DURATION_US, &settings->slow_operation_us, 0, INT64_MAX, false},
         {"log.level", CONFIG_TEXT, &settings->log_level, 0, 0, false},
         {"log.format", CONFIG_TEXT, &settings->log_format, 0, 0, false},
         {"memory_limit", CONFIG_SIZE_BYTES, &store->memory_limit_bytes, MIB, 1024 * GIB, false},
-        {"memtable_limit", CONFIG_SIZE_BYTES, &store->memtable_limit_bytes, 65536, 1024 * GIB, false},
+        {"memtable_limit", CONFIG_SIZE_BYTES, &store->memtable_limit_bytes, 65536, 1024 * GIB,
+         false},
         {"log_limit", CONFIG_SIZE_BYTES, &store->log_limit_bytes, MIB, 1024 * GIB, false},
         {"map_size", CONFIG_SIZE_BYTES, &store->map_size_bytes, 0, INT64_MAX, false},
-        {"flush_transaction",
-         CONFIG_SIZE_BYTES,
-         &store->flush_transaction_bytes,
-         65536,
-         512 * MIB,
+        {"flush_transaction", CONFIG_SIZE_BYTES, &store->flush_transaction_bytes, 65536, 512 * MIB,
          false},
         {"ballast", CONFIG_SIZE_BYTES, &store->ballast_bytes, 0, GIB, false},
         {"scrub_rate", CONFIG_SIZE_BYTES, &store->scrub_bytes_per_second, 0, GIB, false},
@@ -80,20 +78,16 @@ enum status server_settings_check(void *context, struct error *ret_error)
     const struct server_settings *settings = context;
 
     if (level_of(settings->log_level) < 0) {
-        return error_set(ret_error,
-                         STATUS_INVALID_ARGUMENT,
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "log.level = \"%s\": must be debug, info, warn or error",
                          settings->log_level);
     }
     if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
-        return error_set(ret_error,
-                         STATUS_INVALID_ARGUMENT,
-                         "log.format = \"%s\": must be text or json",
-                         settings->log_format);
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log.format = \"%s\": must be text or json", settings->log_format);
     }
     if (settings->store.memtable_limit_bytes > settings->store.memory_limit_bytes) {
-        return error_set(ret_error,
-                         STATUS_INVALID_ARGUMENT,
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "memtable_limit must not be larger than memory_limit");
     }
     if (settings->masters[0] == '\0') {

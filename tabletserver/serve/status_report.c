@@ -52,25 +52,17 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     append_text_member(out, "folder", store_loop_folder(loop));
     append_text_member(out, "condition", condition_text(statistics.condition));
     append_text_member(out, "trouble", statistics.trouble);
-    buffer_append_format(out,
-                         "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64
-                         ",\"log_syncs\":%" PRIu64 ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64
-                         ",\"flush_bytes\":%" PRIu64 ",\"base_used_bytes\":%" PRIu64
-                         ",\"base_file_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
-                         ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64
-                         ",\"bad_chunks\":%" PRIu64 "}",
-                         statistics.memory_bytes,
-                         statistics.log_bytes,
-                         statistics.log_syncs,
-                         statistics.records,
-                         statistics.flushes,
-                         statistics.flush_bytes,
-                         statistics.base_used_bytes,
-                         statistics.base_file_bytes,
-                         statistics.disk_free_bytes,
-                         statistics.recovered_records,
-                         statistics.torn_bytes,
-                         statistics.bad_chunks);
+    buffer_append_format(
+        out,
+        "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
+        ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flush_bytes\":%" PRIu64
+        ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
+        ",\"disk_free_bytes\":%" PRIu64 ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64
+        ",\"bad_chunks\":%" PRIu64 "}",
+        statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
+        statistics.flushes, statistics.flush_bytes, statistics.base_used_bytes,
+        statistics.base_file_bytes, statistics.disk_free_bytes, statistics.recovered_records,
+        statistics.torn_bytes, statistics.bad_chunks);
 }
 
 struct tablet_list {
@@ -85,20 +77,15 @@ static void append_tablet(void *context, const struct served *served)
     struct store_tablet_statistics statistics;
 
     store_tablet_statistics(served->tablet, &statistics);
-    buffer_append_format(list->out,
-                         "%s{\"number\":%" PRIu64 ",\"table\":%" PRIu64 ",\"start\":",
-                         list->count > 0 ? "," : "",
-                         descriptor->tablet,
-                         descriptor->table);
+    buffer_append_format(list->out, "%s{\"number\":%" PRIu64 ",\"table\":%" PRIu64 ",\"start\":",
+                         list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
     append_json_bytes(list->out, descriptor->range.start);
     buffer_append_format(list->out, ",\"end\":");
     append_json_bytes(list->out, descriptor->range.end);
     buffer_append_format(list->out,
                          ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64
                          ",\"flushes\":%" PRIu64 "}",
-                         statistics.base_bytes,
-                         statistics.memtable_bytes,
-                         statistics.flush_count);
+                         statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count);
     list->count += 1;
 }
 
@@ -106,17 +93,14 @@ static void append_report(struct server *server, struct buffer *out)
 {
     struct tablet_list list = {.out = out};
 
-    buffer_append_format(out,
-                         "{\"server\":%" PRIu64 ",\"incarnation\":%" PRIu64 ",",
-                         server->number,
-                         server->incarnation);
+    buffer_append_format(out, "{\"server\":%" PRIu64 ",\"incarnation\":%" PRIu64 ",",
+                         server->number, server->incarnation);
     append_text_member(out, "address", server->address);
     append_text_member(out, "http_address", server->http_address);
     append_text_member(out, "zone", server->settings->zone);
-    buffer_append_format(out,
-                         "\"master_connected\":%s,\"catalog_version\":%" PRIu64 ",\"stores\":[",
-                         sync_is_connected(server->sync) ? "true" : "false",
-                         sync_catalog_version(server->sync));
+    buffer_append_format(
+        out, "\"master_connected\":%s,\"catalog_version\":%" PRIu64 ",\"stores\":[",
+        sync_is_connected(server->sync) ? "true" : "false", sync_catalog_version(server->sync));
     for (uint32_t i = 0; i < server->loop_count; i++) {
         buffer_append_format(out, "%s", i > 0 ? "," : "");
         append_store(out, server->loops[i]);
@@ -155,11 +139,9 @@ void status_report_on_health(void *context, const char *path, struct http_respon
         store_statistics(store_loop_store(server->loops[i]), &statistics);
         if (statistics.condition != STORE_HEALTHY) {
             response->status = 503;
-            buffer_append_format(&response->body,
-                                 "store %s: %s: %s\n",
+            buffer_append_format(&response->body, "store %s: %s: %s\n",
                                  store_loop_folder(server->loops[i]),
-                                 condition_text(statistics.condition),
-                                 statistics.trouble);
+                                 condition_text(statistics.condition), statistics.trouble);
         }
     }
     if (response->status != 503) {
@@ -201,5 +183,6 @@ void status_report_gauges(struct server *server)
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
     set("edubba_stores_in_trouble", "Stores that are full or failed.", sum.flushes_pending);
     set("edubba_tablets", "Tablets served.", served_map_count(server->served));
-    set("edubba_request_bytes", "Bytes of requests under way.", atomic_load(&server->request_bytes));
+    set("edubba_request_bytes", "Bytes of requests under way.",
+        atomic_load(&server->request_bytes));
 }

@@ -69,9 +69,7 @@ static void on_created(void *context,
 
     if (tablet == NULL || write_order_add(&loop->order, tablet) != STATUS_OK) {
         /* The next sync asks again. */
-        LOG_EVENT(LOG_LEVEL_ERROR,
-                  "tablet_not_created",
-                  LOG_U64("tablet", number),
+        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_U64("tablet", number),
                   LOG_TEXT("store", loop->folder),
                   LOG_TEXT("error", tablet == NULL ? error->text : "out of memory"));
         return;
@@ -94,8 +92,7 @@ static void on_split(void *context,
 {
     struct store_loop *loop = context;
     write_order_was_split(&loop->order, parent, left, right);
-    LOG_EVENT(LOG_LEVEL_INFO,
-              "tablet_split",
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_split",
               LOG_U64("tablet", store_tablet_describe(parent)->tablet),
               LOG_U64("left", store_tablet_describe(left)->tablet),
               LOG_U64("right", store_tablet_describe(right)->tablet),
@@ -107,9 +104,7 @@ static void on_split(void *context,
 static void on_failed(void *context, const struct error *error)
 {
     struct store_loop *loop = context;
-    LOG_EVENT(LOG_LEVEL_ERROR,
-              "store_failed",
-              LOG_TEXT("store", loop->folder),
+    LOG_EVENT(LOG_LEVEL_ERROR, "store_failed", LOG_TEXT("store", loop->folder),
               LOG_TEXT("error", error->text));
     _Exit(1);
 }
@@ -148,9 +143,7 @@ static void run_command(struct store_loop *loop, struct store_command *command)
     }
     if (status != STATUS_OK) {
         /* The next sync asks again. */
-        LOG_EVENT(LOG_LEVEL_WARN,
-                  "command_failed",
-                  LOG_TEXT("store", loop->folder),
+        LOG_EVENT(LOG_LEVEL_WARN, "command_failed", LOG_TEXT("store", loop->folder),
                   LOG_TEXT("status", status_name(status)));
     }
     memory_free(command);
@@ -260,11 +253,10 @@ static enum status open_store(struct store_loop *loop,
         .on_split = on_split,
         .on_failed = on_failed,
     };
-    enum status status =
-        store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
+    enum status status = store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
     if (status == STATUS_NOT_FOUND) {
-        status = store_open(
-            loop->folder, random_u64(), settings, &callbacks, &loop->store, ret_error);
+        status = store_open(loop->folder, random_u64(), settings, &callbacks, &loop->store,
+                            ret_error);
     }
     return status;
 }

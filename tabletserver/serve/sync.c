@@ -56,7 +56,7 @@ struct sync {
     struct transport_connection *connection;
     struct connection_context connection_context;
     bool ready;
-    bool asking;           /* an answer is due */
+    bool asking; /* an answer is due */
     uint64_t request;
     int64_t interval_ns;
     int64_t next_ask_ns;
@@ -90,9 +90,9 @@ static void on_response(void *context, uint64_t request, struct bytes message, b
     uint8_t *copy = memory_allocate(message.size_bytes);
     if (copy != NULL) {
         memcpy(copy, message.data, message.size_bytes);
-        push_note(context,
-                  (struct note){
-                      .type = NOTE_ANSWER, .message = copy, .message_bytes = message.size_bytes});
+        push_note(context, (struct note){.type = NOTE_ANSWER,
+                                         .message = copy,
+                                         .message_bytes = message.size_bytes});
     }
 }
 
@@ -109,8 +109,7 @@ static void hang_up(struct sync *sync)
         sync->connection = NULL;
     }
     if (atomic_exchange(&sync->connected, false)) {
-        LOG_EVENT(LOG_LEVEL_WARN,
-                  "master_lost",
+        LOG_EVENT(LOG_LEVEL_WARN, "master_lost",
                   LOG_TEXT("address", sync->masters[sync->master_index]));
     }
     sync->ready = false;
@@ -199,8 +198,8 @@ static void look_for_cut(struct sync *sync, struct held_tablet *tablet, struct s
 
 static struct held_tablet *describe_held(struct sync *sync, const struct held_collection *held)
 {
-    struct held_tablet *tablets =
-        arena_allocate_array(&sync->arena, held->count + 1, sizeof *tablets);
+    struct held_tablet *tablets = arena_allocate_array(&sync->arena, held->count + 1,
+                                                       sizeof *tablets);
     uint32_t middles = 0;
 
     for (size_t i = 0; tablets != NULL && i < held->count; i++) {
@@ -224,8 +223,8 @@ static struct held_tablet *describe_held(struct sync *sync, const struct held_co
 static struct store_information *describe_stores(struct sync *sync)
 {
     struct server *server = sync->server;
-    struct store_information *stores =
-        arena_allocate_array(&sync->arena, server->loop_count + 1, sizeof *stores);
+    struct store_information *stores = arena_allocate_array(&sync->arena, server->loop_count + 1,
+                                                            sizeof *stores);
 
     for (uint32_t i = 0; stores != NULL && i < server->loop_count; i++) {
         struct store *store = store_loop_store(server->loops[i]);
@@ -284,10 +283,9 @@ static void ask(struct sync *sync)
     atomic_store(&sync->hurry, false);
     encode_ask(sync, &message);
     sync->request += 1;
-    enum status status =
-        message.failed ? STATUS_NO_MEMORY
-                       : transport_connection_send(
-                             sync->connection, sync->request, METHOD_SYNC, &message);
+    enum status status = message.failed ? STATUS_NO_MEMORY
+                                        : transport_connection_send(sync->connection, sync->request,
+                                                                    METHOD_SYNC, &message);
     if (status != STATUS_OK) {
         buffer_deinit(&message);
         hang_up(sync);
@@ -331,9 +329,8 @@ static struct store_command *make_command(enum store_command_kind kind,
         command.key = action->assigned->location.range.start;
     }
     struct row_range *range = &command.descriptor.range;
-    struct store_command *copy =
-        memory_allocate(sizeof command + range->start.size_bytes + range->end.size_bytes +
-                        command.key.size_bytes);
+    struct store_command *copy = memory_allocate(sizeof command + range->start.size_bytes +
+                                                 range->end.size_bytes + command.key.size_bytes);
     if (copy != NULL) {
         *copy = command;
         uint8_t *at = put_bytes(copy->bytes, &copy->descriptor.range.start);
@@ -378,9 +375,7 @@ static void perform(struct sync *sync,
         send_command(loop_of_held(held, action->tablet), STORE_COMMAND_DROP, action);
         break;
     case ASSIGNMENT_MISSING:
-        LOG_EVENT(LOG_LEVEL_ERROR,
-                  "tablet_missing",
-                  LOG_U64("tablet", action->tablet),
+        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_U64("tablet", action->tablet),
                   LOG_U64("store", action->store));
         break;
     }
@@ -395,18 +390,14 @@ static void match_assignments(struct sync *sync)
     if (collect_held(sync, &held) != STATUS_OK) {
         return;
     }
-    struct assignment_held *numbers =
-        arena_allocate_array(&sync->arena, held.count + 1, sizeof *numbers);
+    struct assignment_held *numbers = arena_allocate_array(&sync->arena, held.count + 1,
+                                                           sizeof *numbers);
     for (size_t i = 0; numbers != NULL && i < held.count; i++) {
         numbers[i].tablet = store_tablet_describe(held.served[i].tablet)->tablet;
         numbers[i].store = store_number(store_loop_store(held.served[i].loop));
     }
-    if (numbers != NULL && assignment_decide(sync->assignments,
-                                             numbers,
-                                             held.count,
-                                             &sync->arena,
-                                             &actions,
-                                             &action_count) == STATUS_OK) {
+    if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
+                                             &actions, &action_count) == STATUS_OK) {
         for (size_t i = 0; i < action_count; i++) {
             perform(sync, &held, &actions[i]);
         }
@@ -475,10 +466,7 @@ static enum status take_answer(struct sync *sync, struct bytes message, struct e
 
     enum status status = response_head_decode(message, &head, &body, ret_error);
     if (status == STATUS_OK && head.status != STATUS_OK) {
-        status = error_set(ret_error,
-                           (enum status)head.status,
-                           "%.*s",
-                           (int)head.text.size_bytes,
+        status = error_set(ret_error, (enum status)head.status, "%.*s", (int)head.text.size_bytes,
                            (const char *)head.text.data);
     }
     if (status == STATUS_OK) {
@@ -512,16 +500,14 @@ static void on_answer(struct sync *sync, const struct note *note)
     sync->asking = false;
     arena_reset(&sync->arena);
     if (take_answer(sync, bytes_of(note->message, note->message_bytes), &error) != STATUS_OK) {
-        LOG_EVENT(LOG_LEVEL_WARN,
-                  "sync_refused",
+        LOG_EVENT(LOG_LEVEL_WARN, "sync_refused",
                   LOG_TEXT("address", sync->masters[sync->master_index]),
                   LOG_TEXT("error", error.text));
         hang_up(sync);
         return;
     }
     if (!atomic_exchange(&sync->connected, true)) {
-        LOG_EVENT(LOG_LEVEL_INFO,
-                  "master_found",
+        LOG_EVENT(LOG_LEVEL_INFO, "master_found",
                   LOG_TEXT("address", sync->masters[sync->master_index]),
                   LOG_U64("catalog_version", atomic_load(&sync->version)));
     }
@@ -599,7 +585,8 @@ static enum status parse_masters(struct sync *sync, const char *masters, struct 
     while (*masters != '\0') {
         size_t length = strcspn(masters, ", ");
         if (length >= SYNC_ADDRESS_BYTES || sync->master_count == SYNC_MASTERS_MAX) {
-            return error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: too long a list or name");
+            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                             "masters: too long a list or name");
         }
         if (length > 0) {
             memcpy(sync->masters[sync->master_count++], masters, length);
@@ -612,8 +599,11 @@ static enum status parse_masters(struct sync *sync, const char *masters, struct 
                : error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: no address given");
 }
 
-static void sync_destroy(struct sync *sync)
+void sync_destroy(struct sync *sync)
 {
+    if (sync == NULL) {
+        return;
+    }
     mailbox_destroy(sync->mailbox);
     assignment_list_destroy(sync->assignments);
     arena_deinit(&sync->arena);
@@ -654,7 +644,6 @@ void sync_stop(struct sync *sync)
     atomic_store(&sync->stopping, true);
     mailbox_wake(sync->mailbox);
     pthread_join(sync->thread, NULL);
-    sync_destroy(sync);
 }
 
 void sync_hurry(struct sync *sync)

@@ -20,7 +20,10 @@ struct server;
 struct sync;
 
 enum status sync_start(struct server *server, struct sync **ret_sync, struct error *ret_error);
-void sync_stop(struct sync *sync); /* NULL is fine */
+
+/* End the thread; sync_hurry() may still be called.  NULL is fine. */
+void sync_stop(struct sync *sync);
+void sync_destroy(struct sync *sync); /* NULL is fine */
 
 /* Something changed that the master should hear now.  Any thread; NULL is fine. */
 void sync_hurry(struct sync *sync);

@@ -85,8 +85,8 @@ static void *work(void *argument)
 enum status worker_pool_create(uint32_t thread_count, struct worker_pool **ret_pool)
 {
     ASSERT(thread_count > 0);
-    struct worker_pool *pool =
-        memory_allocate_zeroed(1, sizeof *pool + thread_count * sizeof(pthread_t));
+    struct worker_pool *pool = memory_allocate_zeroed(1, sizeof *pool +
+                                                             thread_count * sizeof(pthread_t));
     if (pool == NULL) {
         return STATUS_NO_MEMORY;
     }

@@ -56,22 +56,16 @@ static void send_answers(struct write_order *order)
 /* What a failed append means for those who wait. */
 static void fail_append(struct write_order *order, struct work *work, enum status status)
 {
-    switch (status) {
-    case STATUS_NO_SPACE:
-        fail(order,
-             work,
-             STATUS_RESOURCE_EXHAUSTED,
-             "the tablet's store is full: writes are refused until space is freed; deletes still work");
-        break;
-    case STATUS_RESOURCE_EXHAUSTED:
+    if (status == STATUS_NO_SPACE) {
+        fail(
+            order, work, STATUS_RESOURCE_EXHAUSTED,
+            "the tablet's store is full: writes are refused until space is freed; deletes still work");
+    } else if (status == STATUS_RESOURCE_EXHAUSTED) {
         fail(order, work, STATUS_UNAVAILABLE, "writes come faster than they can be flushed; retry");
-        break;
-    case STATUS_NO_MEMORY:
+    } else if (status == STATUS_NO_MEMORY) {
         fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
-        break;
-    default:
+    } else {
         fail(order, work, STATUS_UNAVAILABLE, "the tablet's store has failed");
-        break;
     }
 }
 
@@ -152,8 +146,8 @@ static bool is_new(struct write_order *order, struct tablet_order *tablet, struc
     struct bytes result = BYTES_EMPTY;
     uint64_t sequence = 0;
 
-    switch (dedupe_check(
-        store_tablet_dedupe(tablet->tablet), &identity, order->clock, &result, &sequence)) {
+    switch (dedupe_check(store_tablet_dedupe(tablet->tablet), &identity, order->clock, &result,
+                         &sequence)) {
     case DEDUPE_NEW:
         return true;
     case DEDUPE_PENDING:
@@ -167,9 +161,7 @@ static bool is_new(struct write_order *order, struct tablet_order *tablet, struc
         }
         return false;
     case DEDUPE_EXPIRED:
-        fail(order,
-             work,
-             STATUS_FAILED_PRECONDITION,
+        fail(order, work, STATUS_FAILED_PRECONDITION,
              "the request's first attempt is too long ago to tell whether it was applied");
         return false;
     case DEDUPE_FULL:
@@ -189,8 +181,8 @@ static void flush(struct write_order *order, struct tablet_order *tablet)
     if (tablet->gathered_count == 0) {
         return;
     }
-    enum status status =
-        store_append_write(tablet->tablet, &write, store_next_clock(order->store), &sequence);
+    enum status status = store_append_write(tablet->tablet, &write, store_next_clock(order->store),
+                                            &sequence);
     for (uint32_t i = 0; i < tablet->gathered_count; i++) {
         struct work *work = tablet->gathered_works[i];
         if (status == STATUS_OK) {
@@ -254,15 +246,9 @@ static void resolve_and_gather(struct write_order *order,
 
     enum status status = STATUS_OK;
     if (mutation_count > 0 || work->operation->kind == OPERATION_MUTATE) {
-        status = mutation_resolve(schema_table(tablet->schema),
-                                  work->operation->row,
-                                  mutations,
-                                  mutation_count,
-                                  hlc_to_us(order->clock),
-                                  &order->arena,
-                                  &changes,
-                                  &change_count,
-                                  &error);
+        status = mutation_resolve(schema_table(tablet->schema), work->operation->row, mutations,
+                                  mutation_count, hlc_to_us(order->clock), &order->arena, &changes,
+                                  &change_count, &error);
     }
     if (status == STATUS_OK) {
         gather(order, tablet, work, changes, change_count);
@@ -276,8 +262,8 @@ static void resolve_and_gather(struct write_order *order,
 static void evaluate(struct write_order *order, struct tablet_order *tablet, struct work *work)
 {
     flush(order, tablet); /* what was ordered before must be there to be read */
-    enum status status =
-        evaluation_start(work, tablet->tablet, tablet->schema, hlc_to_us(order->clock));
+    enum status status = evaluation_start(work, tablet->tablet, tablet->schema,
+                                          hlc_to_us(order->clock));
     if (status != STATUS_OK) {
         fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
@@ -324,9 +310,7 @@ static bool is_well_formed(struct write_order *order, struct work *work)
     }
     if (operation->kind == OPERATION_CHECK_AND_MUTATE &&
         operation->mutation_count + operation->otherwise_count == 0) {
-        fail(order,
-             work,
-             STATUS_INVALID_ARGUMENT,
+        fail(order, work, STATUS_INVALID_ARGUMENT,
              "at least one of the true and false mutation lists must not be empty");
         return false;
     }
@@ -346,8 +330,8 @@ static void start_write(struct write_order *order,
         return;
     }
     if (!needs_row(work->operation)) {
-        resolve_and_gather(
-            order, tablet, work, work->operation->mutations, work->operation->mutation_count);
+        resolve_and_gather(order, tablet, work, work->operation->mutations,
+                           work->operation->mutation_count);
     } else if (locked) {
         evaluate(order, tablet, work);
     } else {
@@ -397,8 +381,8 @@ static void append_drop_range(struct write_order *order,
         succeed(order, work); /* nothing of it is here */
         return;
     }
-    enum status status =
-        store_append_drop_range(tablet->tablet, &drop, store_next_clock(order->store), &sequence);
+    enum status status = store_append_drop_range(tablet->tablet, &drop,
+                                                 store_next_clock(order->store), &sequence);
     if (status == STATUS_OK) {
         pend(tablet, work, sequence);
     } else {
@@ -416,12 +400,11 @@ static void append_split(struct write_order *order, struct tablet_order *tablet)
     uint64_t sequence = 0;
 
     flush(order, tablet);
-    enum status status =
-        store_append_split(tablet->tablet, &split, store_next_clock(order->store), &sequence);
+    enum status status = store_append_split(tablet->tablet, &split, store_next_clock(order->store),
+                                            &sequence);
     if (status != STATUS_OK) {
         /* The master asks again with the next sync. */
-        LOG_EVENT(LOG_LEVEL_WARN,
-                  "split_not_appended",
+        LOG_EVENT(LOG_LEVEL_WARN, "split_not_appended",
                   LOG_U64("tablet", store_tablet_describe(tablet->tablet)->tablet),
                   LOG_TEXT("status", status_name(status)));
         tablet->blocked = false;
@@ -521,8 +504,8 @@ static struct tablet_order *find(struct write_order *order, const struct work *w
     if (!served_map_find(order->server->served, operation->table, operation->row, &served)) {
         return NULL;
     }
-    struct tablet_order *tablet =
-        served.loop == order->loop ? store_tablet_context(served.tablet) : NULL;
+    struct tablet_order *tablet = served.loop == order->loop ? store_tablet_context(served.tablet)
+                                                             : NULL;
     store_tablet_unref(served.tablet); /* the store keeps it: this is its loop */
     return tablet;
 }
@@ -586,9 +569,7 @@ static void gather_evaluated(struct write_order *order,
         bool matched = evaluation->matched;
         work->answer.matched = matched;
         work->result = bytes_of(&matched_result[matched ? 1 : 0], 1);
-        resolve_and_gather(order,
-                           tablet,
-                           work,
+        resolve_and_gather(order, tablet, work,
                            matched ? operation->mutations : operation->otherwise,
                            matched ? operation->mutation_count : operation->otherwise_count);
     }
@@ -621,7 +602,9 @@ void write_order_evaluated(struct write_order *order, struct work *work)
 
 /* --- commits and splits ----------------------------------------------------------------------- */
 
-static void answer_duplicate(struct write_order *order, struct tablet_order *tablet, struct work *work)
+static void answer_duplicate(struct write_order *order,
+                             struct tablet_order *tablet,
+                             struct work *work)
 {
     work->duplicate = false;
     if (is_new(order, tablet, work)) {
@@ -630,7 +613,9 @@ static void answer_duplicate(struct write_order *order, struct tablet_order *tab
     }
 }
 
-void write_order_committed(struct write_order *order, struct store_tablet *stored, uint64_t sequence)
+void write_order_committed(struct write_order *order,
+                           struct store_tablet *stored,
+                           uint64_t sequence)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
 
@@ -649,13 +634,14 @@ void write_order_committed(struct write_order *order, struct store_tablet *store
     }
 }
 
-static struct tablet_order *tablet_order_create(struct write_order *order, struct store_tablet *stored)
+static struct tablet_order *tablet_order_create(struct write_order *order,
+                                                struct store_tablet *stored)
 {
     struct tablet_order *tablet = memory_allocate_zeroed(1, sizeof *tablet);
     if (tablet != NULL) {
         tablet->tablet = stored;
-        tablet->schema =
-            schema_cache_find(order->server->schemas, store_tablet_describe(stored)->table);
+        tablet->schema = schema_cache_find(order->server->schemas,
+                                           store_tablet_describe(stored)->table);
         store_tablet_set_context(stored, tablet);
     }
     return tablet;

@@ -27,7 +27,7 @@ struct server;
 /* The loop's side of a tablet: the store tablet's context. */
 struct tablet_order {
     struct store_tablet *tablet;
-    struct schema *schema; /* NULL until the table is known */
+    struct schema *schema;      /* NULL until the table is known */
     struct work *pending_first; /* appended, not committed; ascending by sequence */
     struct work *pending_last;
     struct work *deferred_first; /* behind a barrier */
@@ -35,9 +35,9 @@ struct tablet_order {
     struct store_command *split; /* the barrier is this split */
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
-    uint32_t locks;              /* rows locked */
+    uint32_t locks; /* rows locked */
     struct tablet_order *dirty_next;
-    bool dirty;                  /* in the list of those with gathered entries */
+    bool dirty; /* in the list of those with gathered entries */
     uint32_t gathered_count;
     uint64_t gathered_bytes;
     struct record_entry gathered[GATHER_ENTRIES_MAX];
@@ -50,11 +50,11 @@ struct write_order {
     struct store *store;
     struct store_loop *loop;
     struct row_lock_table *locks;
-    struct arena arena;          /* resolved changes, until the round's flush */
-    struct tablet_order *dirty;  /* tablets with gathered entries */
-    struct part *answered;       /* parts with something to send */
-    uint64_t clock;              /* of this round */
-    uint64_t waiting;            /* works taken and not answered, for a clean stop */
+    struct arena arena;         /* resolved changes, until the round's flush */
+    struct tablet_order *dirty; /* tablets with gathered entries */
+    struct part *answered;      /* parts with something to send */
+    uint64_t clock;             /* of this round */
+    uint64_t waiting;           /* works taken and not answered, for a clean stop */
 };
 
 enum status write_order_init(struct write_order *order,
@@ -83,7 +83,9 @@ void write_order_split(struct write_order *order,
 void write_order_drop(struct write_order *order, struct store_tablet *tablet);
 
 /* From the store's callbacks. */
-void write_order_committed(struct write_order *order, struct store_tablet *tablet, uint64_t sequence);
+void write_order_committed(struct write_order *order,
+                           struct store_tablet *tablet,
+                           uint64_t sequence);
 void write_order_was_split(struct write_order *order,
                            struct store_tablet *parent,
                            struct store_tablet *left,

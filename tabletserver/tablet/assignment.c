@@ -205,8 +205,8 @@ enum status assignment_decide(const struct assignment_list *list,
                               struct assignment_action **ret_actions,
                               size_t *ret_count)
 {
-    struct assignment_action *actions =
-        arena_allocate_array(arena, list->count > 0 ? list->count : 1, sizeof *actions);
+    struct assignment_action *actions = arena_allocate_array(
+        arena, list->count > 0 ? list->count : 1, sizeof *actions);
     size_t count = 0;
 
     if (actions == NULL) {
@@ -217,8 +217,8 @@ enum status assignment_decide(const struct assignment_list *list,
         uint64_t tablet = assigned->location.tablet;
         bool here = is_held(held, held_count, tablet);
         if (assigned->removed && here && !has_child_to_come(list, tablet, held, held_count)) {
-            actions[count++] =
-                (struct assignment_action){.kind = ASSIGNMENT_DROP, .tablet = tablet};
+            actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
+                                                          .tablet = tablet};
         } else if (!assigned->removed && !here &&
                    decide_absent(list, assigned, held, held_count, &actions[count])) {
             count += 1;
