@@ -58,8 +58,10 @@ static struct change assert_one(const struct mutation *mutation)
     cr_assert_eq(outcome.count, 1);
     struct change change = outcome.changes[0];
     static uint8_t value[256];
-    memcpy(value, change.value.data, change.value.size_bytes);
-    change.value.data = value;
+    if (change.value.size_bytes > 0) {
+        memcpy(value, change.value.data, change.value.size_bytes);
+        change.value.data = value;
+    }
     arena_deinit(&outcome.arena);
     return change;
 }
