@@ -1,0 +1,95 @@
+/*
+ * The store's log: what is promised is here first, synced.
+ *
+ * A logical stream of bytes, addressed by POSITION (a byte offset that only grows), laid over
+ * preallocated, zeroed, recycled segment files.  Records go out in batches, one write and one
+ * fdatasync each (group commit): while one batch is on its way the next gathers.  The checksum of a
+ * batch is seeded with the segment generation and the position, so an old batch in a recycled
+ * segment never passes; each batch header carries the position known to be synced before it.
+ * docs/storage-format.md has the bytes.
+ *
+ * Recovery (log_replay.h, pure): a bad batch above the highest proven-synced position is a torn
+ * tail and ends the log; a bad batch below it is corruption: refuse, name file and offset.
+ *
+ * A failed fdatasync or write is fatal to the store: on_failed is called once, nothing after it is
+ * ever reported synced, and nothing is retried.
+ *
+ * Thread rules: log_append, log_commit, log_release on the owner's thread.  on_synced and on_failed
+ * are called on the log's own thread and must only hand over.
+ */
+#ifndef TABLETSERVER_STORAGE_LOG_H
+#define TABLETSERVER_STORAGE_LOG_H
+
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/error.h"
+#include "common/base/stamp.h"
+
+/* A prepared entry: of which tablet, under which configuration, at which sequence, what to do. */
+struct log_record {
+    uint8_t type; /* enum record_type (record.h); the log does not look at it */
+    uint64_t tablet;
+    uint64_t configuration; /* version of the tablet's configuration */
+    uint64_t sequence;
+    struct stamp stamp;
+    struct bytes payload;
+};
+
+struct log_options {
+    const char *folder;
+    uint64_t store_number;         /* bound into every segment header */
+    uint32_t segment_bytes;        /* multiple of 4096; default 64 MiB */
+    uint32_t spare_segments_max;   /* recycled ones kept ready */
+    uint64_t pending_bytes_max;    /* log_append refuses above it (back-pressure) */
+    uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
+    void *context;
+    void (*on_synced)(void *context, uint64_t position); /* everything below is durable */
+    void (*on_failed)(void *context, const struct error *error);
+    /* Recovery: called during log_open for every record, in order; the payload is good for the
+     * call.  An error ends log_open with it. */
+    enum status (*on_replay)(void *context,
+                             const struct log_record *record,
+                             uint64_t position, /* where the record's batch begins */
+                             struct error *ret_error);
+};
+
+struct log;
+
+struct log_statistics {
+    uint64_t batches;
+    uint64_t records;
+    uint64_t bytes;
+    uint64_t sync_ns_total;
+    uint64_t first_position; /* oldest kept */
+    uint64_t next_position;
+    uint64_t synced_position;
+    uint64_t segment_count;
+    uint64_t torn_bytes; /* cut at the last recovery */
+};
+
+/* Open or create, replay everything kept, start the thread.
+ * Errors: STATUS_CORRUPT (file and offset named, and what to do), STATUS_VERSION, STATUS_IO,
+ * STATUS_NO_SPACE, STATUS_NO_MEMORY, or what on_replay returned. */
+enum status log_open(const struct log_options *options,
+                     struct log **ret_log,
+                     struct error *ret_error);
+
+/* Sync what is pending, stop the thread, mark a clean end.  NULL is fine. */
+void log_close(struct log *log);
+
+/* Copy a record into the gathering batch; *ret_position is where that batch will begin.  Errors:
+ * STATUS_RESOURCE_EXHAUSTED (too much pending: push back), STATUS_NO_SPACE (no room for segments;
+ * tried again by itself), STATUS_NO_MEMORY, STATUS_CLOSED (the log has failed).
+ * After an error nothing was taken. */
+enum status log_append(struct log *log, const struct log_record *record, uint64_t *ret_position);
+
+/* Let the gathered batch go as soon as the one before it is done. Cheap; call after each round. */
+void log_commit(struct log *log);
+
+/* Nothing below position is needed any more. */
+void log_release(struct log *log, uint64_t position);
+
+void log_statistics(struct log *log, struct log_statistics *ret_statistics);
+
+#endif /* TABLETSERVER_STORAGE_LOG_H */
