@@ -8,7 +8,8 @@
  *                       bit 1 STREAM = another message of the same request follows after this one
  *        6    2  method (REQUEST only; else 0)
  *        8    8  request number, chosen by the dialling side, rising, never 0 but in HELLO
- *       16    4  checksum of bytes 0..15 and the payload (common/base/checksum.h, seed 0)
+ *       16    4  checksum32 of bytes 0..15, seeded with the payload's checksum64 (seed 0; 0 if it is
+ *                 empty), of common/base/checksum.h
  *       20    .  payload
  *
  * A message is the concatenated payload of its frames; frames of different requests interleave, so

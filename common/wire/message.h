@@ -143,6 +143,7 @@ struct row_block_writer {
     uint32_t family;     /* of the last cell written in this row; 0 = none */
     size_t qualifier_at; /* offset and size in out of the last qualifier written */
     size_t qualifier_bytes;
+    int64_t timestamp_us; /* of the last cell written in this row; 0 at its start */
 };
 
 void row_block_writer_init(struct row_block_writer *writer, struct buffer *out);
