@@ -1,7 +1,7 @@
 #include "tabletserver/storage/applied_map.h"
 
 #include "common/base/assert.h"
-#include "common/base/endian.h"
+#include "tabletserver/storage/byte_reader.h"
 
 #define FORMAT_VERSION 1
 #define FORMAT_ROW     1 /* the boundary is a row's start */
@@ -260,79 +260,38 @@ enum status applied_map_join(struct arena *arena,
 
 /* --- stored form ------------------------------------------------------------------------------ */
 
-static void put_varint(struct buffer *out, uint64_t value)
-{
-    uint8_t bytes[VARINT_SIZE_MAX];
-    buffer_append(out, bytes, varint_store(bytes, value));
-}
-
-static void put_bytes(struct buffer *out, struct bytes bytes)
-{
-    put_varint(out, bytes.size_bytes);
-    buffer_append_bytes(out, bytes);
-}
-
 void applied_map_encode(const struct applied_map *map, struct buffer *out)
 {
     ASSERT(map->count >= 1);
     buffer_append_u8(out, FORMAT_VERSION);
-    put_varint(out, map->count);
-    put_varint(out, map->segments[0].sequence);
+    byte_append_varint(out, map->count);
+    byte_append_varint(out, map->segments[0].sequence);
     for (uint32_t i = 1; i < map->count; i++) {
         const struct tablet_position *from = &map->segments[i].from;
         buffer_append_u8(out, from->family == 0 ? FORMAT_ROW : FORMAT_CELL);
-        put_bytes(out, from->row);
+        byte_append_bytes(out, from->row);
         if (from->family != 0) {
-            put_varint(out, from->family);
-            put_bytes(out, from->qualifier);
-            put_varint(out, zigzag_encode(from->timestamp_us));
+            byte_append_varint(out, from->family);
+            byte_append_bytes(out, from->qualifier);
+            byte_append_zigzag(out, from->timestamp_us);
         }
-        put_varint(out, map->segments[i].sequence);
+        byte_append_varint(out, map->segments[i].sequence);
     }
 }
 
-struct reader {
-    const uint8_t *at;
-    const uint8_t *end;
-    bool bad;
-};
-
-static uint64_t get_varint(struct reader *reader)
-{
-    uint64_t value = 0;
-    size_t size = reader->bad ? 0 : varint_load(reader->at, reader->end, &value);
-    reader->bad = reader->bad || size == 0;
-    reader->at += size;
-    return reader->bad ? 0 : value;
-}
-
-static struct bytes get_bytes(struct reader *reader)
-{
-    uint64_t size = get_varint(reader);
-    if (reader->bad || size > (uint64_t)(reader->end - reader->at)) {
-        reader->bad = true;
-        return BYTES_EMPTY;
-    }
-    struct bytes bytes = bytes_of(reader->at, (size_t)size);
-    reader->at += size;
-    return bytes;
-}
-
-static struct tablet_position get_position(struct reader *reader)
+static struct tablet_position get_position(struct byte_reader *reader)
 {
     struct tablet_position position = {0};
-    uint8_t form = reader->bad || reader->at == reader->end ? 0 : *reader->at++;
-    if (form != FORMAT_ROW && form != FORMAT_CELL) {
-        reader->bad = true;
-        return position;
-    }
-    position.row = get_bytes(reader);
+    uint8_t form = byte_reader_u8(reader);
+    position.row = byte_reader_bytes(reader);
     if (form == FORMAT_CELL) {
-        uint64_t family = get_varint(reader);
-        position.qualifier = get_bytes(reader);
-        position.timestamp_us = zigzag_decode(get_varint(reader));
-        reader->bad = reader->bad || family == 0 || family > UINT32_MAX;
-        position.family = (uint32_t)family;
+        position.family = (uint32_t)byte_reader_varint_max(reader, UINT32_MAX);
+        position.qualifier = byte_reader_bytes(reader);
+        position.timestamp_us = byte_reader_zigzag(reader);
+    }
+    if ((form != FORMAT_ROW && form != FORMAT_CELL) ||
+        (form == FORMAT_CELL && position.family == 0)) {
+        reader->failed = true;
     }
     return position;
 }
@@ -342,28 +301,29 @@ enum status applied_map_decode(struct bytes image,
                                struct applied_map *ret_map,
                                struct error *ret_error)
 {
-    struct reader reader = {image.data, image.data + image.size_bytes, image.size_bytes == 0};
-    uint8_t version = reader.bad ? 0 : *reader.at++;
+    struct byte_reader reader = byte_reader_of(image);
+    uint8_t version = byte_reader_u8(&reader);
     if (version > FORMAT_VERSION) {
         return error_set(ret_error, STATUS_VERSION, "applied map of version %u", version);
     }
-    uint64_t count = get_varint(&reader);
-    if (reader.bad || version == 0 || count == 0 || count > APPLIED_MAP_SEGMENTS_MAX ||
-        count > image.size_bytes) {
+    uint64_t count = byte_reader_varint_max(&reader, APPLIED_MAP_SEGMENTS_MAX);
+    if (!byte_reader_ok(&reader) || version == 0 || count == 0 || count > image.size_bytes) {
         return error_set(ret_error, STATUS_CORRUPT, "applied map: bad head");
     }
     struct applied_segment *segments = arena_allocate_array(arena, count, sizeof *segments);
     if (segments == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "applied map: out of memory");
     }
-    segments[0] = (struct applied_segment){position_start, get_varint(&reader)};
-    for (uint64_t i = 1; i < count && !reader.bad; i++) {
+    segments[0] = (struct applied_segment){position_start, byte_reader_varint(&reader)};
+    for (uint64_t i = 1; i < count && byte_reader_ok(&reader); i++) {
         segments[i].from = get_position(&reader);
-        segments[i].sequence = get_varint(&reader);
-        reader.bad = reader.bad || segments[i].sequence == segments[i - 1].sequence ||
-                     tablet_position_compare(&segments[i - 1].from, &segments[i].from) >= 0;
+        segments[i].sequence = byte_reader_varint(&reader);
+        if (segments[i].sequence == segments[i - 1].sequence ||
+            tablet_position_compare(&segments[i - 1].from, &segments[i].from) >= 0) {
+            reader.failed = true;
+        }
     }
-    if (reader.bad || reader.at != reader.end) {
+    if (!byte_reader_ok(&reader) || byte_reader_left(&reader) != 0) {
         return error_set(ret_error, STATUS_CORRUPT, "applied map: bad segment");
     }
     *ret_map = (struct applied_map){segments, (uint32_t)count};

@@ -67,6 +67,7 @@ struct store_layer {
     uint64_t owner;                                 /* [C] tablet whose sequences it has */
     atomic_uint_fast64_t first_position;            /* in the log; STORE_POSITION_NONE when none */
     atomic_size_t bytes;                            /* as counted in the store's memory */
+    bool frozen;
     uint64_t last_sequence;                         /* [C] once frozen */
     uint64_t clock;                                 /* [C] once frozen: highest in it */
     struct buffer dedupe;                           /* [C] once frozen: image up to last_sequence */
@@ -85,13 +86,6 @@ struct store_range_deletes {
     atomic_uint references;
     uint32_t count;
     struct range_delete deletes[];
-};
-
-struct store_horizon {
-    uint32_t family;
-    uint64_t rule_version;
-    int64_t horizon_us;
-    uint64_t sequence; /* of the record that set it */
 };
 
 /* Records up to `sequence` are durable once the log is synced beyond `position`. */
@@ -123,7 +117,7 @@ struct store_tablet {
     uint32_t lineage_count;                       /* [T] */
     struct store_pieces *pieces;                  /* [T] */
     struct store_range_deletes *range_deletes;    /* [T] */
-    struct store_horizon *horizons;               /* [T] */
+    struct store_meta_horizon *horizons;               /* [T] */
     uint32_t horizon_count;                       /* [T] */
     struct store_read *reads;                     /* [T] open ones, newest first */
 
@@ -144,6 +138,7 @@ struct store_tablet {
     uint64_t split_sequence;
     struct buffer split_dedupe;
     struct store_event split_event;
+    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
     bool split_finish_sent; /* [W] */
 
     struct store_tablet *hidden_next; /* [S] in store->hidden */
@@ -156,6 +151,10 @@ struct store_tablet {
     bool sweep_due;
     struct buffer sweep_resume;
     struct buffer erase_resume; /* of the oldest range delete */
+    uint32_t erase_piece;
+    uint64_t erased_sequence; /* of the range delete erased last */
+    struct store_event erase_event;
+    atomic_bool erase_told; /* until the loop has taken it off the list */
     struct buffer collect_resume;
     int64_t collect_due_us;
     uint64_t collect_schema_version; /* of the last whole pass */
@@ -172,6 +171,14 @@ struct store_schema {
     atomic_uint references;
     struct arena arena;
     struct table table;
+};
+
+/* A range of an extent that belonged to a dropped tablet. */
+struct store_erasure {
+    struct store_erasure *next;
+    uint64_t number;
+    struct buffer resume;
+    struct store_meta_erasure what; /* bytes behind the struct */
 };
 
 /* Something the loop wants written: create or drop. */
@@ -191,7 +198,7 @@ struct store_read {
     struct store_read *newer; /* [T] */
     struct store_read *older; /* [T] */
     uint64_t sequence;
-    uint64_t clock; /* no record up to `sequence` has a higher one */
+    uint64_t clock; /* records above `sequence` have a higher one */
     struct base_snapshot *snapshot;
     struct row_reader *reader;
     struct store_pieces *pieces;
@@ -224,8 +231,10 @@ struct store {
     uint64_t log_released;               /* [L] */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes; /* of all layers */
+    atomic_uint_fast64_t frozen_bytes; /* of the frozen ones among them */
     bool failure_told;                 /* [L] */
     bool recovering;
+    bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
     pthread_mutex_t mutex;
     pthread_cond_t condition_changed; /* work thread waits on it */
@@ -242,9 +251,10 @@ struct store {
     struct error trouble; /* [S] text for the condition */
 
     /* [W] */
-    struct store_erasure *erasures; /* of dropped tablets */
+    struct store_erasure *erasures; /* of dropped tablets, oldest first */
     uint64_t erasure_next;
     bool ballast_released;
+    uint64_t meta_clock; /* highest known in the base */
     int64_t retry_at_ns; /* after a failed flush: not before */
     uint32_t housekeeping_turn;
     struct store_collection *collection;
@@ -276,10 +286,12 @@ struct store_pieces *store_pieces_create(const struct base_piece *pieces,
 struct store_pieces *store_pieces_ref(struct store_pieces *pieces);
 void store_pieces_unref(struct store_pieces *pieces);
 
-/* Those of `deletes` inside range (NULL = all) that keep(context) keeps, and then `more`. */
+/* Copies of those that meet range (NULL = all), clipped to it, and then `more` (NULL = none);
+ * those with `without` as sequence are left out (0 = none).  NULL without memory. */
 struct store_range_deletes *store_range_deletes_create(const struct range_delete *deletes,
                                                        uint32_t count,
                                                        const struct row_range *range,
+                                                       uint64_t without,
                                                        const struct range_delete *more);
 struct store_range_deletes *store_range_deletes_ref(struct store_range_deletes *deletes);
 void store_range_deletes_unref(struct store_range_deletes *deletes);
@@ -298,8 +310,11 @@ void store_tablets_hide(struct store *store, struct store_tablet *tablet);
 /* Out of the hidden ones; the reference passes to the caller. */
 void store_tablets_forget(struct store *store, struct store_tablet *tablet);
 /* Set or replace a horizon; false without memory.  Under the tablet's mutex. */
-bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct store_horizon *horizon);
-/* Take note of (table, tablet) layers in lists of all tablets: drop this one from them. */
+bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct store_meta_horizon *horizon);
+/* Loop: put a new list in the place of the old; takes the reference. */
+void store_tablet_publish_range_deletes(struct store_tablet *tablet,
+                                        struct store_range_deletes *deletes);
+/* Loop: drop the layer from all tablets that read it. */
 void store_layer_forget(struct store *store, struct store_layer *layer);
 
 /* --- store_write.c, store_commit.c --------------------------------------------------------------- */
@@ -322,6 +337,8 @@ void store_count_memory(struct store *store, struct store_layer *layer);
 void store_raise_floor(struct store_tablet *tablet);
 /* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback. */
 void store_advance(struct store_tablet *tablet, uint64_t sequence);
+/* Loop: commit what is synced, call back. */
+void store_commit_synced(struct store *store);
 void store_freeze_full_tablets(struct store *store);
 void store_release_log(struct store *store);
 void store_on_synced(void *context, uint64_t position);
@@ -331,7 +348,7 @@ void store_on_log_failed(void *context, const struct error *error);
 
 /* Make the children of a committed split.  Errors: STATUS_NO_MEMORY (nothing changed). */
 enum status store_split_apply(struct store_tablet *parent);
-/* Work thread: write the children's metadata, remove the parent's. */
+/* Work thread: write the children's metadata, remove the parent's, in one transaction. */
 enum status store_split_finish(struct store_tablet *parent);
 /* Loop: the parent is in the base. */
 void store_split_forget(struct store_tablet *parent);
@@ -340,9 +357,7 @@ enum status store_split_prepare(struct store_tablet *parent,
                                 const struct record_split *split,
                                 uint64_t sequence);
 
-/* --- store_read.c -------------------------------------------------------------------------------- */
-
-/* Reads without the table's GC rules when `table` has none: what garbage collection looks at. */
+void store_split_cancel(struct store_tablet *parent);
 
 /* --- store_flush.c: work thread, or recovery ------------------------------------------------------ */
 
@@ -374,7 +389,11 @@ enum status store_put_store_meta(struct base_writer *writer, struct store *store
 
 /* --- store_drop.c, store_sweep.c, store_gc.c, store_scrub.c: bounded steps ------------------------ */
 
+/* May the job run now?  (A child waits until its parent is in the base.) */
+bool store_job_is_due(struct store_job *job);
 enum status store_run_job(struct store *store, struct store_job *job);
+struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);
+void store_erasures_add(struct store *store, struct store_erasure *erasure);
 void store_erasures_clear(struct store *store);
 enum status store_erase_step(struct store *store, bool *ret_worked);
 enum status store_erase_range_step(struct store *store, bool *ret_worked);
@@ -400,6 +419,8 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error);
 enum status store_work_start(struct store *store, struct error *ret_error);
 void store_work_stop(struct store *store);
 void store_work_wake(struct store *store);
+/* Loop: take what the work thread has told. */
+void store_take_events(struct store *store);
 /* Hand an event to the loop. */
 void store_tell(struct store *store, struct store_event *event);
 int64_t store_monotonic_ns(void);
