@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#include "common/aggregate/hll.h"
+#include "common/aggregate/hll_estimate.h"
+#include "common/aggregate/hll_hash.h"
+#include "common/aggregate/hll_merge.h"
+#include "common/aggregate/hll_state.h"
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 
@@ -40,6 +45,40 @@ static enum status append_integer(struct buffer *out, uint64_t bits)
     return out->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
+static enum hll_value_type value_type_of(enum aggregate_kind kind)
+{
+    ASSERT(kind == AGGREGATE_INTHLL || kind == AGGREGATE_BYTESHLL);
+    return kind == AGGREGATE_INTHLL ? HLL_UINT64 : HLL_BYTES;
+}
+
+static enum status append_single(enum aggregate_kind kind, uint64_t hash, struct buffer *out)
+{
+    struct hll_precision precision = {HLL_PRECISION, HLL_SPARSE_PRECISION};
+    uint8_t state[HLL_STATE_SINGLE_SIZE_MAX_BYTES];
+    size_t size_bytes = hll_state_write_single(precision, value_type_of(kind), hash, state);
+    buffer_append(out, state, size_bytes);
+    return out->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* The whole check of a sketch; *ret_sketch borrows the state. */
+static enum status check_sketch(enum aggregate_kind kind,
+                                struct bytes state,
+                                struct hll_state *ret_sketch,
+                                struct error *ret_error)
+{
+    enum status status = hll_state_parse(state, ret_sketch, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    enum hll_value_type value_type = value_type_of(kind);
+    if (ret_sketch->value_type != value_type && ret_sketch->value_type != HLL_UNTYPED) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "sketch: value_type is %u, but an %s cell holds %u",
+                         ret_sketch->value_type, aggregate_name(kind), (unsigned)value_type);
+    }
+    return hll_state_check(ret_sketch, ret_error);
+}
+
 static enum status append_copy(struct buffer *out, struct bytes state)
 {
     buffer_append_bytes(out, state);
@@ -55,7 +94,7 @@ static enum status append_merged(enum aggregate_kind kind,
         return append_copy(out, a.size_bytes == 0 ? b : a);
     }
     if (!aggregate_is_integer(kind)) {
-        return STATUS_UNIMPLEMENTED;
+        return hll_merge(a, b, value_type_of(kind), out);
     }
     if (!is_integer_state(a) || !is_integer_state(b)) {
         return STATUS_INVALID_ARGUMENT;
@@ -87,7 +126,7 @@ bool aggregate_is_integer(enum aggregate_kind kind)
 enum status aggregate_operand_of_int64(enum aggregate_kind kind, int64_t input, struct buffer *out)
 {
     if (kind == AGGREGATE_INTHLL) {
-        return STATUS_UNIMPLEMENTED;
+        return append_single(kind, hll_hash_int64(input), out);
     }
     ASSERT(aggregate_is_integer(kind));
     return append_integer(out, (uint64_t)input);
@@ -98,9 +137,7 @@ enum status aggregate_operand_of_bytes(enum aggregate_kind kind,
                                        struct buffer *out)
 {
     ASSERT(kind == AGGREGATE_BYTESHLL);
-    (void)input;
-    (void)out;
-    return STATUS_UNIMPLEMENTED;
+    return append_single(kind, hll_hash_bytes(input), out);
 }
 
 enum status aggregate_check_state(enum aggregate_kind kind,
@@ -111,7 +148,8 @@ enum status aggregate_check_state(enum aggregate_kind kind,
         return STATUS_OK;
     }
     if (!aggregate_is_integer(kind)) {
-        return error_set(ret_error, STATUS_UNIMPLEMENTED, "sketches are not built yet");
+        struct hll_state sketch;
+        return check_sketch(kind, state, &sketch, ret_error);
     }
     if (!is_integer_state(state)) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
@@ -129,8 +167,13 @@ bool aggregate_merge_in_place(enum aggregate_kind kind,
     if (operand.size_bytes == 0) {
         return true;
     }
-    if (!aggregate_is_integer(kind) || state_size_bytes != INTEGER_STATE_SIZE_BYTES ||
-        !is_integer_state(operand)) {
+    if (state_size_bytes == 0) {
+        return false;
+    }
+    if (!aggregate_is_integer(kind)) {
+        return hll_merge_in_place(state, state_size_bytes, operand, value_type_of(kind));
+    }
+    if (state_size_bytes != INTEGER_STATE_SIZE_BYTES || !is_integer_state(operand)) {
         return false;
     }
     store_be64(state, merge_integers(kind, state, operand.data));
@@ -152,9 +195,21 @@ enum status aggregate_merge(enum aggregate_kind kind,
 
 enum status aggregate_extract(enum aggregate_kind kind, struct bytes state, int64_t *ret_value)
 {
-    if (aggregate_check_state(kind, state, NULL) != STATUS_OK) {
+    if (state.size_bytes == 0) {
+        *ret_value = 0;
+        return STATUS_OK;
+    }
+    if (aggregate_is_integer(kind)) {
+        if (!is_integer_state(state)) {
+            return STATUS_CORRUPT;
+        }
+        *ret_value = (int64_t)load_be64(state.data);
+        return STATUS_OK;
+    }
+    struct hll_state sketch;
+    if (check_sketch(kind, state, &sketch, NULL) != STATUS_OK) {
         return STATUS_CORRUPT;
     }
-    *ret_value = state.size_bytes == 0 ? 0 : (int64_t)load_be64(state.data);
+    *ret_value = hll_estimate(&sketch);
     return STATUS_OK;
 }
