@@ -43,6 +43,22 @@ bool store_memory_presses(const struct store *store)
 
 /* --- freezing ----------------------------------------------------------------------------------- */
 
+/*
+ * The exactly-once records that go to the base with a layer.  An image holds committed records
+ * only, so it is taken once all of the layer is committed; records of later ones in it do no harm.
+ */
+static bool take_image(struct store_tablet *tablet, struct store_layer *layer)
+{
+    buffer_reset(&layer->dedupe);
+    dedupe_encode(tablet->dedupe, &layer->dedupe);
+    if (layer->dedupe.failed) {
+        buffer_deinit(&layer->dedupe);
+        return false;
+    }
+    layer->image_due = false;
+    return true;
+}
+
 enum status store_freeze(struct store_tablet *tablet)
 {
     struct store *store = tablet->store;
@@ -59,14 +75,12 @@ enum status store_freeze(struct store_tablet *tablet)
     if (status != STATUS_OK) {
         return status;
     }
-    buffer_reset(&active->dedupe);
-    dedupe_encode(tablet->dedupe, &active->dedupe);
-    if (active->dedupe.failed) {
-        buffer_deinit(&active->dedupe);
+    active->last_sequence = store_tablet_prepared(tablet);
+    active->image_due = true;
+    if (active->last_sequence <= store_tablet_committed(tablet) && !take_image(tablet, active)) {
         store_layer_unref(store, fresh);
         return STATUS_NO_MEMORY;
     }
-    active->last_sequence = store_tablet_prepared(tablet);
     active->clock = atomic_load_explicit(&tablet->clock, memory_order_relaxed);
     active->frozen = true;
     atomic_fetch_add(&store->frozen_bytes, atomic_load(&active->bytes));
@@ -84,7 +98,7 @@ enum status store_freeze(struct store_tablet *tablet)
     return STATUS_OK;
 }
 
-static bool is_full(const struct store_tablet *tablet)
+bool store_is_full(const struct store_tablet *tablet)
 {
     const struct store *store = tablet->store;
     const struct store_layer *active = tablet->layers[0];
@@ -119,7 +133,7 @@ void store_freeze_full_tablets(struct store *store)
         store->settings.log_limit_bytes / AGE_CHECKS_PER_LIMIT) {
         store->log_position_checked = store->log_position;
         for (uint32_t i = 0; i < store->tablet_count; i++) {
-            if (is_full(store->tablets[i])) {
+            if (store_is_full(store->tablets[i])) {
                 /* Without memory, or with all layers in use, it is tried again next time. */
                 (void)store_freeze(store->tablets[i]);
             }
@@ -147,7 +161,7 @@ void store_commit(struct store *store)
 {
     log_commit(store->log);
     for (struct store_tablet *t = store->pending_tablets; t != NULL; t = t->pending_next) {
-        if (is_full(t)) {
+        if (store_is_full(t)) {
             (void)store_freeze(t);
         }
     }
@@ -167,19 +181,36 @@ void store_raise_floor(struct store_tablet *tablet)
     memtable_raise_floor(tablet->layers[0]->memtable, floor);
 }
 
-void store_advance(struct store_tablet *tablet, uint64_t sequence)
+/* Take the images that have become due up to sequence; how far flushing may go. */
+static uint64_t take_images(struct store_tablet *tablet, uint64_t sequence)
+{
+    for (uint32_t i = tablet->layer_count; i > 1; i--) {
+        struct store_layer *layer = tablet->layers[i - 1];
+        if (layer->image_due && layer->last_sequence <= sequence && !take_image(tablet, layer)) {
+            return layer->last_sequence - 1;
+        }
+    }
+    return sequence;
+}
+
+bool store_advance(struct store_tablet *tablet, uint64_t sequence)
 {
     ASSERT(sequence <= store_tablet_prepared(tablet));
+    dedupe_commit(tablet->dedupe, sequence);
+    uint64_t flushable = take_images(tablet, sequence);
     (void)pthread_mutex_lock(&tablet->mutex);
     atomic_store_explicit(&tablet->committed, sequence, memory_order_release);
-    struct flush_event event = {FLUSH_EVENT_COMMITTED, sequence};
-    bool run = flush_progress_step(&tablet->progress, &event) == FLUSH_RUN;
+    bool run = false;
+    if (flushable >= tablet->progress.committed) {
+        struct flush_event event = {FLUSH_EVENT_COMMITTED, flushable};
+        run = flush_progress_step(&tablet->progress, &event) == FLUSH_RUN;
+    }
     (void)pthread_mutex_unlock(&tablet->mutex);
     if (run) {
         store_work_wake(tablet->store);
     }
-    dedupe_commit(tablet->dedupe, sequence);
     store_raise_floor(tablet);
+    return flushable == sequence;
 }
 
 /* How far the tablet has come with the log synced to `synced`; 0 = no further. */
@@ -217,20 +248,20 @@ void store_commit_synced(struct store *store)
         struct store_tablet *tablet = list;
         list = tablet->pending_next;
         tablet->pending_next = NULL;
-        uint64_t sequence = take_synced(tablet, synced);
         bool serving = atomic_load(&tablet->state) != STORE_TABLET_DROPPING;
-        if (sequence != 0) {
-            store_advance(tablet, sequence);
-            if (serving) {
-                store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
-            }
+        uint64_t before = store_tablet_committed(tablet);
+        uint64_t sequence = take_synced(tablet, synced);
+        sequence = sequence != 0 ? sequence : before;
+        bool advanced = store_advance(tablet, sequence);
+        if (sequence > before && serving) {
+            store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
         }
         if (atomic_load(&tablet->state) == STORE_TABLET_BARRIER &&
             store_tablet_committed(tablet) == tablet->split_sequence) {
             finish_split(tablet);
         }
         bool barrier = atomic_load(&tablet->state) == STORE_TABLET_BARRIER;
-        if (tablet->pending_count > 0 || barrier) {
+        if (tablet->pending_count > 0 || barrier || !advanced) {
             tablet->pending_next = store->pending_tablets;
             store->pending_tablets = tablet;
         } else {
@@ -262,7 +293,7 @@ void store_release_log(struct store *store)
     for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
         lower(&position, t);
     }
-    if (position > store->log_released) {
+    if (store->log != NULL && position > store->log_released) {
         store->log_released = position;
         log_release(store->log, position);
     }

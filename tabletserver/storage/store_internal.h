@@ -70,7 +70,8 @@ struct store_layer {
     bool frozen;
     uint64_t last_sequence;                         /* [C] once frozen */
     uint64_t clock;                                 /* [C] once frozen: highest in it */
-    struct buffer dedupe;                           /* [C] once frozen: image up to last_sequence */
+    bool image_due;                                 /* [L] frozen, the image not yet taken */
+    struct buffer dedupe; /* [C] once all is committed: image that holds all of it at least */
     struct store_tablet *tablet;                    /* [W] whose flush this is, with a reference */
     struct store_event event;
 };
@@ -149,6 +150,7 @@ struct store_tablet {
     uint32_t dedupe_piece_count;
     struct buffer applied; /* encoded applied map */
     bool sweep_due;
+    uint32_t sweep_piece;
     struct buffer sweep_resume;
     struct buffer erase_resume; /* of the oldest range delete */
     uint32_t erase_piece;
@@ -240,6 +242,7 @@ struct store {
     pthread_cond_t condition_changed; /* work thread waits on it */
     pthread_t work_thread;
     bool work_started;
+    bool work_woken; /* [S] */
     atomic_bool stop;
     struct store_job *jobs; /* [S] oldest first */
     struct store_event *events;      /* [S] oldest first */
@@ -253,7 +256,11 @@ struct store {
     /* [W] */
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
     uint64_t erasure_next;
-    bool ballast_released;
+    bool ballast_released; /* the disk was full */
+    bool ballast_kept;
+    bool flush_failed; /* tried again at retry_at_ns */
+    int64_t housekeeping_retry_ns;
+    int64_t job_retry_ns;
     uint64_t meta_clock; /* highest known in the base */
     int64_t retry_at_ns; /* after a failed flush: not before */
     uint32_t housekeeping_turn;
@@ -335,10 +342,13 @@ enum status store_freeze(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
 void store_raise_floor(struct store_tablet *tablet);
-/* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback. */
-void store_advance(struct store_tablet *tablet, uint64_t sequence);
+/* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
+ * memory; call again with the same sequence. */
+bool store_advance(struct store_tablet *tablet, uint64_t sequence);
 /* Loop: commit what is synced, call back. */
 void store_commit_synced(struct store *store);
+/* By bytes, or by the log that it holds back. */
+bool store_is_full(const struct store_tablet *tablet);
 void store_freeze_full_tablets(struct store *store);
 void store_release_log(struct store *store);
 void store_on_synced(void *context, uint64_t position);
@@ -364,6 +374,8 @@ void store_split_cancel(struct store_tablet *parent);
 /* One transaction, or one split finished, if any is due; *ret_worked false when there is none. */
 enum status store_flush_step(struct store *store, bool *ret_worked);
 uint64_t store_flushes_pending(struct store *store);
+/* Let what has failed be tried again. */
+void store_flush_retry(struct store *store);
 
 /* --- store_meta (in transactions) ----------------------------------------------------------------- */
 
@@ -406,7 +418,9 @@ enum status store_estimate_step(struct store *store, bool *ret_worked);
 
 /* --- store_recover.c ------------------------------------------------------------------------------ */
 
-enum status store_load_metas(struct store *store, struct error *ret_error);
+enum status store_load_metas(struct store *store,
+                             uint64_t *ret_synced_position,
+                             struct error *ret_error);
 enum status store_on_replay(void *context,
                             const struct log_record *record,
                             uint64_t position,

@@ -191,10 +191,11 @@ static void apply(struct store_tablet *tablet,
     }
 }
 
+/* Give back what the first n entries have reserved, newest first. */
 static void cancel_reserved(struct store_tablet *tablet, const struct record_write *write, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct record_entry *entry = &write->entries[i];
+    for (size_t i = n; i > 0; i--) {
+        const struct record_entry *entry = &write->entries[i - 1];
         if (entry->change_count > 0) {
             memtable_cancel(tablet->layers[0]->memtable,
                             entry->row,
