@@ -1,4 +1,4 @@
-/* The contract of aggregate.h: names, integers, what passes as a state, merging, folding in place. */
+/* The contract of aggregate.h: names, integers, what passes as a state, folding. */
 #include <criterion/criterion.h>
 
 #include "common/aggregate/aggregate.h"
@@ -232,10 +232,14 @@ Test(aggregate, precisions_types_and_registers_are_checked)
 {
     struct hll_state state = sparse_state(9, 14, LIST("\x01"), 1);
     expect_check(&state, STATUS_INVALID_ARGUMENT, "precision 9: a cell holds 10 to 18");
-    state = sparse_state(10, 10, LIST("\x81\x80\x04"), 1);
+    state = sparse_state(10, 15, LIST("\x01"), 1);
     expect_check(&state, STATUS_OK, "");
-    state = sparse_state(18, 25, LIST("\x01"), 1);
+    state = sparse_state(18, 23, LIST("\x01"), 1);
     expect_check(&state, STATUS_OK, "");
+    state = sparse_state(15, 25, LIST("\x01"), 1);
+    expect_check(&state, STATUS_INVALID_ARGUMENT, "with precision 15 a cell holds 20 or 0");
+    state = sparse_state(15, 15, LIST("\x81\x80\x80\x01"), 1);
+    expect_check(&state, STATUS_INVALID_ARGUMENT, "with precision 15 a cell holds 20 or 0");
     state = sparse_state(19, 25, LIST("\x01"), 1);
     expect_check(&state, STATUS_INVALID_ARGUMENT, "precision 19: a cell holds 10 to 18");
     state = sparse_state(25, 25, LIST("\x01"), 1);
@@ -351,6 +355,42 @@ Test(aggregate, merging_learns_the_type)
     expect_merged_type(HLL_UNTYPED, HLL_UINT64, HLL_UINT64);
     expect_merged_type(HLL_UINT64, HLL_UNTYPED, HLL_UINT64);
     expect_merged_type(HLL_UNTYPED, HLL_UNTYPED, HLL_UINT64);
+}
+
+/* A state of precision p, passed by the check: 0 sparse, 1 normal, 2 normal without sparse form. */
+static struct buffer checked_sketch(uint32_t p, int form)
+{
+    struct hll_state state = form == 0 ? sparse_state(p, p + 5, LIST("\x01"), 1)
+                                       : normal_state(p, form == 1 ? p + 5 : 0, 1);
+    struct buffer data = sketch_of(&state);
+    cr_assert_eq(aggregate_check_state(AGGREGATE_INTHLL, buffer_bytes(&data), NULL), STATUS_OK);
+    return data;
+}
+
+/* Whatever was committed can be folded: no two states that pass refuse each other, and what they
+ * make passes again. */
+Test(aggregate, checked_sketches_always_merge)
+{
+    struct buffer merged = BUFFER_INIT;
+    size_t tried = 0;
+    for (int forms = 0; forms < 9; forms++) {
+        for (uint32_t p = HLL_CELL_PRECISION_MIN; p <= HLL_CELL_PRECISION_MAX; p++) {
+            for (uint32_t q = HLL_CELL_PRECISION_MIN; q <= HLL_CELL_PRECISION_MAX; q++) {
+                struct buffer a = checked_sketch(p, forms / 3);
+                struct buffer b = checked_sketch(q, forms % 3);
+                cr_assert_eq(
+                    aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&a), buffer_bytes(&b), &merged),
+                    STATUS_OK);
+                cr_assert_eq(aggregate_check_state(AGGREGATE_INTHLL, buffer_bytes(&merged), NULL),
+                             STATUS_OK);
+                buffer_deinit(&a);
+                buffer_deinit(&b);
+                tried++;
+            }
+        }
+    }
+    cr_assert_eq(tried, 9 * 9 * 9);
+    buffer_deinit(&merged);
 }
 
 /* Fold b into a in place and by merging: both ways, or neither, and the same bytes. */
