@@ -136,8 +136,7 @@ struct builder {
     uint32_t count;
 };
 
-static void
-build(struct builder *builder, const struct tablet_position *from, uint64_t sequence)
+static void build(struct builder *builder, const struct tablet_position *from, uint64_t sequence)
 {
     if (builder->count > 0) {
         struct applied_segment *last = &builder->segments[builder->count - 1];
@@ -149,8 +148,8 @@ build(struct builder *builder, const struct tablet_position *from, uint64_t sequ
     if (builder->count > 0 && builder->segments[builder->count - 1].sequence == sequence) {
         return;
     }
-    builder->segments[builder->count++] =
-        (struct applied_segment){.from = *from, .sequence = sequence};
+    builder->segments[builder->count++] = (struct applied_segment){.from = *from,
+                                                                   .sequence = sequence};
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -172,20 +171,22 @@ enum status applied_map_raise(struct arena *arena,
     }
     for (uint32_t i = 0; i < map->count; i++) {
         const struct applied_segment *old = &map->segments[i];
-        const struct tablet_position *end =
-            i + 1 < map->count ? &map->segments[i + 1].from : &position_end;
+        const struct tablet_position *end = i + 1 < map->count ? &map->segments[i + 1].from
+                                                               : &position_end;
         /* Cut the segment in three: before from, between, and from `to` on. */
         if (tablet_position_compare(&old->from, from) < 0) {
             build(&builder, &old->from, old->sequence);
         }
-        const struct tablet_position *low =
-            tablet_position_compare(&old->from, from) < 0 ? from : &old->from;
+        const struct tablet_position *low = tablet_position_compare(&old->from, from) < 0
+                                                ? from
+                                                : &old->from;
         const struct tablet_position *high = tablet_position_compare(end, to) < 0 ? end : to;
         if (tablet_position_compare(low, high) < 0) {
             build(&builder, low, larger(old->sequence, sequence));
         }
-        const struct tablet_position *rest =
-            tablet_position_compare(&old->from, to) < 0 ? to : &old->from;
+        const struct tablet_position *rest = tablet_position_compare(&old->from, to) < 0
+                                                 ? to
+                                                 : &old->from;
         if (tablet_position_compare(rest, end) < 0) {
             build(&builder, rest, old->sequence);
         }
@@ -215,8 +216,8 @@ enum status applied_map_clip(struct arena *arena,
         return STATUS_NO_MEMORY;
     }
     struct tablet_position start = tablet_position_of_row(range->start);
-    struct tablet_position end =
-        range->end.size_bytes > 0 ? tablet_position_of_row(range->end) : position_end;
+    struct tablet_position end = range->end.size_bytes > 0 ? tablet_position_of_row(range->end)
+                                                           : position_end;
     uint32_t first = segment_of(map, &start);
     build(&builder, &position_start, map->segments[first].sequence);
     for (uint32_t i = first + 1; i < map->count; i++) {
@@ -235,8 +236,7 @@ enum status applied_map_join(struct arena *arena,
                              struct bytes boundary,
                              struct applied_map *ret_map)
 {
-    struct builder builder = {arena_allocate_array(arena,
-                                                   (size_t)left->count + right->count + 1,
+    struct builder builder = {arena_allocate_array(arena, (size_t)left->count + right->count + 1,
                                                    sizeof(struct applied_segment)),
                               0};
     if (builder.segments == NULL) {

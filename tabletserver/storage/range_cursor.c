@@ -44,13 +44,13 @@ static enum status seek_row(struct layer_cursor *cursor,
     }
     struct bytes found_row = BYTES_EMPTY;
     bool found = false;
-    enum status status =
-        self->beneath->operations->seek_row(self->beneath, seek, row, &found_row, &found);
+    enum status status = self->beneath->operations->seek_row(self->beneath, seek, row, &found_row,
+                                                             &found);
     if (status != STATUS_OK) {
         return status;
     }
-    *ret_found =
-        found && !lies_before_start(self, found_row) && !lies_at_or_after_end(self, found_row);
+    *ret_found = found && !lies_before_start(self, found_row) &&
+                 !lies_at_or_after_end(self, found_row);
     *ret_row = found_row;
     return STATUS_OK;
 }
@@ -67,8 +67,9 @@ static enum status next_entry(struct layer_cursor *cursor, struct entry *ret_ent
     return beneath->operations->next_entry(beneath, ret_entry, ret_found);
 }
 
-static enum status
-skip_column(struct layer_cursor *cursor, struct entry *ret_entry, bool *ret_found)
+static enum status skip_column(struct layer_cursor *cursor,
+                               struct entry *ret_entry,
+                               bool *ret_found)
 {
     struct layer_cursor *beneath = self_of(cursor)->beneath;
     return beneath->operations->skip_column(beneath, ret_entry, ret_found);
@@ -81,8 +82,8 @@ static void close_cursor(struct layer_cursor *cursor)
     memory_free(self);
 }
 
-static const struct layer_cursor_operations operations = {
-    seek_row, seek_entry, next_entry, skip_column, close_cursor};
+static const struct layer_cursor_operations operations = {seek_row, seek_entry, next_entry,
+                                                          skip_column, close_cursor};
 
 enum status range_cursor_open(struct layer_cursor *cursor,
                               const struct row_range *range,

@@ -1,7 +1,8 @@
 #include "tabletserver/storage/replay_plan.h"
 
-enum replay_verdict
-replay_plan_row(const struct applied_map *map, uint64_t sequence, struct bytes row)
+enum replay_verdict replay_plan_row(const struct applied_map *map,
+                                    uint64_t sequence,
+                                    struct bytes row)
 {
     uint64_t lowest = 0;
     uint64_t highest = 0;

@@ -23,8 +23,9 @@ enum replay_verdict {
     REPLAY_SOME, /* ask for each change */
 };
 
-enum replay_verdict
-replay_plan_row(const struct applied_map *map, uint64_t sequence, struct bytes row);
+enum replay_verdict replay_plan_row(const struct applied_map *map,
+                                    uint64_t sequence,
+                                    struct bytes row);
 
 /* For REPLAY_SOME: must this change be applied? */
 bool replay_plan_change(const struct applied_map *map,

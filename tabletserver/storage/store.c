@@ -149,8 +149,8 @@ static enum status open_base(struct store *store, uint64_t store_number, struct 
         status = store_lock_take(store->folder, &store->lock, ret_error);
     }
     if (status == STATUS_OK) {
-        status = store_identity_open(
-            store->folder, store_number, &store->identity, &created, ret_error);
+        status = store_identity_open(store->folder, store_number, &store->identity, &created,
+                                     ret_error);
     }
     if (status == STATUS_OK) {
         struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes};
@@ -201,6 +201,7 @@ enum status store_open(const char *folder,
     if (status != STATUS_OK) {
         return status;
     }
+    ASSERT(store != NULL);
     store->recovering = true;
     status = open_base(store, store_number, ret_error);
     if (status == STATUS_OK) {
@@ -366,11 +367,11 @@ static void on_created(struct store *store, struct store_job *job)
             store_tablets_add(store, tablet);
         } else {
             /* It is stored; asked for again, or after a restart, it is there. */
-            error_set(&job->error, STATUS_NO_MEMORY, "%s: out of memory", store->folder);
+            (void)error_set(&job->error, STATUS_NO_MEMORY, "%s: out of memory", store->folder);
         }
     }
-    store->callbacks.on_created(
-        store->callbacks.context, number, tablet, tablet != NULL ? NULL : &job->error);
+    store->callbacks.on_created(store->callbacks.context, number, tablet,
+                                tablet != NULL ? NULL : &job->error);
     store_tablet_unref(job->tablet);
     memory_free(job);
 }
@@ -388,12 +389,9 @@ static void on_dropped(struct store *store, struct store_job *job)
 
 static void on_range_delete_done(struct store_tablet *tablet)
 {
-    struct store_range_deletes *less =
-        store_range_deletes_create(tablet->range_deletes->deletes,
-                                   tablet->range_deletes->count,
-                                   NULL,
-                                   tablet->erased_told_sequence,
-                                   NULL);
+    struct store_range_deletes *less = store_range_deletes_create(
+        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, tablet->erased_sequence,
+        NULL);
     if (less != NULL) {
         store_tablet_publish_range_deletes(tablet, less);
     }
@@ -493,8 +491,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .torn_bytes = log_numbers.torn_bytes,
     };
     (void)pthread_mutex_lock(&store->mutex);
-    (void)snprintf(
-        numbers.trouble, sizeof numbers.trouble, "%.250s", store->trouble.text);
+    (void)snprintf(numbers.trouble, sizeof numbers.trouble, "%.250s", store->trouble.text);
     (void)pthread_mutex_unlock(&store->mutex);
     *ret_statistics = numbers;
 }

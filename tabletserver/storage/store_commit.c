@@ -141,7 +141,8 @@ void store_freeze_full_tablets(struct store *store)
     }
     /* Short of memory: let a quarter of the limit be on its way out. */
     while (store_memory_presses(store) &&
-           atomic_load(&store->frozen_bytes) < store->settings.memory_limit_bytes / PRESSURE_DENOMINATOR) {
+           atomic_load(&store->frozen_bytes) <
+               store->settings.memory_limit_bytes / PRESSURE_DENOMINATOR) {
         struct store_tablet *tablet = largest_active(store);
         if (tablet == NULL || store_freeze(tablet) != STATUS_OK) {
             break;
@@ -152,7 +153,9 @@ void store_freeze_full_tablets(struct store *store)
 void store_flush_all(struct store *store)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        (void)store_freeze(store->tablets[i]);
+        struct store_tablet *tablet = store->tablets[i];
+        tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
+        store->flush_wanted = store->flush_wanted || tablet->flush_wanted;
     }
     store_commit(store);
 }
@@ -235,8 +238,8 @@ static void finish_split(struct store_tablet *tablet)
     if (store_split_apply(tablet) != STATUS_OK) {
         return; /* without memory: tried again at the next poll */
     }
-    store->callbacks.on_split(
-        store->callbacks.context, tablet, tablet->children[0], tablet->children[1]);
+    store->callbacks.on_split(store->callbacks.context, tablet, tablet->children[0],
+                              tablet->children[1]);
 }
 
 void store_commit_synced(struct store *store)

@@ -20,8 +20,8 @@ struct store_erasure *store_erasure_create(uint64_t number, const struct store_m
 {
     struct bytes start = what->range.start;
     struct bytes end = what->range.end;
-    struct store_erasure *erasure =
-        memory_allocate_zeroed(1, sizeof *erasure + start.size_bytes + end.size_bytes);
+    struct store_erasure *erasure = memory_allocate_zeroed(1, sizeof *erasure + start.size_bytes +
+                                                                  end.size_bytes);
     if (erasure == NULL) {
         return NULL;
     }
@@ -157,10 +157,9 @@ static enum status put_erasure(struct base_writer *writer, const struct store_er
     struct buffer value = BUFFER_INIT;
     struct store_meta_key key = store_meta_key(STORE_META_ERASURE, erasure->number, 0);
     store_meta_encode_erasure(erasure->number, &erasure->what, &value);
-    enum status status =
-        value.failed
-            ? STATUS_NO_MEMORY
-            : base_writer_meta_put(writer, store_meta_key_bytes(&key), buffer_bytes(&value));
+    enum status status = value.failed ? STATUS_NO_MEMORY
+                                      : base_writer_meta_put(writer, store_meta_key_bytes(&key),
+                                                             buffer_bytes(&value));
     buffer_deinit(&value);
     return status;
 }
@@ -183,13 +182,12 @@ static enum status write_dropped(struct base_writer *writer,
         status = put_erasure(writer, erasure);
     }
     if (status == STATUS_OK) {
-        status = store_delete_tablet_meta(
-            writer, tablet->descriptor.tablet, tablet->dedupe_piece_count);
+        status = store_delete_tablet_meta(writer, tablet->descriptor.tablet,
+                                          tablet->dedupe_piece_count);
     }
     /* The clock of what is forgotten must not be forgotten. */
-    return status == STATUS_OK
-               ? store_put_store_meta(writer, store, atomic_load(&tablet->clock))
-               : status;
+    return status == STATUS_OK ? store_put_store_meta(writer, store, atomic_load(&tablet->clock))
+                               : status;
 }
 
 static enum status drop(struct store *store, struct store_tablet *tablet)
@@ -239,13 +237,8 @@ enum status store_erase_step(struct store *store, bool *ret_worked)
         return status;
     }
     bool done = false;
-    status = base_erase_step(writer,
-                             erasure->what.extent,
-                             &erasure->what.range,
-                             stamp_of_all,
-                             &erasure->resume,
-                             ERASE_BUDGET_BYTES,
-                             &done);
+    status = base_erase_step(writer, erasure->what.extent, &erasure->what.range, stamp_of_all,
+                             &erasure->resume, ERASE_BUDGET_BYTES, &done);
     if (status == STATUS_OK && done) {
         struct store_meta_key key = store_meta_key(STORE_META_ERASURE, erasure->number, 0);
         status = base_writer_meta_delete(writer, store_meta_key_bytes(&key));
@@ -274,8 +267,7 @@ static bool due_range_delete(struct store_tablet *tablet,
     bool due = false;
     (void)pthread_mutex_lock(&tablet->mutex);
     if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
-        !atomic_load(&tablet->erase_told) &&
-        atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
+        !atomic_load(&tablet->erase_told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
         tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence) {
         due = true;
         *ret_deletes = store_range_deletes_ref(tablet->range_deletes);
@@ -297,12 +289,8 @@ static enum status erase_range(struct base_writer *writer,
         const struct base_piece *piece = &pieces->pieces[tablet->erase_piece];
         struct row_range range;
         if (row_range_intersect(&piece->range, &delete->range, &range)) {
-            enum status status = base_erase_step(writer,
-                                                 piece->extent,
-                                                 &range,
-                                                 delete->stamp,
-                                                 &tablet->erase_resume,
-                                                 ERASE_BUDGET_BYTES,
+            enum status status = base_erase_step(writer, piece->extent, &range, delete->stamp,
+                                                 &tablet->erase_resume, ERASE_BUDGET_BYTES,
                                                  &piece_done);
             if (status != STATUS_OK) {
                 return status;
@@ -319,11 +307,8 @@ static enum status erase_range(struct base_writer *writer,
     }
     uint64_t before = tablet->erased_sequence;
     tablet->erased_sequence = delete->sequence;
-    enum status status = store_put_tablet_meta(writer,
-                                               tablet,
-                                               tablet->flushed_sequence,
-                                               tablet->flushed_clock,
-                                               tablet->dedupe_piece_count);
+    enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
+                                               tablet->flushed_clock, tablet->dedupe_piece_count);
     tablet->erased_sequence = status == STATUS_OK ? delete->sequence : before;
     return status;
 }
@@ -354,8 +339,8 @@ static enum status erase_range_step(struct store_tablet *tablet,
     if (done) {
         tablet->erase_piece = 0;
         atomic_store(&tablet->erase_told, true);
-        tablet->erase_event =
-            (struct store_event){.kind = STORE_EVENT_RANGE_DELETE_DONE, .subject = tablet};
+        tablet->erase_event = (struct store_event){.kind = STORE_EVENT_RANGE_DELETE_DONE,
+                                                   .subject = tablet};
         store_tablet_ref(tablet); /* until the loop has taken the event */
         store_tell(tablet->store, &tablet->erase_event);
     }

@@ -128,8 +128,7 @@ static enum status put_range_delete(struct run *run, struct bytes row, const str
     bool found = false;
     for (uint32_t i = 0; i < run->deletes->count; i++) {
         const struct range_delete *each = &run->deletes->deletes[i];
-        if (each->sequence <= run->layer->last_sequence &&
-            row_range_contains(&each->range, row) &&
+        if (each->sequence <= run->layer->last_sequence && row_range_contains(&each->range, row) &&
             (!found || stamp_compare(each->stamp, delete.stamp) > 0)) {
             delete.stamp = each->stamp;
             found = true;
@@ -180,8 +179,8 @@ static enum status put_entries(struct run *run)
     struct layer_cursor *cursor = run->cursor;
     struct bytes row = BYTES_EMPTY;
     bool found = false;
-    enum status status =
-        cursor->operations->seek_row(cursor, ROW_AT_OR_AFTER, run->from.row, &row, &found);
+    enum status status = cursor->operations->seek_row(cursor, ROW_AT_OR_AFTER, run->from.row, &row,
+                                                      &found);
     bool resumed = status == STATUS_OK && found && run->from.family != 0 &&
                    bytes_equal(row, run->from.row);
     bool cut = false;
@@ -206,8 +205,8 @@ static enum status put_meta(struct run *run, struct buffer *applied, uint32_t *r
     struct store_layer *layer = run->layer;
     static const struct tablet_position start;
     struct applied_map map;
-    enum status status = applied_map_raise(
-        &run->arena, &run->map, &start, &run->reached, layer->last_sequence, &map);
+    enum status status = applied_map_raise(&run->arena, &run->map, &start, &run->reached,
+                                           layer->last_sequence, &map);
     if (status != STATUS_OK) {
         return status;
     }
@@ -219,25 +218,21 @@ static enum status put_meta(struct run *run, struct buffer *applied, uint32_t *r
     if (status != STATUS_OK || !run->reached.everything) {
         return status;
     }
-    status = store_put_dedupe(run->writer,
-                              tablet->descriptor.tablet,
-                              buffer_bytes(&layer->dedupe),
-                              tablet->dedupe_piece_count,
-                              ret_dedupe_pieces);
+    status = store_put_dedupe(run->writer, tablet->descriptor.tablet, buffer_bytes(&layer->dedupe),
+                              tablet->dedupe_piece_count, ret_dedupe_pieces);
     if (status == STATUS_OK) {
-        status = store_put_tablet_meta(
-            run->writer, tablet, layer->last_sequence, layer->clock, *ret_dedupe_pieces);
+        status = store_put_tablet_meta(run->writer, tablet, layer->last_sequence, layer->clock,
+                                       *ret_dedupe_pieces);
     }
-    return status == STATUS_OK
-               ? store_put_store_meta(run->writer, tablet->store, layer->clock)
-               : status;
+    return status == STATUS_OK ? store_put_store_meta(run->writer, tablet->store, layer->clock)
+                               : status;
 }
 
 static enum status prepare(struct run *run)
 {
     struct store_tablet *tablet = run->tablet;
-    enum status status =
-        applied_map_decode(buffer_bytes(&tablet->applied), &run->arena, &run->map, NULL);
+    enum status status = applied_map_decode(buffer_bytes(&tablet->applied), &run->arena, &run->map,
+                                            NULL);
     if (status != STATUS_OK) {
         return status;
     }

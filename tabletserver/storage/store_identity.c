@@ -18,12 +18,9 @@
 void store_identity_encode(const struct store_identity *identity, struct buffer *out)
 {
     size_t start = out->size_bytes;
-    buffer_append_format(out,
-                         "edubba store\nformat %" PRIu64 "\nfeatures %" PRIu64 "\nstore %" PRIu64
-                         "\n",
-                         identity->format,
-                         identity->features,
-                         identity->store_number);
+    buffer_append_format(
+        out, "edubba store\nformat %" PRIu64 "\nfeatures %" PRIu64 "\nstore %" PRIu64 "\n",
+        identity->format, identity->features, identity->store_number);
     if (!out->failed) {
         uint64_t sum = checksum64(out->data + start, out->size_bytes - start, IDENTITY_SEED);
         buffer_append_format(out, "checksum %016" PRIx64 "\n", sum);
@@ -39,8 +36,8 @@ static int digit_of(uint8_t byte)
 }
 
 /* "<name> <number>\n" at *at; moves past it. */
-static bool
-take_line(const uint8_t **at, const uint8_t *end, const char *name, unsigned base, uint64_t *ret)
+static bool take_line(
+    const uint8_t **at, const uint8_t *end, const char *name, unsigned base, uint64_t *ret)
 {
     size_t name_size = strlen(name);
     const uint8_t *p = *at;
@@ -53,8 +50,7 @@ take_line(const uint8_t **at, const uint8_t *end, const char *name, unsigned bas
     const uint8_t *digits = p;
     while (p < end && *p != '\n') {
         int digit = digit_of(*p);
-        if (digit < 0 || (unsigned)digit >= base ||
-            value > (UINT64_MAX - (unsigned)digit) / base) {
+        if (digit < 0 || (unsigned)digit >= base || value > (UINT64_MAX - (unsigned)digit) / base) {
             return false;
         }
         value = value * base + (unsigned)digit;
@@ -86,13 +82,11 @@ enum status store_identity_decode(struct bytes text,
         return error_set(ret_error, STATUS_CORRUPT, "%s: the line `format' is damaged", path);
     }
     if (identity.format > STORE_FORMAT_VERSION) {
-        return error_set(ret_error,
-                         STATUS_VERSION,
-                         "%s: format %" PRIu64 " was written by a newer version of edubba; this one "
+        return error_set(ret_error, STATUS_VERSION,
+                         "%s: format %" PRIu64
+                         " was written by a newer version of edubba; this one "
                          "knows formats up to %d. Run the newer version",
-                         path,
-                         identity.format,
-                         STORE_FORMAT_VERSION);
+                         path, identity.format, STORE_FORMAT_VERSION);
     }
     uint64_t sum = 0;
     bool fine = take_line(&at, end, "features", NUMBER_BASE, &identity.features) &&
@@ -100,19 +94,16 @@ enum status store_identity_decode(struct bytes text,
     uint64_t expected = checksum64(text.data, (size_t)(at - text.data), IDENTITY_SEED);
     if (!fine || !take_line(&at, end, "checksum", CHECKSUM_BASE, &sum) || sum != expected ||
         at != end || identity.store_number == 0) {
-        return error_set(ret_error,
-                         STATUS_CORRUPT,
+        return error_set(ret_error, STATUS_CORRUPT,
                          "%s: damaged (checksum does not match); restore this file or re-learn the "
                          "store from its replicas",
                          path);
     }
     if ((identity.features & ~STORE_FEATURES_KNOWN) != 0) {
-        return error_set(ret_error,
-                         STATUS_VERSION,
+        return error_set(ret_error, STATUS_VERSION,
                          "%s: feature bits 0x%" PRIx64 " are not known to this version of edubba. "
                          "Run the newer version",
-                         path,
-                         identity.features & ~STORE_FEATURES_KNOWN);
+                         path, identity.features & ~STORE_FEATURES_KNOWN);
     }
     *ret_identity = identity;
     return STATUS_OK;
@@ -128,20 +119,20 @@ static enum status check_empty(const char *folder, struct error *ret_error)
     enum status status = file_list_folder(folder, &arena, &names, &count, ret_error);
     for (size_t i = 0; status == STATUS_OK && i < count; i++) {
         if (strcmp(names[i], "data.mdb") == 0 || strcmp(names[i], "log") == 0) {
-            status = error_set(ret_error,
-                               STATUS_FAILED_PRECONDITION,
+            status = error_set(ret_error, STATUS_FAILED_PRECONDITION,
                                "%s: there is data (%s) but no STORE file; it is not overwritten. "
                                "Restore STORE, or empty the folder",
-                               folder,
-                               names[i]);
+                               folder, names[i]);
         }
     }
     arena_deinit(&arena);
     return status;
 }
 
-static enum status
-create(const char *folder, const char *path, uint64_t store_number, struct error *ret_error)
+static enum status create(const char *folder,
+                          const char *path,
+                          uint64_t store_number,
+                          struct error *ret_error)
 {
     enum status status = check_empty(folder, ret_error);
     if (status != STATUS_OK) {
@@ -189,11 +180,8 @@ enum status store_identity_open(const char *folder,
         return status;
     }
     if (store_number != 0 && identity.store_number != store_number) {
-        return error_set(ret_error,
-                         STATUS_FAILED_PRECONDITION,
-                         "%s: this is store %" PRIu64 ", not %" PRIu64,
-                         path,
-                         identity.store_number,
+        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                         "%s: this is store %" PRIu64 ", not %" PRIu64, path, identity.store_number,
                          store_number);
     }
     *ret_identity = identity;
@@ -201,7 +189,9 @@ enum status store_identity_open(const char *folder,
     return STATUS_OK;
 }
 
-enum status store_lock_take(const char *folder, struct store_lock *ret_lock, struct error *ret_error)
+enum status store_lock_take(const char *folder,
+                            struct store_lock *ret_lock,
+                            struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
     struct file file = FILE_CLOSED;

@@ -59,7 +59,9 @@ enum status store_identity_open(const char *folder,
                                 struct error *ret_error);
 
 /* Errors: STATUS_FAILED_PRECONDITION (another process has it), those of files. */
-enum status store_lock_take(const char *folder, struct store_lock *ret_lock, struct error *ret_error);
+enum status store_lock_take(const char *folder,
+                            struct store_lock *ret_lock,
+                            struct error *ret_error);
 void store_lock_release(struct store_lock *lock);
 
 /* Make the ballast file if it is missing; does nothing for size 0. */

@@ -62,17 +62,16 @@ struct store_event {
 
 /* One memtable and what of the log it holds back.  Shared by a parent and its children. */
 struct store_layer {
-    atomic_uint references;
-    struct memtable *memtable;                      /* [C] */
-    uint64_t owner;                                 /* [C] tablet whose sequences it has */
-    atomic_uint_fast64_t first_position;            /* in the log; STORE_POSITION_NONE when none */
-    atomic_size_t bytes;                            /* as counted in the store's memory */
+    atomic_uint references;    /* a frozen one is kept until the loop has taken its event */
+    struct memtable *memtable; /* [C] */
+    uint64_t owner;            /* [C] tablet whose sequences it has */
+    atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
+    atomic_size_t bytes;                 /* as counted in the store's memory */
     bool frozen;
-    uint64_t last_sequence;                         /* [C] once frozen */
-    uint64_t clock;                                 /* [C] once frozen: highest in it */
-    bool image_due;                                 /* [L] frozen, the image not yet taken */
-    struct buffer dedupe; /* [C] once all is committed: image that holds all of it at least */
-    struct store_tablet *tablet;                    /* [W] whose flush this is, with a reference */
+    uint64_t last_sequence; /* [C] once frozen */
+    uint64_t clock;         /* [C] once frozen: highest in it */
+    bool image_due;         /* [L] frozen, the image not yet taken */
+    struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
     struct store_event event;
 };
 
@@ -104,10 +103,10 @@ enum store_tablet_state {
 
 struct store_tablet {
     atomic_uint references;
-    struct store *store;                        /* [C] */
-    struct store_tablet_descriptor descriptor;  /* [C] bytes behind the struct */
-    void *context;                              /* [L] */
-    _Atomic(enum store_tablet_state) state;     /* changed by the loop */
+    struct store *store;                       /* [C] */
+    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct */
+    void *context;                             /* [L] */
+    _Atomic(enum store_tablet_state) state;    /* changed by the loop */
 
     pthread_mutex_t mutex;
     struct store_layer *layers[STORE_LAYERS_MAX]; /* [T] */
@@ -118,7 +117,7 @@ struct store_tablet {
     uint32_t lineage_count;                       /* [T] */
     struct store_pieces *pieces;                  /* [T] */
     struct store_range_deletes *range_deletes;    /* [T] */
-    struct store_meta_horizon *horizons;               /* [T] */
+    struct store_meta_horizon *horizons;          /* [T] */
     uint32_t horizon_count;                       /* [T] */
     struct store_read *reads;                     /* [T] open ones, newest first */
 
@@ -139,9 +138,10 @@ struct store_tablet {
     uint64_t split_sequence;
     struct buffer split_dedupe;
     struct store_event split_event;
-    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
+    bool flush_wanted;      /* [L] freeze as soon as there is a free layer */
     bool split_finish_sent; /* [W] */
 
+    struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
 
     /* What the base knows.  [W] */
@@ -226,15 +226,16 @@ struct store {
     uint32_t tablet_slot_count;
     struct store_tablet *hidden; /* [S] split or dropping */
 
-    struct buffer payload;               /* [L] reused by appends */
+    struct buffer payload;                /* [L] reused by appends */
     struct store_tablet *pending_tablets; /* [L] with records not yet committed */
-    uint64_t log_position;               /* [L] of the last append */
-    uint64_t log_position_checked;       /* [L] memtables were last checked for age here */
-    uint64_t log_released;               /* [L] */
+    uint64_t log_position;                /* [L] of the last append */
+    uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
+    uint64_t log_released;                /* [L] */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes; /* of all layers */
     atomic_uint_fast64_t frozen_bytes; /* of the frozen ones among them */
     bool failure_told;                 /* [L] */
+    bool flush_wanted;                 /* [L] of some tablet */
     bool recovering;
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
@@ -244,7 +245,7 @@ struct store {
     bool work_started;
     bool work_woken; /* [S] */
     atomic_bool stop;
-    struct store_job *jobs; /* [S] oldest first */
+    struct store_job *jobs;          /* [S] oldest first */
     struct store_event *events;      /* [S] oldest first */
     struct store_event **events_end; /* [S] */
     struct store_schema **schemas;   /* [S] by table number */
@@ -303,6 +304,12 @@ struct store_range_deletes *store_range_deletes_create(const struct range_delete
 struct store_range_deletes *store_range_deletes_ref(struct store_range_deletes *deletes);
 void store_range_deletes_unref(struct store_range_deletes *deletes);
 
+/* --- store.c -------------------------------------------------------------------------------------- */
+
+/* With a reference; NULL when nobody has told of that table. */
+struct store_schema *store_schema_find(struct store *store, uint64_t table);
+void store_schema_unref(struct store_schema *schema);
+
 /* --- store_tablet.c ------------------------------------------------------------------------------ */
 
 /* A tablet with one reference, one empty layer, in no list. */
@@ -317,7 +324,8 @@ void store_tablets_hide(struct store *store, struct store_tablet *tablet);
 /* Out of the hidden ones; the reference passes to the caller. */
 void store_tablets_forget(struct store *store, struct store_tablet *tablet);
 /* Set or replace a horizon; false without memory.  Under the tablet's mutex. */
-bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct store_meta_horizon *horizon);
+bool store_tablet_raise_horizon(struct store_tablet *tablet,
+                                const struct store_meta_horizon *horizon);
 /* Loop: put a new list in the place of the old; takes the reference. */
 void store_tablet_publish_range_deletes(struct store_tablet *tablet,
                                         struct store_range_deletes *deletes);
@@ -391,8 +399,9 @@ enum status store_put_dedupe(struct base_writer *writer,
                              struct bytes image,
                              uint32_t piece_count_before,
                              uint32_t *ret_piece_count);
-enum status
-store_put_applied(struct base_writer *writer, uint64_t tablet, const struct buffer *applied);
+enum status store_put_applied(struct base_writer *writer,
+                              uint64_t tablet,
+                              const struct buffer *applied);
 enum status store_delete_tablet_meta(struct base_writer *writer,
                                      uint64_t tablet,
                                      uint32_t dedupe_piece_count);

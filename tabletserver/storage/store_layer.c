@@ -79,8 +79,8 @@ struct store_pieces *store_pieces_create(const struct base_piece *pieces,
     for (uint32_t i = 0; i < count; i++) {
         bytes += range_bytes(&pieces[i].range) + (range != NULL ? range_bytes(range) : 0);
     }
-    struct store_pieces *copy =
-        memory_allocate(sizeof *copy + count * sizeof(struct base_piece) + bytes);
+    struct store_pieces *copy = memory_allocate(sizeof *copy + count * sizeof(struct base_piece) +
+                                                bytes);
     if (copy == NULL) {
         return NULL;
     }
@@ -124,8 +124,8 @@ struct store_range_deletes *store_range_deletes_create(const struct range_delete
     for (uint32_t i = 0; i < count; i++) {
         bytes += range_bytes(&deletes[i].range);
     }
-    struct store_range_deletes *copy =
-        memory_allocate(sizeof *copy + (count + 1U) * sizeof(struct range_delete) + bytes);
+    struct store_range_deletes *copy = memory_allocate(
+        sizeof *copy + (count + 1U) * sizeof(struct range_delete) + bytes);
     if (copy == NULL) {
         return NULL;
     }

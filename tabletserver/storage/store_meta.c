@@ -65,28 +65,19 @@ static enum status open_value(struct bytes value,
                               struct error *ret_error)
 {
     if (value.size_bytes < 1 + CHECKSUM_BYTES) {
-        return error_set(ret_error,
-                         STATUS_CORRUPT,
-                         "metadata record %c%llu is too short",
-                         (int)kind,
-                         (unsigned long long)number);
+        return error_set(ret_error, STATUS_CORRUPT, "metadata record %c%llu is too short",
+                         (int)kind, (unsigned long long)number);
     }
     size_t body = value.size_bytes - CHECKSUM_BYTES;
     if (checksum64(value.data, body, seed_of(kind, number)) != load_le64(value.data + body)) {
-        return error_set(ret_error,
-                         STATUS_CORRUPT,
-                         "metadata record %c%llu: checksum does not match",
-                         (int)kind,
+        return error_set(ret_error, STATUS_CORRUPT,
+                         "metadata record %c%llu: checksum does not match", (int)kind,
                          (unsigned long long)number);
     }
     if (value.data[0] != FORMAT_VERSION) {
-        return error_set(ret_error,
-                         STATUS_VERSION,
+        return error_set(ret_error, STATUS_VERSION,
                          "metadata record %c%llu has format %u; this version knows up to %d",
-                         (int)kind,
-                         (unsigned long long)number,
-                         value.data[0],
-                         FORMAT_VERSION);
+                         (int)kind, (unsigned long long)number, value.data[0], FORMAT_VERSION);
     }
     *ret_reader = byte_reader_of(bytes_of(value.data + 1, body - 1));
     return STATUS_OK;
@@ -168,15 +159,15 @@ static void get_lists(struct byte_reader *reader,
                       struct store_meta_tablet *tablet,
                       enum status *status)
 {
-    struct base_piece *pieces =
-        list_of(reader, arena, sizeof *pieces, &tablet->piece_count, status);
+    struct base_piece *pieces = list_of(reader, arena, sizeof *pieces, &tablet->piece_count,
+                                        status);
     for (uint32_t i = 0; i < tablet->piece_count; i++) {
         pieces[i].range = get_range(reader);
         pieces[i].extent = byte_reader_varint(reader);
     }
     tablet->pieces = pieces;
-    struct range_delete *deletes =
-        list_of(reader, arena, sizeof *deletes, &tablet->range_delete_count, status);
+    struct range_delete *deletes = list_of(reader, arena, sizeof *deletes,
+                                           &tablet->range_delete_count, status);
     for (uint32_t i = 0; i < tablet->range_delete_count; i++) {
         deletes[i].range = get_range(reader);
         deletes[i].stamp.clock = byte_reader_varint(reader);
@@ -185,8 +176,8 @@ static void get_lists(struct byte_reader *reader,
         deletes[i].sequence = byte_reader_varint(reader);
     }
     tablet->range_deletes = deletes;
-    struct store_meta_horizon *horizons =
-        list_of(reader, arena, sizeof *horizons, &tablet->horizon_count, status);
+    struct store_meta_horizon *horizons = list_of(reader, arena, sizeof *horizons,
+                                                  &tablet->horizon_count, status);
     for (uint32_t i = 0; i < tablet->horizon_count; i++) {
         horizons[i].family = (uint32_t)byte_reader_varint_max(reader, UINT32_MAX);
         horizons[i].rule_version = byte_reader_varint(reader);
@@ -220,9 +211,7 @@ enum status store_meta_decode_tablet(uint64_t tablet,
         return error_set(ret_error, status, "metadata of tablet %llu", (unsigned long long)tablet);
     }
     if (!byte_reader_ok(&reader) || byte_reader_left(&reader) != 0) {
-        return error_set(ret_error,
-                         STATUS_CORRUPT,
-                         "metadata of tablet %llu does not decode",
+        return error_set(ret_error, STATUS_CORRUPT, "metadata of tablet %llu does not decode",
                          (unsigned long long)tablet);
     }
     *ret_tablet = meta;

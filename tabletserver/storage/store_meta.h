@@ -25,7 +25,7 @@
 #include "tabletserver/storage/row_reader.h"
 #include "tabletserver/storage/store.h"
 
-#define STORE_META_KEY_BYTES_MAX 16
+#define STORE_META_KEY_BYTES_MAX      16
 #define STORE_META_DEDUPE_PIECE_BYTES (15 * 4096 - 64) /* whole pages, with LMDB's own header */
 
 enum store_meta_kind {

@@ -6,8 +6,9 @@
 
 #define SEAL_BYTES 8
 
-static enum status
-put(struct base_writer *writer, const struct store_meta_key *key, const struct buffer *value)
+static enum status put(struct base_writer *writer,
+                       const struct store_meta_key *key,
+                       const struct buffer *value)
 {
     return value->failed
                ? STATUS_NO_MEMORY
@@ -54,10 +55,10 @@ enum status store_put_tablet_meta(struct base_writer *writer,
     struct arena arena;
     arena_init(&arena, 1024, SIZE_MAX);
     (void)pthread_mutex_lock(&tablet->mutex);
-    struct range_delete *deletes =
-        arena_allocate_array(&arena, tablet->range_deletes->count + 1U, sizeof *deletes);
-    struct store_meta_horizon *horizons =
-        arena_allocate_array(&arena, tablet->horizon_count + 1U, sizeof *horizons);
+    struct range_delete *deletes = arena_allocate_array(&arena, tablet->range_deletes->count + 1U,
+                                                        sizeof *deletes);
+    struct store_meta_horizon *horizons = arena_allocate_array(&arena, tablet->horizon_count + 1U,
+                                                               sizeof *horizons);
     bool room = deletes != NULL && horizons != NULL;
     if (room) {
         encode_tablet(tablet, &meta, deletes, horizons, &value);
@@ -70,15 +71,18 @@ enum status store_put_tablet_meta(struct base_writer *writer,
     return status;
 }
 
-enum status
-store_put_applied(struct base_writer *writer, uint64_t tablet, const struct buffer *applied)
+enum status store_put_applied(struct base_writer *writer,
+                              uint64_t tablet,
+                              const struct buffer *applied)
 {
     struct store_meta_key key = store_meta_key(STORE_META_APPLIED, tablet, 0);
     return put(writer, &key, applied);
 }
 
-static enum status
-delete_dedupe(struct base_writer *writer, uint64_t tablet, uint32_t first, uint32_t end)
+static enum status delete_dedupe(struct base_writer *writer,
+                                 uint64_t tablet,
+                                 uint32_t first,
+                                 uint32_t end)
 {
     for (uint32_t i = first; i < end; i++) {
         struct store_meta_key key = store_meta_key(STORE_META_DEDUPE, tablet, i);

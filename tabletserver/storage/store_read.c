@@ -97,15 +97,16 @@ static void let_go(struct store_read *read)
 }
 
 /* The applied map that holds in the snapshot.  STATUS_ABORTED: begin again. */
-static enum status
-check(struct store_read *read, const struct capture *capture, struct applied_map *ret_map)
+static enum status check(struct store_read *read,
+                         const struct capture *capture,
+                         struct applied_map *ret_map)
 {
     struct bytes image = BYTES_EMPTY;
     bool found = false;
     for (uint32_t i = 0; i < capture->tablet_count && !found; i++) {
         struct store_meta_key key = store_meta_key(STORE_META_APPLIED, capture->tablets[i], 0);
-        enum status status =
-            base_meta_get(read->snapshot, store_meta_key_bytes(&key), &image, &found);
+        enum status status = base_meta_get(read->snapshot, store_meta_key_bytes(&key), &image,
+                                           &found);
         if (status != STATUS_OK) {
             return status;
         }
@@ -136,8 +137,7 @@ static enum status choose_range_deletes(struct store_read *read, struct row_read
     if (all->count == 0) {
         return STATUS_OK;
     }
-    struct range_delete *visible =
-        arena_allocate_array(&read->arena, all->count, sizeof *visible);
+    struct range_delete *visible = arena_allocate_array(&read->arena, all->count, sizeof *visible);
     if (visible == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -194,8 +194,8 @@ static enum status open_reader(struct store_read *read,
     }
     if (status == STATUS_OK) {
         struct layer_cursor *cursor = NULL;
-        status = base_cursor_open(
-            read->snapshot, read->pieces->pieces, read->pieces->count, &cursor);
+        status = base_cursor_open(read->snapshot, read->pieces->pieces, read->pieces->count,
+                                  &cursor);
         if (status == STATUS_OK) {
             options->layers[options->layer_count++] = (struct row_reader_layer){.cursor = cursor};
         }

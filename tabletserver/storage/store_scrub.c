@@ -47,11 +47,8 @@ static void note_bad(struct store *store,
     atomic_fetch_add(&tablet->bad_chunks, bad);
     (void)pthread_mutex_lock(&store->mutex);
     if (atomic_load(&store->condition) == STORE_HEALTHY) {
-        (void)snprintf(store->trouble.text,
-                       sizeof store->trouble.text,
-                       "%s: scrub: %.400s",
-                       store->folder,
-                       error->text);
+        (void)snprintf(store->trouble.text, sizeof store->trouble.text, "%s: scrub: %.400s",
+                       store->folder, error->text);
     }
     (void)pthread_mutex_unlock(&store->mutex);
 }
@@ -77,8 +74,8 @@ enum status store_scrub_step(struct store *store, bool *ret_worked)
     bool done = false;
     enum status status = base_snapshot_begin(store->base, &snapshot);
     if (status == STATUS_OK) {
-        status = base_scrub_step(
-            snapshot, extent, &store->scrub_resume, SCRUB_BUDGET_BYTES, &bad, &done, &error);
+        status = base_scrub_step(snapshot, extent, &store->scrub_resume, SCRUB_BUDGET_BYTES, &bad,
+                                 &done, &error);
         base_snapshot_end(snapshot);
     }
     if (bad > 0) {

@@ -54,15 +54,16 @@ void store_split_cancel(struct store_tablet *parent)
 static enum status inherit(struct store_tablet *parent, struct store_tablet *child)
 {
     const struct row_range *range = &child->descriptor.range;
-    struct store_pieces *pieces =
-        store_pieces_create(parent->pieces->pieces, parent->pieces->count, range);
+    struct store_pieces *pieces = store_pieces_create(parent->pieces->pieces, parent->pieces->count,
+                                                      range);
     struct store_range_deletes *deletes = store_range_deletes_create(
         parent->range_deletes->deletes, parent->range_deletes->count, range, 0, NULL);
-    struct store_meta_horizon *horizons =
-        memory_allocate((parent->horizon_count + 1U) * sizeof *horizons);
+    struct store_meta_horizon *horizons = memory_allocate((parent->horizon_count + 1U) *
+                                                          sizeof *horizons);
     enum status status = pieces == NULL || deletes == NULL || horizons == NULL
                              ? STATUS_NO_MEMORY
-                             : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe), NULL);
+                             : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
+                                           NULL);
     if (status != STATUS_OK) {
         store_pieces_unref(pieces);
         store_range_deletes_unref(deletes);
@@ -153,21 +154,19 @@ static enum status encode_whole(uint64_t sequence, struct buffer *out)
     return status;
 }
 
-static enum status
-put_child(struct base_writer *writer, struct store_tablet *parent, struct store_tablet *child)
+static enum status put_child(struct base_writer *writer,
+                             struct store_tablet *parent,
+                             struct store_tablet *child)
 {
     uint32_t piece_count = 0;
     enum status status = encode_whole(parent->split_sequence, &child->applied);
     if (status == STATUS_OK) {
-        status = store_put_dedupe(writer,
-                                  child->descriptor.tablet,
-                                  buffer_bytes(&parent->split_dedupe),
-                                  0,
-                                  &piece_count);
+        status = store_put_dedupe(writer, child->descriptor.tablet,
+                                  buffer_bytes(&parent->split_dedupe), 0, &piece_count);
     }
     if (status == STATUS_OK) {
-        status = store_put_tablet_meta(
-            writer, child, parent->split_sequence, parent->flushed_clock, piece_count);
+        status = store_put_tablet_meta(writer, child, parent->split_sequence, parent->flushed_clock,
+                                       piece_count);
     }
     if (status == STATUS_OK) {
         status = store_put_applied(writer, child->descriptor.tablet, &child->applied);
@@ -191,8 +190,8 @@ enum status store_split_finish(struct store_tablet *parent)
         status = put_child(writer, parent, parent->children[i]);
     }
     if (status == STATUS_OK) {
-        status = store_delete_tablet_meta(
-            writer, parent->descriptor.tablet, parent->dedupe_piece_count);
+        status = store_delete_tablet_meta(writer, parent->descriptor.tablet,
+                                          parent->dedupe_piece_count);
     }
     if (status == STATUS_OK) {
         status = store_put_store_meta(writer, store, parent->flushed_clock);
@@ -212,8 +211,8 @@ enum status store_split_finish(struct store_tablet *parent)
         parent->children[i]->sweep_due = parent->sweep_due;
     }
     parent->split_finish_sent = true;
-    parent->split_event =
-        (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED, .subject = parent};
+    parent->split_event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
+                                               .subject = parent};
     store_tell(store, &parent->split_event);
     return STATUS_OK;
 }

@@ -41,8 +41,8 @@ static enum status sweep(struct store_tablet *tablet, const struct store_pieces 
     bool done = false;
     ASSERT(tablet->sweep_piece < pieces->count);
     const struct base_piece *piece = &pieces->pieces[tablet->sweep_piece];
-    status = base_sweep_step(
-        writer, piece->extent, &piece->range, &tablet->sweep_resume, SWEEP_BUDGET_BYTES, &done);
+    status = base_sweep_step(writer, piece->extent, &piece->range, &tablet->sweep_resume,
+                             SWEEP_BUDGET_BYTES, &done);
     if (status != STATUS_OK || (done && base_writer_dirty_bytes(writer) == 0)) {
         base_writer_abort(writer); /* nothing to sweep: nothing to sync */
     } else {

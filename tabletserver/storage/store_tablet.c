@@ -30,12 +30,13 @@ static void destroy(struct store_tablet *tablet)
     buffer_deinit(&tablet->collect_resume);
     memory_free(tablet->horizons);
     memory_free(tablet->pending);
+    memory_free(tablet->drop_job);
     (void)pthread_mutex_destroy(&tablet->mutex);
     memory_free(tablet);
 }
 
-static void
-copy_descriptor(struct store_tablet *tablet, const struct store_tablet_descriptor *descriptor)
+static void copy_descriptor(struct store_tablet *tablet,
+                            const struct store_tablet_descriptor *descriptor)
 {
     uint8_t *at = (uint8_t *)(tablet + 1);
     struct bytes start = descriptor->range.start;
@@ -76,6 +77,10 @@ enum status store_tablet_allocate(struct store *store,
         if (tablet->pieces == NULL || tablet->range_deletes == NULL) {
             status = STATUS_NO_MEMORY;
         }
+    }
+    if (status == STATUS_OK) {
+        tablet->drop_job = memory_allocate_zeroed(1, sizeof *tablet->drop_job);
+        status = tablet->drop_job == NULL ? STATUS_NO_MEMORY : STATUS_OK;
     }
     if (status != STATUS_OK) {
         destroy(tablet);
@@ -144,8 +149,8 @@ bool store_tablet_raise_horizon(struct store_tablet *tablet,
             return true;
         }
     }
-    struct store_meta_horizon *more =
-        memory_resize(tablet->horizons, (tablet->horizon_count + 1U) * sizeof *more);
+    struct store_meta_horizon *more = memory_resize(tablet->horizons,
+                                                    (tablet->horizon_count + 1U) * sizeof *more);
     if (more == NULL) {
         return false;
     }
@@ -296,8 +301,7 @@ static void forget_in(struct store_tablet *tablet, struct store_layer *layer)
     for (uint32_t i = 1; i < tablet->layer_count && !found; i++) {
         if (tablet->layers[i] == layer) {
             tablet->layer_count--;
-            memmove(&tablet->layers[i],
-                    &tablet->layers[i + 1],
+            memmove(&tablet->layers[i], &tablet->layers[i + 1],
                     (tablet->layer_count - i) * sizeof tablet->layers[0]);
             found = true;
         }

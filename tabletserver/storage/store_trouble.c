@@ -50,11 +50,9 @@ bool store_trouble_note(struct store *store, enum status status, const char *wha
     struct error error;
     switch ((int)status) {
     case STATUS_NO_SPACE:
-        error_set(&error,
-                  status,
-                  "%s: no space for the %s; writes are refused until there is room again",
-                  store->folder,
-                  what);
+        (void)error_set(&error, status,
+                        "%s: no space for the %s; writes are refused until there is room again",
+                        store->folder, what);
         set_trouble(store, STORE_FULL, error.text);
         store_work_wake(store);
         return true;
@@ -64,15 +62,13 @@ bool store_trouble_note(struct store *store, enum status status, const char *wha
     case STATUS_CORRUPT:
         /* What is bad stays bad, but the rest is served; the data waits in memory and log. */
         (void)pthread_mutex_lock(&store->mutex);
-        (void)snprintf(store->trouble.text,
-                       sizeof store->trouble.text,
+        (void)snprintf(store->trouble.text, sizeof store->trouble.text,
                        "%s: stored data is corrupt (%s); see the scrub's report and repair",
-                       store->folder,
-                       what);
+                       store->folder, what);
         (void)pthread_mutex_unlock(&store->mutex);
         return true;
     default:
-        error_set(&error, status, "%s: %s: %s", store->folder, what, status_text(status));
+        (void)error_set(&error, status, "%s: %s: %s", store->folder, what, status_text(status));
         store_trouble_fail(store, &error);
         return false;
     }

@@ -11,12 +11,12 @@
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_internal.h"
 
-#define RETRY_NS     (500 * INT64_C(1000000))
-#define IDLE_NS      (100 * INT64_C(1000000))
-#define HEAL_NS      (200 * INT64_C(1000000))
-#define REST_NS_MAX  (250 * INT64_C(1000000))
-#define NS_A_SECOND  INT64_C(1000000000)
-#define PERCENT      100
+#define RETRY_NS    (500 * INT64_C(1000000))
+#define IDLE_NS     (100 * INT64_C(1000000))
+#define HEAL_NS     (200 * INT64_C(1000000))
+#define REST_NS_MAX (250 * INT64_C(1000000))
+#define NS_A_SECOND INT64_C(1000000000)
+#define PERCENT     100
 
 int64_t store_monotonic_ns(void)
 {
@@ -40,7 +40,9 @@ void store_tell(struct store *store, struct store_event *event)
     *store->events_end = event;
     store->events_end = &event->next;
     (void)pthread_mutex_unlock(&store->mutex);
-    store->callbacks.wake(store->callbacks.context);
+    if (!store->recovering) {
+        store->callbacks.wake(store->callbacks.context);
+    }
 }
 
 /* Until woken (if it may be) or the time is over. */
@@ -101,8 +103,7 @@ static void put_job_back(struct store *store, struct store_job *job)
 
 static bool run_job(struct store *store)
 {
-    struct store_job *job =
-        store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
+    struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
     if (job == NULL) {
         return false;
     }
@@ -114,7 +115,7 @@ static bool run_job(struct store *store)
             return false;
         }
         if (job->error.status == STATUS_OK) {
-            error_set(&job->error, status, "%s: %s", store->folder, status_text(status));
+            (void)error_set(&job->error, status, "%s: %s", store->folder, status_text(status));
         }
     }
     store_tell(store, &job->event);
@@ -209,8 +210,7 @@ enum status store_work_start(struct store *store, struct error *ret_error)
 {
     int error_number = pthread_create(&store->work_thread, NULL, work, store);
     if (error_number != 0) {
-        return error_set(
-            ret_error, STATUS_NO_MEMORY, "%s: cannot start a thread", store->folder);
+        return error_set(ret_error, STATUS_NO_MEMORY, "%s: cannot start a thread", store->folder);
     }
     store->work_started = true;
     return STATUS_OK;

@@ -18,8 +18,8 @@ static enum status reserve_pending(struct store_tablet *tablet)
     if (tablet->pending_count < tablet->pending_capacity) {
         return STATUS_OK;
     }
-    uint32_t capacity =
-        tablet->pending_capacity == 0 ? PENDING_CAPACITY_MIN : tablet->pending_capacity * 2;
+    uint32_t capacity = tablet->pending_capacity == 0 ? PENDING_CAPACITY_MIN
+                                                      : tablet->pending_capacity * 2;
     struct store_pending *ring = memory_allocate(capacity * sizeof *ring);
     if (ring == NULL) {
         return STATUS_NO_MEMORY;
@@ -39,15 +39,15 @@ static void push_pending(struct store_tablet *tablet, uint64_t position, uint64_
 {
     uint32_t mask = tablet->pending_capacity - 1;
     if (tablet->pending_count > 0) {
-        struct store_pending *last =
-            &tablet->pending[(tablet->pending_head + tablet->pending_count - 1) & mask];
+        struct store_pending
+            *last = &tablet->pending[(tablet->pending_head + tablet->pending_count - 1) & mask];
         if (last->position == position) {
             last->sequence = sequence;
             return;
         }
     }
-    tablet->pending[(tablet->pending_head + tablet->pending_count) & mask] =
-        (struct store_pending){position, sequence};
+    tablet->pending[(tablet->pending_head + tablet->pending_count) & mask] = (struct store_pending){
+        position, sequence};
     tablet->pending_count++;
     if (!tablet->pending_listed) {
         tablet->pending_listed = true;
@@ -121,8 +121,7 @@ enum status store_append_record(struct store_tablet *tablet,
     }
     store->log_position = position;
     struct store_layer *layer = tablet->layers[0];
-    if (atomic_load_explicit(&layer->first_position, memory_order_relaxed) ==
-        STORE_POSITION_NONE) {
+    if (atomic_load_explicit(&layer->first_position, memory_order_relaxed) == STORE_POSITION_NONE) {
         atomic_store_explicit(&layer->first_position, position, memory_order_relaxed);
     }
     push_pending(tablet, position, sequence);
@@ -179,13 +178,13 @@ static void apply(struct store_tablet *tablet,
     for (size_t i = 0; i < write->entry_count; i++) {
         const struct record_entry *entry = &write->entries[i];
         if (entry->change_count > 0) {
-            memtable_apply(
-                memtable, sequence, stamp, entry->row, entry->changes, entry->change_count);
+            memtable_apply(memtable, sequence, stamp, entry->row, entry->changes,
+                           entry->change_count);
             stamp.index += (uint32_t)entry->change_count;
         }
         if (entry->request.client != 0) {
-            enum status status = dedupe_record(
-                tablet->dedupe, &entry->request, sequence, stamp.clock, entry->result);
+            enum status status = dedupe_record(tablet->dedupe, &entry->request, sequence,
+                                               stamp.clock, entry->result);
             ASSERT(status == STATUS_OK); /* was reserved */
         }
     }
@@ -197,9 +196,7 @@ static void cancel_reserved(struct store_tablet *tablet, const struct record_wri
     for (size_t i = n; i > 0; i--) {
         const struct record_entry *entry = &write->entries[i - 1];
         if (entry->change_count > 0) {
-            memtable_cancel(tablet->layers[0]->memtable,
-                            entry->row,
-                            entry->changes,
+            memtable_cancel(tablet->layers[0]->memtable, entry->row, entry->changes,
                             entry->change_count);
         }
     }
@@ -212,8 +209,8 @@ static enum status reserve_memtable(struct store_tablet *tablet, const struct re
         if (entry->change_count == 0) {
             continue;
         }
-        enum status status = memtable_reserve(
-            tablet->layers[0]->memtable, entry->row, entry->changes, entry->change_count);
+        enum status status = memtable_reserve(tablet->layers[0]->memtable, entry->row,
+                                              entry->changes, entry->change_count);
         if (status != STATUS_OK) {
             cancel_reserved(tablet, write, i);
             return status;
@@ -253,8 +250,8 @@ enum status store_append_write(struct store_tablet *tablet,
     }
     struct stamp stamp = {take_clock(tablet, clock), 0, 0};
     uint64_t sequence = 0;
-    status = store_append_record(
-        tablet, RECORD_WRITE, buffer_bytes(&store->payload), stamp, &sequence);
+    status = store_append_record(tablet, RECORD_WRITE, buffer_bytes(&store->payload), stamp,
+                                 &sequence);
     if (status != STATUS_OK) {
         cancel_reserved(tablet, write, write->entry_count);
         return status;
@@ -297,16 +294,16 @@ enum status store_append_drop_range(struct store_tablet *tablet,
     (void)pthread_mutex_lock(&tablet->mutex);
     struct store_range_deletes *old = store_range_deletes_ref(tablet->range_deletes);
     (void)pthread_mutex_unlock(&tablet->mutex);
-    struct store_range_deletes *more =
-        store_range_deletes_create(old->deletes, old->count, NULL, 0, &delete);
+    struct store_range_deletes *more = store_range_deletes_create(old->deletes, old->count, NULL, 0,
+                                                                  &delete);
     store_range_deletes_unref(old);
     buffer_reset(&store->payload);
     record_encode_drop_range(drop, &store->payload);
     uint64_t sequence = 0;
     status = more == NULL || store->payload.failed
                  ? STATUS_NO_MEMORY
-                 : store_append_record(
-                       tablet, RECORD_DROP_RANGE, buffer_bytes(&store->payload), stamp, &sequence);
+                 : store_append_record(tablet, RECORD_DROP_RANGE, buffer_bytes(&store->payload),
+                                       stamp, &sequence);
     if (status != STATUS_OK) {
         store_range_deletes_unref(more);
         return status;
@@ -351,8 +348,8 @@ enum status store_append_split(struct store_tablet *tablet,
     uint64_t sequence = 0;
     status = store->payload.failed
                  ? STATUS_NO_MEMORY
-                 : store_append_record(
-                       tablet, RECORD_SPLIT, buffer_bytes(&store->payload), stamp, &sequence);
+                 : store_append_record(tablet, RECORD_SPLIT, buffer_bytes(&store->payload), stamp,
+                                       &sequence);
     if (status != STATUS_OK) {
         store_split_cancel(tablet);
         return status;
@@ -379,9 +376,7 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     }
     buffer_reset(&store->payload);
     record_encode_gc_horizon(horizon, &store->payload);
-    struct store_meta_horizon raised = {horizon->family,
-                                        horizon->rule_version,
-                                        horizon->horizon_us,
+    struct store_meta_horizon raised = {horizon->family, horizon->rule_version, horizon->horizon_us,
                                         store_tablet_prepared(tablet) + 1};
     (void)pthread_mutex_lock(&tablet->mutex);
     /* Room first, with a horizon that changes nothing; the real one once it is in the log. */
@@ -393,8 +388,8 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     uint64_t sequence = 0;
     status = !room || store->payload.failed
                  ? STATUS_NO_MEMORY
-                 : store_append_record(
-                       tablet, RECORD_GC_HORIZON, buffer_bytes(&store->payload), stamp, &sequence);
+                 : store_append_record(tablet, RECORD_GC_HORIZON, buffer_bytes(&store->payload),
+                                       stamp, &sequence);
     if (status != STATUS_OK) {
         return status;
     }
