@@ -207,6 +207,25 @@ Test(filter, patterns_work_on_bytes_and_whole_texts)
     }
 }
 
+Test(filter, absent_bytes_are_empty_bytes)
+{
+    const struct cell cell = {.family = 1, .qualifier = BYTES_EMPTY, .value = BYTES_EMPTY};
+    const char *const patterns[] = {"", ".*", "\\C*", "x?"};
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        const struct filter chain[] = {of_bytes(FILTER_QUALIFIER_REGEX, patterns[i]),
+                                       of_bytes(FILTER_VALUE_REGEX, patterns[i])};
+        struct filter filter = CHAIN(chain);
+        struct filter_program *program = compile(&filter);
+        struct row_source rows = row_source_of(&cell, 1);
+        rows.lends_null = true;
+        struct cell_source source = row_source_cells(&rows);
+        bool any = false;
+        cr_assert_eq(filter_run(program, BYTES_EMPTY, &source, NULL, NULL, &any, NULL), STATUS_OK);
+        cr_assert(any, "%s", patterns[i]);
+        filter_destroy(program);
+    }
+}
+
 Test(filter, row_sample_is_repeatable_and_fair)
 {
     struct filter sample = {.kind = FILTER_ROW_SAMPLE, .probability = 0.25};
