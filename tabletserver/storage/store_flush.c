@@ -35,7 +35,7 @@ struct run {
 
 struct choice {
     struct store_tablet *tablet;
-    struct store_layer *layer; /* NULL: the split is to be finished */
+    struct store_layer *layer;
     uint64_t position;
 };
 
@@ -55,14 +55,13 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
     enum store_tablet_state state = atomic_load(&tablet->state);
-    const struct flush_progress *progress = &tablet->progress;
-    if (state == STORE_TABLET_SPLIT && !progress->blocked && progress->frozen_count == 0 &&
-        !tablet->split_finish_sent) {
-        *choice = (struct choice){tablet, NULL, 0};
-    } else if (state != STORE_TABLET_DROPPING && progress->state == FLUSH_RUNNING) {
+    if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING) {
         struct store_layer *layer = oldest_layer(tablet);
         uint64_t position = atomic_load(&layer->first_position);
-        if (choice->tablet == NULL || position < choice->position) {
+        /* The layer that ends with a split is ended together with the tablet, so not before the
+         * loop has made the children. */
+        bool waits = layer->last_sequence == tablet->split_sequence && state != STORE_TABLET_SPLIT;
+        if (!waits && (choice->tablet == NULL || position < choice->position)) {
             *choice = (struct choice){tablet, layer, position};
         }
     }
@@ -82,9 +81,7 @@ static struct choice choose(struct store *store)
     }
     if (choice.tablet != NULL) {
         store_tablet_ref(choice.tablet);
-        if (choice.layer != NULL) {
-            store_layer_ref(choice.layer);
-        }
+        store_layer_ref(choice.layer);
     }
     (void)pthread_mutex_unlock(&store->mutex);
     return choice;
@@ -144,6 +141,7 @@ static enum status put_row(struct run *run, struct bytes row, bool resumed, bool
     enum status status = cursor->operations->seek_entry(
         cursor, resumed ? run->from.family : 0, resumed ? run->from.qualifier : BYTES_EMPTY);
     bool first = !resumed;
+    struct entry last = {.kind = ENTRY_ERASE};
     while (status == STATUS_OK) {
         struct entry entry;
         bool found = false;
@@ -155,9 +153,12 @@ static enum status put_row(struct run *run, struct bytes row, bool resumed, bool
         if (resumed && tablet_position_compare(&position, &run->from) < 0) {
             continue;
         }
-        /* Deletes of one column share a position: none of them may fall before a cut and
-         * another after it, so only cells are cut at, and the start of a row. */
-        bool may_cut = first || entry.kind == ENTRY_PUT || entry.kind == ENTRY_FOLD;
+        /* Deletes of one column share a position: the first of them may be cut at, not the
+         * others. */
+        bool may_cut = first || entry.kind != ENTRY_COLUMN_DELETE ||
+                       last.kind != ENTRY_COLUMN_DELETE || last.family != entry.family ||
+                       !bytes_equal(last.qualifier, entry.qualifier);
+        last = entry;
         if (may_cut && is_enough(run)) {
             run->reached = first ? tablet_position_of_row(row) : position;
             *ret_cut = true;
@@ -196,17 +197,43 @@ static enum status put_entries(struct run *run)
     return status;
 }
 
+/* Does this layer hold the record that splits the tablet? */
+static bool ends_tablet(const struct run *run)
+{
+    return atomic_load(&run->tablet->state) == STORE_TABLET_SPLIT &&
+           run->layer->last_sequence == run->tablet->split_sequence;
+}
+
 /* --- one transaction ------------------------------------------------------------------------------ */
+
+/* The layer is in: the tablet as of its last record. */
+static enum status put_end(struct run *run, uint32_t *ret_dedupe_pieces)
+{
+    struct store_tablet *tablet = run->tablet;
+    struct store_layer *layer = run->layer;
+    enum status status = STATUS_OK;
+    if (ends_tablet(run)) {
+        status = store_split_write(run->writer, tablet);
+    } else {
+        status = store_put_dedupe(run->writer, tablet->descriptor.tablet,
+                                  buffer_bytes(&layer->dedupe), tablet->dedupe_piece_count,
+                                  ret_dedupe_pieces);
+        if (status == STATUS_OK) {
+            status = store_put_tablet_meta(run->writer, tablet, layer->last_sequence, layer->clock,
+                                           *ret_dedupe_pieces);
+        }
+    }
+    return status == STATUS_OK ? store_put_store_meta(run->writer, tablet->store, layer->clock)
+                               : status;
+}
 
 /* Move the map on, and with the last entry everything else; the new map's image is in *applied. */
 static enum status put_meta(struct run *run, struct buffer *applied, uint32_t *ret_dedupe_pieces)
 {
-    struct store_tablet *tablet = run->tablet;
-    struct store_layer *layer = run->layer;
     static const struct tablet_position start;
     struct applied_map map;
     enum status status = applied_map_raise(&run->arena, &run->map, &start, &run->reached,
-                                           layer->last_sequence, &map);
+                                           run->layer->last_sequence, &map);
     if (status != STATUS_OK) {
         return status;
     }
@@ -214,18 +241,9 @@ static enum status put_meta(struct run *run, struct buffer *applied, uint32_t *r
     if (applied->failed) {
         return STATUS_NO_MEMORY;
     }
-    status = store_put_applied(run->writer, tablet->descriptor.tablet, applied);
-    if (status != STATUS_OK || !run->reached.everything) {
-        return status;
-    }
-    status = store_put_dedupe(run->writer, tablet->descriptor.tablet, buffer_bytes(&layer->dedupe),
-                              tablet->dedupe_piece_count, ret_dedupe_pieces);
-    if (status == STATUS_OK) {
-        status = store_put_tablet_meta(run->writer, tablet, layer->last_sequence, layer->clock,
-                                       *ret_dedupe_pieces);
-    }
-    return status == STATUS_OK ? store_put_store_meta(run->writer, tablet->store, layer->clock)
-                               : status;
+    status = store_put_applied(run->writer, run->tablet->descriptor.tablet, applied);
+    return status == STATUS_OK && run->reached.everything ? put_end(run, ret_dedupe_pieces)
+                                                          : status;
 }
 
 static enum status prepare(struct run *run)
@@ -288,6 +306,9 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     if (effect == FLUSH_DROP || effect == FLUSH_DROP_AND_RUN) {
         store_tell(store, &run->layer->event);
     }
+    if (run->reached.everything && ends_tablet(run)) {
+        store_split_note_written(tablet);
+    }
 }
 
 static enum status flush_transaction(struct store_tablet *tablet, struct store_layer *layer)
@@ -337,13 +358,8 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     if (choice.tablet == NULL) {
         return STATUS_OK;
     }
-    enum status status = STATUS_OK;
-    if (choice.layer == NULL) {
-        status = store_split_finish(choice.tablet);
-    } else {
-        status = flush_transaction(choice.tablet, choice.layer);
-        store_layer_unref(store, choice.layer);
-    }
+    enum status status = flush_transaction(choice.tablet, choice.layer);
+    store_layer_unref(store, choice.layer);
     store_tablet_unref(choice.tablet);
     return status;
 }

@@ -135,11 +135,10 @@ struct store_tablet {
 
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
-    uint64_t split_sequence;
+    uint64_t split_sequence;          /* [T] 0 = none */
     struct buffer split_dedupe;
     struct store_event split_event;
-    bool flush_wanted;      /* [L] freeze as soon as there is a free layer */
-    bool split_finish_sent; /* [W] */
+    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
 
     struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
@@ -366,8 +365,11 @@ void store_on_log_failed(void *context, const struct error *error);
 
 /* Make the children of a committed split.  Errors: STATUS_NO_MEMORY (nothing changed). */
 enum status store_split_apply(struct store_tablet *parent);
-/* Work thread: write the children's metadata, remove the parent's, in one transaction. */
-enum status store_split_finish(struct store_tablet *parent);
+/* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
+ * the parent's goes. */
+enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
+/* It is durable. */
+void store_split_note_written(struct store_tablet *parent);
 /* Loop: the parent is in the base. */
 void store_split_forget(struct store_tablet *parent);
 /* Remember what the record says (at append, and at replay). */
@@ -379,7 +381,7 @@ void store_split_cancel(struct store_tablet *parent);
 
 /* --- store_flush.c: work thread, or recovery ------------------------------------------------------ */
 
-/* One transaction, or one split finished, if any is due; *ret_worked false when there is none. */
+/* One transaction, if any is due; *ret_worked false when there is none. */
 enum status store_flush_step(struct store *store, bool *ret_worked);
 uint64_t store_flushes_pending(struct store *store);
 /* Let what has failed be tried again. */

@@ -4,8 +4,9 @@
  *   append      RECORD_SPLIT in the parent's log: the last thing there
  *   committed   children begin: the parent's frozen memtables (shared, seen through a range), its
  *               pieces (clipped), its exactly-once records (both); sequences go on from there
- *   in base     the parent's memtables are flushed under the parent's applied map; then ONE
- *               transaction writes both children's metadata and removes the parent's
+ *   in base     the parent's memtables are flushed under the parent's applied map; the very
+ *               transaction that ends the last one, the one with the split in it, writes both
+ *               children's metadata and removes the parent's
  *
  * Until that transaction the base knows the parent only, and a crash finds its records and the
  * split in the log again.  After it the parent's records in the log belong to nobody.  A child's
@@ -16,6 +17,14 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_internal.h"
+
+/* The work thread looks at it too: the layer that ends with it waits until the children are there. */
+static void set_sequence(struct store_tablet *parent, uint64_t sequence)
+{
+    (void)pthread_mutex_lock(&parent->mutex);
+    parent->split_sequence = sequence;
+    (void)pthread_mutex_unlock(&parent->mutex);
+}
 
 enum status store_split_prepare(struct store_tablet *parent,
                                 const struct record_split *split,
@@ -35,7 +44,7 @@ enum status store_split_prepare(struct store_tablet *parent,
         store_split_cancel(parent);
         return status;
     }
-    parent->split_sequence = sequence;
+    set_sequence(parent, sequence);
     return STATUS_OK;
 }
 
@@ -47,7 +56,23 @@ void store_split_cancel(struct store_tablet *parent)
             parent->children[i] = NULL;
         }
     }
-    parent->split_sequence = 0;
+    set_sequence(parent, 0);
+}
+
+/* A child has everything up to the split, and nothing of its own, in the base. */
+static enum status encode_whole(uint64_t sequence, struct buffer *out)
+{
+    struct arena arena;
+    struct applied_map map;
+    arena_init(&arena, 256, SIZE_MAX);
+    enum status status = applied_map_whole(&arena, sequence, &map);
+    if (status == STATUS_OK) {
+        buffer_reset(out);
+        applied_map_encode(&map, out);
+        status = out->failed ? STATUS_NO_MEMORY : STATUS_OK;
+    }
+    arena_deinit(&arena);
+    return status;
 }
 
 /* All that needs memory; may be done again after a failure. */
@@ -64,6 +89,9 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
                              ? STATUS_NO_MEMORY
                              : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
                                            NULL);
+    if (status == STATUS_OK) {
+        status = encode_whole(parent->split_sequence, &child->applied);
+    }
     if (status != STATUS_OK) {
         store_pieces_unref(pieces);
         store_range_deletes_unref(deletes);
@@ -139,21 +167,6 @@ enum status store_split_apply(struct store_tablet *parent)
 
 /* --- the transaction that ends the parent --------------------------------------------------------- */
 
-static enum status encode_whole(uint64_t sequence, struct buffer *out)
-{
-    struct arena arena;
-    struct applied_map map;
-    arena_init(&arena, 256, SIZE_MAX);
-    enum status status = applied_map_whole(&arena, sequence, &map);
-    if (status == STATUS_OK) {
-        buffer_reset(out);
-        applied_map_encode(&map, out);
-        status = out->failed ? STATUS_NO_MEMORY : STATUS_OK;
-    }
-    arena_deinit(&arena);
-    return status;
-}
-
 static enum status put_child(struct base_writer *writer,
                              struct store_tablet *parent,
                              struct store_tablet *child)
@@ -177,44 +190,29 @@ static enum status put_child(struct base_writer *writer,
     return status;
 }
 
-enum status store_split_finish(struct store_tablet *parent)
+enum status store_split_write(struct base_writer *writer, struct store_tablet *parent)
 {
-    struct store *store = parent->store;
-    struct base_writer *writer = NULL;
-    ASSERT(parent->flushed_sequence == parent->split_sequence);
-    enum status status = base_writer_begin(store->base, &writer);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    enum status status = STATUS_OK;
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         status = put_child(writer, parent, parent->children[i]);
     }
-    if (status == STATUS_OK) {
-        status = store_delete_tablet_meta(writer, parent->descriptor.tablet,
-                                          parent->dedupe_piece_count);
-    }
-    if (status == STATUS_OK) {
-        status = store_put_store_meta(writer, store, parent->flushed_clock);
-    }
-    if (status != STATUS_OK) {
-        base_writer_abort(writer);
-        return status;
-    }
-    status = base_writer_commit(writer);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    return status == STATUS_OK ? store_delete_tablet_meta(writer, parent->descriptor.tablet,
+                                                          parent->dedupe_piece_count)
+                               : status;
+}
+
+void store_split_note_written(struct store_tablet *parent)
+{
     for (int i = 0; i < 2; i++) {
-        parent->children[i]->flushed_sequence = parent->split_sequence;
-        parent->children[i]->flushed_clock = parent->flushed_clock;
-        parent->children[i]->estimate_due = true;
-        parent->children[i]->sweep_due = parent->sweep_due;
+        struct store_tablet *child = parent->children[i];
+        child->flushed_sequence = parent->split_sequence;
+        child->flushed_clock = parent->flushed_clock;
+        child->estimate_due = true;
+        child->sweep_due = true;
     }
-    parent->split_finish_sent = true;
     parent->split_event = (struct store_event){.kind = STORE_EVENT_SPLIT_FINISHED,
                                                .subject = parent};
-    store_tell(store, &parent->split_event);
-    return STATUS_OK;
+    store_tell(parent->store, &parent->split_event);
 }
 
 /* Cut the line of ancestors where the parent stands. */

@@ -242,7 +242,7 @@ Test(applied_map, newer_image_is_refused_by_version)
 Test(applied_map, no_memory_changes_nothing)
 {
     struct arena small;
-    arena_init(&small, 64, 64);
+    arena_init(&small, 32, 32);
     struct applied_map map;
     struct tablet_position low = place(3);
     struct tablet_position high = place(9);
