@@ -186,44 +186,6 @@ const struct location_entry *location_cache_find(const struct location_cache *ca
     return entry != NULL && !entry->doubted ? entry : NULL;
 }
 
-/* Does the range reach up to end, that is hold the keys right below it? */
-static bool reaches_below(const struct row_range *range, struct bytes end)
-{
-    if (end.size_bytes == 0) {
-        return range->end.size_bytes == 0;
-    }
-    return bytes_compare(range->start, end) < 0 &&
-           (range->end.size_bytes == 0 || bytes_compare(end, range->end) <= 0);
-}
-
-static struct location_entry *entry_find_before(const struct location_cache *cache,
-                                                uint64_t number,
-                                                struct bytes end)
-{
-    const struct location_cache_table *table = table_find(cache, number);
-    if (table == NULL || table->count == 0) {
-        return NULL;
-    }
-    size_t count = end.size_bytes == 0 ? table->count : entries_up_to(table, end);
-    /* An entry that starts at end holds nothing below it. */
-    while (count > 0 && end.size_bytes > 0 &&
-           bytes_equal(table->entries[count - 1].range.start, end)) {
-        count--;
-    }
-    if (count == 0 || !reaches_below(&table->entries[count - 1].range, end)) {
-        return NULL;
-    }
-    return &table->entries[count - 1];
-}
-
-const struct location_entry *location_cache_find_before(const struct location_cache *cache,
-                                                        uint64_t table,
-                                                        struct bytes end)
-{
-    const struct location_entry *entry = entry_find_before(cache, table, end);
-    return entry != NULL && !entry->doubted ? entry : NULL;
-}
-
 void location_cache_invalidate(struct location_cache *cache,
                                uint64_t table,
                                struct bytes row,

@@ -71,11 +71,6 @@ const struct location_entry *location_cache_find(const struct location_cache *ca
                                                  uint64_t table,
                                                  struct bytes row);
 
-/* Who holds the last row before end (empty = the table's last row)?  As above. */
-const struct location_entry *location_cache_find_before(const struct location_cache *cache,
-                                                        uint64_t table,
-                                                        struct bytes end);
-
 /* The server at address has denied it, or does not answer: doubt what says that it holds row.  An
  * entry that names another server meanwhile is newer knowledge, and stays. */
 void location_cache_invalidate(struct location_cache *cache,

@@ -1,6 +1,7 @@
 #include "client/core/scan_plan.h"
 
 #include "common/base/assert.h"
+#include "common/base/limits.h"
 
 void scan_plan_init(struct scan_plan *plan, const struct row_set *set, bool reversed)
 {
@@ -24,10 +25,38 @@ struct row_set scan_plan_left(const struct scan_plan *plan)
     return (struct row_set){plan->ranges + plan->first, plan->end - plan->first};
 }
 
-struct bytes scan_plan_next_key(const struct scan_plan *plan)
+/* The edge of what is left at which reading goes on. */
+static struct bytes next_edge(const struct scan_plan *plan)
 {
     ASSERT(!scan_plan_is_done(plan));
     return plan->reversed ? plan->ranges[plan->end - 1].end : plan->ranges[plan->first].start;
+}
+
+/* The greatest key of at most LIMIT_ROW_KEY_BYTES below end; empty = of all. */
+static void key_below(struct bytes end, struct buffer *ret_row)
+{
+    size_t size_bytes = end.size_bytes;
+    if (size_bytes > 0 && end.data[size_bytes - 1] == 0) {
+        buffer_append(ret_row, end.data, size_bytes - 1);
+        return;
+    }
+    if (size_bytes > 0) {
+        buffer_append(ret_row, end.data, size_bytes - 1);
+        buffer_append_u8(ret_row, (uint8_t)(end.data[size_bytes - 1] - 1));
+    }
+    while (ret_row->size_bytes < LIMIT_ROW_KEY_BYTES && !ret_row->failed) {
+        buffer_append_u8(ret_row, 0xff);
+    }
+}
+
+void scan_plan_next_row(const struct scan_plan *plan, struct buffer *ret_row)
+{
+    buffer_reset(ret_row);
+    if (plan->reversed) {
+        key_below(next_edge(plan), ret_row);
+    } else {
+        buffer_append_bytes(ret_row, next_edge(plan));
+    }
 }
 
 /* All below bound is done. */
@@ -66,7 +95,7 @@ static bool is_behind(const struct scan_plan *plan, struct bytes bound)
     if (scan_plan_is_done(plan)) {
         return true;
     }
-    struct bytes next = scan_plan_next_key(plan);
+    struct bytes next = next_edge(plan);
     if (plan->reversed) {
         return next.size_bytes > 0 && bytes_compare(bound, next) >= 0;
     }

@@ -37,9 +37,10 @@ bool scan_plan_is_done(const struct scan_plan *plan);
 /* What is left; good until the plan changes. */
 struct row_set scan_plan_left(const struct scan_plan *plan);
 
-/* The key whose tablet comes next: the one that holds it or, if reversed, the one that holds the
- * last row before it (empty = the table's last).  Requires: not done. */
-struct bytes scan_plan_next_key(const struct scan_plan *plan);
+/* A row of the tablet that comes next: the first key left or, if reversed, the greatest there can
+ * be below the end of what is left.  In ret_row, which is reset first; look at its failed.
+ * Requires: not done. */
+void scan_plan_next_row(const struct scan_plan *plan, struct buffer *ret_row);
 
 /* Every row up to key, key included, is done (from key on upwards, if reversed).  A key behind
  * what is done already changes nothing.  Errors: STATUS_NO_MEMORY (nothing changed). */
