@@ -421,3 +421,39 @@ Test(memtable, a_delete_ends_a_sketch)
     buffer_deinit(&operand);
     buffer_deinit(&got);
 }
+
+/* The state that follows a delete may be too large for the place of the one before it. */
+Test(memtable, a_large_sketch_after_a_delete_has_nothing_of_the_one_before)
+{
+    struct memtable *memtable = make();
+    struct buffer operand = BUFFER_INIT;
+    struct buffer large[2] = {BUFFER_INIT, BUFFER_INIT};
+    struct buffer got = BUFFER_INIT;
+    struct change change = add_sketch(1, &operand);
+    apply(memtable, 1, "row", &change, 1);
+    struct change delete = {.kind = CHANGE_DELETE_ROW};
+    apply(memtable, 2, "row", &delete, 1);
+    for (int64_t input = 2; input < 100; input++) {
+        change = add_sketch(input, &operand);
+        cr_assert_eq(aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&large[input % 2]),
+                                     change.value, &large[1 - input % 2]),
+                     STATUS_OK);
+    }
+    for (uint64_t sequence = 3; sequence < 60; sequence++) {
+        change.value = buffer_bytes(&large[0]);
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence);
+    }
+    struct layer_cursor *cursor = open_at(memtable, 60);
+    struct entry entry;
+    int64_t estimate = 0;
+    cr_assert(enter(cursor, "row", 4, "q") && next(cursor, &entry) && next(cursor, &entry));
+    cr_assert_eq(aggregate_extract(AGGREGATE_INTHLL, entry.value, &estimate), STATUS_OK);
+    cr_assert_eq(estimate, 98);
+    cursor->operations->close(cursor);
+    memtable_unref(memtable);
+    buffer_deinit(&operand);
+    buffer_deinit(&large[0]);
+    buffer_deinit(&large[1]);
+    buffer_deinit(&got);
+}
