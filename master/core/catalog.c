@@ -107,6 +107,12 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_LIST_SERVERS:
         read_list_servers(catalog, event->number);
         return STATUS_OK;
+    case METHOD_STATUS: {
+        struct buffer message = effects_begin_message();
+        catalog_status_json(catalog, &message);
+        emit_reply(catalog, event->number, &message);
+        return STATUS_OK;
+    }
     case METHOD_CREATE_TABLE:
     case METHOD_DELETE_TABLE:
     case METHOD_ALTER_TABLE:

@@ -101,20 +101,19 @@ static enum status stage_create(struct catalog *catalog,
 
 /* --- delete and alter ------------------------------------------------------------------------- */
 
-static enum status find_table(const struct catalog *catalog,
-                              struct bytes name,
-                              struct table_entry **ret_entry,
-                              struct error *ret_error)
+/* NULL, and the error set, when there is none. */
+static struct table_entry *find_table(const struct catalog *catalog,
+                                      struct bytes name,
+                                      struct error *ret_error)
 {
     char text[BYTES_PRINTABLE_SIZE_MAX];
     struct table_entry *entry = state_table_by_name(catalog, name);
 
     if (entry == NULL) {
-        return error_set(ret_error, STATUS_NOT_FOUND, "Failed to read: table '%s' was not found",
-                         bytes_printable(name, text));
+        (void)error_set(ret_error, STATUS_NOT_FOUND, "Failed to read: table '%s' was not found",
+                        bytes_printable(name, text));
     }
-    *ret_entry = entry;
-    return STATUS_OK;
+    return entry;
 }
 
 /* What will be said once every server knows. */
@@ -130,15 +129,15 @@ static enum status stage_delete(struct catalog *catalog,
                                 struct error *ret_error)
 {
     struct table_name_request name;
-    struct table_entry *entry = NULL;
     enum status status = table_name_request_decode(request->body, &catalog->scratch, &name,
                                                    ret_error);
 
-    if (status == STATUS_OK) {
-        status = find_table(catalog, name.name, &entry, ret_error);
-    }
     if (status != STATUS_OK) {
         return status;
+    }
+    const struct table_entry *entry = find_table(catalog, name.name, ret_error);
+    if (entry == NULL) {
+        return STATUS_NOT_FOUND;
     }
     const struct table *table = &entry->image->record.table;
     if (table->deletion_protection) {
@@ -161,20 +160,21 @@ static enum status stage_alter(struct catalog *catalog,
 {
     struct arena *arena = &catalog->scratch;
     struct alter_table_request alter;
-    struct table_entry *entry = NULL;
     struct table after;
     enum status status = alter_table_request_decode(request->body, arena, &alter, ret_error);
 
-    if (status == STATUS_OK) {
-        status = find_table(catalog, alter.name, &entry, ret_error);
+    if (status != STATUS_OK) {
+        return status;
     }
-    if (status == STATUS_OK && alter.alteration_count == 0) {
-        status = error_set(ret_error, STATUS_INVALID_ARGUMENT, "there is nothing to alter");
+    const struct table_entry *entry = find_table(catalog, alter.name, ret_error);
+    if (entry == NULL) {
+        return STATUS_NOT_FOUND;
     }
-    if (status == STATUS_OK) {
-        status = schema_alter(arena, &entry->image->record.table, alter.alterations,
-                              alter.alteration_count, &after, ret_error);
+    if (alter.alteration_count == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "there is nothing to alter");
     }
+    status = schema_alter(arena, &entry->image->record.table, alter.alterations,
+                          alter.alteration_count, &after, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -223,21 +223,20 @@ static enum status stage_split(struct catalog *catalog,
                                struct error *ret_error)
 {
     struct split_request split;
-    struct table_entry *entry = NULL;
     uint64_t children[2];
     enum status status = split_request_decode(request->body, &catalog->scratch, &split, ret_error);
 
-    if (status == STATUS_OK) {
-        status = find_table(catalog, split.table, &entry, ret_error);
-    }
-    if (status == STATUS_OK &&
-        (split.row.size_bytes == 0 || split.row.size_bytes > LIMIT_ROW_KEY_BYTES)) {
-        status = error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                           "the split row has %zu bytes: a row key has 1 to %d",
-                           split.row.size_bytes, LIMIT_ROW_KEY_BYTES);
-    }
     if (status != STATUS_OK) {
         return status;
+    }
+    if (split.row.size_bytes == 0 || split.row.size_bytes > LIMIT_ROW_KEY_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "the split row has %zu bytes: a row key has 1 to %d", split.row.size_bytes,
+                         LIMIT_ROW_KEY_BYTES);
+    }
+    const struct table_entry *entry = find_table(catalog, split.table, ret_error);
+    if (entry == NULL) {
+        return STATUS_NOT_FOUND;
     }
     const struct tablet *tablet = entry->tablets[state_tablet_index(entry, split.row)];
     status = check_split(catalog, tablet, split.row, ret_error);
