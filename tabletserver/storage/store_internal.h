@@ -101,6 +101,22 @@ enum store_tablet_state {
     STORE_TABLET_DROPPING, /* not served; to be removed */
 };
 
+/* Where a pass of garbage collection stands; [W]. */
+enum store_collect_stage {
+    STORE_COLLECT_IDLE,
+    STORE_COLLECT_ERASE,
+    STORE_COLLECT_VERSIONS,
+};
+
+struct store_collect_state {
+    enum store_collect_stage stage;
+    int64_t due_us;
+    uint64_t schema_version; /* of the last whole pass */
+    struct buffer row;       /* go on here ... */
+    uint32_t family;         /* ... at this column; 0 = the row's start */
+    struct buffer qualifier;
+};
+
 struct store_tablet {
     atomic_uint references;
     struct store *store;                       /* [C] */
@@ -156,9 +172,7 @@ struct store_tablet {
     uint64_t erased_sequence; /* of the range delete erased last */
     struct store_event erase_event;
     atomic_bool erase_told; /* until the loop has taken it off the list */
-    struct buffer collect_resume;
-    int64_t collect_due_us;
-    uint64_t collect_schema_version; /* of the last whole pass */
+    struct store_collect_state collect;
 
     /* Statistics. */
     atomic_uint_fast64_t base_bytes;

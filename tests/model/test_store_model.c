@@ -85,6 +85,7 @@ static struct fixture fixture;
 static struct prng prng;
 static struct cell_model cells[CELLS_MAX];
 static size_t cell_count;
+static uint32_t tablets_max;
 static struct held held[HELD_MAX];
 
 /* --- names ---------------------------------------------------------------------------------------- */
@@ -535,7 +536,7 @@ static void split_tablet(void)
 {
     unsigned row = 1 + (unsigned)prng_below(&prng, ROW_COUNT - 1);
     struct store_tablet *tablet = tablet_of_row(row);
-    if (store_tablet_count(fixture.store) >= TABLETS_MAX ||
+    if (store_tablet_count(fixture.store) >= tablets_max ||
         bytes_equal(store_tablet_describe(tablet)->range.start, row_key(row))) {
         return;
     }
@@ -643,6 +644,9 @@ static void set_limits(uint64_t seed)
     fixture.settings.log_segment_bytes = 256 * 1024;
     fixture.settings.flush_transaction_bytes = 4096 << prng_below(&limits, 6);
     fixture.settings.scrub_bytes_per_second = 1 << 20;
+    /* Slow flushes are met half done by reads, kills and splits. */
+    fixture.settings.flush_pace_percent = prng_chance(&limits, 2) ? 100 : 5;
+    tablets_max = 1 + (uint32_t)prng_below(&limits, TABLETS_MAX);
 }
 
 static void live(uint64_t seed, int life, uint32_t steps)
@@ -661,6 +665,16 @@ static void live(uint64_t seed, int life, uint32_t steps)
     wait_for_commit();
     release_reads();
     expect_all(STORE_READ_COMMITTED);
+    if (getenv("EDUBBA_SEED") != NULL) {
+        struct store_statistics numbers;
+        store_statistics(fixture.store, &numbers);
+        fprintf(stderr,
+                "seed %d life %d: %u operations, %u tablets, %d flushes, %d transactions, "
+                "%d recovered\n",
+                (int)seed, life, shared->count, store_tablet_count(fixture.store),
+                (int)numbers.flushes, (int)numbers.flush_transactions,
+                (int)numbers.recovered_records);
+    }
 }
 
 static void run_seed(uint64_t seed, int lives, uint32_t steps)
