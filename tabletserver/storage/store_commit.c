@@ -82,9 +82,9 @@ enum status store_freeze(struct store_tablet *tablet)
         return STATUS_NO_MEMORY;
     }
     active->clock = atomic_load_explicit(&tablet->clock, memory_order_relaxed);
-    active->frozen = true;
     atomic_fetch_add(&store->frozen_bytes, atomic_load(&active->bytes));
     (void)pthread_mutex_lock(&tablet->mutex);
+    active->frozen = true;
     for (uint32_t i = tablet->layer_count; i > 0; i--) {
         tablet->layers[i] = tablet->layers[i - 1];
     }
