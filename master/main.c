@@ -53,7 +53,6 @@ int main(int argument_count, char **arguments)
         }
         master_close(master);
         exit_code = status == STATUS_OK ? DAEMON_EXIT_OK : daemon_fail(&daemon, &error);
-        LOG_EVENT(LOG_LEVEL_INFO, "stopped", LOG_I64("exit_code", exit_code));
     }
     arena_deinit(&arena);
     return exit_code;

@@ -118,12 +118,31 @@ static void perform_reply(struct master *master, struct catalog_effect *effect)
     memory_free(open);
 }
 
+/* Only the numbers that apply. */
 static void perform_note(const struct catalog_note *note)
 {
-    LOG_EVENT(note->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, note->event,
-              LOG_U64("table", note->table), LOG_U64("tablet", note->tablet),
-              LOG_U64("server", note->server), LOG_U64("store", note->store),
-              LOG_TEXT("text", note->text));
+    const struct log_field all[] = {
+        LOG_U64("table", note->table),
+        LOG_U64("tablet", note->tablet),
+        LOG_U64("server", note->server),
+        LOG_U64("store", note->store),
+    };
+    struct log_field fields[6] = {0};
+    size_t count = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        if (all[i].u64 != 0) {
+            fields[count++] = all[i];
+        }
+    }
+    if (note->text[0] != '\0') {
+        fields[count++] = LOG_TEXT("text", note->text);
+    }
+    fields[count].type = LOG_FIELD_END;
+    enum log_level level = note->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+    if (logger_wants(level)) {
+        logger_write(level, note->event, fields);
+    }
 }
 
 static void perform(struct master *master, const struct catalog_effects *effects)
