@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "common/base/prng.h"
-#include "tests/unit/catalog_driver.h"
+#include "tests/support/catalog_driver.h"
 
 #define NAMES       5
 #define SERVERS     4

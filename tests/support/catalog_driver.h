@@ -2,8 +2,8 @@
  * Drives a catalog without a shell: events in, commits to a memory coordinator, replies kept; and
  * tablet servers that do what the master says, in a few lines.  For tests of the master's core.
  */
-#ifndef TESTS_UNIT_CATALOG_DRIVER_H
-#define TESTS_UNIT_CATALOG_DRIVER_H
+#ifndef TESTS_SUPPORT_CATALOG_DRIVER_H
+#define TESTS_SUPPORT_CATALOG_DRIVER_H
 
 #include <criterion/criterion.h>
 
@@ -425,4 +425,4 @@ static inline void fakes_settle(struct driver *driver, struct fake_server *serve
     }
 }
 
-#endif /* TESTS_UNIT_CATALOG_DRIVER_H */
+#endif /* TESTS_SUPPORT_CATALOG_DRIVER_H */
