@@ -7,6 +7,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base_sample.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/base_tombstone.h"
 #include "tabletserver/storage/base_value.h"
@@ -57,6 +58,7 @@ struct base_window {
     bool stored; /* under `key` a chunk is stored, of stored_bytes with its key */
     size_t stored_bytes;
     size_t stored_value_bytes;
+    uint64_t stored_weight; /* with its large values */
     struct base_cells old;
     size_t old_next;
     struct buffer old_data; /* a copy: puts move the file's memory */
@@ -80,6 +82,7 @@ struct base_writer {
     struct base_store store;
     struct base_walk data;
     struct base_tombstone_finder tombstones;
+    struct base_walk samples;
     struct kv_cursor *piece_cursor; /* opened when first needed */
     struct base_counters counters;
     struct base_counters counters_before;
@@ -92,6 +95,7 @@ struct base_writer {
     struct buffer value;        /* a large value read for folding */
     struct buffer fold;         /* what folding made */
     struct base_cells kept;     /* of a chunk that cells are dropped from */
+    size_t kept_bytes;          /* what they take, with the key */
     struct buffer dropped_key;  /* its key */
     struct buffer dropped_data; /* its bytes */
 };
@@ -124,6 +128,9 @@ enum status base_window_find_end(struct base_writer *writer);
 
 /* --- base_writer.c ---------------------------------------------------------------------------- */
 
+/* Go over to an extent; what is held in memory is written out. */
+enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent);
+
 /* Erase the pieces of a cell whose value is large. */
 enum status base_writer_drop_value(struct base_writer *writer,
                                    uint64_t extent,
@@ -141,6 +148,11 @@ struct base_drop {
 /* Take cells out of the chunk that the writer's data walk stands on; what is left keeps its stamp.
  * The walk stands nowhere then; the chunk's key is in writer->dropped_key. */
 enum status base_drop_cells(struct base_writer *writer, const struct base_drop *drop);
+
+/* Does a delete reach as far as a chunk that begins at start, or end before it? */
+bool base_delete_reaches(const struct entry *entry, const struct base_position *start);
+/* Where a delete begins: nothing before it is covered. */
+struct base_position base_delete_start(const struct entry *entry);
 
 /* A delete of the writer's current row. */
 enum status base_delete_apply(struct base_writer *writer, const struct entry *entry);

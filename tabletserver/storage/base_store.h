@@ -19,6 +19,7 @@ enum base_space {
     BASE_SPACE_DELETE = 0x03, /* tombstones */
     BASE_SPACE_PIECE = 0x04,  /* pieces of large values */
     BASE_SPACE_LAYER = 0x05,  /* what long keys go on with */
+    BASE_SPACE_SAMPLE = 0x06, /* marks on some chunks, for estimates */
 };
 
 #define BASE_EXTENT_PREFIX_BYTES 9 /* space, extent */

@@ -11,7 +11,7 @@
  * exactly the keys at its link.  A walk remembers the path of links to where it stands: a million
  * rows below one long prefix cost one look at the path, then plain cursor steps in a sublayer.
  *
- *   stored key   space (DATA or DELETE), extent, slice or short key             the top layer
+ *   stored key   space (DATA, DELETE, SAMPLE), extent, slice or short key       the top layer
  *                LAYER, extent, sublayer number (8 bytes), slice or short key   the others
  *   link         BASE_FORMAT_LINK, checksum (4), sublayer number (8), little-endian
  *

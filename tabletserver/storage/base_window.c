@@ -126,6 +126,7 @@ static enum status load(struct base_writer *writer)
         status = base_cells_decode(&window->old, &writer->reader, buffer_bytes(&window->old_data),
                                    seed);
     }
+    window->stored_weight = window->stored_bytes + base_cells_large_bytes(&window->old);
     return status == STATUS_OK ? apply_tombstones(writer) : status;
 }
 
@@ -226,14 +227,15 @@ enum status base_window_open_row(struct base_writer *writer, uint64_t extent, st
     if (status != STATUS_OK) {
         return status;
     }
-    if (window->extent != extent || writer->data.extent != extent) {
-        window->extent = extent;
-        base_walk_set_extent(&writer->data, extent);
-        base_tombstone_finder_forget(&writer->tombstones, extent);
+    if (writer->data.extent != extent) {
+        status = base_writer_set_extent(writer, extent);
     }
+    window->extent = extent;
     buffer_reset(&window->row_key);
     base_key_append_row(&window->row_key, row);
-    status = window->row_key.failed ? STATUS_NO_MEMORY : copy_to(&window->row, row);
+    if (status == STATUS_OK) {
+        status = window->row_key.failed ? STATUS_NO_MEMORY : copy_to(&window->row, row);
+    }
     if (status == STATUS_OK) {
         status = base_tombstone_load(&writer->tombstones, buffer_bytes(&window->row_key),
                                      &window->tombstones);
@@ -301,6 +303,13 @@ static void forget_first(struct base_window *window, size_t count)
     memmove(out->stamps, out->stamps + count, out->count * sizeof *out->stamps);
 }
 
+static uint64_t large_bytes(const struct base_window *window, size_t count)
+{
+    struct base_cells first = window->out;
+    first.count = count;
+    return base_cells_large_bytes(&first);
+}
+
 /* Write the first cells as one chunk. */
 static enum status write_chunk(struct base_writer *writer, size_t count)
 {
@@ -326,6 +335,12 @@ static enum status write_chunk(struct base_writer *writer, size_t count)
     }
     status = base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk),
                            window->stored ? window->stored_bytes : 0);
+    if (status == STATUS_OK) {
+        uint64_t weight = stored_key.size_bytes + writer->chunk.size_bytes;
+        status = base_sample_update(&writer->samples, buffer_bytes(&window->key),
+                                    window->stored ? window->stored_weight : 0,
+                                    weight + large_bytes(window, count));
+    }
     window->stored = false;
     if (status == STATUS_OK && count < window->out.count) {
         status = make_next_key(window, count);
@@ -413,6 +428,17 @@ static enum status pass_old(struct base_window *window)
     return add_out(window, &window->old.cells[i], window->old.stamps[i], false);
 }
 
+/* Nothing is left of the chunk. */
+static enum status erase_stored(struct base_writer *writer)
+{
+    struct base_window *window = &writer->window;
+    struct bytes key = buffer_bytes(&window->key);
+    enum status status = base_walk_delete(&writer->data, key, window->stored_value_bytes);
+    return status != STATUS_OK
+               ? status
+               : base_sample_update(&writer->samples, key, window->stored_weight, 0);
+}
+
 enum status base_window_close_chunk(struct base_writer *writer, bool apart)
 {
     struct base_window *window = &writer->window;
@@ -432,9 +458,7 @@ enum status base_window_close_chunk(struct base_writer *writer, bool apart)
         return status;
     }
     if (window->out.count == 0) {
-        return window->stored ? base_walk_delete(&writer->data, buffer_bytes(&window->key),
-                                                 window->stored_value_bytes)
-                              : STATUS_OK;
+        return window->stored ? erase_stored(writer) : STATUS_OK;
     }
     if (apart && first > 0) {
         status = write_chunks(writer, first);

@@ -8,6 +8,7 @@ static void destroy(struct base_writer *writer)
 {
     base_walk_close(&writer->data);
     base_tombstone_finder_close(&writer->tombstones);
+    base_walk_close(&writer->samples);
     if (writer->piece_cursor != NULL) {
         kv_cursor_close(writer->piece_cursor);
         writer->piece_cursor = NULL;
@@ -49,12 +50,16 @@ enum status base_writer_begin(struct base *base, struct base_writer **ret_writer
     if (status == STATUS_OK) {
         status = base_tombstone_finder_open(&writer->tombstones, &writer->store);
     }
+    if (status == STATUS_OK) {
+        status = base_walk_open(&writer->samples, &writer->store, BASE_SPACE_SAMPLE);
+    }
     if (status != STATUS_OK) {
         base_writer_abort(writer);
         return status;
     }
     writer->data.number_next = &writer->counters.number_next;
     writer->tombstones.walk.number_next = &writer->counters.number_next;
+    writer->samples.number_next = &writer->counters.number_next;
     *ret_writer = writer;
     return STATUS_OK;
 }
@@ -88,6 +93,15 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
     *ret_extent = writer->counters.extent_next;
     writer->counters.extent_next++;
     return STATUS_OK;
+}
+
+enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent)
+{
+    enum status status = base_window_close_row(writer);
+    base_walk_set_extent(&writer->data, extent);
+    base_walk_set_extent(&writer->samples, extent);
+    base_tombstone_finder_forget(&writer->tombstones, extent);
+    return status;
 }
 
 enum status base_writer_drop_value(struct base_writer *writer,
@@ -230,5 +244,6 @@ uint64_t base_writer_dirty_bytes(const struct base_writer *writer)
 
 int64_t base_writer_delta_bytes(const struct base_writer *writer)
 {
-    return writer->delta_bytes + writer->data.delta_bytes + writer->tombstones.walk.delta_bytes;
+    return writer->delta_bytes + writer->data.delta_bytes + writer->tombstones.walk.delta_bytes +
+           writer->samples.delta_bytes;
 }

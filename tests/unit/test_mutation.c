@@ -12,14 +12,15 @@ static struct family families[] = {
     {.number = 2, .name = {(const uint8_t *)"sum", 3}, .aggregate = AGGREGATE_INTSUM},
     {.number = 3, .name = {(const uint8_t *)"min", 3}, .aggregate = AGGREGATE_INTMIN},
     {.number = 4, .name = {(const uint8_t *)"bhll", 4}, .aggregate = AGGREGATE_BYTESHLL},
+    {.number = 5, .name = {(const uint8_t *)"ihll", 4}, .aggregate = AGGREGATE_INTHLL},
 };
 
 static struct table table = {
     .number = 3,
     .id = {(const uint8_t *)"metric", 6},
     .families = families,
-    .family_count = 4,
-    .family_number_next = 5,
+    .family_count = 5,
+    .family_number_next = 6,
 };
 
 struct outcome {
@@ -58,8 +59,10 @@ static struct change assert_one(const struct mutation *mutation)
     cr_assert_eq(outcome.count, 1);
     struct change change = outcome.changes[0];
     static uint8_t value[256];
-    memcpy(value, change.value.data, change.value.size_bytes);
-    change.value.data = value;
+    if (change.value.size_bytes > 0) {
+        memcpy(value, change.value.data, change.value.size_bytes);
+        change.value.data = value;
+    }
     arena_deinit(&outcome.arena);
     return change;
 }
@@ -265,6 +268,37 @@ Test(mutation, merge_to_cell)
     cr_assert_eq(resolve(&mutation, 1).status, STATUS_INVALID_ARGUMENT);
 }
 
+Test(mutation, sketches_take_one_kind_of_input_each)
+{
+    const enum input_kind bytes_kinds[] = {INPUT_BYTES, INPUT_RAW, INPUT_NULL};
+    struct mutation mutation = mutation_of(MUTATION_ADD_TO_CELL, "bhll");
+    for (size_t i = 0; i < 3; i++) {
+        mutation.input = bytes_kinds[i];
+        struct change change = assert_one(&mutation);
+        cr_assert_eq(change.kind, CHANGE_FOLD);
+        cr_assert_eq(change.aggregate, AGGREGATE_BYTESHLL);
+        cr_assert_eq(aggregate_check_state(AGGREGATE_BYTESHLL, change.value, NULL), STATUS_OK);
+    }
+    mutation = mutation_of(MUTATION_ADD_TO_CELL, "ihll");
+    mutation.input = INPUT_INT64;
+    mutation.integer = 7;
+    struct change change = assert_one(&mutation);
+    cr_assert_eq(aggregate_check_state(AGGREGATE_INTHLL, change.value, NULL), STATUS_OK);
+
+    mutation = mutation_of(MUTATION_MERGE_TO_CELL, "ihll");
+    mutation.input = INPUT_BYTES;
+    mutation.value = change.value;
+    cr_assert_eq(assert_one(&mutation).kind, CHANGE_FOLD);
+    mutation.value = bytes_of_text("no sketch");
+    struct outcome outcome = resolve(&mutation, 1);
+    cr_assert_eq(outcome.status, STATUS_INVALID_ARGUMENT);
+    const char
+        *start = "Error while mutating the row 'row1' (metric) : Column family type mismatch: ";
+    cr_assert_eq(strncmp(outcome.error.text, start, strlen(start)), 0, "%s", outcome.error.text);
+    cr_assert_gt(strlen(outcome.error.text), strlen(start));
+    arena_deinit(&outcome.arena);
+}
+
 Test(mutation, merge_of_nothing_is_no_change)
 {
     struct mutation list[] = {mutation_of(MUTATION_MERGE_TO_CELL, "sum"),
@@ -342,7 +376,7 @@ Test(mutation, every_failing_allocation_is_a_status)
 {
     struct mutation list[] = {mutation_of(MUTATION_SET_CELL, "cf"),
                               mutation_of(MUTATION_ADD_TO_CELL, "sum"),
-                              mutation_of(MUTATION_ADD_TO_CELL, "min")};
+                              mutation_of(MUTATION_ADD_TO_CELL, "bhll")};
     bool done = false;
     for (uint64_t after = 0; !done; after++) {
         struct arena arena;
