@@ -300,6 +300,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->tables);
     number_map_init(&catalog->tablets);
     number_map_init(&catalog->stores);
+    list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
     list_init(&catalog->dirty);
@@ -327,15 +328,11 @@ static void destroy_tables(struct catalog *catalog)
 
 static void destroy_servers(struct catalog *catalog)
 {
+    LIST_FOREACH(struct store, store, &catalog->all_stores) {
+        memory_free(store);
+    }
     for (size_t i = 0; i < catalog->server_count; i++) {
         struct server *server = catalog->servers[i];
-        const struct server_image *images[] = {server->image, server->seen};
-        for (size_t j = 0; j < 2; j++) {
-            for (size_t k = 0; images[j] != NULL && k < images[j]->record.store_count; k++) {
-                memory_free(
-                    number_map_remove(&catalog->stores, images[j]->record.stores[k].number));
-            }
-        }
         state_server_image_destroy(server->image);
         state_server_image_destroy(server->seen);
         memory_free(server);

@@ -120,6 +120,7 @@ struct store *state_store_make(struct catalog *catalog, uint64_t number)
     if (store != NULL) {
         store->number = number;
         (void)number_map_put(&catalog->stores, number, store);
+        list_append(&catalog->all_stores, &store->link, store);
     }
     return store;
 }

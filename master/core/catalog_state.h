@@ -107,6 +107,7 @@ struct server {
 };
 
 struct store {
+    struct list_link link; /* catalog->all_stores */
     uint64_t number;
     struct server *owner;   /* committed; NULL = only seen so far */
     struct server *seen_on; /* who listed it in its last sync; NULL = nobody */
@@ -158,9 +159,10 @@ struct catalog {
     bool has_identity;
     bool has_counters;
 
-    struct number_map tables;     /* -> struct table_entry */
-    struct number_map tablets;    /* -> struct tablet */
-    struct number_map stores;     /* -> struct store */
+    struct number_map tables;  /* -> struct table_entry */
+    struct number_map tablets; /* -> struct tablet */
+    struct number_map stores;  /* -> struct store */
+    struct list all_stores;
     struct table_entry **by_name; /* ascending by id */
     size_t table_count;
     size_t table_capacity;

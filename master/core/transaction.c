@@ -326,12 +326,25 @@ static void touch_tablets_of(struct catalog *catalog, struct server *server)
     }
 }
 
+/* Stores that the server names no more (and that hold nothing: the planner saw to it) are free. */
+static void release_stores(struct catalog *catalog, struct server *server)
+{
+    for (size_t i = 0; server->image != NULL && i < server->image->record.store_count; i++) {
+        struct store *store = number_map_get(&catalog->stores,
+                                             server->image->record.stores[i].number);
+        if (store->owner == server) {
+            store->owner = NULL;
+        }
+    }
+}
+
 /* A store belongs to whoever described it last, durably; its tablets follow it. */
 static void apply_put_server(struct catalog *catalog, struct staged *change)
 {
     struct server *server = state_server(catalog, change->number);
     const struct server_record *record = &change->server->record;
 
+    release_stores(catalog, server);
     for (size_t i = 0; i < record->store_count; i++) {
         struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
         ASSERT(store != NULL);

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "tests/unit/catalog_driver.h"
+#include "tests/support/catalog_driver.h"
 
 static struct driver driver;
 static struct fake_server servers[3];
