@@ -80,9 +80,8 @@ bool aggregate_merge_in_place(enum aggregate_kind kind,
 
 /* out := a merged with b, both checked states of that kind (or empty = identity: then the other).
  * out must be neither a's nor b's memory; it is reset first, and empty after a failure.
- * Errors: STATUS_NO_MEMORY; STATUS_INVALID_ARGUMENT where two sketches cannot be merged: one of
- * integers with one of bytes, or sparse ones of which neither is the more precise in both p and
- * sp. */
+ * Errors: STATUS_NO_MEMORY, and nothing else for checked states.  STATUS_INVALID_ARGUMENT for
+ * others, and where Zetasketch would not merge two sketches either (hll_merge.h). */
 enum status aggregate_merge(enum aggregate_kind kind,
                             struct bytes a,
                             struct bytes b,

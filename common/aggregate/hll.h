@@ -31,10 +31,13 @@
 #define HLL_PRECISION_MAX        24
 #define HLL_SPARSE_PRECISION_MAX 25
 
-/* What a cell may hold.  Below 10 older Zetasketch refuses; above 18 there is no bias table, and a
- * cell would be up to 16 MiB that a client can make from a few bytes: 2^18 registers are 256 KiB. */
-#define HLL_CELL_PRECISION_MIN 10
-#define HLL_CELL_PRECISION_MAX 18
+/* What a cell may hold.  Older Zetasketch refuses p below 10.  Above 18 there is no bias table, and
+ * a client could make a cell of 16 MiB from a few bytes; 2^18 registers are 256 KiB.
+ * sp is p + 5 (as BigQuery has it) or 0.  So of any two sketches one is at least as precise as the
+ * other, and merging cannot fail: what was committed can be folded in every order. */
+#define HLL_CELL_PRECISION_MIN    10
+#define HLL_CELL_PRECISION_MAX    18
+#define HLL_CELL_SPARSE_MORE_BITS 5
 
 /* value_type numbers: what was hashed.  An int64 is stored under its unsigned counterpart. */
 enum hll_value_type {
@@ -52,7 +55,8 @@ struct hll_precision {
 
 _Static_assert(HLL_CELL_PRECISION_MIN <= HLL_PRECISION, "our own sketches must be allowed");
 _Static_assert(HLL_PRECISION <= HLL_CELL_PRECISION_MAX, "our own sketches must be allowed");
-_Static_assert(HLL_SPARSE_PRECISION >= HLL_PRECISION, "sparse is the finer one");
-_Static_assert(HLL_SPARSE_PRECISION <= HLL_SPARSE_PRECISION_MAX, "Zetasketch must read it");
+_Static_assert(HLL_SPARSE_PRECISION == HLL_PRECISION + HLL_CELL_SPARSE_MORE_BITS, "and these");
+_Static_assert(HLL_CELL_PRECISION_MAX + HLL_CELL_SPARSE_MORE_BITS <= HLL_SPARSE_PRECISION_MAX,
+               "Zetasketch must read it");
 
 #endif /* COMMON_AGGREGATE_HLL_H */

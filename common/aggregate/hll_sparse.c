@@ -30,19 +30,98 @@ static bool is_same_index(uint32_t flag, uint32_t smaller, uint32_t larger)
     return smaller >= flag && smaller >> 6 == larger >> 6;
 }
 
+/* The sum of the low 7 bits of those bytes of word whose high bit is set in `which`. */
+static uint64_t sum_of_bytes(uint64_t word, uint64_t which)
+{
+    const uint64_t even_bytes = UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t chosen = word & (which - (which >> 7));
+    uint64_t pairs = (chosen & even_bytes) + (chosen >> 8 & even_bytes);
+    return pairs * UINT64_C(0x0001000100010001) >> 48;
+}
+
+/* Add up, without looking at each, the entries that lie wholly in the next eight bytes: every byte
+ * counts 7 bits, times 128 for each byte of the same varint before it.  Reading entry by entry
+ * costs a mispredicted branch each, and a fold walks through half a list of ten thousand.
+ * False, and nothing moves, when fewer bytes are left or an entry has five bytes or more. */
+static bool read_word(struct hll_sparse_reader *reader)
+{
+    const uint64_t high_bits = UINT64_C(0x8080808080808080);
+    if (reader->end - reader->at < 8) {
+        return false;
+    }
+    uint64_t word = load_le64(reader->at);
+    uint64_t last_bytes = ~word & high_bits; /* the last byte of each varint */
+    if (last_bytes == 0) {
+        return false;
+    }
+    unsigned unused_bits = (unsigned)__builtin_clzll(last_bytes);
+    word = word << unused_bits >> unused_bits;
+    uint64_t second = (word & high_bits) << 8; /* second or later byte of its varint, and so on */
+    uint64_t third = second & second << 8;
+    uint64_t fourth = second & third << 8;
+    uint64_t fifth = second & fourth << 8;
+    if (fifth != 0) {
+        return false;
+    }
+    uint64_t sum = sum_of_bytes(word, high_bits & ~second);
+    sum += sum_of_bytes(word, second & ~third) << 7;
+    if (third != 0) {
+        sum += sum_of_bytes(word, third & ~fourth) << 14;
+        sum += sum_of_bytes(word, fourth) << 21;
+    }
+    if (sum > ENCODING_MAX - reader->encoding) {
+        return false;
+    }
+    reader->at += 8 - unused_bits / 8;
+    reader->encoding += (uint32_t)sum;
+    return true;
+}
+
 /* Let reader stand before the last entry that is smaller than `first`, or before the first. */
 static void skip_smaller(struct hll_sparse_reader *reader, uint32_t first)
 {
-    struct hll_sparse_reader before_last = *reader;
+    /* By words: stop a word early, as the last smaller entry may end a word. */
+    struct hll_sparse_reader before_word = *reader;
     struct hll_sparse_reader ahead = *reader;
-    for (;;) {
-        struct hll_sparse_reader here = ahead;
-        if (!hll_sparse_read(&ahead) || ahead.encoding >= first) {
-            break;
-        }
+    struct hll_sparse_reader here = ahead;
+    while ((read_word(&ahead) || hll_sparse_read(&ahead)) && ahead.encoding < first) {
+        before_word = here;
+        here = ahead;
+    }
+    /* By entries. */
+    struct hll_sparse_reader before_last = before_word;
+    ahead = before_word;
+    here = ahead;
+    while (hll_sparse_read(&ahead) && ahead.encoding < first) {
         before_last = here;
+        here = ahead;
     }
     *reader = before_last;
+}
+
+/* Copy, undecoded, the entries of base that stand before all of other's, but for the last of
+ * them: it may share its index with other's first. */
+static void copy_prefix(struct writer *writer,
+                        struct hll_sparse_reader *base,
+                        const struct hll_sparse_reader *other)
+{
+    const uint8_t *start = base->at;
+    skip_smaller(base, other->encoding);
+    size_t prefix_bytes = (size_t)(base->at - start);
+    if (prefix_bytes > 0) {
+        memcpy(writer->at, start, prefix_bytes);
+        writer->at += prefix_bytes;
+        writer->last = base->encoding;
+    }
+}
+
+/* Copy, undecoded but for the first, the entry that base stands on and all that follow. */
+static void copy_suffix(struct writer *writer, const struct hll_sparse_reader *base)
+{
+    write_entry(writer, base->encoding);
+    size_t suffix_bytes = (size_t)(base->end - base->at);
+    memcpy(writer->at, base->at, suffix_bytes);
+    writer->at += suffix_bytes;
 }
 
 /* Heap sort: in place, and no worse on what a client chose. */
@@ -119,10 +198,9 @@ static bool downgrade_values(struct bytes data,
 
 struct hll_sparse_reader hll_sparse_reader_of(struct bytes data)
 {
-    if (data.size_bytes == 0) {
-        return (struct hll_sparse_reader){NULL, NULL, 0};
-    }
-    return (struct hll_sparse_reader){data.data, data.data + data.size_bytes, 0};
+    static const uint8_t nothing; /* there is no arithmetic on NULL */
+    const uint8_t *start = data.size_bytes == 0 ? &nothing : data.data;
+    return (struct hll_sparse_reader){start, start + data.size_bytes, 0};
 }
 
 bool hll_sparse_read(struct hll_sparse_reader *reader)
@@ -207,13 +285,7 @@ bool hll_sparse_unite(struct hll_precision precision,
 
     bool other_holds = hll_sparse_read(&other);
     if (other_holds) {
-        const uint8_t *start = base.at;
-        skip_smaller(&base, other.encoding);
-        size_t prefix_bytes = (size_t)(base.at - start);
-        if (prefix_bytes > 0) {
-            memcpy(writer.at, start, prefix_bytes);
-        }
-        writer = (struct writer){.at = writer.at + prefix_bytes, .last = base.encoding};
+        copy_prefix(&writer, &base, &other);
     }
     bool base_holds = hll_sparse_read(&base);
     while (other_holds) {
@@ -243,10 +315,7 @@ bool hll_sparse_unite(struct hll_precision precision,
         write_entry(&writer, pending);
     }
     if (base_holds) {
-        write_entry(&writer, base.encoding);
-        size_t rest_bytes = (size_t)(base.end - base.at);
-        memcpy(writer.at, base.at, rest_bytes);
-        writer.at += rest_bytes;
+        copy_suffix(&writer, &base);
     }
     *ret_list = (struct hll_sparse_list){
         .data = bytes_of(ret_data, (size_t)(writer.at - ret_data)),

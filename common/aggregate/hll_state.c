@@ -281,6 +281,12 @@ enum status hll_state_check(const struct hll_state *state, struct error *ret_err
                          "sketch: precision %u: a cell holds %d to %d", p, HLL_CELL_PRECISION_MIN,
                          HLL_CELL_PRECISION_MAX);
     }
+    uint32_t sp = state->precision.sparse;
+    if (sp != 0 && sp != p + HLL_CELL_SPARSE_MORE_BITS) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "sketch: sparse precision %u: with precision %u a cell holds %u or 0", sp,
+                         p, p + HLL_CELL_SPARSE_MORE_BITS);
+    }
     if (hll_state_is_sparse(state)) {
         /* Exactly at the limit is what Zetasketch before 2022 left sparse; nobody goes beyond. */
         if (state->sparse.data.size_bytes > hll_sparse_size_limit_bytes(p)) {

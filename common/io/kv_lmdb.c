@@ -38,6 +38,8 @@
 #define OVERFLOW_BYTES  2000 /* about where a value leaves its leaf for pages of its own */
 #define BLOCKS_MAX      4096 /* remembered as written to; a power of two */
 
+#define COMMIT_SLACK_BYTES (UINT64_C(256) * 1024) /* free-list pages, beside the counted ones */
+
 struct lmdb_kv {
     struct kv kv;
     MDB_env *env;
@@ -377,12 +379,30 @@ static void lmdb_write_abort(struct kv_write *base)
     memory_free(write);
 }
 
+/*
+ * When the disk fills up in the middle of a write, the system writes what still fits and says so;
+ * LMDB turns such a short write into EIO.  The transaction is aborted and none of its pages is
+ * part of the tree, so on a disk without room for them it is the lack of room that counts.
+ */
+static bool disk_lacks(struct lmdb_kv *kv, uint64_t size_bytes)
+{
+    mdb_filehandle_t descriptor;
+    struct statvfs numbers;
+    return mdb_env_get_fd(kv->env, &descriptor) == MDB_SUCCESS &&
+           fstatvfs(descriptor, &numbers) == 0 &&
+           (uint64_t)numbers.f_bavail * numbers.f_frsize < size_bytes;
+}
+
 static enum status lmdb_write_commit(struct kv_write *base)
 {
     struct lmdb_write *write = (struct lmdb_write *)base;
     ASSERT(write->cursors_open == 0);
     mdb_cursor_close(write->cursor);
+    uint64_t dirty_bytes = kv_write_dirty_bytes(base) + COMMIT_SLACK_BYTES;
     int code = mdb_txn_commit(write->txn);
+    if (code == EIO && disk_lacks(write->kv, dirty_bytes)) {
+        code = ENOSPC;
+    }
     memory_free(write);
     return status_of_lmdb(code);
 }

@@ -1,0 +1,381 @@
+#include "common/io/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <libconfig.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+#define KEY_BYTES_MAX   256
+#define GROUP_DEPTH_MAX 8
+#define KEYS_MAX        64 /* of one table: which were seen is a bit set */
+
+/* What is being read, for errors and for storing. */
+struct reading {
+    const char *source; /* "conf/master.conf:12", or the command line */
+    const struct config_key *keys;
+    size_t key_count;
+    struct arena *arena;
+    struct error *error;
+    uint64_t seen; /* bit i: keys[i] had a value */
+};
+
+static enum status no_memory(struct reading *reading)
+{
+    return error_set(reading->error, STATUS_NO_MEMORY, "%s: no memory", reading->source);
+}
+
+static size_t find_key(const struct reading *reading, const char *name)
+{
+    size_t i = 0;
+    while (i < reading->key_count && strcmp(reading->keys[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Is there a key inside the group of this name? */
+static bool is_group(const struct reading *reading, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < reading->key_count; i++) {
+        const char *key = reading->keys[i].name;
+        if (strncmp(key, name, length) == 0 && key[length] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status wrong_type(struct reading *reading,
+                              const struct config_key *key,
+                              const char *expected)
+{
+    return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: %s must be %s", reading->source,
+                     key->name, expected);
+}
+
+static enum status store_integer(struct reading *reading,
+                                 const struct config_key *key,
+                                 int64_t value)
+{
+    bool bounded = key->minimum != 0 || key->maximum != 0;
+    if (bounded && (value < key->minimum || value > key->maximum)) {
+        const char *unit = key->type == CONFIG_SIZE_BYTES    ? " bytes"
+                           : key->type == CONFIG_DURATION_US ? " us"
+                                                             : "";
+        return error_set(reading->error, STATUS_INVALID_ARGUMENT,
+                         "%s: %s is %" PRId64 "%s, allowed are %" PRId64 " to %" PRId64,
+                         reading->source, key->name, value, unit, key->minimum, key->maximum);
+    }
+    memcpy(key->target, &value, sizeof value);
+    return STATUS_OK;
+}
+
+static enum status store_text(struct reading *reading,
+                              const struct config_key *key,
+                              const char *text)
+{
+    const char *copy = arena_copy_text(reading->arena, bytes_of_text(text));
+    if (copy == NULL) {
+        return no_memory(reading);
+    }
+    memcpy(key->target, &copy, sizeof copy);
+    return STATUS_OK;
+}
+
+/* A size or a duration written as text. */
+static enum status store_quantity(struct reading *reading,
+                                  const struct config_key *key,
+                                  const char *text)
+{
+    uint64_t bytes = 0;
+    int64_t us = 0;
+    if (key->type == CONFIG_SIZE_BYTES) {
+        return config_parse_size(text, &bytes)
+                   ? store_integer(reading, key, (int64_t)bytes)
+                   : wrong_type(reading, key, "a size like \"512 MiB\" or a number of bytes");
+    }
+    return config_parse_duration(text, &us)
+               ? store_integer(reading, key, us)
+               : wrong_type(reading, key, "a duration like \"250 ms\", \"10 s\" or \"15 min\"");
+}
+
+static enum status store_list(struct reading *reading,
+                              const struct config_key *key,
+                              const char *const *texts,
+                              size_t count)
+{
+    struct config_text_list list = {.count = count};
+    list.items = arena_allocate_array(reading->arena, count, sizeof *list.items);
+    if (list.items == NULL) {
+        return no_memory(reading);
+    }
+    for (size_t i = 0; i < count; i++) {
+        list.items[i] = arena_copy_text(reading->arena, bytes_of_text(texts[i]));
+        if (list.items[i] == NULL) {
+            return no_memory(reading);
+        }
+    }
+    memcpy(key->target, &list, sizeof list);
+    return STATUS_OK;
+}
+
+static enum status load_list(struct reading *reading,
+                             const struct config_key *key,
+                             const config_setting_t *setting)
+{
+    if (!config_setting_is_aggregate(setting) || config_setting_is_group(setting)) {
+        return wrong_type(reading, key, "a list of texts like [ \"a\", \"b\" ]");
+    }
+    size_t count = (size_t)config_setting_length(setting);
+    const char **texts = arena_allocate_array(reading->arena, count, sizeof *texts);
+    if (texts == NULL) {
+        return no_memory(reading);
+    }
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = config_setting_get_string_elem(setting, (int)i);
+        if (texts[i] == NULL) {
+            return wrong_type(reading, key, "a list of texts like [ \"a\", \"b\" ]");
+        }
+    }
+    return store_list(reading, key, texts, count);
+}
+
+/* A value that stands in a file. */
+static enum status load_value(struct reading *reading,
+                              const struct config_key *key,
+                              const config_setting_t *setting)
+{
+    int type = config_setting_type(setting);
+    bool is_integer = type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64;
+    bool is_text = type == CONFIG_TYPE_STRING;
+    switch (key->type) {
+    case CONFIG_TEXT:
+        return is_text ? store_text(reading, key, config_setting_get_string(setting))
+                       : wrong_type(reading, key, "a text in quotes");
+    case CONFIG_TEXT_LIST:
+        return load_list(reading, key, setting);
+    case CONFIG_BOOL:
+        if (type != CONFIG_TYPE_BOOL) {
+            return wrong_type(reading, key, "true or false");
+        }
+        *(bool *)key->target = config_setting_get_bool(setting) != 0;
+        return STATUS_OK;
+    case CONFIG_NUMBER:
+        return is_integer ? store_integer(reading, key, config_setting_get_int64(setting))
+                          : wrong_type(reading, key, "a whole number");
+    case CONFIG_SIZE_BYTES:
+        if (is_integer && config_setting_get_int64(setting) >= 0) {
+            return store_integer(reading, key, config_setting_get_int64(setting));
+        }
+        break;
+    case CONFIG_DURATION_US:
+        break;
+    }
+    return store_quantity(reading, key, is_text ? config_setting_get_string(setting) : "");
+}
+
+static enum status load_setting(struct reading *reading,
+                                const char *name,
+                                const config_setting_t *setting)
+{
+    size_t index = find_key(reading, name);
+    if (index == reading->key_count) {
+        return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: unknown key '%s'",
+                         reading->source, name);
+    }
+    reading->seen |= UINT64_C(1) << index;
+    return load_value(reading, &reading->keys[index], setting);
+}
+
+/* A group at one level: where in it we are, and how long the path to it is. */
+struct level {
+    const config_setting_t *group;
+    unsigned next;
+    size_t path_bytes;
+};
+
+/* Walks groups without recursion; path is the name of what is looked at. */
+static enum status load_groups(struct reading *reading,
+                               const char *file,
+                               const config_setting_t *root)
+{
+    struct level levels[GROUP_DEPTH_MAX] = {{.group = root}};
+    char path[KEY_BYTES_MAX] = "";
+    char source[ERROR_TEXT_SIZE_MAX];
+    size_t depth = 1;
+    while (depth > 0) {
+        struct level *level = &levels[depth - 1];
+        const config_setting_t *setting = config_setting_get_elem(level->group, level->next);
+        if (setting == NULL) {
+            depth--;
+            continue;
+        }
+        level->next++;
+        size_t start = level->path_bytes;
+        (void)snprintf(path + start, sizeof path - start, "%s%s", start > 0 ? "." : "",
+                       config_setting_name(setting));
+        (void)snprintf(source, sizeof source, "%s:%u", file,
+                       (unsigned)config_setting_source_line(setting));
+        reading->source = source;
+        if (config_setting_is_group(setting) && is_group(reading, path) &&
+            depth < GROUP_DEPTH_MAX) {
+            levels[depth++] = (struct level){.group = setting, .path_bytes = strlen(path)};
+            continue;
+        }
+        enum status status = load_setting(reading, path, setting);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status check_required(struct reading *reading)
+{
+    for (size_t i = 0; i < reading->key_count; i++) {
+        if (reading->keys[i].required && (reading->seen >> i & 1) == 0) {
+            return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: key '%s' is missing",
+                             reading->source, reading->keys[i].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_failed(const config_t *config, const char *path, struct error *ret_error)
+{
+    int cause = errno;
+    if (config_error_type(config) == CONFIG_ERR_PARSE) {
+        const char *file = config_error_file(config);
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "%s:%d: %s",
+                         file == NULL ? path : file, config_error_line(config),
+                         config_error_text(config));
+    }
+    enum status status = cause == ENOENT ? STATUS_NOT_FOUND : STATUS_IO;
+    return error_set(ret_error, status, "%s: %s", path, strerror(cause));
+}
+
+enum status config_load(const char *path,
+                        const struct config_key *keys,
+                        size_t key_count,
+                        struct arena *arena,
+                        struct error *ret_error)
+{
+    ASSERT(key_count <= KEYS_MAX);
+    struct reading reading = {
+        .keys = keys, .key_count = key_count, .arena = arena, .error = ret_error};
+    config_t config;
+    config_init(&config);
+    errno = 0;
+    enum status status = STATUS_OK;
+    if (config_read_file(&config, path) != CONFIG_TRUE) {
+        status = read_failed(&config, path, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = load_groups(&reading, path, config_root_setting(&config));
+    }
+    if (status == STATUS_OK) {
+        reading.source = path;
+        status = check_required(&reading);
+    }
+    config_destroy(&config);
+    return status;
+}
+
+static bool parse_number(const char *text, int64_t *ret_value)
+{
+    bool negative = *text == '-';
+    const char *at = negative ? text + 1 : text;
+    int64_t value = 0;
+    if (*at == '\0') {
+        return false;
+    }
+    for (; *at != '\0'; at++) {
+        int64_t digit = *at - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, digit, &value)) {
+            return false;
+        }
+    }
+    /* Collected below zero, where the range is larger by one. */
+    if (!negative && value == INT64_MIN) {
+        return false;
+    }
+    *ret_value = negative ? value : -value;
+    return true;
+}
+
+/* "a,b,c" */
+static enum status set_list(struct reading *reading, const struct config_key *key, char *text)
+{
+    size_t count = 1;
+    for (const char *at = text; *at != '\0'; at++) {
+        count += *at == ',';
+    }
+    const char **texts = arena_allocate_array(reading->arena, count, sizeof *texts);
+    if (texts == NULL) {
+        return no_memory(reading);
+    }
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = strsep(&text, ",");
+    }
+    return store_list(reading, key, texts, count);
+}
+
+/* A value that stands on a command line. */
+static enum status set_value(struct reading *reading, const struct config_key *key, char *text)
+{
+    int64_t number = 0;
+    switch (key->type) {
+    case CONFIG_TEXT:
+        return store_text(reading, key, text);
+    case CONFIG_TEXT_LIST:
+        return set_list(reading, key, text);
+    case CONFIG_BOOL:
+        if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0) {
+            return wrong_type(reading, key, "true or false");
+        }
+        *(bool *)key->target = text[0] == 't';
+        return STATUS_OK;
+    case CONFIG_NUMBER:
+        return parse_number(text, &number) ? store_integer(reading, key, number)
+                                           : wrong_type(reading, key, "a whole number");
+    case CONFIG_SIZE_BYTES:
+    case CONFIG_DURATION_US:
+        break;
+    }
+    return store_quantity(reading, key, text);
+}
+
+enum status config_set(const char *assignment,
+                       const struct config_key *keys,
+                       size_t key_count,
+                       struct arena *arena,
+                       struct error *ret_error)
+{
+    struct reading reading = {.source = "command line",
+                              .keys = keys,
+                              .key_count = key_count,
+                              .arena = arena,
+                              .error = ret_error};
+    char *copy = arena_copy_text(arena, bytes_of_text(assignment));
+    if (copy == NULL) {
+        return no_memory(&reading);
+    }
+    char *value = strchr(copy, '=');
+    if (value == NULL) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "'%s' is not of the form key=value",
+                         assignment);
+    }
+    *value++ = '\0';
+    size_t index = find_key(&reading, copy);
+    if (index == key_count) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "unknown key '%s'", copy);
+    }
+    return set_value(&reading, &keys[index], value);
+}

@@ -1,0 +1,231 @@
+#include "common/io/http.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <nng/nng.h>
+#include <nng/supplemental/http/http.h>
+
+#include "common/base/memory.h"
+#include "common/io/metrics.h"
+#include "common/io/transport_address.h"
+
+#define ADDRESS_BYTES_MAX 256
+
+/* One path and who answers it. */
+struct route {
+    struct route *next;
+    http_handler handler;
+    void *context;
+    char path[];
+};
+
+struct http_server {
+    struct http_server *next; /* of this process */
+    nng_http_server *server;
+    pthread_mutex_t lock; /* guards routes */
+    struct route *routes; /* live as long as the server: nng's handlers point at them */
+    uint16_t port;
+    char address[ADDRESS_BYTES_MAX];
+};
+
+/* nng hands the same server to everyone who names the same address, instead of refusing: so we
+ * keep account of who has which. */
+static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct http_server *servers;
+
+static void answer(struct route *route, nng_http_res *res)
+{
+    struct http_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
+    route->handler(route->context, route->path, &response);
+    struct bytes body = buffer_bytes(&response.body);
+    bool failed = response.body.failed ||
+                  nng_http_res_copy_data(res, body.data, body.size_bytes) != 0 ||
+                  nng_http_res_set_header(res, "Content-Type", response.content_type) != 0;
+    (void)nng_http_res_set_status(res, failed ? 500 : response.status);
+    buffer_deinit(&response.body);
+}
+
+static void on_http_request(nng_aio *aio)
+{
+    nng_http_handler *handler = nng_aio_get_input(aio, 1);
+    struct route *route = nng_http_handler_get_data(handler);
+    nng_http_res *res = NULL;
+    int error = nng_http_res_alloc(&res);
+    if (error == 0) {
+        answer(route, res);
+        nng_aio_set_output(aio, 0, res);
+    }
+    nng_aio_finish(aio, error);
+}
+
+static void serve_metrics(void *context, const char *path, struct http_response *response)
+{
+    (void)context;
+    (void)path;
+    response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    metrics_render(&response->body);
+}
+
+/* Port 0 is another port for everyone. */
+static bool is_any_port(const char *address)
+{
+    size_t length = strlen(address);
+    return length >= 2 && strcmp(address + length - 2, ":0") == 0;
+}
+
+/* Take the address for this process, unless it is taken. */
+static enum status claim_address(struct http_server *server, struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+    pthread_mutex_lock(&servers_lock);
+    for (struct http_server *other = servers; other != NULL; other = other->next) {
+        if (strcmp(other->address, server->address) == 0 && !is_any_port(server->address)) {
+            status = transport_address_failed("listen on", server->address, NNG_EADDRINUSE,
+                                              ret_error);
+        }
+    }
+    if (status == STATUS_OK) {
+        server->next = servers;
+        servers = server;
+    }
+    pthread_mutex_unlock(&servers_lock);
+    return status;
+}
+
+static void release_address(struct http_server *server)
+{
+    pthread_mutex_lock(&servers_lock);
+    struct http_server **link = &servers;
+    while (*link != server) {
+        link = &(*link)->next;
+    }
+    *link = server->next;
+    pthread_mutex_unlock(&servers_lock);
+}
+
+static int start(struct http_server *server)
+{
+    char text[ADDRESS_BYTES_MAX + 8];
+    nng_url *url = NULL;
+    nng_sockaddr address;
+    (void)snprintf(text, sizeof text, "http://%s", server->address);
+    int error = nng_url_parse(&url, text);
+    if (error != 0) {
+        return error;
+    }
+    error = nng_http_server_hold(&server->server, url);
+    nng_url_free(url);
+    if (error != 0) {
+        server->server = NULL;
+        return error;
+    }
+    error = nng_http_server_start(server->server);
+    if (error == 0) {
+        error = nng_http_server_get_addr(server->server, &address);
+        server->port = ntohs(address.s_family == NNG_AF_INET6 ? address.s_in6.sa_port
+                                                              : address.s_in.sa_port);
+    }
+    if (error != 0) {
+        nng_http_server_release(server->server);
+        server->server = NULL;
+    }
+    return error;
+}
+
+enum status http_server_open(const char *address,
+                             bool insecure,
+                             struct http_server **ret_server,
+                             struct error *ret_error)
+{
+    char full[ADDRESS_BYTES_MAX + 8];
+    if (strlen(address) >= ADDRESS_BYTES_MAX) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "address is too long");
+    }
+    (void)snprintf(full, sizeof full, "tcp://%s", address);
+    enum status status = transport_address_check_listen(full, insecure, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct http_server *server = memory_allocate_zeroed(1, sizeof *server);
+    if (server == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "listen on %s: no memory", address);
+    }
+    (void)snprintf(server->address, sizeof server->address, "%s", address);
+    status = claim_address(server, ret_error);
+    if (status != STATUS_OK) {
+        memory_free(server);
+        return status;
+    }
+    pthread_mutex_init(&server->lock, NULL);
+    int error = start(server);
+    if (error != 0) {
+        http_server_close(server);
+        return transport_address_failed("listen on", address, error, ret_error);
+    }
+    status = http_server_handle(server, "/metrics", serve_metrics, NULL);
+    if (status != STATUS_OK) {
+        http_server_close(server);
+        return error_set(ret_error, status, "listen on %s: no memory", address);
+    }
+    *ret_server = server;
+    return STATUS_OK;
+}
+
+enum status http_server_handle(struct http_server *server,
+                               const char *path,
+                               http_handler handler,
+                               void *context)
+{
+    size_t path_bytes = strlen(path) + 1;
+    struct route *route = memory_allocate(sizeof *route + path_bytes);
+    nng_http_handler *nng_handler = NULL;
+    if (route == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    route->handler = handler;
+    route->context = context;
+    memcpy(route->path, path, path_bytes);
+    if (nng_http_handler_alloc(&nng_handler, path, on_http_request) != 0) {
+        memory_free(route);
+        return STATUS_NO_MEMORY;
+    }
+    if (nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
+        nng_http_server_add_handler(server->server, nng_handler) != 0) {
+        nng_http_handler_free(nng_handler);
+        memory_free(route);
+        return STATUS_ALREADY_EXISTS;
+    }
+    pthread_mutex_lock(&server->lock);
+    route->next = server->routes;
+    server->routes = route;
+    pthread_mutex_unlock(&server->lock);
+    return STATUS_OK;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+void http_server_close(struct http_server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    if (server->server != NULL) {
+        /* Waits for handlers that run. */
+        nng_http_server_stop(server->server);
+        nng_http_server_release(server->server);
+    }
+    release_address(server);
+    while (server->routes != NULL) {
+        struct route *route = server->routes;
+        server->routes = route->next;
+        memory_free(route);
+    }
+    pthread_mutex_destroy(&server->lock);
+    memory_free(server);
+}

@@ -1,0 +1,135 @@
+/*
+ * Transport: framed messages over nng byte streams.  Nothing else includes nng but http.c.
+ *
+ * nng's byte streams with our own framing, and not its request/reply sockets: those re-send a
+ * request on their own, and cannot carry many requests at once (docs/wire.md).
+ *
+ * A listener accepts connections, does the handshake, reassembles messages and hands each to
+ * on_request; the answer goes back through a transport_reply.  A connection dials, does the
+ * handshake, and carries any number of requests at a time.  Everything is bounded: frame and
+ * message size, requests and bytes in flight per connection, connections per listener; a peer that
+ * does not read is not read from either, and a bad message closes that connection only.
+ *
+ * Callbacks run on nng's threads: they must only hand over (or do very little).  No callback is
+ * made after the close function of its object has returned.
+ */
+#ifndef COMMON_IO_TRANSPORT_H
+#define COMMON_IO_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/base/error.h"
+#include "common/wire/frame.h"
+#include "common/wire/message.h"
+
+/* "tcp://127.0.0.1:7401", "ipc:///path"; later "tls+tcp://...". */
+
+/* Is this address reachable from this machine only (loopback, ipc)? */
+bool transport_address_is_local(const char *address);
+
+/* --- listening -------------------------------------------------------------------------------- */
+
+struct transport_listener;
+struct transport_reply; /* one request's way back; must be finished exactly once */
+
+struct transport_request {
+    enum method method;
+    struct request_head head;
+    struct bytes body; /* owned by the reply: good until it is finished */
+    enum lane lane;
+    uint64_t peer_process; /* from its HELLO */
+    int64_t received_ns;   /* monotonic */
+};
+
+struct transport_listener_options {
+    const char *address;
+    const char *agent;
+    uint64_t process;
+    bool insecure; /* allow an address that is not local without TLS */
+    uint32_t connections_max;
+    uint32_t requests_max;         /* in flight per connection; reading pauses above */
+    uint64_t connection_bytes_max; /* queued to one peer before reading from it pauses */
+    void *context;
+    void (*on_request)(void *context,
+                       const struct transport_request *request,
+                       struct transport_reply *reply);
+    /* Credit arrived, or the peer cancelled or went away (transport_reply_cancelled() then says
+     * so).  May come until the reply is finished. */
+    void (*on_progress)(void *context, struct transport_reply *reply);
+    int64_t (*now_us)(void *context); /* wall clock for HELLO_ACK */
+};
+
+/* Errors: STATUS_FAILED_PRECONDITION (address not local and not insecure; port in use: names it),
+ * STATUS_INVALID_ARGUMENT (bad address), STATUS_NO_MEMORY, STATUS_IO. */
+enum status transport_listen(const struct transport_listener_options *options,
+                             struct transport_listener **ret_listener,
+                             struct error *ret_error);
+
+/* The port really bound, for address ":0". */
+uint16_t transport_listener_port(const struct transport_listener *listener);
+
+/* Tell all peers to go away, give replies in flight grace_ms to finish, then close. */
+void transport_listener_close(struct transport_listener *listener, uint32_t grace_ms);
+
+/* For the layer above: NULL at first. */
+void transport_reply_set_context(struct transport_reply *reply, void *context);
+void *transport_reply_context(const struct transport_reply *reply);
+
+/* Send one message of the answer: head and body are one buffer made by response_head_encode and
+ * the method's encoder; its memory is taken over.  last = the reply is finished and gone.
+ * From any thread; messages of one reply go out in the order of the calls. */
+void transport_reply_send(struct transport_reply *reply, struct buffer *message, bool last);
+
+/* Short form for an answer that is only a status. */
+void transport_reply_fail(struct transport_reply *reply, enum status status, const char *text);
+
+/* Stream bytes that may be sent now without exceeding the peer's credit; SCAN only. */
+int64_t transport_reply_credit(const struct transport_reply *reply);
+void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t bytes);
+
+/* Bytes queued to this peer and not yet on their way. */
+uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
+bool transport_reply_cancelled(const struct transport_reply *reply);
+
+/* --- dialling --------------------------------------------------------------------------------- */
+
+struct transport_connection;
+
+struct transport_connection_options {
+    const char *address;
+    const char *agent;
+    uint64_t process;
+    enum lane lane;
+    uint32_t connect_timeout_ms;
+    void *context;
+    /* The handshake is done: ack borrowed for the call.  Requests may be sent before; they wait. */
+    void (*on_ready)(void *context, const struct hello_ack *ack);
+    /* A message of the answer to request; stream = more messages of it follow. */
+    void (*on_response)(void *context, uint64_t request, struct bytes message, bool stream);
+    /* All requests without an end have failed (whether executed is unknown); send no more. */
+    void (*on_closed)(void *context, const struct error *error);
+};
+
+/* Starts dialling and returns. */
+enum status transport_connect(const struct transport_connection_options *options,
+                              struct transport_connection **ret_connection,
+                              struct error *ret_error);
+
+/* Closes; on_closed is not called any more after it returns. Not from a callback. */
+void transport_connection_close(struct transport_connection *connection);
+
+/* message: request_head_encode and the method's body; its memory is taken over.  request numbers
+ * are the caller's, rising, from 1.  Errors: STATUS_CLOSED, STATUS_RESOURCE_EXHAUSTED (too many
+ * bytes queued; the message is still the caller's then), STATUS_NO_MEMORY. */
+enum status transport_connection_send(struct transport_connection *connection,
+                                      uint64_t request,
+                                      enum method method,
+                                      struct buffer *message);
+void transport_connection_credit(struct transport_connection *connection,
+                                 uint64_t request,
+                                 uint64_t bytes);
+void transport_connection_cancel(struct transport_connection *connection, uint64_t request);
+
+#endif /* COMMON_IO_TRANSPORT_H */

@@ -1,0 +1,28 @@
+/*
+ * Addresses: what they may be, and nng's errors in our words.  For transport_*.c and http.c.
+ */
+#ifndef COMMON_IO_TRANSPORT_ADDRESS_H
+#define COMMON_IO_TRANSPORT_ADDRESS_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+/* May we listen there?  Errors: STATUS_FAILED_PRECONDITION (others could reach it and insecure is
+ * not set), STATUS_UNIMPLEMENTED (TLS), STATUS_INVALID_ARGUMENT (no known scheme). */
+enum status transport_address_check_listen(const char *address,
+                                           bool insecure,
+                                           struct error *ret_error);
+
+/* May we dial it?  Errors: STATUS_UNIMPLEMENTED (TLS), STATUS_INVALID_ARGUMENT. */
+enum status transport_address_check_dial(const char *address, struct error *ret_error);
+
+/* "<verb> <address>: <reason>" for an nng error; STATUS_FAILED_PRECONDITION for an address in use,
+ * STATUS_INVALID_ARGUMENT for a bad one, STATUS_NO_MEMORY, STATUS_DEADLINE_EXCEEDED,
+ * STATUS_PERMISSION_DENIED, STATUS_UNAVAILABLE (refused, unreachable), else STATUS_IO. */
+enum status transport_address_failed(const char *verb,
+                                     const char *address,
+                                     int nng_error,
+                                     struct error *ret_error);
+
+#endif /* COMMON_IO_TRANSPORT_ADDRESS_H */

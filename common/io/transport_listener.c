@@ -1,0 +1,247 @@
+#include "common/io/transport_listener.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/transport_address.h"
+
+#define ACCEPT_PAUSE_MS 50   /* after an accept that failed, for want of descriptors say */
+#define DRAIN_POLL_US   2000 /* how often closing looks whether answers are on their way */
+
+/* --- accepting --------------------------------------------------------------------------------- */
+
+static void accept_next_locked(struct transport_listener *listener, bool pause)
+{
+    listener->accepting = true;
+    listener->pausing = pause;
+    if (pause) {
+        nng_sleep_aio(ACCEPT_PAUSE_MS, listener->accept_aio);
+    } else {
+        nng_stream_listener_accept(listener->listener, listener->accept_aio);
+    }
+}
+
+static void add_peer_locked(struct transport_listener *listener, struct transport_peer *peer)
+{
+    peer->next = listener->peers;
+    if (listener->peers != NULL) {
+        listener->peers->previous = peer;
+    }
+    listener->peers = peer;
+    listener->peer_count++;
+}
+
+/* A peer in the list, for a new connection; NULL if it must be dropped. */
+static struct transport_peer *admit(struct transport_listener *listener)
+{
+    pthread_mutex_lock(&listener->lock);
+    size_t count = listener->peer_count;
+    size_t limit = listener->options.connections_max;
+    struct transport_peer *peer = NULL;
+    if (count < limit + LISTENER_SURPLUS_MAX && !atomic_load(&listener->closing)) {
+        peer = transport_peer_create(listener, count >= limit);
+    }
+    if (peer != NULL) {
+        add_peer_locked(listener, peer);
+        transport_peer_ref(peer); /* the caller's */
+    }
+    pthread_mutex_unlock(&listener->lock);
+    return peer;
+}
+
+static void on_accepted(void *context)
+{
+    struct transport_listener *listener = context;
+    int error = nng_aio_result(listener->accept_aio);
+    bool accepted = error == 0 && !listener->pausing;
+    if (accepted) {
+        nng_stream *connected = nng_aio_get_output(listener->accept_aio, 0);
+        struct transport_peer *peer = admit(listener);
+        if (peer == NULL) {
+            nng_stream_free(connected);
+        } else {
+            transport_peer_start(peer, connected);
+            transport_peer_unref(peer);
+        }
+    }
+    pthread_mutex_lock(&listener->lock);
+    if (atomic_load(&listener->closing)) {
+        listener->accepting = false;
+        pthread_cond_broadcast(&listener->emptied);
+    } else {
+        accept_next_locked(listener, error != 0);
+    }
+    pthread_mutex_unlock(&listener->lock);
+}
+
+void transport_listener_remove(struct transport_listener *listener, struct transport_peer *peer)
+{
+    pthread_mutex_lock(&listener->lock);
+    if (peer->previous == NULL) {
+        listener->peers = peer->next;
+    } else {
+        peer->previous->next = peer->next;
+    }
+    if (peer->next != NULL) {
+        peer->next->previous = peer->previous;
+    }
+    listener->peer_count--;
+    pthread_cond_broadcast(&listener->emptied);
+    pthread_mutex_unlock(&listener->lock);
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static char *copy_text(const char *text)
+{
+    size_t size_bytes = strlen(text) + 1;
+    char *copy = memory_allocate(size_bytes);
+    return copy == NULL ? NULL : memcpy(copy, text, size_bytes);
+}
+
+static void listener_destroy(struct transport_listener *listener)
+{
+    if (listener->accept_aio != NULL) {
+        nng_aio_free(listener->accept_aio);
+    }
+    if (listener->listener != NULL) {
+        nng_stream_listener_free(listener->listener);
+    }
+    pthread_cond_destroy(&listener->emptied);
+    pthread_mutex_destroy(&listener->lock);
+    memory_free(listener->address);
+    memory_free(listener->agent);
+    memory_free(listener);
+}
+
+/* An nng error. */
+static int bind_and_accept(struct transport_listener *listener)
+{
+    int error = nng_stream_listener_alloc(&listener->listener, listener->address);
+    if (error == 0) {
+        /* Not for ipc: it has nothing to set. */
+        (void)nng_stream_listener_set_bool(listener->listener, NNG_OPT_TCP_NODELAY, true);
+        error = nng_stream_listener_listen(listener->listener);
+    }
+    if (error == 0) {
+        error = nng_aio_alloc(&listener->accept_aio, on_accepted, listener);
+    }
+    if (error != 0) {
+        return error;
+    }
+    int port = 0;
+    if (nng_stream_listener_get_int(listener->listener, NNG_OPT_TCP_BOUND_PORT, &port) == 0) {
+        listener->port = (uint16_t)port;
+    }
+    pthread_mutex_lock(&listener->lock);
+    accept_next_locked(listener, false);
+    pthread_mutex_unlock(&listener->lock);
+    return 0;
+}
+
+enum status transport_listen(const struct transport_listener_options *options,
+                             struct transport_listener **ret_listener,
+                             struct error *ret_error)
+{
+    ASSERT(options->on_request != NULL);
+    ASSERT(options->connections_max > 0);
+    ASSERT(options->requests_max > 0);
+    ASSERT(options->connection_bytes_max > 0);
+    enum status status = transport_address_check_listen(options->address, options->insecure,
+                                                        ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct transport_listener *listener = memory_allocate_zeroed(1, sizeof *listener);
+    if (listener == NULL) {
+        return transport_address_failed("listen on", options->address, NNG_ENOMEM, ret_error);
+    }
+    pthread_mutex_init(&listener->lock, NULL);
+    pthread_cond_init(&listener->emptied, NULL);
+    listener->options = *options;
+    listener->address = copy_text(options->address);
+    listener->agent = copy_text(options->agent);
+    listener->options.address = listener->address;
+    listener->options.agent = listener->agent;
+    int error = NNG_ENOMEM;
+    if (listener->address != NULL && listener->agent != NULL) {
+        error = bind_and_accept(listener);
+    }
+    if (error != 0) {
+        listener_destroy(listener);
+        return transport_address_failed("listen on", options->address, error, ret_error);
+    }
+    *ret_listener = listener;
+    return STATUS_OK;
+}
+
+uint16_t transport_listener_port(const struct transport_listener *listener)
+{
+    return listener->port;
+}
+
+/* --- closing ----------------------------------------------------------------------------------- */
+
+static void say_goaway(struct transport_listener *listener)
+{
+    pthread_mutex_lock(&listener->lock);
+    for (struct transport_peer *peer = listener->peers; peer != NULL; peer = peer->next) {
+        transport_peer_say(peer, FRAME_GOAWAY, "shutting down");
+    }
+    pthread_mutex_unlock(&listener->lock);
+}
+
+/* Is an answer still to come, or not yet on its way? */
+static bool is_busy(struct transport_listener *listener)
+{
+    bool busy = false;
+    pthread_mutex_lock(&listener->lock);
+    for (struct transport_peer *peer = listener->peers; peer != NULL; peer = peer->next) {
+        busy |= atomic_load(&peer->in_flight) > 0;
+        busy |= transport_stream_queued_bytes(&peer->stream) > 0;
+    }
+    pthread_mutex_unlock(&listener->lock);
+    return busy;
+}
+
+/* Close every peer and wait until all are down and nothing more is accepted. */
+static void close_peers(struct transport_listener *listener)
+{
+    struct error error = {0};
+    (void)error_set(&error, STATUS_CLOSED, "listener closed");
+    pthread_mutex_lock(&listener->lock);
+    while (listener->peers != NULL || listener->accepting) {
+        struct transport_peer *peer = listener->peers;
+        while (peer != NULL && peer->told_to_close) {
+            peer = peer->next;
+        }
+        if (peer == NULL) {
+            pthread_cond_wait(&listener->emptied, &listener->lock);
+            continue;
+        }
+        peer->told_to_close = true;
+        transport_peer_ref(peer);
+        pthread_mutex_unlock(&listener->lock);
+        transport_stream_close(&peer->stream, &error); /* may remove it from the list */
+        transport_peer_unref(peer);
+        pthread_mutex_lock(&listener->lock);
+    }
+    pthread_mutex_unlock(&listener->lock);
+}
+
+void transport_listener_close(struct transport_listener *listener, uint32_t grace_ms)
+{
+    pthread_mutex_lock(&listener->lock);
+    atomic_store(&listener->closing, true);
+    pthread_mutex_unlock(&listener->lock);
+    nng_stream_listener_close(listener->listener);
+    say_goaway(listener);
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)grace_ms * 1000000;
+    while (is_busy(listener) && clock_monotonic_ns() < until_ns) {
+        clock_sleep_us(DRAIN_POLL_US);
+    }
+    close_peers(listener);
+    listener_destroy(listener);
+}

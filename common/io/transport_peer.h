@@ -1,0 +1,66 @@
+/*
+ * The listening side of one connection: its handshake, its requests and their replies.
+ *
+ * A peer is in its listener's list until its stream is down; replies that the layer above still
+ * holds keep it in memory beyond that, and beyond the listener's closing, but then do nothing more.
+ *
+ * Locks: the peer's (replies and their flags) and the stream's are never held together.
+ */
+#ifndef COMMON_IO_TRANSPORT_PEER_H
+#define COMMON_IO_TRANSPORT_PEER_H
+
+#include "common/io/transport.h"
+#include "common/io/transport_stream.h"
+
+#define PEER_REPLY_BUCKETS 256 /* a power of two */
+
+struct transport_reply {
+    struct transport_peer *peer;
+    uint64_t request;
+    void *context;
+    uint8_t *body; /* owned; the request's payload, head included */
+    _Atomic int64_t credit_bytes;
+    atomic_bool cancelled;
+
+    /* Guarded by the peer's lock. */
+    struct transport_reply *bucket_next;
+    struct transport_reply *previous; /* of all replies of the peer */
+    struct transport_reply *next;
+    bool in_progress_call; /* on_progress runs, in progress_thread */
+    bool finished;         /* in the midst of its own on_progress: freed after it */
+    pthread_t progress_thread;
+};
+
+struct transport_peer {
+    struct transport_stream stream;
+    struct transport_listener *listener; /* not to be touched once the stream is down */
+    struct transport_peer *previous;     /* guarded by the listener's lock */
+    struct transport_peer *next;
+    bool told_to_close;
+    atomic_uint references;
+    enum lane lane;
+    uint64_t process;
+    bool greeted; /* HELLO was answered with OK; receive callback only */
+    bool surplus; /* beyond connections_max: refused in the handshake */
+
+    /* Copied, because replies outlive the listener. */
+    uint32_t requests_max;
+    uint64_t queued_bytes_max;
+
+    atomic_uint in_flight;
+    pthread_mutex_t lock;
+    pthread_cond_t progressed; /* an on_progress call has ended */
+    struct transport_reply *replies;
+    struct transport_reply *buckets[PEER_REPLY_BUCKETS];
+};
+
+/* With one reference, the stream's, which is dropped when it is down.  NULL without memory. */
+struct transport_peer *transport_peer_create(struct transport_listener *listener, bool surplus);
+void transport_peer_start(struct transport_peer *peer, nng_stream *connected);
+void transport_peer_ref(struct transport_peer *peer);
+void transport_peer_unref(struct transport_peer *peer);
+
+/* Frames without a reply behind them: GOAWAY. */
+void transport_peer_say(struct transport_peer *peer, enum frame_type type, const char *text);
+
+#endif /* COMMON_IO_TRANSPORT_PEER_H */

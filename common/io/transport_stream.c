@@ -1,0 +1,462 @@
+#include "common/io/transport_stream.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+
+/* --- all of these with the lock held ---------------------------------------------------------- */
+
+static void close_locked(struct transport_stream *stream, const struct error *error)
+{
+    if (stream->closed) {
+        return;
+    }
+    stream->closed = true;
+    stream->error = *error;
+    if (stream->stream != NULL) {
+        nng_stream_close(stream->stream);
+    }
+}
+
+/* Nothing is under way on a closed stream: the caller must call on_down, once unlocked. */
+static bool take_down_locked(struct transport_stream *stream)
+{
+    if (!stream->closed || stream->down || stream->receiving || stream->sending) {
+        return false;
+    }
+    stream->down = true;
+    return true;
+}
+
+static void note_queued_locked(struct transport_stream *stream)
+{
+    atomic_store(&stream->queued_bytes, stream->outbox.queued_bytes);
+}
+
+/* Send what is left of the batch. */
+static void send_batch_locked(struct transport_stream *stream)
+{
+    nng_iov parts[OUTBOX_SEGMENTS_MAX];
+    struct outbox *outbox = &stream->outbox;
+    unsigned count = 0;
+    for (size_t i = outbox->segment_first; i < outbox->segment_count; i++) {
+        parts[count++] = (nng_iov){outbox->segments[i].data, outbox->segments[i].size_bytes};
+    }
+    int error = nng_aio_set_iov(stream->send_aio, count, parts);
+    ASSERT(error == 0);
+    stream->sending = true;
+    nng_stream_send(stream->stream, stream->send_aio);
+}
+
+static void kick_send_locked(struct transport_stream *stream)
+{
+    if (stream->closed || stream->sending || stream->stream == NULL) {
+        return;
+    }
+    if (outbox_prepare(&stream->outbox)) {
+        send_batch_locked(stream);
+    } else if (stream->close_when_sent) {
+        close_locked(stream, &stream->error);
+    }
+}
+
+static void receive_locked(struct transport_stream *stream)
+{
+    nng_duration timeout_ms = NNG_DURATION_INFINITE;
+    if (stream->handshake_before_ns != 0) {
+        int64_t left_ms = (stream->handshake_before_ns - clock_monotonic_ns()) / 1000000;
+        timeout_ms = left_ms < 1 ? 1 : (nng_duration)left_ms;
+    }
+    nng_iov part = {stream->in + stream->in_end, stream->in_capacity_bytes - stream->in_end};
+    ASSERT(part.iov_len > 0);
+    int error = nng_aio_set_iov(stream->receive_aio, 1, &part);
+    ASSERT(error == 0);
+    nng_aio_set_timeout(stream->receive_aio, timeout_ms);
+    stream->receiving = true;
+    nng_stream_recv(stream->stream, stream->receive_aio);
+}
+
+/* Frames may wait in the buffer: have an nng thread look at them first, as if bytes had come. */
+static void resume_locked(struct transport_stream *stream)
+{
+    if (!stream->paused || stream->closed || stream->close_when_sent ||
+        !stream->events->may_resume(stream->owner)) {
+        return;
+    }
+    stream->paused = false;
+    stream->receiving = true;
+    bool begun = nng_aio_begin(stream->receive_aio);
+    ASSERT(begun);
+    nng_aio_finish(stream->receive_aio, 0);
+}
+
+/* Unlocks. */
+static void finish_locked(struct transport_stream *stream)
+{
+    bool is_down = take_down_locked(stream);
+    pthread_mutex_unlock(&stream->lock);
+    if (is_down) {
+        stream->events->on_down(stream->owner, &stream->error);
+        /* The stream may be gone. */
+    }
+}
+
+/* --- receiving, on nng's threads; one at a time ------------------------------------------------ */
+
+enum progress {
+    PROGRESS_MORE,  /* read on */
+    PROGRESS_PAUSE, /* the owner has enough */
+    PROGRESS_FAILED,
+};
+
+static enum status malformed(struct error *ret_error, const char *text)
+{
+    return error_set(ret_error, STATUS_MALFORMED, "%s", text);
+}
+
+/* A frame that begins or goes on with a message in parts; delivers it when it is whole. */
+static enum status take_part(struct transport_stream *stream,
+                             const struct frame_header *header,
+                             struct bytes payload,
+                             struct error *ret_error)
+{
+    struct stream_partial *partial = &stream->partial;
+    if (!partial->active) {
+        partial->active = true;
+        partial->type = header->type;
+        partial->method = header->method;
+        partial->request = header->request;
+    } else if (partial->request != header->request || partial->type != header->type ||
+               partial->method != header->method) {
+        return malformed(ret_error, "a second message in parts before the first is whole");
+    }
+    if (payload.size_bytes > LIMIT_MESSAGE_BYTES - partial->buffer.size_bytes) {
+        return error_set(ret_error, STATUS_MALFORMED, "message of more than %d bytes",
+                         LIMIT_MESSAGE_BYTES);
+    }
+    buffer_append_bytes(&partial->buffer, payload);
+    if (partial->buffer.failed) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a message of %zu bytes",
+                         partial->buffer.size_bytes + payload.size_bytes);
+    }
+    if ((header->flags & FRAME_FLAG_MORE) != 0) {
+        return STATUS_OK;
+    }
+    struct stream_message message = {
+        .type = header->type,
+        .method = header->method,
+        .request = header->request,
+        .stream = (header->flags & FRAME_FLAG_STREAM) != 0,
+        .payload = buffer_bytes(&partial->buffer),
+        .assembled = &partial->buffer,
+    };
+    enum status status = stream->events->on_message(stream->owner, &message, ret_error);
+    buffer_deinit(&partial->buffer);
+    partial->active = false;
+    return status;
+}
+
+static enum status take_frame(struct transport_stream *stream,
+                              const struct frame_header *header,
+                              struct bytes payload,
+                              struct error *ret_error)
+{
+    const struct stream_partial *partial = &stream->partial;
+    bool continues = partial->active && partial->request == header->request &&
+                     partial->type == header->type;
+    if (continues || (header->flags & FRAME_FLAG_MORE) != 0) {
+        return take_part(stream, header, payload, ret_error);
+    }
+    struct stream_message message = {
+        .type = header->type,
+        .method = header->method,
+        .request = header->request,
+        .stream = (header->flags & FRAME_FLAG_STREAM) != 0,
+        .payload = payload,
+    };
+    return stream->events->on_message(stream->owner, &message, ret_error);
+}
+
+/* Is the next frame there?  *ret_frame_bytes is its size, or what must be there to know it. */
+static enum status peek_frame(struct transport_stream *stream,
+                              struct frame_header *ret_header,
+                              size_t *ret_frame_bytes,
+                              bool *ret_whole,
+                              struct error *ret_error)
+{
+    size_t there = stream->in_end - stream->in_start;
+    *ret_frame_bytes = FRAME_HEADER_BYTES;
+    *ret_whole = false;
+    if (there < FRAME_HEADER_BYTES) {
+        return STATUS_OK;
+    }
+    const uint8_t *at = stream->in + stream->in_start;
+    enum status status = frame_header_decode(at, ret_header, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (stream->handshake_before_ns != 0 &&
+        (ret_header->payload_bytes > STREAM_HANDSHAKE_BYTES_MAX ||
+         (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
+        return malformed(ret_error, "too large a frame before the handshake");
+    }
+    *ret_frame_bytes = FRAME_HEADER_BYTES + ret_header->payload_bytes;
+    *ret_whole = there >= *ret_frame_bytes;
+    return STATUS_OK;
+}
+
+/* Room for the rest of a frame of frame_bytes: move, grow, or shrink again. */
+static enum status make_room(struct transport_stream *stream,
+                             size_t frame_bytes,
+                             struct error *ret_error)
+{
+    size_t there = stream->in_end - stream->in_start;
+    if (stream->in_start > 0 && there > 0) {
+        memmove(stream->in, stream->in + stream->in_start, there);
+    }
+    stream->in_start = 0;
+    stream->in_end = there;
+    size_t wanted = frame_bytes > STREAM_RECEIVE_BYTES ? frame_bytes : STREAM_RECEIVE_BYTES;
+    bool shrink = there == 0 && !stream->partial.active && wanted < stream->in_capacity_bytes;
+    if (wanted <= stream->in_capacity_bytes && !shrink) {
+        return STATUS_OK;
+    }
+    uint8_t *in = memory_resize(stream->in, wanted);
+    if (in != NULL) {
+        stream->in = in;
+        stream->in_capacity_bytes = wanted;
+    } else if (!shrink) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a frame of %zu bytes", wanted);
+    }
+    return STATUS_OK;
+}
+
+static enum progress take_frames(struct transport_stream *stream, struct error *ret_error)
+{
+    for (;;) {
+        struct frame_header header;
+        size_t frame_bytes = 0;
+        bool whole = false;
+        enum status status = peek_frame(stream, &header, &frame_bytes, &whole, ret_error);
+        if (status == STATUS_OK && !whole) {
+            status = make_room(stream, frame_bytes, ret_error);
+            return status == STATUS_OK ? PROGRESS_MORE : PROGRESS_FAILED;
+        }
+        const uint8_t *at = stream->in + stream->in_start;
+        struct bytes payload = bytes_of(at + FRAME_HEADER_BYTES, header.payload_bytes);
+        if (status == STATUS_OK) {
+            status = frame_check(at, payload, ret_error);
+        }
+        if (status == STATUS_OK) {
+            status = take_frame(stream, &header, payload, ret_error);
+        }
+        if (status != STATUS_OK) {
+            return PROGRESS_FAILED;
+        }
+        stream->in_start += frame_bytes;
+        if (stream->events->wants_pause(stream->owner)) {
+            return PROGRESS_PAUSE;
+        }
+    }
+}
+
+static void set_nng_error(struct error *error, bool handshake, int nng_error)
+{
+    if (nng_error == NNG_ETIMEDOUT && handshake) {
+        (void)error_set(error, STATUS_DEADLINE_EXCEEDED, "no answer to the handshake in time");
+    } else if (nng_error == NNG_ECONNSHUT || nng_error == NNG_ECONNRESET ||
+               nng_error == NNG_ECLOSED) {
+        (void)error_set(error, STATUS_UNAVAILABLE, "the other side closed the connection");
+    } else {
+        (void)error_set(error, STATUS_IO, "connection failed: %s", nng_strerror(nng_error));
+    }
+}
+
+static void on_received(void *context)
+{
+    struct transport_stream *stream = context;
+    struct error error = {0};
+    enum progress progress = PROGRESS_FAILED;
+
+    pthread_mutex_lock(&stream->lock);
+    bool closed = stream->closed || stream->close_when_sent;
+    bool handshake = stream->handshake_before_ns != 0;
+    pthread_mutex_unlock(&stream->lock);
+
+    int nng_error = nng_aio_result(stream->receive_aio);
+    if (nng_error != 0) {
+        set_nng_error(&error, handshake, nng_error);
+    } else if (!closed) {
+        stream->in_end += nng_aio_count(stream->receive_aio);
+        progress = take_frames(stream, &error);
+    }
+
+    pthread_mutex_lock(&stream->lock);
+    stream->receiving = false;
+    if (stream->closed || stream->close_when_sent) {
+        /* Said and done by someone else. */
+    } else if (progress == PROGRESS_FAILED) {
+        close_locked(stream, &error);
+    } else if (progress == PROGRESS_MORE) {
+        receive_locked(stream);
+    } else {
+        /* What there was to wait for may have come about since the owner was asked. */
+        stream->paused = true;
+        resume_locked(stream);
+    }
+    finish_locked(stream);
+}
+
+static void on_batch_sent(void *context)
+{
+    struct transport_stream *stream = context;
+    struct error error = {0};
+    int nng_error = nng_aio_result(stream->send_aio);
+    size_t sent_bytes = nng_aio_count(stream->send_aio);
+
+    pthread_mutex_lock(&stream->lock);
+    stream->sending = false;
+    if (stream->closed) {
+        /* Nothing to go on with. */
+    } else if (nng_error != 0) {
+        set_nng_error(&error, false, nng_error);
+        close_locked(stream, &error);
+    } else if (!outbox_advance(&stream->outbox, sent_bytes)) {
+        send_batch_locked(stream);
+    } else {
+        note_queued_locked(stream);
+        kick_send_locked(stream);
+        resume_locked(stream);
+    }
+    finish_locked(stream);
+}
+
+/* --- the owner's side -------------------------------------------------------------------------- */
+
+enum status transport_stream_init(struct transport_stream *stream,
+                                  const struct stream_events *events,
+                                  void *owner)
+{
+    *stream = (struct transport_stream){.events = events, .owner = owner};
+    pthread_mutex_init(&stream->lock, NULL);
+    stream->in = memory_allocate(STREAM_RECEIVE_BYTES);
+    stream->in_capacity_bytes = STREAM_RECEIVE_BYTES;
+    enum status status = outbox_init(&stream->outbox);
+    if (status != STATUS_OK || stream->in == NULL ||
+        nng_aio_alloc(&stream->receive_aio, on_received, stream) != 0 ||
+        nng_aio_alloc(&stream->send_aio, on_batch_sent, stream) != 0) {
+        transport_stream_deinit(stream);
+        return STATUS_NO_MEMORY;
+    }
+    return STATUS_OK;
+}
+
+void transport_stream_deinit(struct transport_stream *stream)
+{
+    ASSERT(!stream->receiving);
+    ASSERT(!stream->sending);
+    /* The reaper waits for callbacks that are just returning; this thread may be in one. */
+    nng_aio_reap(stream->receive_aio);
+    nng_aio_reap(stream->send_aio);
+    if (stream->stream != NULL) {
+        nng_stream_free(stream->stream);
+    }
+    outbox_deinit(&stream->outbox);
+    buffer_deinit(&stream->partial.buffer);
+    memory_free(stream->in);
+    pthread_mutex_destroy(&stream->lock);
+}
+
+void transport_stream_wait(struct transport_stream *stream)
+{
+    nng_aio_wait(stream->receive_aio);
+    nng_aio_wait(stream->send_aio);
+}
+
+void transport_stream_start(struct transport_stream *stream,
+                            nng_stream *connected,
+                            uint32_t handshake_timeout_ms)
+{
+    pthread_mutex_lock(&stream->lock);
+    ASSERT(stream->stream == NULL);
+    stream->stream = connected;
+    stream->handshake_before_ns = clock_monotonic_ns() + (int64_t)handshake_timeout_ms * 1000000;
+    if (stream->closed) {
+        nng_stream_close(connected);
+    } else {
+        receive_locked(stream);
+        kick_send_locked(stream);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void transport_stream_open(struct transport_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->handshake_before_ns = 0;
+    stream->outbox.open = true;
+    kick_send_locked(stream);
+    finish_locked(stream);
+}
+
+static bool push(struct transport_stream *stream,
+                 struct outgoing *outgoing,
+                 void (*push_to)(struct outbox *outbox, struct outgoing *outgoing),
+                 bool only_if_open)
+{
+    pthread_mutex_lock(&stream->lock);
+    bool taken = !stream->closed && !stream->close_when_sent &&
+                 IMPLIES(only_if_open, stream->outbox.open);
+    if (taken) {
+        push_to(&stream->outbox, outgoing);
+        note_queued_locked(stream);
+        kick_send_locked(stream);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (!taken) {
+        outgoing_destroy(outgoing);
+    }
+    return taken;
+}
+
+bool transport_stream_send(struct transport_stream *stream, struct outgoing *outgoing)
+{
+    return push(stream, outgoing, outbox_push, false);
+}
+
+bool transport_stream_send_urgent(struct transport_stream *stream, struct outgoing *outgoing)
+{
+    return push(stream, outgoing, outbox_push_urgent, false);
+}
+
+bool transport_stream_send_if_open(struct transport_stream *stream, struct outgoing *outgoing)
+{
+    return push(stream, outgoing, outbox_push, true);
+}
+
+void transport_stream_resume(struct transport_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    resume_locked(stream);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void transport_stream_close(struct transport_stream *stream, const struct error *error)
+{
+    pthread_mutex_lock(&stream->lock);
+    close_locked(stream, error);
+    finish_locked(stream);
+}
+
+void transport_stream_close_when_sent(struct transport_stream *stream, const struct error *error)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->closed && !stream->close_when_sent) {
+        stream->close_when_sent = true;
+        stream->error = *error;
+        kick_send_locked(stream);
+    }
+    finish_locked(stream);
+}

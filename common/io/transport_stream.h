@@ -1,0 +1,132 @@
+/*
+ * One connection's bytes, as messages: what both ends of the transport share.
+ *
+ *   nng stream -> receive buffer -> frames -> messages -> on_message      (one nng thread at a time)
+ *   transport_stream_send -> outbox -> batches -> nng stream              (any thread)
+ *
+ * States: new (may queue) -> started (nng stream known) -> closed -> down.  A stream is closed by
+ * either end, by an error or by its owner; it is down when no operation of nng's is under way any
+ * more.  on_down is the last callback, and comes exactly once, also if the stream was never
+ * started.  Operations are started under the lock and never after closing, and never cancelled:
+ * closing the nng stream ends them, and their own callbacks see it.
+ *
+ * At most one message in parts is received at a time, of at most LIMIT_MESSAGE_BYTES; before the
+ * handshake a frame has at most STREAM_HANDSHAKE_BYTES_MAX.
+ *
+ * The owner's callbacks are called without the lock, but wants_pause and may_resume, which may be
+ * called with it and must not call back.
+ */
+#ifndef COMMON_IO_TRANSPORT_STREAM_H
+#define COMMON_IO_TRANSPORT_STREAM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nng/nng.h>
+
+#include "common/io/transport_outbox.h"
+
+#define STREAM_HANDSHAKE_BYTES_MAX 4096
+#define STREAM_RECEIVE_BYTES       (64 * 1024) /* the buffer; more while a frame needs it */
+
+struct stream_message {
+    enum frame_type type;
+    uint16_t method;
+    uint64_t request;
+    bool stream;
+    struct bytes payload;     /* good for the call */
+    struct buffer *assembled; /* came in parts: the callee may take this memory; else NULL */
+};
+
+struct stream_events {
+    /* Anything but STATUS_OK closes the stream with that error. */
+    enum status (*on_message)(void *owner,
+                              const struct stream_message *message,
+                              struct error *ret_error);
+    /* Enough for now?  And: may reading go on?  The second is asked after transport_stream_resume()
+     * and after every batch sent. */
+    bool (*wants_pause)(void *owner);
+    bool (*may_resume)(void *owner);
+    void (*on_down)(void *owner, const struct error *error);
+};
+
+/* A message that arrives in parts. */
+struct stream_partial {
+    bool active;
+    enum frame_type type;
+    uint16_t method;
+    uint64_t request;
+    struct buffer buffer;
+};
+
+struct transport_stream {
+    const struct stream_events *events;
+    void *owner;
+    nng_aio *receive_aio;
+    nng_aio *send_aio;
+
+    pthread_mutex_t lock; /* guards everything up to the next blank line */
+    nng_stream *stream;   /* NULL before it is started */
+    struct outbox outbox;
+    bool receiving; /* a receive, or its callback, is under way */
+    bool sending;
+    bool paused;
+    bool closed;
+    bool close_when_sent;
+    bool down;
+    struct error error;          /* why it was closed */
+    int64_t handshake_before_ns; /* monotonic; 0 = the handshake is done */
+
+    _Atomic uint64_t queued_bytes; /* the outbox's, for readers without the lock */
+
+    /* Touched by the receive callback only. */
+    uint8_t *in;
+    size_t in_capacity_bytes;
+    size_t in_start;
+    size_t in_end;
+    struct stream_partial partial;
+};
+
+/* Errors: STATUS_NO_MEMORY; nothing is left of the stream then. */
+enum status transport_stream_init(struct transport_stream *stream,
+                                  const struct stream_events *events,
+                                  void *owner);
+
+/* The stream is down, or was never given out.  Waits for nothing: may run in a callback. */
+void transport_stream_deinit(struct transport_stream *stream);
+
+/* The stream is down: wait until its last callback has returned.  Not from a callback. */
+void transport_stream_wait(struct transport_stream *stream);
+
+/* Takes ownership of connected, closed stream or not. */
+void transport_stream_start(struct transport_stream *stream,
+                            nng_stream *connected,
+                            uint32_t handshake_timeout_ms);
+
+/* The handshake is done: lets what is queued go. */
+void transport_stream_open(struct transport_stream *stream);
+
+/* Takes ownership; false when the stream is closed (outgoing is gone). */
+bool transport_stream_send(struct transport_stream *stream, struct outgoing *outgoing);
+bool transport_stream_send_urgent(struct transport_stream *stream, struct outgoing *outgoing);
+
+/* The same, but also gone if the handshake is not done. */
+bool transport_stream_send_if_open(struct transport_stream *stream, struct outgoing *outgoing);
+
+/* What may_resume() looks at has changed. */
+void transport_stream_resume(struct transport_stream *stream);
+
+/* May call on_down before it returns.  error is kept if it is the first reason. */
+void transport_stream_close(struct transport_stream *stream, const struct error *error);
+
+/* The same once what is queued is sent; nothing more is received. */
+void transport_stream_close_when_sent(struct transport_stream *stream, const struct error *error);
+
+static inline uint64_t transport_stream_queued_bytes(const struct transport_stream *stream)
+{
+    return atomic_load(&stream->queued_bytes);
+}
+
+#endif /* COMMON_IO_TRANSPORT_STREAM_H */

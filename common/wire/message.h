@@ -1,0 +1,488 @@
+/*
+ * Messages: every request and response that our processes exchange, as structs.
+ *
+ * Encoded with MessagePack: each message is an array whose elements are the fields in the order of
+ * the struct; a reader ignores extra elements at the end of an array (that is how a later version
+ * adds one) and takes a missing trailing one as zero.  docs/wire.md lists methods and fields.
+ *
+ * Decoding is bounded: every count is checked against the bytes that remain before anything is
+ * allocated; nesting is at most MESSAGE_DEPTH_MAX; decoded bytes borrow from the message; arrays
+ * are in the arena.  Errors of every decode: STATUS_MALFORMED naming the message and field,
+ * STATUS_NO_MEMORY.  Encoders append to a buffer, which may fail: check buffer->failed.
+ *
+ * This module is pure.
+ */
+#ifndef COMMON_WIRE_MESSAGE_H
+#define COMMON_WIRE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/buffer.h"
+#include "common/base/error.h"
+#include "common/base/stamp.h"
+#include "common/model/cell.h"
+#include "common/model/filter.h"
+#include "common/model/mutation.h"
+#include "common/model/row_set.h"
+#include "common/model/schema.h"
+
+#define MESSAGE_DEPTH_MAX   48
+#define WIRE_VERSION        1
+#define WIRE_VERSION_OLDEST 1
+
+/* Numbers are sent: never reuse one. */
+enum method {
+    /* a tablet server answers */
+    METHOD_OPERATIONS = 1, /* struct operations_request -> stream of operations_response */
+    METHOD_SCAN = 2,       /* struct scan_request -> stream of scan_response, by credit */
+    METHOD_SAMPLE = 3,     /* struct sample_request -> sample_response */
+    /* a tablet server and the master answer */
+    METHOD_LOCATE = 16, /* struct locate_request -> locate_response */
+    METHOD_STATUS = 17, /* nothing -> one string of JSON: what `ebt debug bundle` gathers */
+    /* the master answers */
+    METHOD_CREATE_TABLE = 32, /* create_table_request -> table_response */
+    METHOD_DELETE_TABLE = 33, /* table_name_request -> table_response (as it was) */
+    METHOD_ALTER_TABLE = 34,  /* alter_table_request -> table_response */
+    METHOD_GET_TABLE = 35,    /* table_name_request -> table_response */
+    METHOD_LIST_TABLES = 36,  /* nothing -> tables_response */
+    METHOD_SPLIT_TABLET = 37, /* split_request -> split_response */
+    METHOD_LIST_SERVERS = 38, /* nothing -> servers_response */
+    METHOD_SYNC = 48,         /* a tablet server's heartbeat: sync_request -> sync_response */
+};
+
+enum lane {
+    LANE_CONTROL = 0, /* admin, locate, sync */
+    LANE_SMALL = 1,   /* operations: writes */
+    LANE_READ = 2,    /* operations: point reads */
+    LANE_BULK = 3,    /* scans */
+};
+
+/* --- handshake -------------------------------------------------------------------------------- */
+
+struct hello {
+    uint32_t version_oldest; /* spoken by the dialler */
+    uint32_t version_newest;
+    uint64_t features; /* bits; unknown ones are ignored */
+    uint32_t lane;
+    struct bytes agent; /* "libedubba/0.1.0", "edubba-tabletserver/0.1.0" */
+    uint64_t process;   /* client id or server number; random for clients */
+};
+
+struct hello_ack {
+    uint32_t status; /* enum status; not OK: the connection is closed after it, text says why */
+    struct bytes text;
+    uint32_t version;
+    uint64_t features;
+    struct bytes agent;
+    uint64_t process;
+    int64_t now_us; /* the listener's clock: clients tell attempt times in it */
+};
+
+void hello_encode(const struct hello *hello, struct buffer *out);
+enum status hello_decode(struct bytes in, struct hello *ret_hello, struct error *ret_error);
+void hello_ack_encode(const struct hello_ack *ack, struct buffer *out);
+enum status hello_ack_decode(struct bytes in, struct hello_ack *ret_ack, struct error *ret_error);
+
+/* --- head of every request; then the method's body -------------------------------------------- */
+
+struct request_head {
+    uint32_t deadline_ms; /* what is left of the caller's patience; 0 = none given */
+    uint64_t trace;       /* request id in logs of all processes */
+};
+
+/* --- head of every response; then the method's body when status is OK ------------------------- */
+
+struct response_head {
+    uint32_t status; /* enum status */
+    struct bytes text;
+};
+
+void request_head_encode(const struct request_head *head, struct buffer *out);
+void response_head_encode(const struct response_head *head, struct buffer *out);
+
+/* The rest of the message after the head is *ret_body. */
+enum status request_head_decode(struct bytes in,
+                                struct request_head *ret_head,
+                                struct bytes *ret_body,
+                                struct error *ret_error);
+enum status response_head_decode(struct bytes in,
+                                 struct response_head *ret_head,
+                                 struct bytes *ret_body,
+                                 struct error *ret_error);
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* A cell with its family by name, as clients see it. */
+struct row_cell {
+    struct bytes family;
+    struct bytes qualifier;
+    int64_t timestamp_us;
+    struct bytes value;
+    struct bytes label;
+};
+
+struct row {
+    struct bytes key;
+    const struct row_cell *cells;
+    size_t cell_count;
+};
+
+/*
+ * Rows are encoded one after the other into a ROW BLOCK, cell by cell, without knowing their number
+ * in advance; a family's name and a qualifier are written only where they change.  The block is
+ * opaque bytes to the messages that carry it.
+ */
+struct row_block_writer {
+    struct buffer *out; /* the block grows here */
+    size_t row_start;   /* where the open row began, to take it back */
+    size_t count_at;    /* where its cell count goes */
+    uint32_t cell_count;
+    uint32_t row_count;
+    uint32_t family;     /* of the last cell written in this row; 0 = none */
+    size_t qualifier_at; /* offset and size in out of the last qualifier written */
+    size_t qualifier_bytes;
+    int64_t timestamp_us; /* of the last cell written in this row; 0 at its start */
+};
+
+void row_block_writer_init(struct row_block_writer *writer, struct buffer *out);
+void row_block_begin_row(struct row_block_writer *writer, struct bytes key);
+void row_block_add_cell(struct row_block_writer *writer,
+                        struct bytes family_name,
+                        const struct cell *cell);
+/* A row without cells is taken back; true if it stayed. */
+bool row_block_end_row(struct row_block_writer *writer);
+/* Forget the open row. */
+void row_block_abandon_row(struct row_block_writer *writer);
+
+/* Take the next row off the block; cells in the arena; *ret_found false at its end. */
+enum status row_block_next(struct bytes *block,
+                           struct arena *arena,
+                           struct row *ret_row,
+                           bool *ret_found,
+                           struct error *ret_error);
+
+/* --- operations: many small requests in one message ------------------------------------------- */
+
+enum operation_kind {
+    OPERATION_MUTATE = 1,           /* one row's mutations, atomic */
+    OPERATION_READ = 2,             /* one row */
+    OPERATION_CHECK_AND_MUTATE = 3, /* one row */
+    OPERATION_READ_MODIFY_WRITE = 4,
+    OPERATION_DROP_RANGE = 5, /* row = a key of the tablet that is meant; range is clipped to it */
+};
+
+/* Mirrors struct request_id of storage/record.h; client 0 = no exactly-once. */
+struct operation_identity {
+    uint64_t sequence;
+    int64_t first_attempt_us;
+};
+
+struct operation {
+    enum operation_kind kind;
+    uint64_t table; /* number */
+    struct bytes row;
+    struct operation_identity identity; /* all but READ */
+    const struct mutation *mutations;   /* MUTATE; CHECK_AND_MUTATE: when matched */
+    size_t mutation_count;
+    const struct mutation *otherwise; /* CHECK_AND_MUTATE: when not matched */
+    size_t otherwise_count;
+    const struct filter *filter;  /* READ; CHECK_AND_MUTATE: predicate; NULL = none */
+    size_t filter_bytes;          /* set by the decoder: encoded size of filter */
+    const struct rmw_rule *rules; /* READ_MODIFY_WRITE */
+    size_t rule_count;
+    struct row_range range; /* DROP_RANGE */
+};
+
+struct operations_request {
+    uint64_t client;           /* for exactly-once; 0 = none */
+    uint64_t first_unfinished; /* lowest sequence the client still waits for */
+    const struct operation *operations;
+    size_t operation_count; /* <= LIMIT_OPERATIONS_PER_MESSAGE */
+};
+
+/* Where a tablet is. */
+struct location {
+    uint64_t tablet;
+    uint64_t table;
+    uint64_t configuration; /* version: a higher one is newer knowledge */
+    struct row_range range;
+    uint64_t server;      /* number; 0 = not served now */
+    struct bytes address; /* "tcp://127.0.0.1:7401"; empty when server is 0 */
+    uint32_t state;       /* enum tablet_state */
+};
+
+enum tablet_state {
+    TABLET_CREATING = 1,
+    TABLET_SERVING = 2,
+    TABLET_UNAVAILABLE = 3, /* its data cannot be found: never recreated empty */
+    TABLET_SPLITTING = 4,
+};
+
+struct operation_result {
+    uint32_t index;  /* of the operation in the request */
+    uint32_t status; /* enum status; NOT_OWNER carries a location where one is known */
+    struct bytes text;
+    bool matched;      /* CHECK_AND_MUTATE */
+    struct bytes rows; /* a row block of at most one row: READ, READ_MODIFY_WRITE */
+    bool has_location;
+    struct location location;
+};
+
+struct operations_response {
+    const struct operation_result
+        *results; /* any order; every index exactly once over the stream */
+    size_t result_count;
+};
+
+void operations_request_encode(const struct operations_request *request, struct buffer *out);
+enum status operations_request_decode(struct bytes in,
+                                      struct arena *arena,
+                                      struct operations_request *ret_request,
+                                      struct error *ret_error);
+void operations_response_encode(const struct operations_response *response, struct buffer *out);
+enum status operations_response_decode(struct bytes in,
+                                       struct arena *arena,
+                                       struct operations_response *ret_response,
+                                       struct error *ret_error);
+
+/* --- scans ------------------------------------------------------------------------------------ */
+
+/* Covers what of rows lies in the tablet that holds the first key of rows (the last one if
+ * reversed); the last response says where to go on. */
+struct scan_request {
+    uint64_t table;
+    const struct row_range *rows; /* normalised */
+    size_t row_range_count;
+    const struct filter *filter;
+    size_t filter_bytes; /* set by the decoder */
+    uint64_t rows_limit; /* 0 = none */
+    bool reversed;
+    uint64_t credit_bytes; /* how much may be sent before a FRAME_CREDIT */
+};
+
+struct scan_response {
+    struct bytes rows;         /* row block */
+    struct bytes last_scanned; /* everything up to it is done, shown or filtered out */
+    bool done;                 /* the last one of the stream */
+    struct row_range tablet;   /* done: the tablet's range: go on at its end (start if reversed) */
+    uint64_t rows_seen;        /* statistics, since the last response */
+    uint64_t cells_seen;
+    uint64_t rows_returned;
+    uint64_t cells_returned;
+    bool has_location; /* done with NOT_OWNER in the head: where it is */
+    struct location location;
+};
+
+void scan_request_encode(const struct scan_request *request, struct buffer *out);
+enum status scan_request_decode(struct bytes in,
+                                struct arena *arena,
+                                struct scan_request *ret_request,
+                                struct error *ret_error);
+void scan_response_encode(const struct scan_response *response, struct buffer *out);
+enum status scan_response_decode(struct bytes in,
+                                 struct scan_response *ret_response,
+                                 struct error *ret_error);
+
+/* --- sample row keys: of the one tablet that holds row ---------------------------------------- */
+
+struct sample_request {
+    uint64_t table;
+    struct bytes row;
+};
+
+struct sample {
+    struct bytes row;
+    uint64_t offset_bytes; /* from the tablet's start */
+};
+
+struct sample_response {
+    struct row_range tablet;
+    uint64_t total_bytes;
+    const struct sample *samples;
+    size_t sample_count;
+};
+
+/* --- catalog ---------------------------------------------------------------------------------- */
+
+struct locate_request {
+    uint64_t table; /* number; 0 = by name */
+    struct bytes name;
+    struct bytes row;   /* from the tablet that holds this row on */
+    uint32_t count_max; /* 0 = 100 */
+};
+
+struct locate_response {
+    struct table table;               /* schema as known */
+    const struct location *locations; /* ascending by range */
+    size_t location_count;
+};
+
+struct create_table_request {
+    struct table table; /* numbers and versions are given by the master */
+    const struct bytes *splits;
+    size_t split_count;
+};
+
+struct table_name_request {
+    struct bytes name;
+};
+
+enum alter_kind {
+    ALTER_CREATE_FAMILY = 1, /* family */
+    ALTER_UPDATE_GC = 2,     /* family.name, family.gc */
+    ALTER_DROP_FAMILY = 3,   /* family.name */
+    ALTER_PROTECT = 4,       /* flag = deletion protection */
+};
+
+struct alteration {
+    enum alter_kind kind;
+    struct family family;
+    bool flag;
+};
+
+/* All or none, in order. */
+struct alter_table_request {
+    struct bytes name;
+    const struct alteration *alterations;
+    size_t alteration_count;
+};
+
+struct table_response {
+    struct table table;
+    uint32_t tablet_count;
+};
+
+struct tables_response {
+    const struct table_response *tables;
+    size_t table_count;
+};
+
+struct split_request {
+    struct bytes table; /* name */
+    struct bytes row;   /* first row of the new right tablet */
+};
+
+struct split_response {
+    uint64_t left_tablet;
+    uint64_t right_tablet;
+};
+
+struct store_information {
+    uint64_t number;
+    struct bytes folder;
+    uint32_t condition; /* enum store_condition */
+    uint64_t used_bytes;
+    uint64_t free_bytes;
+    uint32_t tablet_count;
+};
+
+struct server_information {
+    uint64_t number;
+    struct bytes address;      /* where clients reach it */
+    struct bytes http_address; /* metrics and health */
+    struct bytes zone;
+    uint64_t incarnation; /* rises with every start */
+    bool alive;
+    int64_t last_heard_us;
+    uint32_t tablet_count;
+    const struct store_information *stores;
+    size_t store_count;
+};
+
+struct servers_response {
+    uint64_t cluster;    /* number, from the catalog */
+    uint64_t generation; /* of the catalog */
+    const struct server_information *servers;
+    size_t server_count;
+};
+
+/* --- sync: a tablet server's heartbeat, and what it should do ----------------------------------
+ *
+ * Level-triggered: the server says what it has; the master answers with everything that changed in
+ * the catalog since the version the server knows (tablets of all servers, so that any server can
+ * answer "where is"), and the server makes its own state match: create, split, drop.  Lost or
+ * repeated syncs do no harm.
+ */
+
+/* How a tablet stands on the server that reports it. */
+enum held_state {
+    HELD_SERVING = 1,
+    HELD_CREATED = 2, /* durable and empty, first report */
+    HELD_FAILED = 3,  /* its store is down; text says why */
+};
+
+struct held_tablet {
+    uint64_t tablet;
+    uint64_t store;
+    enum held_state state;
+    uint64_t size_bytes;
+    bool wants_split; /* over its soft limit, cut found: */
+    struct bytes split_row;
+};
+
+struct sync_request {
+    struct server_information server;
+    uint64_t known_version; /* of the catalog; 0 = nothing known */
+    uint64_t known_generation;
+    bool full; /* held lists everything; else only what changed */
+    const struct held_tablet *held;
+    size_t held_count;
+};
+
+struct assigned_tablet {
+    struct location location;
+    uint64_t store;  /* on that server */
+    uint64_t parent; /* it came from splitting this one; 0 = none */
+    uint64_t soft_limit_bytes;
+    bool removed; /* gone from the catalog */
+};
+
+struct sync_response {
+    uint64_t generation;
+    uint64_t version; /* after this response */
+    bool reset;       /* the server knew another generation: forget the map first */
+    bool more;        /* sync again at once for the rest */
+    const struct assigned_tablet *tablets;
+    size_t tablet_count;
+    const struct table *tables; /* changed schemas */
+    size_t table_count;
+    const uint64_t *dropped_tables;
+    size_t dropped_table_count;
+    uint32_t interval_ms; /* sync again after */
+};
+
+/* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and
+ * enum status NAME_decode(struct bytes, struct arena *, struct NAME *, struct error *). */
+#define MESSAGE_LIST(X)     \
+    X(sample_request)       \
+    X(sample_response)      \
+    X(locate_request)       \
+    X(locate_response)      \
+    X(create_table_request) \
+    X(table_name_request)   \
+    X(alter_table_request)  \
+    X(table_response)       \
+    X(tables_response)      \
+    X(split_request)        \
+    X(split_response)       \
+    X(servers_response)     \
+    X(sync_request)         \
+    X(sync_response)
+
+#define MESSAGE_DECLARE(name)                                                                 \
+    void name##_encode(const struct name *message, struct buffer *out);                       \
+    enum status name##_decode(struct bytes in, struct arena *arena, struct name *ret_message, \
+                              struct error *ret_error);
+MESSAGE_LIST(MESSAGE_DECLARE)
+#undef MESSAGE_DECLARE
+
+/* A table's schema alone: the catalog stores it in this form too. */
+void table_encode(const struct table *table, struct buffer *out);
+enum status table_decode(struct bytes in,
+                         struct arena *arena,
+                         struct table *ret_table,
+                         struct error *ret_error);
+
+#endif /* COMMON_WIRE_MESSAGE_H */

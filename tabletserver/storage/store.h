@@ -1,0 +1,249 @@
+/*
+ * A store: one data directory, its log, its LMDB environment, and the tablets that live in them.
+ *
+ *            append                      synced                    poll
+ *   caller ---------> log + memtables  ---------> committed point ------> on_committed
+ *                       (prepared)                 (visible)
+ *                          | full
+ *                          v
+ *                     frozen memtable --- flush: paced series of synced transactions ---> base
+ *
+ * Invariants, checked by store_check() in tests:
+ *   (1) committed(tablet) <= prepared(tablet); reads see exactly what is committed at their
+ *       sequence, or, for read-modify-write, what is prepared.
+ *   (2) What is below the log's release position is in the base, with the exactly-once records of
+ *       its requests.
+ *   (3) An entry is taken from a frozen memtable or from the base, never from both.
+ *   (4) Extents, tablet numbers and sequences are never reused.
+ *
+ * Files:  <folder>/STORE   identity: store number, format version, feature bits
+ *         <folder>/LOCK    held while open
+ *         <folder>/log/    log.h          <folder>/data.mdb  base.h     <folder>/ballast
+ *
+ * Thread rules: everything is called on the store's loop thread, except store_read_*, which any
+ * thread may call, and store_tablet_ref/unref.  Background work (flush, sweep, garbage collection,
+ * scrub) runs on the store's own thread and reaches the loop through `wake` and store_poll().
+ */
+#ifndef TABLETSERVER_STORAGE_STORE_H
+#define TABLETSERVER_STORAGE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/row_set.h"
+#include "common/model/schema.h"
+#include "tabletserver/storage/dedupe.h"
+#include "tabletserver/storage/record.h"
+#include "tabletserver/storage/row_reader.h"
+
+struct store;
+struct store_tablet;
+struct store_read;
+
+struct store_settings {
+    uint64_t memory_limit_bytes;   /* all memtables, frozen ones included; push back above */
+    uint64_t memtable_limit_bytes; /* one memtable freezes above it */
+    uint64_t log_limit_bytes;      /* log since a memtable's first entry: freezes above it */
+    uint32_t log_segment_bytes;
+    uint64_t log_pending_bytes_max;
+    uint64_t map_size_bytes;          /* LMDB address space; 0 = size of the file system */
+    uint64_t flush_transaction_bytes; /* dirty pages per LMDB transaction */
+    uint32_t flush_pace_percent;      /* share of time the flush thread may be busy; 100 = all */
+    uint64_t ballast_bytes;           /* kept so that deletes work on a full disk; 0 = none */
+    uint64_t scrub_bytes_per_second;  /* 0 = no scrub */
+    int64_t gc_interval_us;           /* between two garbage-collection passes of a tablet */
+    struct dedupe_limits dedupe;
+};
+
+/* Sensible settings for a machine; see conf/tabletserver.conf for the reasons. */
+void store_settings_default(struct store_settings *settings);
+
+/* What identifies a tablet here.  Bytes are copied. */
+struct store_tablet_descriptor {
+    uint64_t tablet;        /* number, never reused */
+    uint64_t table;         /* number */
+    uint64_t configuration; /* version */
+    struct row_range range;
+};
+
+struct store_callbacks {
+    void *context;
+    /* Any thread: call store_poll() soon.  Must only hand over. */
+    void (*wake)(void *context);
+    /* Any thread: wall clock, microseconds. */
+    int64_t (*now_us)(void *context);
+
+    /* All below: on the loop thread, from inside store_poll(). */
+
+    /* Everything of the tablet up to sequence is committed: answer whoever waits. */
+    void (*on_committed)(void *context, struct store_tablet *tablet, uint64_t sequence);
+    /* tablet is NULL on failure. */
+    void (*on_created)(void *context,
+                       uint64_t number,
+                       struct store_tablet *tablet,
+                       const struct error *error);
+    void (*on_dropped)(void *context, uint64_t number);
+    /* parent is no longer served; it is gone when the callback returns. */
+    void (*on_split)(void *context,
+                     struct store_tablet *parent,
+                     struct store_tablet *left,
+                     struct store_tablet *right);
+    /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
+    void (*on_failed)(void *context, const struct error *error);
+};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/*
+ * Create (store_number != 0 and the folder is empty) or open, recover, replay.
+ * Errors: STATUS_VERSION (a newer directory, by name), STATUS_CORRUPT (what, where, what to do),
+ * STATUS_FAILED_PRECONDITION (locked by another process), STATUS_IO, STATUS_NO_SPACE,
+ * STATUS_NO_MEMORY, STATUS_NOT_FOUND (nothing there and store_number 0).
+ */
+enum status store_open(const char *folder,
+                       uint64_t store_number,
+                       const struct store_settings *settings,
+                       const struct store_callbacks *callbacks,
+                       struct store **ret_store,
+                       struct error *ret_error);
+
+/* Sync what is appended; flush nothing (the log has it).  No read may be open. */
+void store_close(struct store *store);
+
+uint64_t store_number(const struct store *store);
+
+/* Take events from the background threads and call back.  On the loop, after each wake. */
+void store_poll(struct store *store);
+
+/* --- tablets ---------------------------------------------------------------------------------- */
+
+/* Tell the current schema of a table; copied.  Needed before its tablets are collected, and given
+ * again after every change. */
+enum status store_set_table(struct store *store, const struct table *table);
+
+/* Durable when on_created comes.  A tablet that exists already is reported created. */
+enum status store_tablet_create(struct store *store,
+                                const struct store_tablet_descriptor *descriptor);
+
+/* Erased in paced steps after on_dropped.  Pending writes of it are lost, as the table is. */
+void store_tablet_drop(struct store *store, struct store_tablet *tablet);
+
+/* NULL when there is none. */
+struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet);
+/* index 0..count-1, in no order; good until the next create, drop or split. */
+uint32_t store_tablet_count(const struct store *store);
+struct store_tablet *store_tablet_at(const struct store *store, uint32_t index);
+
+void store_tablet_ref(struct store_tablet *tablet);
+void store_tablet_unref(struct store_tablet *tablet);
+/* Bytes live as long as the tablet. */
+const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet);
+struct store *store_tablet_store(const struct store_tablet *tablet);
+/* Loop thread only. */
+struct dedupe *store_tablet_dedupe(struct store_tablet *tablet);
+/* For the layer above; NULL at first. */
+void store_tablet_set_context(struct store_tablet *tablet, void *context);
+void *store_tablet_context(const struct store_tablet *tablet);
+
+uint64_t store_tablet_prepared(const struct store_tablet *tablet);
+uint64_t store_tablet_committed(const struct store_tablet *tablet);
+
+struct store_tablet_statistics {
+    uint64_t base_bytes; /* estimated */
+    uint64_t memtable_bytes;
+    uint64_t row_estimate;
+    uint64_t flush_count;
+    uint64_t bad_chunks; /* found by reads or scrub */
+};
+void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret);
+
+/* A row that halves the tablet's data, appended to row (reset first); *ret_found false when there
+ * is none.  May take some milliseconds: any thread but the loop. */
+enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found);
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* The next stamp clock of this store: follows the wall clock, never goes back, restarts included. */
+uint64_t store_next_clock(struct store *store);
+
+/*
+ * Append one record: all of it or nothing.  Rows lie inside the tablet's range, requests were
+ * checked against store_tablet_dedupe().  *ret_sequence is committed later: on_committed.
+ * clock comes from store_next_clock().
+ *
+ * Errors: STATUS_RESOURCE_EXHAUSTED (memory or log backlog full: push back, retryable),
+ * STATUS_NO_SPACE (disk full: deletes may still pass), STATUS_NO_MEMORY, STATUS_CLOSED.
+ */
+enum status store_append_write(struct store_tablet *tablet,
+                               const struct record_write *write,
+                               uint64_t clock,
+                               uint64_t *ret_sequence);
+enum status store_append_drop_range(struct store_tablet *tablet,
+                                    const struct record_drop_range *drop,
+                                    uint64_t clock,
+                                    uint64_t *ret_sequence);
+/* A barrier: nothing may be appended to the tablet after it; on_split comes when it is committed.
+ * key lies strictly inside the range. */
+enum status store_append_split(struct store_tablet *tablet,
+                               const struct record_split *split,
+                               uint64_t clock,
+                               uint64_t *ret_sequence);
+
+/* Let what was appended go to disk; call once after each round of appends. */
+void store_commit(struct store *store);
+
+/* --- reading (any thread) --------------------------------------------------------------------- */
+
+enum store_read_point {
+    STORE_READ_COMMITTED,
+    STORE_READ_PREPARED, /* loop thread, or while the row is locked against writes */
+};
+
+/* One slice: holds one LMDB read transaction; end it soon.  table is borrowed until the end.
+ * Errors: STATUS_NO_MEMORY, STATUS_IO, STATUS_LIMIT (too many slices at once). */
+enum status store_read_begin(struct store_tablet *tablet,
+                             const struct table *table,
+                             enum store_read_point point,
+                             int64_t now_us,
+                             struct store_read **ret_read);
+struct row_reader *store_read_reader(struct store_read *read);
+void store_read_end(struct store_read *read);
+
+/* --- operation -------------------------------------------------------------------------------- */
+
+/* Freeze and flush all memtables now; done when store_statistics().flushes_pending is 0. */
+void store_flush_all(struct store *store);
+
+enum store_condition {
+    STORE_HEALTHY,
+    STORE_FULL,   /* no space: writes refused, reads and deletes served; heals by itself */
+    STORE_FAILED, /* a promise could not be kept: nothing is answered; restart */
+};
+
+struct store_statistics {
+    enum store_condition condition;
+    char trouble[256]; /* text for STORE_FULL and STORE_FAILED */
+    uint64_t memory_bytes;
+    uint64_t log_bytes;
+    uint64_t log_syncs;
+    uint64_t log_sync_ns_total;
+    uint64_t records;
+    uint64_t flushes;
+    uint64_t flushes_pending;
+    uint64_t flush_transactions;
+    uint64_t flush_bytes;
+    uint64_t base_used_bytes;
+    uint64_t base_file_bytes;
+    uint64_t disk_free_bytes;
+    uint64_t scrubbed_bytes;
+    uint64_t bad_chunks;
+    uint64_t recovered_records;
+    uint64_t torn_bytes;
+};
+void store_statistics(struct store *store, struct store_statistics *ret_statistics);
+
+/* Abort unless the invariants hold.  Tests. */
+void store_check(struct store *store);
+
+#endif /* TABLETSERVER_STORAGE_STORE_H */
