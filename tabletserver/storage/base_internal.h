@@ -178,9 +178,7 @@ enum status base_absorb_own(struct base_writer *writer);
 enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent);
 
 /* Erase the pieces of a cell whose value is large. */
-enum status base_writer_drop_value(struct base_writer *writer,
-                                   uint64_t extent,
-                                   const struct chunk_cell *cell);
+enum status base_writer_drop_value(struct base_writer *writer, const struct chunk_cell *cell);
 
 /* --- base_delete.c ---------------------------------------------------------------------------- */
 

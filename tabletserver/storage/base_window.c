@@ -73,7 +73,7 @@ static enum status apply_tombstones(struct base_writer *writer)
     for (size_t i = 0; i < old->count; i++) {
         if (base_tombstones_kill(&window->tombstones, &old->cells[i], old->stamps[i])) {
             window->changed = true;
-            enum status status = base_writer_drop_value(writer, window->extent, &old->cells[i]);
+            enum status status = base_writer_drop_value(writer, &old->cells[i]);
             if (status != STATUS_OK) {
                 return status;
             }

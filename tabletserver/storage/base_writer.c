@@ -104,9 +104,7 @@ enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent)
     return status;
 }
 
-enum status base_writer_drop_value(struct base_writer *writer,
-                                   uint64_t extent,
-                                   const struct chunk_cell *cell)
+enum status base_writer_drop_value(struct base_writer *writer, const struct chunk_cell *cell)
 {
     struct base_reference reference;
     if (!cell->large) {
@@ -116,7 +114,7 @@ enum status base_writer_drop_value(struct base_writer *writer,
         return STATUS_CORRUPT;
     }
     writer->delta_bytes -= (int64_t)base_value_stored_bytes(&reference);
-    return base_value_erase(writer->write, extent, &reference);
+    return base_value_erase(writer->write, &reference);
 }
 
 /* The state of a stored cell, wherever it is. */
@@ -190,7 +188,7 @@ static enum status put_cell(struct base_writer *writer, const struct entry *entr
         status = fold(writer, &stored, &cell);
     }
     if (status == STATUS_OK && found) {
-        status = base_writer_drop_value(writer, writer->window.extent, &stored);
+        status = base_writer_drop_value(writer, &stored);
     }
     if (status == STATUS_OK && entry->kind != ENTRY_ERASE) {
         status = base_window_append(writer, &cell, entry->stamp);
