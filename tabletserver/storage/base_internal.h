@@ -7,6 +7,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base_room.h"
 #include "tabletserver/storage/base_sample.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/base_tombstone.h"
@@ -91,6 +92,7 @@ struct base_writer {
     struct base_counters counters_before;
     int64_t delta_bytes; /* of pieces and meta; the walks count their own */
     struct base_window window;
+    struct base_room room;
     struct chunk_reader reader;
     struct buffer chunk;        /* being encoded */
     struct buffer seek;         /* a key looked for */

@@ -14,6 +14,7 @@ static void destroy(struct base_writer *writer)
         writer->piece_cursor = NULL;
     }
     base_window_deinit(&writer->window);
+    base_room_deinit(&writer->room);
     base_cells_deinit(&writer->kept);
     chunk_reader_deinit(&writer->reader);
     buffer_deinit(&writer->chunk);
@@ -98,6 +99,10 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
 enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent)
 {
     enum status status = base_window_close_row(writer);
+    if (status == STATUS_OK) {
+        status = base_room_restore(&writer->room, writer->write);
+    }
+    base_room_forget(&writer->room);
     base_walk_set_extent(&writer->data, extent);
     base_walk_set_extent(&writer->samples, extent);
     base_tombstone_finder_forget(&writer->tombstones, extent);
@@ -222,7 +227,11 @@ enum status base_writer_put(struct base_writer *writer,
 
 enum status base_writer_settle(struct base_writer *writer)
 {
-    return writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_CUT) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (writer->window.row_open) {
+        status = base_window_close_chunk(writer, BASE_CLOSE_CUT);
+    }
+    return status == STATUS_OK ? base_room_restore(&writer->room, writer->write) : status;
 }
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value)
