@@ -48,10 +48,10 @@ extern "C" enum status regex_compile(struct bytes pattern,
     }
     struct regex *regex = nullptr;
     try {
-        regex = new (memory) (struct regex)(piece_of(pattern), make_options(memory_limit_bytes));
+        regex = new (memory)(struct regex)(piece_of(pattern), make_options(memory_limit_bytes));
         if (!regex->re2.ok()) {
-            enum status status =
-                error_set(ret_error, STATUS_INVALID_ARGUMENT, "%s", regex->re2.error().c_str());
+            enum status status = error_set(ret_error, STATUS_INVALID_ARGUMENT, "%s",
+                                           regex->re2.error().c_str());
             regex_destroy(regex);
             return status;
         }

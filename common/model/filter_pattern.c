@@ -58,7 +58,10 @@ enum status pattern_compile(struct bytes source,
     }
     struct pattern pattern = {.kind = PATTERN_REGEX, .text = {text, 0}};
     size_t taken = take_plain(source, text, &pattern.text.size_bytes);
-    struct bytes rest = {source.data + taken, source.size_bytes - taken};
+    struct bytes rest = BYTES_EMPTY;
+    if (taken < source.size_bytes) {
+        rest = (struct bytes){source.data + taken, source.size_bytes - taken};
+    }
 
     if (rest.size_bytes == 0) {
         pattern.kind = PATTERN_EXACT;
@@ -83,9 +86,10 @@ void pattern_deinit(struct pattern *pattern)
     pattern->regex = NULL;
 }
 
-static bool has_newline(const uint8_t *data, size_t size_bytes)
+/* Behind the first `from` bytes. */
+static bool has_newline(struct bytes text, size_t from)
 {
-    return size_bytes > 0 && memchr(data, '\n', size_bytes) != NULL;
+    return text.size_bytes > from && memchr(text.data + from, '\n', text.size_bytes - from) != NULL;
 }
 
 bool pattern_matches(const struct pattern *pattern, struct bytes text)
@@ -96,7 +100,7 @@ bool pattern_matches(const struct pattern *pattern, struct bytes text)
         return bytes_equal(pattern->text, text);
     case PATTERN_PREFIX:
         return bytes_starts_with(text, pattern->text) &&
-               (pattern->any_byte || !has_newline(text.data + prefix, text.size_bytes - prefix));
+               (pattern->any_byte || !has_newline(text, prefix));
     case PATTERN_REGEX:
         return regex_matches(pattern->regex, text);
     }

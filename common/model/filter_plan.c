@@ -68,11 +68,6 @@ struct column_box column_box_cover(const struct column_box *a, const struct colu
     return cover;
 }
 
-bool filter_node_counts_row(const struct node *node)
-{
-    return node->kind == NODE_ROW_OFFSET || node->kind == NODE_ROW_LIMIT;
-}
-
 static struct column_box box_of_members(const struct filter_program *program,
                                         const struct node *node)
 {
@@ -188,32 +183,52 @@ static bool is_plain_step(const struct node *node)
            !filter_node_counts_row(node);
 }
 
+/* box, once for each of the families that a node on the line lets through. */
+static void add_intervals(struct filter_program *program,
+                          const struct column_box *box,
+                          const struct node *families)
+{
+    if (families == NULL) {
+        add_interval(program, box);
+        return;
+    }
+    for (uint32_t i = 0; i < families->as.family.count; i++) {
+        struct column_box one = COLUMN_BOX_ALL;
+        one.family_first = families->as.family.numbers[i];
+        one.family_last = families->as.family.numbers[i];
+        one = column_box_intersect(&one, box);
+        add_interval(program, &one);
+    }
+}
+
 enum status filter_plan_make(struct filter_program *program)
 {
     struct column_box box = COLUMN_BOX_ALL;
+    const struct node *families = NULL;
     const struct node *node = &program->nodes[program->entry];
 
-    /* Along the one path at the top, boxes narrow one another. */
+    /* Along the one line at the top, boxes narrow one another. */
     while (is_plain_step(node)) {
         struct column_box own = filter_node_own_box(program, node);
         box = column_box_intersect(&box, &own);
+        families = node->kind == NODE_FAMILY ? node : families;
         node = &program->nodes[node->next];
     }
     bool is_list = node->kind == NODE_INTERLEAVE && node->as.interleave.count <= PLAN_INTERVALS_MAX;
-    size_t capacity = is_list ? node->as.interleave.count : 1;
+    size_t count = is_list ? node->as.interleave.count : 1;
+    if (families != NULL && count * families->as.family.count > PLAN_INTERVALS_MAX) {
+        families = NULL; /* the box still holds them all */
+    }
+    size_t capacity = count * (families != NULL ? families->as.family.count : 1);
     program->plan = arena_allocate_array(&program->arena, capacity, sizeof *program->plan);
     if (program->plan == NULL) {
         return STATUS_NO_MEMORY;
     }
-    if (!is_list) {
-        struct column_box both = column_box_intersect(&box, &node->box);
-        add_interval(program, &both);
-        return STATUS_OK;
-    }
-    for (size_t i = 0; i < capacity; i++) {
-        uint32_t entry = node->as.interleave.members[i].entry;
-        struct column_box both = column_box_intersect(&box, &program->nodes[entry].box);
-        add_interval(program, &both);
+    for (size_t i = 0; i < count; i++) {
+        const struct node *end = is_list ? &program->nodes[node->as.interleave.members[i].entry]
+                                         : node;
+        struct column_box both = column_box_intersect(&box, &end->box);
+        add_intervals(program, &both, families);
     }
     ASSERT(program->plan_count <= capacity);
     merge_intervals(program);

@@ -178,8 +178,11 @@ struct column_box column_box_cover(const struct column_box *a, const struct colu
 struct column_box filter_node_own_box(const struct filter_program *program,
                                       const struct node *node);
 
-/* Can the result of the node depend on cells of columns that it does not want itself? */
-bool filter_node_counts_row(const struct node *node);
+/* Does what the node lets through depend on how many cells of other columns came before? */
+static inline bool filter_node_counts_row(const struct node *node)
+{
+    return node->kind == NODE_ROW_OFFSET || node->kind == NODE_ROW_LIMIT;
+}
 
 /* Fills plan and plan_count once all nodes stand.  Errors: STATUS_NO_MEMORY. */
 enum status filter_plan_make(struct filter_program *program);

@@ -73,13 +73,16 @@ static enum place find_place(const struct filter_program *program,
 /* A cell before the next interval: go on to the next column, or seek. */
 static enum status skip_column(const struct run *run,
                                const struct cell_source *source,
-                               struct cursor *cursor)
+                               struct cursor *cursor,
+                               enum cell_demand *ret_demand)
 {
     cursor->skipped++;
     if (cursor->skipped < SKIP_COLUMNS_BEFORE_SEEK) {
+        *ret_demand = CELL_NEXT_COLUMN;
         return STATUS_OK;
     }
     cursor->skipped = 0;
+    *ret_demand = CELL_NEXT; /* nothing came before the cell that a seek leads to */
     return seek(run->program, source, cursor->interval);
 }
 
@@ -104,8 +107,7 @@ static enum status run_pass(struct run *run, const struct cell_source *source, u
             break;
         }
         if (place == PLACE_BEFORE) {
-            demand = CELL_NEXT_COLUMN;
-            status = skip_column(run, source, &cursor);
+            status = skip_column(run, source, &cursor, &demand);
             continue;
         }
         cursor.skipped = 0;

@@ -17,6 +17,7 @@ struct row_source {
     const struct cell *cells; /* sorted */
     size_t count;
     bool deaf;
+    bool lends_null;   /* empty bytes as NULL */
     size_t fail_after; /* cells; then STATUS_IO.  SIZE_MAX = never */
 
     size_t at;        /* the next cell */
@@ -48,6 +49,9 @@ static inline enum status row_source_rewind(void *context, uint32_t family, stru
 static inline struct bytes row_source_lend(struct row_source *source, int slot, struct bytes bytes)
 {
     ASSERT(bytes.size_bytes <= ROW_SOURCE_BYTES_MAX);
+    if (bytes.size_bytes == 0 && source->lends_null) {
+        return BYTES_EMPTY;
+    }
     memset(source->lent[slot], 0xee, sizeof source->lent[slot]);
     if (bytes.size_bytes > 0) {
         memcpy(source->lent[slot], bytes.data, bytes.size_bytes);
