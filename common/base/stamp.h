@@ -61,4 +61,9 @@ static inline int stamp_compare(struct stamp a, struct stamp b)
     return (a.index > b.index) - (a.index < b.index);
 }
 
+static inline struct stamp stamp_later(struct stamp a, struct stamp b)
+{
+    return stamp_compare(a, b) >= 0 ? a : b;
+}
+
 #endif /* COMMON_BASE_STAMP_H */

@@ -27,11 +27,13 @@ enum cell_demand {
 
 /*
  * The cells of one row, in order (family number, qualifier, timestamp descending), as visible at
- * one sequence and time.  Restartable, because a condition reads its row twice.
+ * one sequence and time.  Restartable, because a condition reads its row more than once.
  *
- *   rewind  Back to the first cell of [family, qualifier] and after: family 0 = the row's start.
+ *   rewind  Back, or forward, to the first cell of [family, qualifier] and after: family 0 = the
+ *           row's start.  Called before the first next(), and again whenever a reader can skip far.
  *   next    *ret_found = false at the end of the row.  The cell is good until the next call.
- *           `demand` says what the caller no longer wants of what came before.
+ *           `demand` says what the caller no longer wants of what came before; after a rewind it
+ *           is CELL_NEXT.  A source may ignore it.  A caller that wants nothing more just stops.
  *
  * Errors are those of storage: STATUS_CORRUPT, STATUS_IO, STATUS_NO_MEMORY,
  * STATUS_DEADLINE_EXCEEDED, STATUS_CANCELLED.

@@ -6,8 +6,9 @@
  *
  * Evaluation is streaming: a row of ten million columns is never held.  Counters, labels and
  * interleaved copies are state of the program; a condition reads its row once more, at most once
- * per level of nesting.  The program tells the source early when it needs no more of a column or
- * of the row.  Memory is bounded by the program's limit.
+ * per level of conditions that wait for one another (README.md).  The program tells the source
+ * early when it needs no more of a column or of the row, and seeks to the columns that it names.
+ * Memory is bounded: by LIMIT_FILTER_BYTES, and 8 MiB for all regexes of a filter.
  *
  * A struct filter borrows or is in an arena.  A program owns its memory.
  * Thread rule: a program belongs to one thread at a time.
@@ -79,8 +80,10 @@ struct filter_program;
  *
  * Errors: STATUS_INVALID_ARGUMENT (texts of bigtable.md 1.10: size, depth over 20, bad regex
  * "Error in field '<name>' : ...", fewer than two members, false flags, empty row key regex, sink
- * inside condition, labels, counts <= 0, probability outside (0,1), `:` in a family regex),
- * STATUS_NOT_FOUND (a column range on an unknown family), STATUS_NO_MEMORY.
+ * inside condition, labels, counts <= 0, probability outside (0,1), `:` in a family regex,
+ * timestamps out of granularity; and, ours, more than 20 conditions that wait for one another or
+ * copies without bound), STATUS_NOT_FOUND (a column range or an exact family name that the table
+ * does not have), STATUS_NO_MEMORY.
  */
 enum status filter_compile(const struct filter *filter,
                            size_t encoded_bytes,
@@ -99,7 +102,8 @@ typedef enum status (*filter_output)(void *context, const struct cell *cell);
 /*
  * Run one row through the program.  *ret_any = whether anything came out.  output may be NULL:
  * then evaluation ends at the first cell that would come out (a predicate).
- * *ret_cells_seen counts cells pulled from the source; may be NULL.
+ * *ret_cells_seen counts cells pulled from the source, also on failure; may be NULL.
+ * Errors: those of the source and of output; STATUS_NO_MEMORY.
  */
 enum status filter_run(struct filter_program *program,
                        struct bytes row,

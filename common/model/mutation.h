@@ -77,6 +77,20 @@ struct change {
 enum status row_key_check(struct bytes row, struct error *ret_error);
 
 /*
+ * What can be refused without applying anything to a row: kinds of input, names, sizes,
+ * timestamps.  mutation_resolve() does it as well, with list "Mutation list"; a caller needs it only
+ * where production checks a list that it does not apply: the other branch of a CheckAndMutateRow
+ * ("true mutation list", "false mutation list"), and every entry of a MutateRows before the first
+ * is applied.  An unknown family is not refused here.  Errors: STATUS_INVALID_ARGUMENT, "Error in
+ * field '<list>' : Error in element #i : ...".
+ */
+enum status mutation_check_list(const struct table *table,
+                                const struct mutation *mutations,
+                                size_t count,
+                                const char *list,
+                                struct error *ret_error);
+
+/*
  * Check `count` mutations of one row and resolve them in order.  now_us is the server's (hybrid)
  * time, cut to the table's granularity for TIMESTAMP_SERVER.  *ret_changes is in the arena, except
  * for qualifiers and values, which still borrow from the mutations; *ret_count may be smaller than

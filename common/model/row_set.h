@@ -49,7 +49,9 @@ enum status row_range_of_prefix(struct arena *arena,
 enum status row_key_after(struct arena *arena, struct bytes row, struct bytes *ret_row);
 
 /*
- * Union, sorted and merged, of keys and bounds; no keys and no bounds = the whole table.
+ * Union, sorted and merged, of keys and bounds; no keys and no bounds = the whole table.  Bounds
+ * that hold no key, such as (k, k], add nothing (the set may then be empty); Bigtable refuses some
+ * of them, a gateway may too.
  * Errors: STATUS_INVALID_ARGUMENT for start > end or an over-long or empty key,
  * STATUS_NO_MEMORY.
  */

@@ -18,6 +18,7 @@
 
 #include "common/aggregate/aggregate.h"
 #include "common/base/arena.h"
+#include "common/base/buffer.h"
 #include "common/base/bytes.h"
 #include "common/base/error.h"
 #include "common/base/limits.h"
@@ -78,8 +79,8 @@ enum status table_copy(struct arena *arena, const struct table *table, struct ta
 
 /*
  * Does the rule drop the index-th newest cell (0 = newest) of a column, with this timestamp, at
- * now_us?  Once it says yes for some cell of a column and the rule names versions or age only,
- * it says yes for all older ones; gc_rule_is_prefix() tells that a reader may stop there.
+ * now_us (>= 0)?  Once it says yes for a cell of a column it says yes for all older ones, whatever
+ * the rule: a reader may stop there.
  */
 bool gc_rule_drops(const struct gc_rule *rule,
                    uint64_t index,
@@ -89,7 +90,9 @@ bool gc_rule_drops(const struct gc_rule *rule,
 /*
  * Text form, as cbt writes it: "maxversions=3", "maxage=10d", "maxage=1h or maxversions=2",
  * "maxage=1h and maxversions=2", parentheses for nesting, "never" for GC_NONE.
- * Units: ms s m h d w.  Parse errors: STATUS_INVALID_ARGUMENT naming the word.
+ * Units: us ms s m h d w; "and" binds tighter than "or"; a rule that parses also passes
+ * gc_rule_check().  Formatting and parsing again gives the same rule (a list of one child comes
+ * back as that child).  Errors: STATUS_INVALID_ARGUMENT naming the word, STATUS_NO_MEMORY.
  */
 enum status gc_rule_parse(struct arena *arena,
                           const char *text,

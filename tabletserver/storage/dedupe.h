@@ -43,30 +43,38 @@ enum status dedupe_create(const struct dedupe_limits *limits, struct dedupe **re
 void dedupe_destroy(struct dedupe *dedupe); /* NULL is fine */
 
 /* now_clock is the stamp clock.  *ret_result lives until the next call; *ret_sequence is the log
- * sequence of a PENDING one (answer when that is committed). client 0 is always NEW. */
+ * sequence of a PENDING one (answer when that is committed). client 0 is always NEW.
+ * EXPIRED: the first attempt is older than the window (or claims to come from more than a window
+ * ahead), or the client has said, here or earlier, that it no longer waits for this sequence. */
 enum dedupe_verdict dedupe_check(struct dedupe *dedupe,
                                  const struct request_id *request,
                                  uint64_t now_clock,
                                  struct bytes *ret_result,
                                  uint64_t *ret_sequence);
 
-/* The request was appended (or replayed) at log sequence with this stamp clock.
- * Errors: STATUS_NO_MEMORY, STATUS_RESOURCE_EXHAUSTED; call dedupe_reserve() first where failing
- * is no longer allowed. */
+/* The request was appended (or replayed) at log sequence with this stamp clock.  What the log says
+ * is taken whatever the limits are; those bind dedupe_check() and dedupe_reserve().  A request that
+ * is on record already stays as it is.
+ * Errors: STATUS_NO_MEMORY; call dedupe_reserve() first where failing is no longer allowed. */
 enum status dedupe_record(struct dedupe *dedupe,
                           const struct request_id *request,
                           uint64_t sequence,
                           uint64_t clock,
                           struct bytes result);
 
-/* Make sure the next `records` calls of dedupe_record with these result bytes cannot fail. */
+/* Make sure the next `records` calls of dedupe_record with these result bytes, all in all, cannot
+ * fail.  One call for all of a batch: reservations do not add up.
+ * Errors: STATUS_NO_MEMORY, STATUS_RESOURCE_EXHAUSTED (a limit would be passed). */
 enum status dedupe_reserve(struct dedupe *dedupe, uint32_t records, size_t result_bytes);
 
 /* Everything up to this log sequence is committed. */
 void dedupe_commit(struct dedupe *dedupe, uint64_t sequence);
 
-/* Versioned, checksummed-by-the-caller image of all records, appended to out; and back.  Loading
- * adds to what is there (a merge unites two tablets' records; a split loads one image twice). */
+/* Versioned, checksummed-by-the-caller image of all committed records, appended to out (check
+ * out->failed); and back.  An uncommitted record is not in it: its log entry may yet be lost.
+ * Loading adds to what is there (a merge unites two tablets' records; a split loads one image
+ * twice), whatever the limits are, and changes nothing when it fails.
+ * Errors: STATUS_CORRUPT, STATUS_VERSION, STATUS_NO_MEMORY. */
 void dedupe_encode(const struct dedupe *dedupe, struct buffer *out);
 enum status dedupe_load(struct dedupe *dedupe, struct bytes image, struct error *ret_error);
 

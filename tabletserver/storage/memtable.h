@@ -10,6 +10,9 @@
  * So ten thousand adds to one cell cost one stored state.  Entries above the floor stay apart in
  * the cell's version chain and are folded by a later insert to the same cell.
  *
+ * RANGE DELETES are not kept here.  Since a folded state has one stamp, adds from before and after
+ * a range delete must not meet in one memtable: freeze it when a range delete is applied.
+ *
  * Thread rules: memtable_reserve, memtable_apply, memtable_raise_floor on the writer's thread;
  * cursors on any thread, each on one at a time; ref and unref anywhere.
  */
@@ -31,15 +34,23 @@ enum status memtable_create(struct memtable **ret_memtable);
 struct memtable *memtable_ref(struct memtable *memtable);
 void memtable_unref(struct memtable *memtable); /* NULL is fine */
 
-/* Make sure that applying these changes cannot fail.  Errors: STATUS_NO_MEMORY. */
+/* Make sure that applying these changes cannot fail.  Reservations add up, and are taken up by
+ * memtable_apply() of the same rows and changes in the same order.  Errors: STATUS_NO_MEMORY. */
 enum status memtable_reserve(struct memtable *memtable,
                              struct bytes row,
                              const struct change *changes,
                              size_t count);
 
+/* Let a reservation go that will not be applied after all; the newest ones first. */
+void memtable_cancel(struct memtable *memtable,
+                     struct bytes row,
+                     const struct change *changes,
+                     size_t count);
+
 /*
  * Insert changes of one row.  Everything is copied.  sequence >= every earlier one (several rows
- * may share one).  The i-th change has stamp.index + i.  memtable_reserve() came before.
+ * may share one), and stamps grow with sequences.  The i-th change has stamp.index + i; two entries
+ * for one row under one clock must not share an index.  memtable_reserve() came before.
  */
 void memtable_apply(struct memtable *memtable,
                     uint64_t sequence,
@@ -56,7 +67,8 @@ size_t memtable_bytes(const struct memtable *memtable);
 uint64_t memtable_row_count(const struct memtable *memtable);
 uint64_t memtable_last_sequence(const struct memtable *memtable); /* 0 when empty */
 
-/* A layer cursor at a sequence; holds a reference.  Errors: STATUS_NO_MEMORY. */
+/* A layer cursor at a sequence, not below the floor; holds a reference.  Rows, qualifiers and the
+ * values of puts that it hands out live as long as it is open.  Errors: STATUS_NO_MEMORY. */
 enum status memtable_cursor_open(struct memtable *memtable,
                                  uint64_t sequence,
                                  struct layer_cursor **ret_cursor);

@@ -1,0 +1,160 @@
+#include "client/cli/command.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+const struct command COMMANDS[] = {
+    {"createtable", "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...]",
+     "Create a table",
+     "RULE is a garbage-collection rule as in setgcpolicy (empty: keep everything); TYPE is intsum, intmin,\n"
+     "intmax, inthll or byteshll for a family of aggregate cells (none: plain cells).\n"
+     "  ebt createtable METRIC families=METRIC:maxage=14d,seen::inthll splits=h,p",
+     1, 3, run_createtable},
+    {"deletetable", "TABLE", "Delete a table and all that is in it", "", 1, 1, run_deletetable},
+    {"ls", "[TABLE]", "List tables, or the families of one", "  ebt ls\n  ebt ls METRIC", 0, 1,
+     run_ls},
+    {"createfamily", "TABLE FAMILY[:RULE[:TYPE]]", "Add a family to a table",
+     "  ebt createfamily METRIC daily:maxversions=1\n  ebt createfamily METRIC hits::intsum", 2, 2,
+     run_createfamily},
+    {"deletefamily", "TABLE FAMILY", "Delete a family and all its cells", "", 2, 2,
+     run_deletefamily},
+    {"setgcpolicy", "TABLE FAMILY (maxage=AGE | maxversions=N) [(and|or) ...] | never",
+     "Say which cells of a family are dropped",
+     "AGE is a number with ms, s, m, h, d or w.  'and' drops what all rules drop, 'or' what any does;\n"
+     "'never' keeps everything.\n"
+     "  ebt setgcpolicy METRIC daily maxage=30d or maxversions=5",
+     3, -1, run_setgcpolicy},
+    {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer", "", 2, 2,
+     run_protect},
+    {"set", "TABLE ROW FAMILY:COLUMN=VALUE[@TIMESTAMP]...", "Write cells of one row",
+     "TIMESTAMP is in microseconds since 1970, a multiple of 1000; without it the server's time is taken.\n"
+     "  ebt set METRIC 'server1#1426535612045' METRIC:CPU/CPU1_USR=17.5 METRIC:IO/BLK_READ=253453634",
+     3, -1, run_set},
+    {"addtocell", "TABLE ROW FAMILY:COLUMN=NUMBER[@TIMESTAMP]...",
+     "Add to aggregate cells of one row",
+     "Cells of one column with different timestamps are different cells; use a fixed one (0, the start of a\n"
+     "day) for a counter.  Without TIMESTAMP it is now, to the millisecond.  In a byteshll family any text\n"
+     "may stand for NUMBER.\n"
+     "  ebt addtocell DONATIONS charity donations:spring=25@0",
+     3, -1, run_addtocell},
+    {"lookup", "TABLE ROW [columns=FAMILY:COLUMN,...] [cells-per-column=N] [keys-only=true]",
+     "Read one row",
+     "columns names columns (FAMILY:COLUMN) or whole families (FAMILY:).\n"
+     "  ebt lookup METRIC 'server1#1426535612045' columns=METRIC:CPU/CPU1_USR cells-per-column=1",
+     2, -1, run_lookup},
+    {"read",
+     "TABLE [start=KEY] [end=KEY] [prefix=KEY] [regex=PATTERN] [columns=...] [count=N]\n"
+     "     [cells-per-column=N] [reversed=true] [keys-only=true]",
+     "Read rows in key order",
+     "start is included, end is not.  regex is matched against whole row keys (RE2 syntax).\n"
+     "  ebt read METRIC prefix=server1# reversed=true count=10",
+     1, -1, run_read},
+    {"count", "TABLE [prefix=KEY]", "Count rows", "", 1, 2, run_count},
+    {"deleterow", "TABLE ROW", "Delete a row", "", 2, 2, run_deleterow},
+    {"deletecolumn", "TABLE ROW FAMILY COLUMN", "Delete all cells of a column in one row", "", 4, 4,
+     run_deletecolumn},
+    {"deleteallrows", "TABLE [prefix=KEY]",
+     "Delete all rows of a table, or all that begin with prefix",
+     "Nothing is read: it is quick whatever the size.", 1, 2, run_deleteallrows},
+    {"import", "TABLE FILE [column-family=FAMILY] [batch-size=N] [timestamp=now|value-encoded]",
+     "Import a CSV file, or what `ebt export` wrote",
+     "CSV: the first field of each line is the row key; the first line names families (unless\n"
+     "column-family is given), the next one columns; a family stands for the fields after it until the\n"
+     "next one.  value-encoded: fields are VALUE@TIMESTAMP.  An export is recognised by itself; its table\n"
+     "is created if it is not there, and rows that it has are replaced.",
+     2, -1, run_import},
+    {"export", "TABLE [FILE]", "Write a whole table as JSON lines, exactly",
+     "Timestamps, aggregate cells and sketches come back as they were with `ebt import`.\n"
+     "  ebt export METRIC metric.jsonl && ebt import COPY metric.jsonl",
+     1, 2, run_export},
+    {"checkandmutate",
+     "TABLE ROW [columns=FAMILY:COLUMN,...] [true=FAMILY:COLUMN=VALUE]... [false=...]...",
+     "Write one of two sets of cells, by whether the row has cells",
+     "With columns: whether it has cells in one of these.  Prints which branch was taken.\n"
+     "  ebt checkandmutate USERS u17 columns=info:email false=info:state=new",
+     3, -1, run_checkandmutate},
+    {"readmodifywrite", "TABLE ROW FAMILY COLUMN (append=VALUE | increment=NUMBER)",
+     "Append to a cell, or add to its 8-byte number, and print it", "", 5, 5, run_readmodifywrite},
+    {"samplerowkeys", "TABLE", "Print keys that cut the table into about equal parts", "", 1, 1,
+     run_samplerowkeys},
+    {"tablets", "TABLE", "List a table's tablets and who serves them", "", 1, 1, run_tablets},
+    {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
+    {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
+    {"debug", "bundle [FILE]",
+     "Gather what is worth sending with a question: status of all processes, tables, tablets",
+     "Holds no cell values; row keys of tablet boundaries are in it.", 1, 2, run_debug},
+    {"help", "[COMMAND]", "Say what ebt, or one command, can do", "", 0, 1, run_help},
+};
+const size_t COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS;
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].name, name) == 0) {
+            return &COMMANDS[i];
+        }
+    }
+    return NULL;
+}
+
+struct edubba_client *session_client(struct session *session)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_error error;
+
+    if (session->client == NULL) {
+        options.masters = session->masters;
+        options.agent = "ebt/" EDUBBA_VERSION;
+        options.deadline_ms = session->timeout_ms;
+        if (edubba_client_open(&options, &session->client, &error) != EDUBBA_OK) {
+            (void)session_fail(session, &error);
+            session->client = NULL;
+        }
+    }
+    return session->client;
+}
+
+struct edubba_table *session_table(struct session *session, const char *name)
+{
+    struct edubba_client *client = session_client(session);
+    struct edubba_table *table = NULL;
+    struct edubba_error error;
+
+    if (client != NULL && edubba_table_open(client, name, &table, &error) != EDUBBA_OK) {
+        (void)session_fail(session, &error);
+        table = NULL;
+    }
+    return table;
+}
+
+int session_fail(const struct session *session, const struct edubba_error *error)
+{
+    (void)session;
+    fprintf(stderr, "ebt: %s: %s\n", edubba_code_name(error->code), error->text);
+    return EXIT_CODE_FAILED;
+}
+
+int session_misuse(const struct session *session, const char *format, ...)
+{
+    va_list arguments;
+
+    fputs("ebt: ", stderr);
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (session->command != NULL) {
+        fprintf(stderr, "\nusage: ebt %s %s\n", session->command->name,
+                session->command->arguments);
+    } else {
+        fputs("\nTry: ebt help\n", stderr);
+    }
+    return EXIT_CODE_USAGE;
+}
+
+int session_done(const struct session *session)
+{
+    if (session->json) {
+        fputs("{\"ok\":true}\n", session->out);
+    }
+    return EXIT_CODE_OK;
+}

@@ -1,0 +1,93 @@
+/*
+ * Commands of ebt: one table, from which help, man page and shell completion are made too.
+ */
+#ifndef CLIENT_CLI_COMMAND_H
+#define CLIENT_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "edubba.h"
+
+/* Exit codes. */
+#define EXIT_CODE_OK     0
+#define EXIT_CODE_FAILED 1 /* the servers said no, or did not answer */
+#define EXIT_CODE_USAGE  2 /* the command line makes no sense */
+
+/* What a command runs in. */
+struct session {
+    const char *masters; /* NULL = default */
+    unsigned timeout_ms;
+    bool json;
+    FILE *out;
+    const struct command *command;
+    int argument_count; /* after the command's name */
+    char **arguments;
+    struct edubba_client *client; /* opened by session_client() */
+};
+
+struct command {
+    const char *name;
+    const char *arguments; /* "TABLE ROW FAMILY:COLUMN=VALUE[@TIMESTAMP]..." */
+    const char *summary;   /* one line */
+    const char *details;   /* what the words mean, with an example; "" for none */
+    int argument_count_min;
+    int argument_count_max; /* -1 = any */
+    int (*run)(struct session *session);
+};
+
+extern const struct command COMMANDS[];
+extern const size_t COMMAND_COUNT;
+
+/* NULL when there is none. */
+const struct command *command_find(const char *name);
+
+/* The client, opened on first use; NULL after saying why not. */
+struct edubba_client *session_client(struct session *session);
+
+/* The table; NULL after saying why not. */
+struct edubba_table *session_table(struct session *session, const char *name);
+
+/* "ebt: text" on stderr; gives the exit code for it. */
+int session_fail(const struct session *session, const struct edubba_error *error);
+int session_misuse(const struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Say "ok" in the form asked for: nothing as text, {"ok":true} as JSON. */
+int session_done(const struct session *session);
+
+int run_help(struct session *session);
+
+/* tables.c */
+int run_createtable(struct session *session);
+int run_deletetable(struct session *session);
+int run_ls(struct session *session);
+int run_createfamily(struct session *session);
+int run_deletefamily(struct session *session);
+int run_setgcpolicy(struct session *session);
+int run_protect(struct session *session);
+/* write.c */
+int run_set(struct session *session);
+int run_addtocell(struct session *session);
+int run_deleterow(struct session *session);
+int run_deletecolumn(struct session *session);
+int run_deleteallrows(struct session *session);
+int run_checkandmutate(struct session *session);
+int run_readmodifywrite(struct session *session);
+/* read.c */
+int run_lookup(struct session *session);
+int run_read(struct session *session);
+int run_count(struct session *session);
+/* cluster.c */
+int run_samplerowkeys(struct session *session);
+int run_tablets(struct session *session);
+int run_split(struct session *session);
+int run_servers(struct session *session);
+/* bundle.c */
+int run_debug(struct session *session);
+/* export.c, import.c */
+int run_export(struct session *session);
+int run_import(struct session *session);
+
+#endif /* CLIENT_CLI_COMMAND_H */

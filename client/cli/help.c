@@ -1,0 +1,115 @@
+#include <string.h>
+
+#include "client/cli/command.h"
+
+static const char OVERVIEW[] =
+    "ebt -- read and change an Edubba cluster\n"
+    "\n"
+    "usage: ebt [--masters ADDRESSES] [--timeout SECONDS] [--json] [-o FILE] COMMAND ...\n"
+    "\n";
+
+static const char OPTIONS[] =
+    "\n"
+    "options, before the command:\n"
+    "  --masters ADDRESSES   where the masters are, comma-separated; default: the environment variable\n"
+    "                        EDUBBA_MASTERS, else tcp://127.0.0.1:7400\n"
+    "  --timeout SECONDS     give up after (60)\n"
+    "  --json                print JSON, one object a line\n"
+    "  -o FILE               print to FILE\n"
+    "  --version\n"
+    "\n"
+    "exit status: 0 done, 1 the servers said no or did not answer, 2 the command line makes no sense\n"
+    "\n"
+    "`ebt help COMMAND` says more about one.\n";
+
+static void print_overview(FILE *out)
+{
+    fputs(OVERVIEW, out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(out, "  %-16s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    }
+    fputs(OPTIONS, out);
+}
+
+static void print_command(FILE *out, const struct command *command)
+{
+    fprintf(out, "ebt %s %s\n\n%s.\n", command->name, command->arguments, command->summary);
+    if (command->details[0] != '\0') {
+        fprintf(out, "\n%s\n", command->details);
+    }
+}
+
+/* Text for roff: backslashes and leading dots would be taken for its own. */
+static void print_roff(FILE *out, const char *text)
+{
+    bool at_start = true;
+    for (; *text != '\0'; text++) {
+        if (at_start && (*text == '.' || *text == '\'')) {
+            fputs("\\&", out);
+        }
+        if (*text == '\\') {
+            fputs("\\e", out);
+        } else if (*text == '-') {
+            fputs("\\-", out);
+        } else {
+            fputc(*text, out);
+        }
+        at_start = *text == '\n';
+    }
+}
+
+/* The man page, made from the same table as the help. */
+static void print_man_page(FILE *out)
+{
+    fputs(".TH EBT 1 \"\" \"Edubba " EDUBBA_VERSION "\" \"User Commands\"\n"
+          ".SH NAME\nebt \\- read and change an Edubba cluster\n"
+          ".SH SYNOPSIS\n.B ebt\n[\\fB\\-\\-masters\\fR ADDRESSES] [\\fB\\-\\-timeout\\fR SECONDS] "
+          "[\\fB\\-\\-json\\fR] [\\fB\\-o\\fR FILE] COMMAND ...\n"
+          ".SH COMMANDS\n",
+          out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(out, ".TP\n\\fB%s\\fR ", COMMANDS[i].name);
+        for (const char *c = COMMANDS[i].arguments; *c != '\0'; c++) {
+            fputc(*c == '\n' ? ' ' : *c, out);
+        }
+        fputc('\n', out);
+        print_roff(out, COMMANDS[i].summary);
+        fputs(".\n", out);
+        if (COMMANDS[i].details[0] != '\0') {
+            fputs(".sp\n.nf\n", out);
+            print_roff(out, COMMANDS[i].details);
+            fputs("\n.fi\n", out);
+        }
+    }
+    fputs(".SH OPTIONS\n.nf\n", out);
+    print_roff(out, OPTIONS + 1);
+    fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n",
+          out);
+}
+
+int run_help(struct session *session)
+{
+    const char *what = session->argument_count > 0 ? session->arguments[0] : NULL;
+
+    if (what == NULL) {
+        print_overview(session->out);
+        return EXIT_CODE_OK;
+    }
+    if (strcmp(what, "--man") == 0) {
+        print_man_page(session->out);
+        return EXIT_CODE_OK;
+    }
+    if (strcmp(what, "--commands") == 0) { /* for shell completion */
+        for (size_t i = 0; i < COMMAND_COUNT; i++) {
+            fprintf(session->out, "%s\n", COMMANDS[i].name);
+        }
+        return EXIT_CODE_OK;
+    }
+    const struct command *command = command_find(what);
+    if (command == NULL) {
+        session->command = NULL;
+        return session_misuse(session, "there is no command '%s'", what);
+    }
+    print_command(session->out, command);
+    return EXIT_CODE_OK;
+}

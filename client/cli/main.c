@@ -1,0 +1,140 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/command.h"
+
+#define TIMEOUT_DEFAULT_MS 60000
+
+struct options {
+    const char *output;
+    int first_argument; /* the command's place */
+};
+
+/* The value of an option given as "--name VALUE" or "--name=VALUE"; NULL if it is another one. */
+static const char *option_value(const char *name, int count, char **arguments, int *index)
+{
+    const char *argument = arguments[*index];
+    size_t length = strlen(name);
+
+    if (argument[0] == '-' && argument[1] == '-') {
+        argument++; /* one dash or two, as people are used to */
+    }
+    if (strncmp(argument, name, length) != 0) {
+        return NULL;
+    }
+    if (argument[length] == '=') {
+        return argument + length + 1;
+    }
+    if (argument[length] == '\0' && *index + 1 < count) {
+        *index += 1;
+        return arguments[*index];
+    }
+    return NULL;
+}
+
+static bool take_timeout(struct session *session, const char *text)
+{
+    char *end = NULL;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds > 0) || seconds > 86400) {
+        return false;
+    }
+    session->timeout_ms = (unsigned)(seconds * 1000);
+    return true;
+}
+
+/* Returns the exit code, or -1 to go on. */
+static int parse_options(struct session *session,
+                         int count,
+                         char **arguments,
+                         struct options *ret_options)
+{
+    int i = 1;
+    for (; i < count && arguments[i][0] == '-'; i++) {
+        const char *value = NULL;
+        if (strcmp(arguments[i], "--json") == 0 || strcmp(arguments[i], "-json") == 0) {
+            session->json = true;
+        } else if (strcmp(arguments[i], "--version") == 0) {
+            printf("ebt " EDUBBA_VERSION "\n");
+            return EXIT_CODE_OK;
+        } else if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
+            return run_help(session);
+        } else if ((value = option_value("-masters", count, arguments, &i)) != NULL) {
+            session->masters = value;
+        } else if ((value = option_value("-timeout", count, arguments, &i)) != NULL) {
+            if (!take_timeout(session, value)) {
+                return session_misuse(session, "--timeout '%s' is not a number of seconds", value);
+            }
+        } else if ((value = option_value("-o", count, arguments, &i)) != NULL) {
+            ret_options->output = value;
+        } else {
+            return session_misuse(session, "unknown option, or one without its value: '%s'",
+                                  arguments[i]);
+        }
+    }
+    ret_options->first_argument = i;
+    return -1;
+}
+
+static int run(struct session *session, int count, char **arguments, int first)
+{
+    if (first >= count) {
+        (void)run_help(&(struct session){.out = stderr});
+        return EXIT_CODE_USAGE;
+    }
+    const struct command *command = command_find(arguments[first]);
+    if (command == NULL) {
+        return session_misuse(session, "there is no command '%s'", arguments[first]);
+    }
+    session->command = command;
+    session->argument_count = count - first - 1;
+    session->arguments = arguments + first + 1;
+    /* --json is welcome behind the command too. */
+    if (session->argument_count > 0 &&
+        strcmp(session->arguments[session->argument_count - 1], "--json") == 0) {
+        session->json = true;
+        session->argument_count -= 1;
+    }
+    if (session->argument_count < command->argument_count_min) {
+        return session_misuse(session, "%s needs more words", command->name);
+    }
+    if (command->argument_count_max >= 0 && session->argument_count > command->argument_count_max) {
+        return session_misuse(session, "%s takes no '%s'", command->name,
+                              session->arguments[command->argument_count_max]);
+    }
+    return command->run(session);
+}
+
+int main(int count, char **arguments)
+{
+    struct session session = {.out = stdout, .timeout_ms = TIMEOUT_DEFAULT_MS};
+    struct options options = {.output = NULL};
+
+    signal(SIGPIPE, SIG_IGN); /* a reader that has seen enough shows as a failed flush */
+    int code = parse_options(&session, count, arguments, &options);
+    if (code >= 0) {
+        return code;
+    }
+    if (options.output != NULL) {
+        session.out = fopen(options.output, "w");
+        if (session.out == NULL) {
+            fprintf(stderr, "ebt: %s: %s\n", options.output, strerror(errno));
+            return EXIT_CODE_FAILED;
+        }
+    }
+    code = run(&session, count, arguments, options.first_argument);
+    if (session.client != NULL) {
+        edubba_client_close(session.client);
+    }
+    if ((fflush(session.out) != 0 || ferror(session.out)) && errno != EPIPE) {
+        fprintf(stderr, "ebt: cannot write the output: %s\n", strerror(errno));
+        code = EXIT_CODE_FAILED;
+    }
+    if (options.output != NULL && fclose(session.out) != 0) {
+        fprintf(stderr, "ebt: %s: %s\n", options.output, strerror(errno));
+        code = EXIT_CODE_FAILED;
+    }
+    return code;
+}

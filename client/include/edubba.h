@@ -1,0 +1,647 @@
+/*
+ * edubba.h -- the C client of Edubba, a tablet-server cluster with Cloud Bigtable's data model.
+ *
+ * DATA.  A table holds rows sorted by key (1 to 4 096 bytes, any bytes, bytewise order).  A row
+ * holds cells: (family, qualifier, timestamp) -> value.  Timestamps are microseconds since 1970;
+ * several timestamps of one column are its versions, newest first.  Families are made beforehand
+ * and are plain or aggregate (intsum, intmin, intmax, inthll, byteshll): an aggregate cell is
+ * written by adding to it, without reading.  Changes of one row in one call are atomic; calls on
+ * several rows are not.
+ *
+ * EXAMPLE.
+ *
+ *     #include <edubba.h>
+ *
+ *     struct edubba_error error;
+ *     struct edubba_client *client;
+ *     struct edubba_table *table;
+ *     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+ *     if (edubba_client_open(&options, &client, &error) != EDUBBA_OK ||
+ *         edubba_table_open(client, "METRIC", &table, &error) != EDUBBA_OK) {
+ *         fprintf(stderr, "%s\n", error.text);
+ *         exit(1);
+ *     }
+ *     struct edubba_mutation set = edubba_set_cell("METRIC", EDUBBA_TEXT("CPU/CPU1_USR"),
+ *                                                  EDUBBA_NOW, EDUBBA_TEXT("17.5"));
+ *     if (edubba_mutate_row(table, EDUBBA_TEXT("server1.bbb.com#1426535612045"), &set, 1, &error)
+ *         != EDUBBA_OK) {
+ *         fprintf(stderr, "%s\n", error.text);
+ *     }
+ *     edubba_table_close(table);
+ *     edubba_client_close(client);
+ *
+ * ERRORS.  Every call returns an edubba_code (the canonical gRPC numbers) and, where it takes a
+ * struct edubba_error, a sentence that names what was wrong.  `error` may be NULL.
+ *
+ * EXACTLY ONCE.  Calls are retried inside their deadline when a server is away or a tablet has
+ * moved.  Every mutation carries an identity, so a retry is never applied twice, restarts of
+ * servers included; EDUBBA_DEADLINE_EXCEEDED and EDUBBA_UNAVAILABLE mean that a mutation may or may
+ * not have been applied, once.
+ *
+ * ORDER.  Operations in flight at the same time have no order, not even on one row.  Wait for the
+ * completion of one before submitting another that must come after it.
+ *
+ * THREADS.  A client and its tables may be used from any number of threads.  A scan, a row, a
+ * filter and a key belong to one thread at a time.  Completions run on the client's own threads:
+ * they may submit, and must not block or call the blocking functions.
+ *
+ * MEMORY.  What is passed in is copied before the call returns, unless said otherwise.  Bytes
+ * handed to a completion live for the call.  What a function returns to be freed says how.
+ * Free with the named function only; every free function accepts NULL.
+ */
+#ifndef EDUBBA_H
+#define EDUBBA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EDUBBA_VERSION "0.1.0"
+
+/* --- bytes and errors ------------------------------------------------------------------------- */
+
+struct edubba_bytes {
+    const void *data;
+    size_t size;
+};
+
+#define EDUBBA_NOTHING ((struct edubba_bytes){NULL, 0})
+
+static inline struct edubba_bytes edubba_bytes_of(const void *data, size_t size)
+{
+    struct edubba_bytes bytes = {data, size};
+    return bytes;
+}
+
+/* Of NUL-terminated text. */
+#define EDUBBA_TEXT(text) edubba_bytes_of((text), strlen(text))
+
+enum edubba_code {
+    EDUBBA_OK = 0,
+    EDUBBA_CANCELLED = 1,
+    EDUBBA_UNKNOWN = 2,
+    EDUBBA_INVALID_ARGUMENT = 3,
+    EDUBBA_DEADLINE_EXCEEDED = 4,
+    EDUBBA_NOT_FOUND = 5,
+    EDUBBA_ALREADY_EXISTS = 6,
+    EDUBBA_PERMISSION_DENIED = 7,
+    EDUBBA_RESOURCE_EXHAUSTED = 8,
+    EDUBBA_FAILED_PRECONDITION = 9,
+    EDUBBA_ABORTED = 10,
+    EDUBBA_OUT_OF_RANGE = 11,
+    EDUBBA_UNIMPLEMENTED = 12,
+    EDUBBA_INTERNAL = 13,
+    EDUBBA_UNAVAILABLE = 14,
+    EDUBBA_DATA_LOSS = 15,
+    EDUBBA_UNAUTHENTICATED = 16,
+};
+
+struct edubba_error {
+    enum edubba_code code;
+    char text[512];
+};
+
+/* "NOT_FOUND" ...; never NULL. */
+const char *edubba_code_name(enum edubba_code code);
+
+/* --- client ----------------------------------------------------------------------------------- */
+
+struct edubba_client;
+struct edubba_table;
+
+struct edubba_options {
+    const char *masters;    /* addresses, comma-separated: "tcp://127.0.0.1:7400" */
+    const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
+    uint32_t deadline_ms;   /* of a call that has none of its own */
+    uint32_t in_flight_max; /* operations submitted and not completed; edubba_submit waits above */
+    uint64_t in_flight_bytes_max;
+    uint32_t
+        messages_per_lane; /* requests on their way to one server at once; more = less batching */
+};
+
+/* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
+#define EDUBBA_OPTIONS_DEFAULT                           \
+    {                                                    \
+        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4 \
+    }
+
+/* Waits until a master answers or the deadline has passed.
+ * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT,
+ * EDUBBA_FAILED_PRECONDITION (versions do not match). */
+enum edubba_code edubba_client_open(const struct edubba_options *options,
+                                    struct edubba_client **client,
+                                    struct edubba_error *error);
+
+/* Waits for operations in flight, up to their deadlines.  All tables and scans closed before. */
+void edubba_client_close(struct edubba_client *client);
+
+/* Errors: EDUBBA_NOT_FOUND. */
+enum edubba_code edubba_table_open(struct edubba_client *client,
+                                   const char *name,
+                                   struct edubba_table **table,
+                                   struct edubba_error *error);
+void edubba_table_close(struct edubba_table *table);
+
+/* --- mutations -------------------------------------------------------------------------------- */
+
+#define EDUBBA_NOW (INT64_C(-1)) /* the server's time, in edubba_set_cell */
+
+enum edubba_mutation_kind {
+    EDUBBA_SET_CELL = 1,
+    EDUBBA_ADD_TO_CELL = 2,
+    EDUBBA_MERGE_TO_CELL = 3,
+    EDUBBA_DELETE_FROM_COLUMN = 4,
+    EDUBBA_DELETE_FROM_FAMILY = 5,
+    EDUBBA_DELETE_FROM_ROW = 6,
+};
+
+enum edubba_input_kind {
+    EDUBBA_INPUT_NULL = 0,
+    EDUBBA_INPUT_INT64 = 1,
+    EDUBBA_INPUT_BYTES = 2,
+    EDUBBA_INPUT_RAW = 3,
+};
+
+struct edubba_mutation {
+    enum edubba_mutation_kind kind;
+    struct edubba_bytes family;
+    struct edubba_bytes qualifier;
+    int64_t timestamp_us;
+    int64_t start_us; /* EDUBBA_DELETE_FROM_COLUMN: [start_us, end_us); end_us 0 = for ever */
+    int64_t end_us;
+    enum edubba_input_kind input; /* EDUBBA_ADD_TO_CELL, EDUBBA_MERGE_TO_CELL */
+    int64_t integer;
+    struct edubba_bytes value;
+};
+
+struct edubba_mutation edubba_set_cell(const char *family,
+                                       struct edubba_bytes qualifier,
+                                       int64_t timestamp_us,
+                                       struct edubba_bytes value);
+/* Add an integer to a cell of an intsum, intmin, intmax or inthll family. */
+struct edubba_mutation edubba_add_int64(const char *family,
+                                        struct edubba_bytes qualifier,
+                                        int64_t timestamp_us,
+                                        int64_t input);
+/* Add bytes to a cell of a byteshll family. */
+struct edubba_mutation edubba_add_bytes(const char *family,
+                                        struct edubba_bytes qualifier,
+                                        int64_t timestamp_us,
+                                        struct edubba_bytes input);
+/* Merge a state as reads return it. */
+struct edubba_mutation edubba_merge_state(const char *family,
+                                          struct edubba_bytes qualifier,
+                                          int64_t timestamp_us,
+                                          struct edubba_bytes state);
+/* All versions: 0, 0. */
+struct edubba_mutation edubba_delete_from_column(const char *family,
+                                                 struct edubba_bytes qualifier,
+                                                 int64_t start_us,
+                                                 int64_t end_us);
+struct edubba_mutation edubba_delete_from_family(const char *family);
+struct edubba_mutation edubba_delete_from_row(void);
+
+/* --- filters ---------------------------------------------------------------------------------- */
+
+/*
+ * Each function makes a filter; those that take filters own them afterwards.  NULL when memory
+ * runs out; a NULL child makes NULL of its parent, so only the root needs a look.  Rules are
+ * checked by the server: see the errors of the read.
+ */
+struct edubba_filter;
+void edubba_filter_free(struct edubba_filter *filter);
+
+struct edubba_filter *edubba_filter_pass_all(void);
+struct edubba_filter *edubba_filter_block_all(void);
+struct edubba_filter *edubba_filter_chain(struct edubba_filter *const *filters, size_t count);
+struct edubba_filter *edubba_filter_interleave(struct edubba_filter *const *filters, size_t count);
+/* if_true or if_false may be NULL: no output there. */
+struct edubba_filter *edubba_filter_condition(struct edubba_filter *predicate,
+                                              struct edubba_filter *if_true,
+                                              struct edubba_filter *if_false);
+struct edubba_filter *edubba_filter_sink(void);
+struct edubba_filter *edubba_filter_row_key_regex(struct edubba_bytes pattern);
+struct edubba_filter *edubba_filter_row_sample(double probability);
+struct edubba_filter *edubba_filter_family_regex(struct edubba_bytes pattern);
+struct edubba_filter *edubba_filter_qualifier_regex(struct edubba_bytes pattern);
+struct edubba_filter *edubba_filter_value_regex(struct edubba_bytes pattern);
+struct edubba_filter *edubba_filter_timestamp_range(int64_t start_us, int64_t end_us);
+struct edubba_filter *edubba_filter_cells_per_row_offset(int64_t count);
+struct edubba_filter *edubba_filter_cells_per_row_limit(int64_t count);
+struct edubba_filter *edubba_filter_cells_per_column_limit(int64_t count);
+struct edubba_filter *edubba_filter_strip_value(void);
+struct edubba_filter *edubba_filter_label(struct edubba_bytes label);
+struct edubba_filter *edubba_filter_value_bitmask(struct edubba_bytes mask);
+
+/* NULL data = unbounded on that side. */
+struct edubba_bounds {
+    struct edubba_bytes start;
+    struct edubba_bytes end;
+    bool start_open; /* exclude start; default is include */
+    bool end_closed; /* include end; default is exclude */
+};
+struct edubba_filter *edubba_filter_column_range(const char *family,
+                                                 const struct edubba_bounds *bounds);
+struct edubba_filter *edubba_filter_value_range(const struct edubba_bounds *bounds);
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+struct edubba_cell {
+    struct edubba_bytes family;
+    struct edubba_bytes qualifier;
+    int64_t timestamp_us;
+    struct edubba_bytes value; /* of an aggregate cell: its state */
+    struct edubba_bytes label;
+};
+
+/* Families in creation order, qualifiers ascending, newest first. */
+struct edubba_row {
+    struct edubba_bytes key;
+    const struct edubba_cell *cells;
+    size_t cell_count;
+};
+
+/* The number in an aggregate cell: the integer, or an HLL sketch's estimate.
+ * Errors: EDUBBA_INVALID_ARGUMENT for what is neither. */
+enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *value);
+
+/* --- single operations, blocking -------------------------------------------------------------- */
+
+enum edubba_code edubba_mutate_row(struct edubba_table *table,
+                                   struct edubba_bytes row,
+                                   const struct edubba_mutation *mutations,
+                                   size_t count,
+                                   struct edubba_error *error);
+
+struct edubba_entry {
+    struct edubba_bytes row;
+    const struct edubba_mutation *mutations;
+    size_t count;
+};
+
+/* Each entry is atomic, all together are not.  errors: NULL, or entry_count places, each set.
+ * Returns EDUBBA_OK when all entries are; else the code of the first that failed. */
+enum edubba_code edubba_mutate_rows(struct edubba_table *table,
+                                    const struct edubba_entry *entries,
+                                    size_t entry_count,
+                                    struct edubba_error *errors);
+
+/* *row is NULL where the row has no cells (and the call is EDUBBA_OK); else edubba_row_free() it.
+ * filter is borrowed for the call; NULL = all cells. */
+enum edubba_code edubba_read_row(struct edubba_table *table,
+                                 struct edubba_bytes key,
+                                 const struct edubba_filter *filter,
+                                 struct edubba_row **row,
+                                 struct edubba_error *error);
+void edubba_row_free(struct edubba_row *row);
+
+/* predicate NULL = "the row has any cell". */
+enum edubba_code edubba_check_and_mutate_row(struct edubba_table *table,
+                                             struct edubba_bytes row,
+                                             const struct edubba_filter *predicate,
+                                             const struct edubba_mutation *if_true,
+                                             size_t true_count,
+                                             const struct edubba_mutation *if_false,
+                                             size_t false_count,
+                                             bool *matched,
+                                             struct edubba_error *error);
+
+enum edubba_rmw_kind {
+    EDUBBA_APPEND = 1,
+    EDUBBA_INCREMENT = 2,
+};
+
+struct edubba_rmw_rule {
+    enum edubba_rmw_kind kind;
+    struct edubba_bytes family;
+    struct edubba_bytes qualifier;
+    struct edubba_bytes append;
+    int64_t increment;
+};
+
+/* *result: the cells written; edubba_row_free() it. */
+enum edubba_code edubba_read_modify_write_row(struct edubba_table *table,
+                                              struct edubba_bytes row,
+                                              const struct edubba_rmw_rule *rules,
+                                              size_t count,
+                                              struct edubba_row **result,
+                                              struct edubba_error *error);
+
+/* --- single operations, asynchronous ---------------------------------------------------------- */
+
+enum edubba_operation_kind {
+    EDUBBA_OPERATION_MUTATE = 1,
+    EDUBBA_OPERATION_READ = 2,
+    EDUBBA_OPERATION_CHECK_AND_MUTATE = 3,
+    EDUBBA_OPERATION_READ_MODIFY_WRITE = 4,
+};
+
+struct edubba_operation {
+    enum edubba_operation_kind kind;
+    struct edubba_bytes row;
+    const struct edubba_mutation *mutations; /* MUTATE; CHECK_AND_MUTATE: if the predicate holds */
+    size_t mutation_count;
+    const struct edubba_mutation *otherwise; /* CHECK_AND_MUTATE */
+    size_t otherwise_count;
+    const struct edubba_filter *filter; /* READ; CHECK_AND_MUTATE: predicate */
+    const struct edubba_rmw_rule *rules;
+    size_t rule_count;
+    uint32_t deadline_ms; /* 0 = the client's */
+};
+
+struct edubba_result {
+    enum edubba_code code;
+    const char *text;             /* of an error; else "" */
+    bool matched;                 /* CHECK_AND_MUTATE */
+    const struct edubba_row *row; /* READ, READ_MODIFY_WRITE; NULL = no cells */
+};
+
+typedef void (*edubba_completion)(void *context, const struct edubba_result *result);
+
+/*
+ * Submit and return.  The completion is called exactly once, also after an error, but not when
+ * edubba_submit itself returns one (bad arguments, no memory).  What is submitted while requests
+ * are on their way travels together with the next: no need to batch by hand.
+ * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion.
+ */
+enum edubba_code edubba_submit(struct edubba_table *table,
+                               const struct edubba_operation *operation,
+                               edubba_completion completion,
+                               void *context,
+                               struct edubba_error *error);
+
+/* Wait until everything submitted before is completed. */
+void edubba_drain(struct edubba_client *client);
+
+/* --- scans ------------------------------------------------------------------------------------ */
+
+struct edubba_scan;
+
+struct edubba_scan_options {
+    const struct edubba_bytes *keys; /* single rows */
+    size_t key_count;
+    const struct edubba_bounds *ranges; /* no keys and no ranges = the whole table */
+    size_t range_count;
+    const struct edubba_filter *filter; /* copied */
+    uint64_t rows_limit;                /* 0 = none */
+    bool reversed;
+    uint32_t deadline_ms;  /* between two rows; 0 = the client's */
+    uint64_t buffer_bytes; /* read ahead; 0 = 4 MiB */
+};
+
+struct edubba_scan_statistics {
+    uint64_t rows_seen;
+    uint64_t rows_returned;
+    uint64_t cells_seen;
+    uint64_t cells_returned;
+};
+
+/* Rows come in key order, each as of one moment; there is no snapshot over rows.
+ * Errors: EDUBBA_INVALID_ARGUMENT (bad range). */
+enum edubba_code edubba_scan_open(struct edubba_table *table,
+                                  const struct edubba_scan_options *options,
+                                  struct edubba_scan **scan,
+                                  struct edubba_error *error);
+
+/* The next row, waiting for it; *row is NULL at the end.  Lives until the next call on the scan. */
+enum edubba_code edubba_scan_next(struct edubba_scan *scan,
+                                  const struct edubba_row **row,
+                                  struct edubba_error *error);
+
+/* The same without waiting: *ready false = nothing yet; on_ready is then called once, from a
+ * thread of the client, when there is. */
+enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
+                                  const struct edubba_row **row,
+                                  bool *ready,
+                                  void (*on_ready)(void *context),
+                                  void *context,
+                                  struct edubba_error *error);
+
+/* After the end. */
+void edubba_scan_statistics(const struct edubba_scan *scan,
+                            struct edubba_scan_statistics *statistics);
+
+/* May be called at any time: the servers stop reading. */
+void edubba_scan_close(struct edubba_scan *scan);
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+enum edubba_aggregate {
+    EDUBBA_PLAIN = 0,
+    EDUBBA_INTSUM = 1,
+    EDUBBA_INTMIN = 2,
+    EDUBBA_INTMAX = 3,
+    EDUBBA_INTHLL = 4,
+    EDUBBA_BYTESHLL = 5,
+};
+
+enum edubba_gc_kind {
+    EDUBBA_GC_NONE = 0,
+    EDUBBA_GC_VERSIONS = 1,
+    EDUBBA_GC_AGE = 2,
+    EDUBBA_GC_UNION = 3,
+    EDUBBA_GC_INTERSECTION = 4,
+};
+
+struct edubba_gc_rule {
+    enum edubba_gc_kind kind;
+    uint32_t versions;
+    int64_t age_us;
+    const struct edubba_gc_rule *children;
+    size_t child_count;
+};
+
+struct edubba_family {
+    const char *name;
+    enum edubba_aggregate aggregate;
+    struct edubba_gc_rule gc;
+};
+
+struct edubba_schema {
+    const char *name;
+    bool micros; /* timestamps to the microsecond; default: to the millisecond */
+    bool deletion_protection;
+    const struct edubba_family *families;
+    size_t family_count;
+    uint32_t tablet_count; /* told by the servers, not looked at by create */
+};
+
+/* "maxage=10d or maxversions=1" <-> rule, as cbt writes it; *rule to be freed with
+ * edubba_gc_rule_free; text with edubba_free. */
+enum edubba_code edubba_gc_rule_parse(const char *text,
+                                      struct edubba_gc_rule **rule,
+                                      struct edubba_error *error);
+void edubba_gc_rule_free(struct edubba_gc_rule *rule);
+char *edubba_gc_rule_format(const struct edubba_gc_rule *rule);
+void edubba_free(void *pointer);
+
+enum edubba_code edubba_create_table(struct edubba_client *client,
+                                     const struct edubba_schema *schema,
+                                     const struct edubba_bytes *splits,
+                                     size_t split_count,
+                                     struct edubba_error *error);
+enum edubba_code edubba_delete_table(struct edubba_client *client,
+                                     const char *name,
+                                     struct edubba_error *error);
+
+/* *schema: edubba_schema_free() it. */
+enum edubba_code edubba_get_table(struct edubba_client *client,
+                                  const char *name,
+                                  struct edubba_schema **schema,
+                                  struct edubba_error *error);
+void edubba_schema_free(struct edubba_schema *schema);
+
+/* Names ascending, NULL-terminated; edubba_free() it. */
+enum edubba_code edubba_list_tables(struct edubba_client *client,
+                                    char ***names,
+                                    struct edubba_error *error);
+
+enum edubba_alteration_kind {
+    EDUBBA_CREATE_FAMILY = 1,
+    EDUBBA_SET_GC_RULE = 2,
+    EDUBBA_DROP_FAMILY = 3,
+    EDUBBA_SET_PROTECTION = 4,
+};
+
+struct edubba_alteration {
+    enum edubba_alteration_kind kind;
+    struct edubba_family family;
+    bool flag; /* EDUBBA_SET_PROTECTION */
+};
+
+/* All or none, in order. */
+enum edubba_code edubba_alter_table(struct edubba_client *client,
+                                    const char *name,
+                                    const struct edubba_alteration *alterations,
+                                    size_t count,
+                                    struct edubba_error *error);
+
+/* Erase all rows in [start, end); both empty = all rows.  Fast: nothing is read. */
+enum edubba_code edubba_drop_row_range(struct edubba_table *table,
+                                       struct edubba_bytes start,
+                                       struct edubba_bytes end,
+                                       struct edubba_error *error);
+/* The same for all rows that begin with prefix. */
+enum edubba_code edubba_drop_prefix(struct edubba_table *table,
+                                    struct edubba_bytes prefix,
+                                    struct edubba_error *error);
+
+/* --- where things are ------------------------------------------------------------------------- */
+
+struct edubba_sample {
+    struct edubba_bytes row;
+    uint64_t offset_bytes;
+};
+
+/* Keys that cut the table into about equal parts, the last one empty; edubba_free() it. */
+enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
+                                        struct edubba_sample **samples,
+                                        size_t *count,
+                                        struct edubba_error *error);
+
+struct edubba_tablet {
+    uint64_t number;
+    struct edubba_bytes start;
+    struct edubba_bytes end; /* empty = to the last row */
+    uint64_t server;
+    const char *address; /* "" = not served now */
+    const char *state;   /* "serving", "creating", "splitting", "unavailable" */
+};
+
+/* edubba_free() it. */
+enum edubba_code edubba_list_tablets(struct edubba_client *client,
+                                     const char *table,
+                                     struct edubba_tablet **tablets,
+                                     size_t *count,
+                                     struct edubba_error *error);
+
+/* row becomes the first row of a new tablet. */
+enum edubba_code edubba_split_tablet(struct edubba_client *client,
+                                     const char *table,
+                                     struct edubba_bytes row,
+                                     struct edubba_error *error);
+
+struct edubba_server {
+    uint64_t number;
+    const char *address;
+    const char *http_address;
+    const char *zone;
+    bool alive;
+    int64_t last_heard_us;
+    uint32_t tablet_count;
+    uint64_t used_bytes;
+    uint64_t free_bytes;
+    const char *condition; /* "healthy", "full", "failed" */
+};
+
+/* edubba_free() it. */
+enum edubba_code edubba_list_servers(struct edubba_client *client,
+                                     struct edubba_server **servers,
+                                     size_t *count,
+                                     struct edubba_error *error);
+
+/* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it. */
+enum edubba_code edubba_status(struct edubba_client *client,
+                               const char *address,
+                               char **json,
+                               struct edubba_error *error);
+
+/* --- row keys --------------------------------------------------------------------------------- */
+
+/*
+ * Keys are built field by field, joined by '#':
+ *
+ *     struct edubba_key key;
+ *     edubba_key_init(&key);
+ *     edubba_key_add_salt(&key, edubba_salt(EDUBBA_TEXT("user17"), 16), 16);   "05"
+ *     edubba_key_add_text(&key, "user17");                                     "05#user17"
+ *     edubba_key_add_reversed_time(&key, now_us);                              "05#user17#9221..."
+ *     edubba_mutate_row(table, edubba_key_bytes(&key), ...);
+ *
+ * A key that would be longer than 4 096 bytes is marked too long; edubba_key_bytes() then gives
+ * EDUBBA_NOTHING, which every call refuses.
+ */
+#define EDUBBA_KEY_SIZE_MAX 4096
+
+struct edubba_key {
+    size_t size;
+    bool too_long;
+    unsigned char data[EDUBBA_KEY_SIZE_MAX];
+};
+
+void edubba_key_init(struct edubba_key *key);
+struct edubba_bytes edubba_key_bytes(const struct edubba_key *key);
+void edubba_key_add_text(struct edubba_key *key, const char *text);
+void edubba_key_add_bytes(struct edubba_key *key, struct edubba_bytes bytes);
+/* Padded on the right with spaces, or cut, to width: fields of equal width sort as fields. */
+void edubba_key_add_padded(struct edubba_key *key, const char *text, size_t width);
+/* Padded with zeros on the left to width digits (numbers with more are not cut). */
+void edubba_key_add_number(struct edubba_key *key, uint64_t number, size_t width);
+/* INT64_MAX - time, 19 digits: newest first. */
+void edubba_key_add_reversed_time(struct edubba_key *key, int64_t time);
+/* time cut to a multiple of bucket, padded to 19 digits: one row per period. */
+void edubba_key_add_bucket(struct edubba_key *key, int64_t time, int64_t bucket);
+/* A salt below count, padded to the digits of count - 1. */
+void edubba_key_add_salt(struct edubba_key *key, uint32_t salt, uint32_t count);
+
+/* Which of count salts these bytes get; the same on every machine and in every version. */
+uint32_t edubba_salt(struct edubba_bytes bytes, uint32_t count);
+
+/* Scan [prefix#start, prefix#end) under each of count salts in parallel and give the rows merged,
+ * in the order of their keys without the salt field.  Ranges of options are keys without salt. */
+enum edubba_code edubba_scan_open_salted(struct edubba_table *table,
+                                         const struct edubba_scan_options *options,
+                                         uint32_t salt_count,
+                                         struct edubba_scan **scan,
+                                         struct edubba_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EDUBBA_H */

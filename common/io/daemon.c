@@ -1,0 +1,291 @@
+#include "common/io/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+
+#define PATH_SIZE_MAX 4096
+
+/* What the command line said, before any of it is done. */
+struct command_line {
+    struct daemon daemon;
+    bool check_only;
+    int done_exit_code; /* >= 0: nothing more to do (--help, a bad option) */
+};
+
+static void print_help(const struct daemon_description *description)
+{
+    (void)printf("%s - %s\n\n"
+                 "  --config FILE      configuration file; without it the defaults hold\n"
+                 "  --set KEY=VALUE    override one key of it; may be repeated\n"
+                 "  --check-config     read the configuration, say whether it is good, and end\n"
+                 "  --ready-fd N       write one line \"READY ...\" to descriptor N when serving\n"
+                 "  --help, --version\n\n"
+                 "keys:\n",
+                 description->name, description->summary);
+    for (size_t i = 0; i < description->key_count; i++) {
+        (void)printf("  %s\n", description->keys[i].name);
+    }
+}
+
+static int usage_error(const struct daemon_description *description,
+                       const char *what,
+                       const char *option)
+{
+    (void)fprintf(stderr, "%s: %s '%s'; try --help\n", description->name, what, option);
+    return DAEMON_EXIT_USAGE;
+}
+
+/* A descriptor's number that is open; else -1. */
+static int parse_descriptor(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    bool good = errno == 0 && end != text && *end == '\0' && number > 2 && number <= 1 << 20 &&
+                fcntl((int)number, F_GETFD) != -1;
+    return good ? (int)number : -1;
+}
+
+/* One option that takes a value; false when its value is bad.  --set is left for later. */
+static bool take_value(struct command_line *line, const char *option, const char *value)
+{
+    if (strcmp(option, "--config") == 0) {
+        line->daemon.config_path = value;
+    } else if (strcmp(option, "--ready-fd") == 0) {
+        line->daemon.ready_fd = parse_descriptor(value);
+        return line->daemon.ready_fd != -1;
+    }
+    return true;
+}
+
+static bool option_takes_value(const char *option)
+{
+    return strcmp(option, "--config") == 0 || strcmp(option, "--set") == 0 ||
+           strcmp(option, "--ready-fd") == 0;
+}
+
+static struct command_line parse_command_line(const struct daemon_description *description,
+                                              int argument_count,
+                                              char **arguments)
+{
+    struct command_line line = {
+        .daemon = {.description = description, .ready_fd = -1},
+        .done_exit_code = -1,
+    };
+
+    for (int i = 1; i < argument_count && line.done_exit_code < 0; i++) {
+        const char *option = arguments[i];
+        if (option_takes_value(option)) {
+            if (i + 1 == argument_count) {
+                line.done_exit_code = usage_error(description, "a value must follow", option);
+            } else if (!take_value(&line, option, arguments[++i])) {
+                line.done_exit_code = usage_error(description,
+                                                  "not an open descriptor above 2:", arguments[i]);
+            }
+        } else if (strcmp(option, "--check-config") == 0) {
+            line.check_only = true;
+        } else if (strcmp(option, "--help") == 0) {
+            print_help(description);
+            line.done_exit_code = DAEMON_EXIT_OK;
+        } else if (strcmp(option, "--version") == 0) {
+            (void)printf("%s %s\n", description->name, EDUBBA_VERSION);
+            line.done_exit_code = DAEMON_EXIT_OK;
+        } else {
+            line.done_exit_code = usage_error(description, "unknown option", option);
+        }
+    }
+    return line;
+}
+
+/* The file, then every --set in order, then the check across keys. */
+static enum status load_configuration(const struct daemon *daemon,
+                                      int argument_count,
+                                      char **arguments,
+                                      struct arena *arena,
+                                      struct error *ret_error)
+{
+    const struct daemon_description *description = daemon->description;
+    enum status status = STATUS_OK;
+
+    if (daemon->config_path != NULL) {
+        status = config_load(daemon->config_path, description->keys, description->key_count, arena,
+                             ret_error);
+    }
+    for (int i = 1; i < argument_count && status == STATUS_OK; i++) {
+        if (!option_takes_value(arguments[i])) {
+            continue;
+        }
+        i++;
+        if (strcmp(arguments[i - 1], "--set") == 0) {
+            status = config_set(arguments[i], description->keys, description->key_count, arena,
+                                ret_error);
+        }
+    }
+    if (status == STATUS_OK && description->check != NULL) {
+        status = description->check(description->context, ret_error);
+    }
+    return status;
+}
+
+static void write_all(int descriptor, const char *text, size_t size_bytes)
+{
+    while (size_bytes > 0) {
+        ssize_t written = write(descriptor, text, size_bytes);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return; /* nobody listens any more: not our trouble */
+        }
+        text += written;
+        size_bytes -= (size_t)written;
+    }
+}
+
+/* systemd's protocol: one datagram to the socket it named; '@' stands for the abstract namespace. */
+static void notify_systemd(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof address.sun_path) {
+        return;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    if (path[0] == '@') {
+        address.sun_path[0] = '\0';
+    }
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor == -1) {
+        return;
+    }
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    (void)sendto(descriptor, "READY=1", 7, MSG_NOSIGNAL, (const struct sockaddr *)&address, size);
+    (void)close(descriptor);
+}
+
+/* mkdir -p.  path is changed and restored on the way. */
+static bool make_folders(char *path)
+{
+    for (char *at = path + 1; *at != '\0'; at++) {
+        if (*at != '/') {
+            continue;
+        }
+        *at = '\0';
+        bool failed = mkdir(path, 0777) == -1 && errno != EEXIST;
+        *at = '/';
+        if (failed) {
+            return false;
+        }
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+/* Who holds the lock, as it wrote itself down. */
+static enum status locked_by_another(int descriptor, const char *path, struct error *ret_error)
+{
+    char owner[32] = {0};
+    ssize_t size = pread(descriptor, owner, sizeof owner - 1, 0);
+    owner[size > 0 ? size : 0] = '\0';
+    owner[strcspn(owner, "\n")] = '\0';
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                     "%s is locked by process %s: is it running already?", path,
+                     owner[0] == '\0' ? "(unknown)" : owner);
+}
+
+bool daemon_start(const struct daemon_description *description,
+                  int argument_count,
+                  char **arguments,
+                  struct arena *arena,
+                  struct daemon *ret_daemon,
+                  int *ret_exit_code)
+{
+    struct error error = {0};
+    struct command_line line = parse_command_line(description, argument_count, arguments);
+
+    if (line.done_exit_code >= 0) {
+        *ret_exit_code = line.done_exit_code;
+        return false;
+    }
+    if (load_configuration(&line.daemon, argument_count, arguments, arena, &error) != STATUS_OK) {
+        (void)daemon_fail(&line.daemon, &error);
+        *ret_exit_code = DAEMON_EXIT_USAGE;
+        return false;
+    }
+    if (line.check_only) {
+        (void)printf("%s: the configuration is good\n", description->name);
+        *ret_exit_code = DAEMON_EXIT_OK;
+        return false;
+    }
+    *ret_daemon = line.daemon;
+    return true;
+}
+
+void daemon_ready(struct daemon *daemon, const char *text)
+{
+    char line[ERROR_TEXT_SIZE_MAX];
+
+    if (daemon->ready_fd != -1) {
+        int size = snprintf(line, sizeof line, "READY %s\n", text);
+        ASSERT(size > 0);
+        ASSERT((size_t)size < sizeof line);
+        write_all(daemon->ready_fd, line, (size_t)size);
+        (void)close(daemon->ready_fd);
+        daemon->ready_fd = -1;
+    }
+    notify_systemd();
+}
+
+int daemon_fail(const struct daemon *daemon, const struct error *error)
+{
+    const char *text = error->text[0] != '\0' ? error->text : status_text(error->status);
+    (void)fprintf(stderr, "%s: %s\n", daemon->description->name, text);
+    return error->status == STATUS_INVALID_ARGUMENT ? DAEMON_EXIT_USAGE : DAEMON_EXIT_FAILED;
+}
+
+enum status daemon_lock_folder(const char *folder, int *ret_lock, struct error *ret_error)
+{
+    char path[PATH_SIZE_MAX];
+    int size = snprintf(path, sizeof path, "%s", folder);
+
+    if (size <= 0 || (size_t)size + sizeof "/LOCK" > sizeof path) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "bad folder name '%s'", folder);
+    }
+    if (!make_folders(path)) {
+        return error_set(ret_error, STATUS_IO, "cannot create folder %s: %s", folder,
+                         strerror(errno));
+    }
+    memcpy(path + size, "/LOCK", sizeof "/LOCK");
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor == -1) {
+        return error_set(ret_error, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    }
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == -1) {
+        enum status status = locked_by_another(descriptor, path, ret_error);
+        (void)close(descriptor);
+        return status;
+    }
+    /* For people only: the lock is flock's, and goes with the process. */
+    char owner[32];
+    int owner_size = snprintf(owner, sizeof owner, "%ld\n", (long)getpid());
+    if (ftruncate(descriptor, 0) == 0) {
+        (void)!pwrite(descriptor, owner, (size_t)owner_size, 0);
+    }
+    *ret_lock = descriptor;
+    return STATUS_OK;
+}
+
+void daemon_unlock_folder(int lock)
+{
+    (void)close(lock);
+}

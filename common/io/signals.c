@@ -1,0 +1,90 @@
+#include "common/io/signals.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+
+/* SIGUSR1 is how signals_stop() reaches the waiting thread. */
+static struct {
+    pthread_t thread;
+    bool running;
+    atomic_bool ending;
+    void (*on_stop)(void *context, int signal);
+    void *context;
+} signals;
+
+static void signals_awaited(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGUSR1);
+}
+
+static void *wait_for_signals(void *unused)
+{
+    sigset_t set;
+    bool told = false;
+
+    (void)unused;
+    signals_awaited(&set);
+    for (;;) {
+        int signal = 0;
+        if (sigwait(&set, &signal) != 0) {
+            continue;
+        }
+        if (atomic_load(&signals.ending)) {
+            return NULL;
+        }
+        if (signal == SIGUSR1) {
+            continue;
+        }
+        if (told) {
+            _exit(128 + signal);
+        }
+        told = true;
+        signals.on_stop(signals.context, signal);
+    }
+}
+
+void signals_block(void)
+{
+    sigset_t set;
+    signals_awaited(&set);
+    int result = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    ASSERT(result == 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+enum status signals_start(void (*on_stop)(void *context, int signal),
+                          void *context,
+                          struct error *ret_error)
+{
+    ASSERT(!signals.running);
+    signals.on_stop = on_stop;
+    signals.context = context;
+    atomic_store(&signals.ending, false);
+    int result = pthread_create(&signals.thread, NULL, wait_for_signals, NULL);
+    if (result != 0) {
+        return error_set(ret_error, STATUS_IO, "cannot start the signal thread: %s",
+                         strerror(result));
+    }
+    signals.running = true;
+    return STATUS_OK;
+}
+
+void signals_stop(void)
+{
+    if (!signals.running) {
+        return;
+    }
+    atomic_store(&signals.ending, true);
+    (void)pthread_kill(signals.thread, SIGUSR1);
+    (void)pthread_join(signals.thread, NULL);
+    signals.running = false;
+}

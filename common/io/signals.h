@@ -1,0 +1,28 @@
+/*
+ * Signals of a daemon, made ordinary: SIGTERM and SIGINT become one call on a thread of its own.
+ *
+ * signals_block() comes first thing in main(), before any thread exists, so that every thread
+ * inherits the mask and no system call of ours is ever interrupted by them.  SIGPIPE is ignored.
+ * A second SIGTERM or SIGINT ends the process at once (exit code 128 + signal), for a person whose
+ * first Ctrl-C seems to hang; with a synced log that is as safe as any crash.
+ *
+ * One per process.
+ */
+#ifndef COMMON_IO_SIGNALS_H
+#define COMMON_IO_SIGNALS_H
+
+#include "common/base/error.h"
+
+/* Block what signals_start() will wait for, in this thread and all that it starts. */
+void signals_block(void);
+
+/* Start the thread.  on_stop is called once, on that thread, with the signal's number; it must only
+ * hand over.  Requires signals_block().  Errors: STATUS_NO_MEMORY, STATUS_IO. */
+enum status signals_start(void (*on_stop)(void *context, int signal),
+                          void *context,
+                          struct error *ret_error);
+
+/* End and join the thread; on_stop is not called any more after it. */
+void signals_stop(void);
+
+#endif /* COMMON_IO_SIGNALS_H */

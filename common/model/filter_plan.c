@@ -1,0 +1,236 @@
+/*
+ * Which columns of a row a program has to see.
+ *
+ * Every node has a box that holds all columns which can matter from it on.  Where the top of the
+ * program is an interleave, the boxes of its members make a list of intervals; filter_run() seeks
+ * from one to the next and stops behind the last.  So reading three named columns out of a row of
+ * ten million touches little more than three.
+ *
+ * A counter over the row (cells per row, offset) must see every cell before it, so no box behind
+ * it narrows what is in front of it.
+ */
+#include "common/base/assert.h"
+#include "common/model/filter_program.h"
+
+/* More members than this share one interval: a plan must stay small. */
+#define PLAN_INTERVALS_MAX 256
+
+static struct bytes greater(struct bytes a, struct bytes b)
+{
+    return bytes_compare(a, b) >= 0 ? a : b;
+}
+
+static struct bytes lesser(struct bytes a, struct bytes b)
+{
+    return bytes_compare(a, b) <= 0 ? a : b;
+}
+
+bool column_box_is_empty(const struct column_box *box)
+{
+    return box->family_first > box->family_last ||
+           (box->qualifiers.bounded &&
+            bytes_compare(box->qualifiers.first, box->qualifiers.end) >= 0);
+}
+
+struct column_box column_box_intersect(const struct column_box *a, const struct column_box *b)
+{
+    struct column_box both = {
+        .family_first = a->family_first > b->family_first ? a->family_first : b->family_first,
+        .family_last = a->family_last < b->family_last ? a->family_last : b->family_last,
+    };
+    both.qualifiers.first = greater(a->qualifiers.first, b->qualifiers.first);
+    both.qualifiers.bounded = a->qualifiers.bounded || b->qualifiers.bounded;
+    if (a->qualifiers.bounded && b->qualifiers.bounded) {
+        both.qualifiers.end = lesser(a->qualifiers.end, b->qualifiers.end);
+    } else if (both.qualifiers.bounded) {
+        both.qualifiers.end = a->qualifiers.bounded ? a->qualifiers.end : b->qualifiers.end;
+    }
+    return both;
+}
+
+struct column_box column_box_cover(const struct column_box *a, const struct column_box *b)
+{
+    if (column_box_is_empty(a)) {
+        return *b;
+    }
+    if (column_box_is_empty(b)) {
+        return *a;
+    }
+    struct column_box cover = {
+        .family_first = a->family_first < b->family_first ? a->family_first : b->family_first,
+        .family_last = a->family_last > b->family_last ? a->family_last : b->family_last,
+    };
+    cover.qualifiers.first = lesser(a->qualifiers.first, b->qualifiers.first);
+    cover.qualifiers.bounded = a->qualifiers.bounded && b->qualifiers.bounded;
+    if (cover.qualifiers.bounded) {
+        cover.qualifiers.end = greater(a->qualifiers.end, b->qualifiers.end);
+    }
+    return cover;
+}
+
+static struct column_box box_of_members(const struct filter_program *program,
+                                        const struct node *node)
+{
+    struct column_box cover = {.family_first = 1, .family_last = 0};
+    for (size_t i = 0; i < node->as.interleave.count; i++) {
+        const struct node *entry = &program->nodes[node->as.interleave.members[i].entry];
+        cover = column_box_cover(&cover, &entry->box);
+    }
+    return cover;
+}
+
+static struct column_box box_of_condition(const struct filter_program *program,
+                                          const struct node *node)
+{
+    const struct node *nodes = program->nodes;
+    struct column_box branches = column_box_cover(&nodes[node->as.condition.branch_true].box,
+                                                  &nodes[node->as.condition.branch_false].box);
+    return column_box_cover(&branches, &nodes[node->as.condition.predicate].box);
+}
+
+struct column_box filter_node_own_box(const struct filter_program *program, const struct node *node)
+{
+    struct column_box box = COLUMN_BOX_ALL;
+    switch ((int)node->kind) {
+    case NODE_BLOCK:
+        box.family_first = 1;
+        box.family_last = 0;
+        break;
+    case NODE_INTERLEAVE:
+        return box_of_members(program, node);
+    case NODE_CONDITION:
+        return box_of_condition(program, node);
+    case NODE_FAMILY:
+        box.family_first = node->as.family.numbers[0];
+        box.family_last = node->as.family.numbers[node->as.family.count - 1];
+        break;
+    case NODE_QUALIFIER:
+        box.qualifiers = node->as.qualifier.range;
+        break;
+    case NODE_COLUMN_RANGE:
+        box.family_first = node->as.column_range.family;
+        box.family_last = node->as.column_range.family;
+        box.qualifiers = node->as.column_range.qualifiers;
+        break;
+    default:
+        break;
+    }
+    return box;
+}
+
+static struct column_interval interval_of_box(const struct column_box *box)
+{
+    struct column_interval interval = {
+        .family_first = box->family_first,
+        .qualifier_first = box->qualifiers.first,
+        .family_end = (uint64_t)box->family_last + 1,
+    };
+    if (box->qualifiers.bounded) {
+        interval.family_end = box->family_last;
+        interval.qualifier_end = box->qualifiers.end;
+    }
+    return interval;
+}
+
+static int compare_columns(uint64_t family_a, struct bytes a, uint64_t family_b, struct bytes b)
+{
+    if (family_a != family_b) {
+        return family_a < family_b ? -1 : 1;
+    }
+    return bytes_compare(a, b);
+}
+
+/* Insert in order of start: the clients' lists are nearly sorted, and short. */
+static void add_interval(struct filter_program *program, const struct column_box *box)
+{
+    if (column_box_is_empty(box)) {
+        return;
+    }
+    struct column_interval interval = interval_of_box(box);
+    size_t at = program->plan_count++;
+    while (at > 0 && compare_columns(program->plan[at - 1].family_first,
+                                     program->plan[at - 1].qualifier_first, interval.family_first,
+                                     interval.qualifier_first) > 0) {
+        program->plan[at] = program->plan[at - 1];
+        at--;
+    }
+    program->plan[at] = interval;
+}
+
+/* Join intervals that touch or overlap. */
+static void merge_intervals(struct filter_program *program)
+{
+    size_t merged = 0;
+    for (size_t i = 0; i < program->plan_count; i++) {
+        struct column_interval *next = &program->plan[i];
+        struct column_interval *last = merged > 0 ? &program->plan[merged - 1] : NULL;
+        if (last == NULL || compare_columns(next->family_first, next->qualifier_first,
+                                            last->family_end, last->qualifier_end) > 0) {
+            program->plan[merged++] = *next;
+        } else if (compare_columns(next->family_end, next->qualifier_end, last->family_end,
+                                   last->qualifier_end) > 0) {
+            last->family_end = next->family_end;
+            last->qualifier_end = next->qualifier_end;
+        }
+    }
+    program->plan_count = merged;
+}
+
+static bool is_plain_step(const struct node *node)
+{
+    return node->kind != NODE_OUTPUT && node->kind != NODE_VERDICT && node->kind != NODE_BLOCK &&
+           node->kind != NODE_INTERLEAVE && node->kind != NODE_CONDITION &&
+           !filter_node_counts_row(node);
+}
+
+/* box, once for each of the families that a node on the line lets through. */
+static void add_intervals(struct filter_program *program,
+                          const struct column_box *box,
+                          const struct node *families)
+{
+    if (families == NULL) {
+        add_interval(program, box);
+        return;
+    }
+    for (uint32_t i = 0; i < families->as.family.count; i++) {
+        struct column_box one = COLUMN_BOX_ALL;
+        one.family_first = families->as.family.numbers[i];
+        one.family_last = families->as.family.numbers[i];
+        one = column_box_intersect(&one, box);
+        add_interval(program, &one);
+    }
+}
+
+enum status filter_plan_make(struct filter_program *program)
+{
+    struct column_box box = COLUMN_BOX_ALL;
+    const struct node *families = NULL;
+    const struct node *node = &program->nodes[program->entry];
+
+    /* Along the one line at the top, boxes narrow one another. */
+    while (is_plain_step(node)) {
+        struct column_box own = filter_node_own_box(program, node);
+        box = column_box_intersect(&box, &own);
+        families = node->kind == NODE_FAMILY ? node : families;
+        node = &program->nodes[node->next];
+    }
+    bool is_list = node->kind == NODE_INTERLEAVE && node->as.interleave.count <= PLAN_INTERVALS_MAX;
+    size_t count = is_list ? node->as.interleave.count : 1;
+    if (families != NULL && count * families->as.family.count > PLAN_INTERVALS_MAX) {
+        families = NULL; /* the box still holds them all */
+    }
+    size_t capacity = count * (families != NULL ? families->as.family.count : 1);
+    program->plan = arena_allocate_array(&program->arena, capacity, sizeof *program->plan);
+    if (program->plan == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct node *end = is_list ? &program->nodes[node->as.interleave.members[i].entry]
+                                         : node;
+        struct column_box both = column_box_intersect(&box, &end->box);
+        add_intervals(program, &both, families);
+    }
+    ASSERT(program->plan_count <= capacity);
+    merge_intervals(program);
+    return STATUS_OK;
+}

@@ -1,0 +1,122 @@
+#include "common/model/schema.h"
+
+#include "common/base/assert.h"
+
+const struct family *table_family_by_name(const struct table *table, struct bytes name)
+{
+    for (uint32_t i = 0; i < table->family_count; i++) {
+        if (bytes_equal(table->families[i].name, name)) {
+            return &table->families[i];
+        }
+    }
+    return NULL;
+}
+
+const struct family *table_family_by_number(const struct table *table, uint32_t number)
+{
+    uint32_t low = 0;
+    uint32_t high = table->family_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (table->families[middle].number < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool found = low < table->family_count && table->families[low].number == number;
+    return found ? &table->families[low] : NULL;
+}
+
+static bool is_letter_or_digit(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* [-_.a-zA-Z0-9]: what may stand inside every name. */
+static bool is_name_byte(uint8_t c)
+{
+    return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+static bool are_name_bytes(struct bytes name)
+{
+    for (size_t i = 0; i < name.size_bytes; i++) {
+        if (!is_name_byte(name.data[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum status table_id_check(struct bytes id, struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    if (id.size_bytes < 1 || id.size_bytes > LIMIT_TABLE_ID_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid id for collection tables : Length should be between [1,%d], but "
+                         "found %zu '%s'",
+                         LIMIT_TABLE_ID_BYTES, id.size_bytes, bytes_printable(id, text));
+    }
+    if (!are_name_bytes(id) || id.data[0] == '-' || id.data[0] == '.') {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid id for collection tables : Should match "
+                         "[_a-zA-Z0-9][-_.a-zA-Z0-9]* but found '%s'",
+                         bytes_printable(id, text));
+    }
+    return STATUS_OK;
+}
+
+enum status family_name_check(struct bytes name, struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    if (name.size_bytes < 1 || name.size_bytes > LIMIT_FAMILY_NAME_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid id for collection columnFamilies : Length should be between "
+                         "[1,%d], but found %zu '%s'",
+                         LIMIT_FAMILY_NAME_BYTES, name.size_bytes, bytes_printable(name, text));
+    }
+    if (!are_name_bytes(name)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid id for collection columnFamilies : Should match "
+                         "[-_.a-zA-Z0-9]+ but found '%s'",
+                         bytes_printable(name, text));
+    }
+    return STATUS_OK;
+}
+
+static enum status copy_family(struct arena *arena,
+                               const struct family *family,
+                               struct family *ret_copy)
+{
+    struct family copy = *family;
+    copy.name = arena_copy(arena, family->name);
+    if (copy.name.data == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    enum status status = gc_rule_copy(arena, &family->gc, &copy.gc);
+    if (status == STATUS_OK) {
+        *ret_copy = copy;
+    }
+    return status;
+}
+
+enum status table_copy(struct arena *arena, const struct table *table, struct table *ret_copy)
+{
+    ASSERT(arena != NULL);
+    struct table copy = *table;
+    copy.id = arena_copy(arena, table->id);
+    copy.families = arena_allocate_array(arena, table->family_count, sizeof *copy.families);
+    if (copy.id.data == NULL || copy.families == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < table->family_count; i++) {
+        ASSERT(i == 0 || table->families[i - 1].number < table->families[i].number);
+        enum status status = copy_family(arena, &table->families[i], &copy.families[i]);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    *ret_copy = copy;
+    return STATUS_OK;
+}

@@ -1,0 +1,147 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/kv.h"
+#include "master/coordinator/coordinator.h"
+
+/* One LMDB file: each record a key.  A catalog of a million tablets is some 200 MiB. */
+
+#define PATH_SIZE_MAX  4096
+#define MAP_SIZE_BYTES (UINT64_C(16) << 30)
+#define READERS_MAX    8
+
+struct embedded {
+    struct coordinator base;
+    struct kv *kv;
+};
+
+static struct embedded *embedded_of(struct coordinator *coordinator)
+{
+    return (struct embedded *)coordinator;
+}
+
+static enum status trouble(enum status status, const char *doing, struct error *ret_error)
+{
+    return error_set(ret_error, status, "cannot %s the catalog: %s", doing, status_text(status));
+}
+
+static enum status walk(struct kv_cursor *cursor,
+                        coordinator_take take,
+                        void *context,
+                        struct error *ret_error)
+{
+    struct bytes key = BYTES_EMPTY;
+    struct bytes value = BYTES_EMPTY;
+    bool found = false;
+    enum status status = kv_cursor_move(cursor, KV_SEEK, bytes_of_text("\x01"), &key, &value,
+                                        &found);
+
+    while (status == STATUS_OK && found) {
+        status = take(context, key, value, ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        status = kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found);
+    }
+    return status == STATUS_OK ? STATUS_OK : trouble(status, "read", ret_error);
+}
+
+static enum status embedded_load(struct coordinator *coordinator,
+                                 coordinator_take take,
+                                 void *context,
+                                 struct error *ret_error)
+{
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    enum status status = kv_read_begin(embedded_of(coordinator)->kv, &read);
+
+    if (status != STATUS_OK) {
+        return trouble(status, "read", ret_error);
+    }
+    status = kv_cursor_open_read(read, &cursor);
+    if (status == STATUS_OK) {
+        status = walk(cursor, take, context, ret_error);
+        kv_cursor_close(cursor);
+    } else {
+        status = trouble(status, "read", ret_error);
+    }
+    kv_read_end(read);
+    return status;
+}
+
+static enum status embedded_commit(struct coordinator *coordinator,
+                                   const struct catalog_put *puts,
+                                   size_t put_count,
+                                   struct error *ret_error)
+{
+    struct kv_write *write = NULL;
+    enum status status = kv_write_begin(embedded_of(coordinator)->kv, &write);
+
+    if (status != STATUS_OK) {
+        return trouble(status, "write", ret_error);
+    }
+    for (size_t i = 0; i < put_count && status == STATUS_OK; i++) {
+        bool found = false;
+        status = puts[i].removed ? kv_write_delete(write, puts[i].key, &found)
+                                 : kv_write_put(write, puts[i].key, puts[i].value);
+    }
+    if (status != STATUS_OK) {
+        kv_write_abort(write);
+        return trouble(status, "write", ret_error);
+    }
+    status = kv_write_commit(write);
+    return status == STATUS_OK ? STATUS_OK : trouble(status, "write", ret_error);
+}
+
+static void embedded_close(struct coordinator *coordinator)
+{
+    struct embedded *embedded = embedded_of(coordinator);
+    kv_close(embedded->kv);
+    memory_free(embedded);
+}
+
+static const struct coordinator_methods embedded_methods = {
+    .load = embedded_load,
+    .commit = embedded_commit,
+    .close = embedded_close,
+};
+
+enum status coordinator_open_embedded(const char *folder,
+                                      const struct coordinator_identity *identity,
+                                      struct coordinator **ret_coordinator,
+                                      struct error *ret_error)
+{
+    char path[PATH_SIZE_MAX];
+    int size = snprintf(path, sizeof path, "%s/catalog", folder);
+    const struct kv_options options = {MAP_SIZE_BYTES, READERS_MAX};
+
+    if (size <= 0 || (size_t)size >= sizeof path) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "folder name too long: %s", folder);
+    }
+    if (mkdir(path, 0777) == -1 && errno != EEXIST) {
+        return error_set(ret_error, STATUS_IO, "cannot create folder %s: %s", path,
+                         strerror(errno));
+    }
+    struct embedded *embedded = memory_allocate_zeroed(1, sizeof *embedded);
+    if (embedded == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to open the catalog");
+    }
+    embedded->base.methods = &embedded_methods;
+    enum status status = kv_open(path, &options, &embedded->kv, ret_error);
+    if (status == STATUS_OK) {
+        status = coordinator_settle_identity(&embedded->base, identity, ret_error);
+        if (status != STATUS_OK) {
+            (void)error_prefix(ret_error, "%s", path);
+        }
+    }
+    if (status != STATUS_OK) {
+        embedded_close(&embedded->base);
+        return status;
+    }
+    *ret_coordinator = &embedded->base;
+    return STATUS_OK;
+}

@@ -1,0 +1,380 @@
+#include "master/core/catalog.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "master/core/catalog_state.h"
+#include "master/core/transaction.h"
+
+#define SCRATCH_BLOCK_BYTES 65536
+#define SCRATCH_LIMIT_BYTES (UINT64_C(512) << 20)
+
+#define MILLISECOND_NS INT64_C(1000000)
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static void refuse_request(struct catalog *catalog,
+                           uint64_t request,
+                           enum status status,
+                           const char *text)
+{
+    struct error error = {0};
+    (void)error_set(&error, status, "%s", text);
+    emit_error(catalog, request, &error);
+}
+
+/* A copy that outlives the step, at the end of the queue. */
+static enum status enqueue(struct catalog *catalog, const struct catalog_event *event)
+{
+    if (catalog->request_count >= catalog->settings.requests_max) {
+        refuse_request(catalog, event->number, STATUS_UNAVAILABLE,
+                       "too many requests wait for the master: try again later");
+        return STATUS_OK;
+    }
+    struct open_request *request = memory_allocate(sizeof *request + event->body.size_bytes);
+    if (request == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *request = (struct open_request){
+        .number = event->number,
+        .method = event->method,
+        .deadline_ns = event->deadline_ns != 0
+                           ? event->deadline_ns
+                           : event->now_ns + catalog->settings.request_timeout_ns,
+        .waiting_for = WAITING_TURN,
+        .body = {(const uint8_t *)(request + 1), event->body.size_bytes},
+    };
+    if (event->body.size_bytes > 0) {
+        memcpy(request + 1, event->body.data, event->body.size_bytes);
+    }
+    list_append(&catalog->queue, &request->link, request);
+    catalog->request_count++;
+    return STATUS_OK;
+}
+
+static void refuse_malformed(struct catalog *catalog, uint64_t request, struct error *error)
+{
+    error->status = STATUS_INVALID_ARGUMENT;
+    emit_error(catalog, request, error);
+}
+
+/* A request that is decoded here and answered at once. */
+static enum status on_read(struct catalog *catalog, const struct catalog_event *event)
+{
+    struct error error = {0};
+    enum status status = STATUS_OK;
+
+    if (event->method == METHOD_LOCATE) {
+        struct locate_request locate;
+        status = locate_request_decode(event->body, &catalog->scratch, &locate, &error);
+        if (status == STATUS_OK) {
+            read_locate(catalog, event->number, &locate);
+        }
+    } else if (event->method == METHOD_GET_TABLE) {
+        struct table_name_request name;
+        status = table_name_request_decode(event->body, &catalog->scratch, &name, &error);
+        if (status == STATUS_OK) {
+            read_get_table(catalog, event->number, &name);
+        }
+    } else {
+        struct sync_request sync;
+        ASSERT(event->method == METHOD_SYNC);
+        status = sync_request_decode(event->body, &catalog->scratch, &sync, &error);
+        if (status == STATUS_OK) {
+            return sync_receive(catalog, event, &sync);
+        }
+    }
+    if (status == STATUS_NO_MEMORY) {
+        return status;
+    }
+    if (status != STATUS_OK) {
+        refuse_malformed(catalog, event->number, &error);
+    }
+    return STATUS_OK;
+}
+
+static enum status on_request(struct catalog *catalog, const struct catalog_event *event)
+{
+    switch ((int)event->method) {
+    case METHOD_LOCATE:
+    case METHOD_GET_TABLE:
+    case METHOD_SYNC:
+        return on_read(catalog, event);
+    case METHOD_LIST_TABLES:
+        read_list_tables(catalog, event->number);
+        return STATUS_OK;
+    case METHOD_LIST_SERVERS:
+        read_list_servers(catalog, event->number);
+        return STATUS_OK;
+    case METHOD_STATUS: {
+        struct buffer message = effects_begin_message();
+        catalog_status_json(catalog, &message);
+        emit_reply(catalog, event->number, &message);
+        return STATUS_OK;
+    }
+    case METHOD_CREATE_TABLE:
+    case METHOD_DELETE_TABLE:
+    case METHOD_ALTER_TABLE:
+    case METHOD_SPLIT_TABLET:
+        return enqueue(catalog, event);
+    default:
+        refuse_request(catalog, event->number, STATUS_UNIMPLEMENTED,
+                       "the master does not answer this method");
+        return STATUS_OK;
+    }
+}
+
+/* --- transactions ----------------------------------------------------------------------------- */
+
+static void on_persisted(struct catalog *catalog, const struct catalog_event *event)
+{
+    ASSERT(catalog->pending != NULL);
+    ASSERT(catalog->pending->number == event->number);
+    struct open_request *request = catalog->pending->request;
+    transaction_apply(catalog);
+    if (request != NULL) {
+        change_committed(catalog, request);
+    }
+}
+
+static void on_persist_failed(struct catalog *catalog, const struct catalog_event *event)
+{
+    ASSERT(catalog->pending != NULL);
+    ASSERT(catalog->pending->number == event->number);
+    struct open_request *request = catalog->pending->request;
+    if (request == NULL) {
+        plan_failed(catalog, catalog->pending);
+    }
+    transaction_abandon(catalog);
+    emit_note(catalog, &(struct catalog_note){.event = "catalog_write_failed", .warning = true},
+              "%.100s", event->error->text);
+    if (request != NULL) {
+        change_failed(catalog, request, event->error);
+    }
+}
+
+/* Give the next one its turn; false when none waits. */
+static bool next_request(struct catalog *catalog)
+{
+    struct open_request *request = list_first(&catalog->queue);
+    if (request == NULL) {
+        return false;
+    }
+    if (change_begin(catalog, request)) {
+        catalog->planned_last = false;
+    }
+    return true;
+}
+
+/* Begin the next transaction, if any; planner and requests take turns when both have work. */
+static void drive(struct catalog *catalog)
+{
+    while (catalog->pending == NULL) {
+        if (catalog->planned_last && next_request(catalog)) {
+            continue;
+        }
+        catalog->planned_last = plan_begin(catalog);
+        if (!catalog->planned_last && !next_request(catalog)) {
+            return;
+        }
+    }
+}
+
+/* --- servers and time ------------------------------------------------------------------------- */
+
+static int64_t silence_ends_ns(const struct catalog *catalog, const struct server *server)
+{
+    return server->heard_ns + catalog->settings.server_timeout_ns;
+}
+
+static void look_at_servers(struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        struct server *server = catalog->servers[i];
+        if (server->sync.parked &&
+            (catalog->now_ns >= server->sync.deadline_ns || delta_is_due(catalog, server))) {
+            delta_unpark(catalog, server);
+        }
+        if (server->alive && catalog->now_ns >= silence_ends_ns(catalog, server)) {
+            server->alive = false;
+            emit_note(catalog,
+                      &(struct catalog_note){
+                          .event = "server_lost", .warning = true, .server = server->number},
+                      "%s", "not heard of within server.timeout");
+        }
+    }
+}
+
+int64_t catalog_deadline_ns(const struct catalog *catalog)
+{
+    int64_t deadline_ns = wait_deadline_ns(catalog);
+    int64_t plan_ns = plan_deadline_ns(catalog);
+
+    deadline_ns = plan_ns < deadline_ns ? plan_ns : deadline_ns;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        const struct server *server = catalog->servers[i];
+        if (server->sync.parked && server->sync.deadline_ns < deadline_ns) {
+            deadline_ns = server->sync.deadline_ns;
+        }
+        if (server->alive && silence_ends_ns(catalog, server) < deadline_ns) {
+            deadline_ns = silence_ends_ns(catalog, server);
+        }
+    }
+    return deadline_ns;
+}
+
+/* --- the step --------------------------------------------------------------------------------- */
+
+enum status catalog_step(struct catalog *catalog,
+                         const struct catalog_event *event,
+                         struct catalog_effects *ret_effects)
+{
+    enum status status = STATUS_OK;
+
+    ASSERT(event->now_ns >= catalog->now_ns);
+    catalog->now_ns = event->now_ns;
+    catalog->now_us = event->now_us;
+    catalog->effect_count = 0;
+    arena_reset(&catalog->scratch);
+    *ret_effects = (struct catalog_effects){NULL, 0};
+    if (event->type == CATALOG_EVENT_REQUEST) {
+        status = effects_reserve(catalog);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    switch (event->type) {
+    case CATALOG_EVENT_REQUEST:
+        status = on_request(catalog, event);
+        break;
+    case CATALOG_EVENT_TICK:
+        break;
+    case CATALOG_EVENT_PERSISTED:
+        on_persisted(catalog, event);
+        break;
+    case CATALOG_EVENT_PERSIST_FAILED:
+        on_persist_failed(catalog, event);
+        break;
+    }
+    if (status == STATUS_OK) {
+        look_at_servers(catalog);
+        drive(catalog);
+        wait_check(catalog);
+    }
+    *ret_effects = (struct catalog_effects){catalog->effects, catalog->effect_count};
+    return status;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+void catalog_settings_default(struct catalog_settings *settings)
+{
+    *settings = (struct catalog_settings){
+        .server_timeout_ns = 3000 * MILLISECOND_NS,
+        .sync_hold_ns = 250 * MILLISECOND_NS,
+        .sync_interval_ms = 250,
+        .sync_interval_quick_ms = 10,
+        .place_timeout_ns = 5000 * MILLISECOND_NS,
+        .request_timeout_ns = 30000 * MILLISECOND_NS,
+        .soft_limit_start_bytes = UINT64_C(16) << 20,
+        .soft_limit_max_bytes = UINT64_C(512) << 20,
+        .splits_per_server = 2,
+        .requests_max = 1024,
+        .tables_max = 10000,
+        .tablets_max = 1000000,
+    };
+}
+
+enum status catalog_create(const struct catalog_settings *settings, struct catalog **ret_catalog)
+{
+    struct catalog *catalog = memory_allocate_zeroed(1, sizeof *catalog);
+
+    if (catalog == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    ASSERT(settings->server_timeout_ns > settings->sync_hold_ns);
+    ASSERT(settings->soft_limit_start_bytes <= settings->soft_limit_max_bytes);
+    ASSERT(settings->splits_per_server > 0);
+    catalog->settings = *settings;
+    number_map_init(&catalog->tables);
+    number_map_init(&catalog->tablets);
+    number_map_init(&catalog->stores);
+    list_init(&catalog->all_stores);
+    list_init(&catalog->changed);
+    list_init(&catalog->unsettled);
+    list_init(&catalog->dirty);
+    list_init(&catalog->queue);
+    list_init(&catalog->waiters);
+    arena_init(&catalog->scratch, SCRATCH_BLOCK_BYTES, SCRATCH_LIMIT_BYTES);
+    *ret_catalog = catalog;
+    return STATUS_OK;
+}
+
+static void destroy_tables(struct catalog *catalog)
+{
+    LIST_FOREACH(struct tablet, tablet, &catalog->dirty) {
+        if (!list_is_linked(&tablet->on_server)) { /* left over from a failed load */
+            memory_free(tablet);
+        }
+    }
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        struct table_entry *entry = catalog->by_name[i];
+        for (size_t j = 0; j < entry->tablet_count; j++) {
+            memory_free(entry->tablets[j]);
+        }
+    }
+}
+
+static void destroy_servers(struct catalog *catalog)
+{
+    LIST_FOREACH(struct store, store, &catalog->all_stores) {
+        memory_free(store);
+    }
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        struct server *server = catalog->servers[i];
+        state_server_image_destroy(server->image);
+        state_server_image_destroy(server->seen);
+        memory_free(server);
+    }
+}
+
+void catalog_destroy(struct catalog *catalog)
+{
+    if (catalog == NULL) {
+        return;
+    }
+    if (catalog->pending != NULL) {
+        if (catalog->pending->request != NULL) {
+            request_destroy(catalog, catalog->pending->request);
+        }
+        transaction_destroy(catalog->pending);
+    }
+    LIST_FOREACH(struct open_request, queued, &catalog->queue) {
+        request_destroy(catalog, queued);
+    }
+    LIST_FOREACH(struct open_request, waiter, &catalog->waiters) {
+        request_destroy(catalog, waiter);
+    }
+    LIST_FOREACH(struct changed, changed, &catalog->changed) {
+        if (changed->kind == CHANGED_TABLET_GONE || changed->kind == CHANGED_TABLE_GONE) {
+            memory_free(changed->object);
+        }
+    }
+    for (size_t i = 0; i < catalog->wish_count; i++) {
+        memory_free(catalog->wishes[i].row);
+    }
+    destroy_tables(catalog);
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        state_entry_destroy(catalog->by_name[i]);
+    }
+    destroy_servers(catalog);
+    number_map_deinit(&catalog->tables);
+    number_map_deinit(&catalog->tablets);
+    number_map_deinit(&catalog->stores);
+    memory_free(catalog->by_name);
+    memory_free(catalog->servers);
+    memory_free(catalog->effects);
+    arena_deinit(&catalog->scratch);
+    memory_free(catalog);
+}

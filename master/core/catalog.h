@@ -1,0 +1,187 @@
+/*
+ * The catalog: which tables there are, into which tablets they are cut, and where those are.
+ *
+ * A deterministic state machine: event in, effects out.  It owns the only copy of the truth in
+ * memory; the coordinator owns the durable one.
+ *
+ *      request, tick                    PERSIST transaction                 coordinator
+ *   shell ------------> catalog_step() ----------------------> commit, synced ---+
+ *                             ^  |                                               |
+ *                             |  +--> REPLY, LOG                                 |
+ *                             +----------------- PERSISTED / PERSIST_FAILED -----+
+ *
+ * A tablet's states (enum tablet_state):
+ *
+ *   create table            reported created                store reports without it, or failed
+ *   ----------> CREATING ---------------------> SERVING ------------------------> UNAVAILABLE
+ *                 |  ^                          |     ^ <------------------------     ^
+ *                 +--+ placed again:            |     |      reported again           |
+ *                 only if never reported        |     | reported                      |
+ *                                               |  SPLITTING (two children) ----------+
+ *                                               +----> gone: replaced by its children
+ *
+ * Invariants, checked by catalog_check():
+ *   (1) The tablets of a table cover the key space: no gap, no overlap, none empty.
+ *   (2) Numbers of tables and tablets are below the counters; they are never given twice.
+ *   (3) A tablet's server exists and owns the tablet's store, or is about to lose it to the owner.
+ *   (4) Durable before visible: no reply and no sync tells of a change whose transaction has not
+ *       been PERSISTED.  In memory, what is pending stands apart and is applied then.
+ *   (5) At most one transaction is pending; requests that need one wait for their turn, in order.
+ *   (6) A tablet that was ever reported created is never created again: UNAVAILABLE is left only
+ *       by a report that it is there.
+ *
+ * What servers may rely on stands in docs/catalog.md.
+ *
+ * Thread rule: one owner.  Pure: no clock, no I/O, no randomness.
+ */
+#ifndef MASTER_CORE_CATALOG_H
+#define MASTER_CORE_CATALOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/base/error.h"
+#include "common/wire/message.h"
+#include "master/core/record.h"
+
+#define CATALOG_NEVER INT64_MAX /* as a deadline */
+
+/* Changes in one transaction, about; a table with all its initial tablets must fit. */
+#define CATALOG_CHANGES_MAX (LIMIT_SPLITS_PER_CREATE + 24)
+
+struct catalog;
+
+struct catalog_settings {
+    int64_t server_timeout_ns;       /* a server not heard of for so long is not alive */
+    int64_t sync_hold_ns;            /* a sync with nothing to tell is answered after it */
+    uint32_t sync_interval_ms;       /* told to servers when nothing is going on */
+    uint32_t sync_interval_quick_ms; /* told while something is, or when the sync was held */
+    int64_t place_timeout_ns;        /* unreported for so long: placed on another server */
+    int64_t request_timeout_ns;      /* for requests without a deadline */
+    uint64_t soft_limit_start_bytes; /* a tablet of a new table wants to split above it */
+    uint64_t soft_limit_max_bytes;   /* doubling ends here */
+    uint32_t splits_per_server;      /* under way at once, by size */
+    uint32_t requests_max;           /* waiting at once; more are refused */
+    uint64_t tables_max;
+    uint64_t tablets_max;
+};
+
+void catalog_settings_default(struct catalog_settings *settings);
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* Errors: STATUS_NO_MEMORY. */
+enum status catalog_create(const struct catalog_settings *settings, struct catalog **ret_catalog);
+void catalog_destroy(struct catalog *catalog); /* NULL is fine */
+
+/* Hand in every record of the coordinator, in any order, then end.  now_ns starts the timers.
+ * Errors: STATUS_CORRUPT, STATUS_VERSION (a newer format), STATUS_NO_MEMORY; the catalog is then
+ * good for catalog_destroy() only. */
+enum status catalog_load(struct catalog *catalog,
+                         struct bytes key,
+                         struct bytes value,
+                         struct error *ret_error);
+enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct error *ret_error);
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+enum catalog_event_type {
+    CATALOG_EVENT_REQUEST,        /* from a client or a tablet server */
+    CATALOG_EVENT_TICK,           /* catalog_deadline_ns() has passed; at other times harmless */
+    CATALOG_EVENT_PERSISTED,      /* the pending transaction is durable */
+    CATALOG_EVENT_PERSIST_FAILED, /* it is known not to be there, and never will be */
+};
+
+struct catalog_event {
+    enum catalog_event_type type;
+    int64_t now_ns;            /* monotonic; never goes back */
+    int64_t now_us;            /* wall clock, shown to people only */
+    uint64_t number;           /* REQUEST: its id, the caller's, unique among open ones;
+                        PERSISTED, PERSIST_FAILED: the transaction */
+    enum method method;        /* REQUEST */
+    struct bytes body;         /* REQUEST: encoded; borrowed during the step */
+    int64_t deadline_ns;       /* REQUEST: answered by then; 0 = none given */
+    const struct error *error; /* PERSIST_FAILED: why */
+};
+
+/* --- effects ---------------------------------------------------------------------------------- */
+
+enum catalog_effect_type {
+    CATALOG_EFFECT_PERSIST, /* commit puts as one transaction, then send PERSISTED with number */
+    CATALOG_EFFECT_REPLY,   /* answer request number: every request exactly once */
+    CATALOG_EFFECT_LOG,
+};
+
+struct catalog_put {
+    struct bytes key;
+    struct bytes value; /* ignored when removed */
+    bool removed;
+};
+
+/* What happened, for the log; numbers that do not apply are 0. */
+struct catalog_note {
+    const char *event; /* stable name: "table_created" */
+    bool warning;
+    uint64_t table;
+    uint64_t tablet;
+    uint64_t server;
+    uint64_t store;
+    char text[128];
+};
+
+struct catalog_effect {
+    enum catalog_effect_type type;
+    uint64_t number;
+    /* PERSIST: borrowed until PERSISTED or PERSIST_FAILED of this transaction */
+    const struct catalog_put *puts;
+    size_t put_count;
+    /* REPLY */
+    enum status status;
+    struct buffer message;          /* OK: head and body; whoever performs it takes it over */
+    char text[ERROR_TEXT_SIZE_MAX]; /* else */
+    /* LOG */
+    struct catalog_note note;
+};
+
+/* Perform in order.  The array is the catalog's until its next step. */
+struct catalog_effects {
+    struct catalog_effect *items;
+    size_t count;
+};
+
+/*
+ * Advance by one event.  Bad requests are answered, not returned.
+ * Errors: STATUS_NO_MEMORY: of a REQUEST, nothing has changed and it is not answered (the caller
+ * refuses it); of other events, impossible: their memory was reserved before.
+ */
+enum status catalog_step(struct catalog *catalog,
+                         const struct catalog_event *event,
+                         struct catalog_effects *ret_effects);
+
+/* When it wants a TICK next; CATALOG_NEVER if it does not. */
+int64_t catalog_deadline_ns(const struct catalog *catalog);
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+struct catalog_counts {
+    uint64_t cluster;
+    uint64_t generation;
+    uint64_t version;
+    uint64_t tables;
+    uint64_t tablets;
+    uint64_t tablets_by_state[TABLET_SPLITTING + 1];
+    uint64_t servers;
+    uint64_t servers_alive;
+    uint64_t requests_waiting;
+};
+
+void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts);
+
+/* What METHOD_STATUS and the console show: one JSON object. */
+void catalog_status_json(const struct catalog *catalog, struct buffer *out);
+
+/* Abort unless every invariant above holds.  Linear in the catalog: for tests and simulation. */
+void catalog_check(const struct catalog *catalog);
+
+#endif /* MASTER_CORE_CATALOG_H */

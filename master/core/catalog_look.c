@@ -1,0 +1,127 @@
+#include <stdio.h>
+
+#include "common/base/assert.h"
+#include "master/core/catalog_state.h"
+
+/* What a person or a monitor sees of the catalog. */
+
+void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts)
+{
+    struct catalog_counts counts = {
+        .cluster = catalog->identity.cluster,
+        .generation = catalog->identity.generation,
+        .version = catalog->counters.version,
+        .tables = catalog->table_count,
+        .tablets = catalog->tablets.count,
+        .servers = catalog->server_count,
+        .requests_waiting = catalog->request_count,
+    };
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        for (size_t state = 0; state <= TABLET_SPLITTING; state++) {
+            counts.tablets_by_state[state] += catalog->by_name[i]->by_state[state];
+        }
+    }
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        counts.servers_alive += catalog->servers[i]->alive;
+    }
+    *ret_counts = counts;
+}
+
+/* A JSON string; bytes that are not printable ASCII become \u00NN. */
+static void append_text(struct buffer *out, struct bytes text)
+{
+    buffer_append_u8(out, '"');
+    for (size_t i = 0; i < text.size_bytes; i++) {
+        uint8_t byte = text.data[i];
+        if (byte == '"' || byte == '\\') {
+            buffer_append_u8(out, '\\');
+            buffer_append_u8(out, byte);
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            buffer_append_format(out, "\\u%04x", byte);
+        } else {
+            buffer_append_u8(out, byte);
+        }
+    }
+    buffer_append_u8(out, '"');
+}
+
+static void append_tables(const struct catalog *catalog, struct buffer *out)
+{
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        const struct table_entry *entry = catalog->by_name[i];
+        const struct table *table = &entry->image->record.table;
+        buffer_append_format(out, "%s{\"number\":%llu,\"name\":", i == 0 ? "" : ",",
+                             (unsigned long long)table->number);
+        append_text(out, table->id);
+        buffer_append_format(
+            out,
+            ",\"version\":%llu,\"families\":%u,\"tablets\":%zu,\"serving\":%zu,\"creating\":%zu,"
+            "\"splitting\":%zu,\"unavailable\":%zu}",
+            (unsigned long long)table->version, table->family_count, entry->tablet_count,
+            entry->by_state[TABLET_SERVING], entry->by_state[TABLET_CREATING],
+            entry->by_state[TABLET_SPLITTING], entry->by_state[TABLET_UNAVAILABLE]);
+    }
+}
+
+static void append_stores(const struct catalog *catalog,
+                          const struct server_record *record,
+                          struct buffer *out)
+{
+    for (size_t i = 0; i < record->store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
+        buffer_append_format(out, "%s{\"number\":%llu,\"folder\":", i == 0 ? "" : ",",
+                             (unsigned long long)store->number);
+        append_text(out, record->stores[i].folder);
+        buffer_append_format(out,
+                             ",\"condition\":%u,\"used_bytes\":%llu,\"free_bytes\":%llu,"
+                             "\"tablets\":%u}",
+                             store->condition, (unsigned long long)store->used_bytes,
+                             (unsigned long long)store->free_bytes, store->tablet_count);
+    }
+}
+
+static void append_servers(const struct catalog *catalog, struct buffer *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        const struct server *server = catalog->servers[i];
+        const struct server_image *image = server->seen != NULL ? server->seen : server->image;
+        if (image == NULL) {
+            continue;
+        }
+        buffer_append_format(out, "%s{\"number\":%llu,\"address\":", first ? "" : ",",
+                             (unsigned long long)server->number);
+        first = false;
+        append_text(out, image->record.address);
+        buffer_append_format(out, ",\"http\":");
+        append_text(out, image->record.http_address);
+        buffer_append_format(out, ",\"zone\":");
+        append_text(out, image->record.zone);
+        buffer_append_format(
+            out,
+            ",\"incarnation\":%llu,\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
+            "\"tablets\":%zu,\"stores\":[",
+            (unsigned long long)image->record.incarnation, server->alive ? "true" : "false",
+            (long long)server->heard_us, (unsigned long long)server->known_version,
+            server->tablet_count);
+        append_stores(catalog, &image->record, out);
+        buffer_append_format(out, "]}");
+    }
+}
+
+void catalog_status_json(const struct catalog *catalog, struct buffer *out)
+{
+    struct catalog_counts counts;
+    catalog_counts(catalog, &counts);
+    buffer_append_format(
+        out,
+        "{\"cluster\":%llu,\"generation\":%llu,\"version\":%llu,\"requests_waiting\":%llu,"
+        "\"tablets\":%llu,\"tables\":[",
+        (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
+        (unsigned long long)counts.version, (unsigned long long)counts.requests_waiting,
+        (unsigned long long)counts.tablets);
+    append_tables(catalog, out);
+    buffer_append_format(out, "],\"servers\":[");
+    append_servers(catalog, out);
+    buffer_append_format(out, "]}");
+}

@@ -1,0 +1,183 @@
+#include "common/base/assert.h"
+#include "master/core/catalog_state.h"
+
+#define LOCATE_COUNT_DEFAULT 100
+#define LOCATE_COUNT_MAX     10000
+
+/* Clients are told where a tablet can be reached now; servers also where it is meant to be. */
+static bool is_reachable(const struct tablet *tablet)
+{
+    return tablet->record.state == TABLET_SERVING || tablet->record.state == TABLET_SPLITTING;
+}
+
+struct location read_location(const struct catalog *catalog,
+                              const struct tablet *tablet,
+                              bool for_server)
+{
+    const struct tablet_record *record = &tablet->record;
+    struct location location = {
+        .tablet = record->number,
+        .table = record->table,
+        .configuration = record->configuration,
+        .range = record->range,
+        .state = record->state,
+    };
+    if (for_server || is_reachable(tablet)) {
+        const struct server *server = state_server(catalog, record->server);
+        location.server = record->server;
+        location.address = server->image == NULL ? BYTES_EMPTY : server->image->record.address;
+    }
+    return location;
+}
+
+struct table_response read_table_response(const struct table_entry *entry)
+{
+    return (struct table_response){entry->image->record.table, (uint32_t)entry->tablet_count};
+}
+
+static void emit_no_memory(struct catalog *catalog, uint64_t request)
+{
+    struct error error = {0};
+    (void)error_set(&error, STATUS_RESOURCE_EXHAUSTED, "the master has no memory to answer");
+    emit_error(catalog, request, &error);
+}
+
+static void emit_table_not_found(struct catalog *catalog, uint64_t request, struct bytes name)
+{
+    struct error error = {0};
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    (void)error_set(&error, STATUS_NOT_FOUND, "table '%s' was not found",
+                    bytes_printable(name, text));
+    emit_error(catalog, request, &error);
+}
+
+void read_locate(struct catalog *catalog, uint64_t request, const struct locate_request *locate)
+{
+    struct table_entry *entry = locate->table != 0 ? number_map_get(&catalog->tables, locate->table)
+                                                   : state_table_by_name(catalog, locate->name);
+    if (entry == NULL && locate->table != 0) {
+        struct error error = {0};
+        (void)error_set(&error, STATUS_NOT_FOUND, "table number %llu was not found",
+                        (unsigned long long)locate->table);
+        emit_error(catalog, request, &error);
+        return;
+    }
+    if (entry == NULL) {
+        emit_table_not_found(catalog, request, locate->name);
+        return;
+    }
+
+    size_t first = state_tablet_index(entry, locate->row);
+    size_t count = locate->count_max == 0 ? LOCATE_COUNT_DEFAULT : locate->count_max;
+    count = count > LOCATE_COUNT_MAX ? LOCATE_COUNT_MAX : count;
+    count = count > entry->tablet_count - first ? entry->tablet_count - first : count;
+    struct location *locations = arena_allocate_array(&catalog->scratch, count, sizeof *locations);
+    if (locations == NULL) {
+        emit_no_memory(catalog, request);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        locations[i] = read_location(catalog, entry->tablets[first + i], false);
+    }
+    struct buffer message = effects_begin_message();
+    struct locate_response response = {entry->image->record.table, locations, count};
+    locate_response_encode(&response, &message);
+    emit_reply(catalog, request, &message);
+}
+
+void read_get_table(struct catalog *catalog,
+                    uint64_t request,
+                    const struct table_name_request *name)
+{
+    const struct table_entry *entry = state_table_by_name(catalog, name->name);
+    if (entry == NULL) {
+        emit_table_not_found(catalog, request, name->name);
+        return;
+    }
+    struct buffer message = effects_begin_message();
+    struct table_response response = read_table_response(entry);
+    table_response_encode(&response, &message);
+    emit_reply(catalog, request, &message);
+}
+
+void read_list_tables(struct catalog *catalog, uint64_t request)
+{
+    struct table_response *tables = arena_allocate_array(&catalog->scratch,
+                                                         catalog->table_count + 1, sizeof *tables);
+    if (tables == NULL) {
+        emit_no_memory(catalog, request);
+        return;
+    }
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        tables[i] = read_table_response(catalog->by_name[i]);
+    }
+    struct buffer message = effects_begin_message();
+    struct tables_response response = {tables, catalog->table_count};
+    tables_response_encode(&response, &message);
+    emit_reply(catalog, request, &message);
+}
+
+/* As it last described itself; else as the catalog remembers it. */
+static bool describe_server(struct catalog *catalog,
+                            const struct server *server,
+                            struct server_information *ret_information)
+{
+    const struct server_image *image = server->seen != NULL ? server->seen : server->image;
+    const struct server_record *record = &image->record;
+    struct store_information *stores = arena_allocate_array(
+        &catalog->scratch, record->store_count + 1, sizeof *stores);
+
+    if (stores == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < record->store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
+        stores[i] = (struct store_information){
+            .number = store->number,
+            .folder = record->stores[i].folder,
+            .condition = store->condition,
+            .used_bytes = store->used_bytes,
+            .free_bytes = store->free_bytes,
+            .tablet_count = store->tablet_count,
+        };
+    }
+    *ret_information = (struct server_information){
+        .number = server->number,
+        .address = record->address,
+        .http_address = record->http_address,
+        .zone = record->zone,
+        .incarnation = record->incarnation,
+        .alive = server->alive,
+        .last_heard_us = server->heard_us,
+        .tablet_count = (uint32_t)server->tablet_count,
+        .stores = stores,
+        .store_count = record->store_count,
+    };
+    return true;
+}
+
+void read_list_servers(struct catalog *catalog, uint64_t request)
+{
+    struct server_information *servers = arena_allocate_array(
+        &catalog->scratch, catalog->server_count + 1, sizeof *servers);
+    size_t count = 0;
+
+    for (size_t i = 0; i < catalog->server_count && servers != NULL; i++) {
+        const struct server *server = catalog->servers[i];
+        if (server->seen == NULL && server->image == NULL) {
+            continue; /* it was refused before it could say who it is */
+        }
+        if (!describe_server(catalog, server, &servers[count++])) {
+            servers = NULL;
+        }
+    }
+    if (servers == NULL) {
+        emit_no_memory(catalog, request);
+        return;
+    }
+    struct buffer message = effects_begin_message();
+    struct servers_response response = {catalog->identity.cluster, catalog->identity.generation,
+                                        servers, count};
+    servers_response_encode(&response, &message);
+    emit_reply(catalog, request, &message);
+}

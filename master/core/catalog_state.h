@@ -1,0 +1,335 @@
+/*
+ * The inside of the catalog: what it holds in memory and how it is found.  For files of this
+ * folder only.
+ *
+ * Committed state (records) is changed by catalog_transaction.c alone, when a transaction is
+ * PERSISTED, and by loading.  What servers last said ("seen", "held") is volatile: it is lost with
+ * the process and comes back with the next syncs; what must follow from it is marked dirty, and
+ * the planner turns it into transactions.
+ */
+#ifndef MASTER_CORE_CATALOG_STATE_H
+#define MASTER_CORE_CATALOG_STATE_H
+
+#include "common/base/arena.h"
+#include "master/core/catalog.h"
+#include "master/core/list.h"
+#include "master/core/number_map.h"
+#include "master/core/record.h"
+
+/* --- what changed, in order of version -------------------------------------------------------- */
+
+enum changed_kind {
+    CHANGED_TABLET,
+    CHANGED_TABLE,
+    CHANGED_TABLET_GONE, /* split; remembered up to CATALOG_GONE_MAX of them */
+    CHANGED_TABLE_GONE,  /* dropped; remembered for ever, a number each */
+};
+
+struct changed {
+    struct list_link link; /* catalog->changed, ascending by version; owner = this */
+    enum changed_kind kind;
+    uint64_t version;
+    void *object; /* struct tablet, table_entry or gone */
+};
+
+#define CATALOG_GONE_MAX 10000
+
+struct gone {
+    struct changed changed;
+    uint64_t number; /* of the tablet or table */
+    uint64_t table;
+};
+
+/* --- objects ---------------------------------------------------------------------------------- */
+
+enum tablet_holding {
+    HOLDING_UNKNOWN = 0, /* not heard of since the master started or it was assigned */
+    HOLDING_CREATED,     /* HELD_CREATED */
+    HOLDING_SERVING,     /* HELD_SERVING */
+    HOLDING_FAILED,      /* HELD_FAILED */
+    HOLDING_MISSING,     /* a full report was without it */
+};
+
+struct tablet {
+    struct tablet_record record; /* range points into this allocation */
+    struct changed changed;
+    struct list_link on_server; /* server->tablets */
+    struct list_link unsettled; /* catalog->unsettled: CREATING or SPLITTING */
+    struct list_link dirty;     /* catalog->dirty: holding may not agree with the record */
+    enum tablet_holding holding;
+    uint64_t report;      /* number of the last full report that named it */
+    uint64_t size_bytes;  /* as last reported */
+    int64_t unsettled_ns; /* since when CREATING or SPLITTING under this configuration */
+};
+
+struct table_image {
+    struct arena arena;
+    struct table_record record;
+};
+
+struct table_entry {
+    struct table_image *image;
+    struct changed changed;
+    struct tablet **tablets; /* ascending by range */
+    size_t tablet_count;
+    size_t tablet_capacity;
+    size_t by_state[TABLET_SPLITTING + 1];
+};
+
+struct server_image {
+    struct arena arena;
+    struct server_record record;
+};
+
+/* A sync that has been answered with nothing so far, because there was nothing to tell. */
+struct parked_sync {
+    bool parked;
+    uint64_t request;
+    int64_t deadline_ns;
+};
+
+struct server {
+    uint64_t number;
+    struct server_image *image; /* committed; NULL until the first transaction about it */
+    struct server_image *seen;  /* as it last described itself; NULL = not since the master began */
+    bool dirty;                 /* image does not agree with seen */
+    bool alive;                 /* heard of within the timeout */
+    int64_t heard_ns;
+    int64_t heard_us;
+    uint64_t known_version;     /* of the catalog, in its last sync */
+    uint64_t map_page_version;  /* end of the last page of a whole map; 0 = none under way */
+    uint64_t map_start_version; /* catalog version when that map was begun */
+    struct list tablets;        /* bound to it */
+    size_t tablet_count;
+    size_t unsettled_count;
+    size_t splitting_count;
+    struct parked_sync sync;
+};
+
+struct store {
+    struct list_link link; /* catalog->all_stores */
+    uint64_t number;
+    struct server *owner;   /* committed; NULL = only seen so far */
+    struct server *seen_on; /* who listed it in its last sync; NULL = nobody */
+    uint32_t condition;
+    uint64_t used_bytes;
+    uint64_t free_bytes;
+    uint32_t tablet_count; /* bound to it */
+};
+
+/* --- requests that wait ----------------------------------------------------------------------- */
+
+enum waiting_for {
+    WAITING_TURN,     /* in catalog->queue, body copied */
+    WAITING_COMMIT,   /* its transaction is the pending one */
+    WAITING_TABLE,    /* until all tablets of a table serve */
+    WAITING_CHILDREN, /* until two tablets are no longer SPLITTING */
+    WAITING_KNOWN,    /* until every living server knows a version */
+};
+
+struct open_request {
+    struct list_link link; /* catalog->queue or catalog->waiters */
+    uint64_t number;
+    enum method method;
+    int64_t deadline_ns;
+    enum waiting_for waiting_for;
+    uint64_t table;       /* WAITING_TABLE; KNOWN */
+    uint64_t left;        /* CHILDREN */
+    uint64_t right;       /* CHILDREN */
+    uint64_t version;     /* KNOWN */
+    struct buffer answer; /* KNOWN: encoded beforehand */
+    struct bytes body;    /* in this allocation */
+};
+
+/* A tablet that should be split: by size, noted from a report. */
+struct split_wish {
+    uint64_t tablet;
+    uint8_t *row; /* owned */
+    size_t row_bytes;
+};
+
+#define CATALOG_WISHES_MAX 256
+
+struct transaction;
+
+struct catalog {
+    struct catalog_settings settings;
+    struct identity_record identity;
+    struct counters_record counters; /* committed; next numbers may be ahead after a failure */
+    bool has_identity;
+    bool has_counters;
+
+    struct number_map tables;  /* -> struct table_entry */
+    struct number_map tablets; /* -> struct tablet */
+    struct number_map stores;  /* -> struct store */
+    struct list all_stores;
+    struct table_entry **by_name; /* ascending by id */
+    size_t table_count;
+    size_t table_capacity;
+    struct server **servers; /* ascending by number */
+    size_t server_count;
+    size_t server_capacity;
+
+    struct list changed;
+    uint64_t changed_floor; /* deltas are complete only from versions at or above it */
+    size_t gone_tablet_count;
+    struct list unsettled;
+    struct list dirty;
+    bool servers_dirty;
+    struct split_wish wishes[CATALOG_WISHES_MAX];
+    size_t wish_count;
+    uint64_t reports;           /* full reports so far */
+    int64_t plan_not_before_ns; /* after a failed transaction */
+
+    struct list queue;   /* of struct open_request: WAITING_TURN */
+    struct list waiters; /* durable already, waiting for servers */
+    size_t request_count;
+    struct transaction *pending; /* NULL = none */
+    uint64_t transactions;       /* so far: the number of the last one */
+    bool planned_last;           /* the last transaction was the planner's: requests go first */
+
+    int64_t now_ns; /* of the running step */
+    int64_t now_us;
+    struct arena scratch; /* of the running step */
+    struct catalog_effect *effects;
+    size_t effect_count;
+    size_t effect_capacity;
+};
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+struct table_entry *state_table_by_name(const struct catalog *catalog, struct bytes name);
+/* Where name is, or would be, in by_name. */
+size_t state_name_index(const struct catalog *catalog, struct bytes name);
+struct server *state_server(const struct catalog *catalog, uint64_t number);
+/* Index of the tablet of the table that holds row. */
+size_t state_tablet_index(const struct table_entry *entry, struct bytes row);
+
+/* --- making (volatile: no transaction is needed) ---------------------------------------------- */
+
+/* The server with this number, made if need be.  NULL without memory. */
+struct server *state_server_make(struct catalog *catalog, uint64_t number);
+struct store *state_store_make(struct catalog *catalog, uint64_t number);
+struct tablet *state_tablet_create(const struct tablet_record *record);
+struct table_entry *state_entry_create(struct table_image *image);
+void state_entry_destroy(struct table_entry *entry);
+struct table_image *state_table_image_create(const struct table *table, uint64_t changed_version);
+struct server_image *state_server_image_create(const struct server_record *record);
+void state_table_image_destroy(struct table_image *image);
+void state_server_image_destroy(struct server_image *image);
+
+/* Room for count more tablets or tables, so that linking cannot fail. */
+enum status state_entry_reserve(struct table_entry *entry, size_t count);
+enum status state_names_reserve(struct catalog *catalog);
+
+/* --- linking: of committed objects ------------------------------------------------------------ */
+
+/* Requires: number maps, names and table have room; the tablet's server and store are there. */
+void state_link_table(struct catalog *catalog, struct table_entry *entry);
+void state_link_tablet(struct catalog *catalog, struct tablet *tablet);
+/* Out of every index but its table's array; then destroyed. */
+void state_unlink_tablet(struct catalog *catalog, struct tablet *tablet);
+void state_entry_remove(struct table_entry *entry, const struct tablet *tablet);
+void state_entry_insert(struct table_entry *entry, struct tablet *tablet);
+
+/* Replace the record of a tablet (its range stays) and move it to where it belongs now. */
+void state_update_tablet(struct catalog *catalog,
+                         struct tablet *tablet,
+                         const struct tablet_record *record);
+
+void state_touch(struct catalog *catalog, struct changed *changed, uint64_t version);
+/* Takes gone over. */
+void state_add_gone(struct catalog *catalog, struct gone *gone);
+void state_mark_dirty(struct catalog *catalog, struct tablet *tablet);
+
+static inline bool state_is_unsettled(uint32_t state)
+{
+    return state == TABLET_CREATING || state == TABLET_SPLITTING;
+}
+
+/* --- effects (catalog_effects.c) -------------------------------------------------------------- */
+
+/* Room for every reply that the step could give.  Errors: STATUS_NO_MEMORY. */
+enum status effects_reserve(struct catalog *catalog);
+void emit_persist(struct catalog *catalog, const struct transaction *transaction);
+void emit_error(struct catalog *catalog, uint64_t request, const struct error *error);
+/* message: what effects_begin_message() began; taken over. */
+void emit_reply(struct catalog *catalog, uint64_t request, struct buffer *message);
+void emit_note(struct catalog *catalog, const struct catalog_note *note, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* An empty answer with an OK head, for the method's body to be appended. */
+struct buffer effects_begin_message(void);
+
+/* --- parts of the machine --------------------------------------------------------------------- */
+
+/* catalog_read.c: answers at once from committed state. */
+void read_locate(struct catalog *catalog, uint64_t request, const struct locate_request *locate);
+void read_get_table(struct catalog *catalog,
+                    uint64_t request,
+                    const struct table_name_request *name);
+void read_list_tables(struct catalog *catalog, uint64_t request);
+void read_list_servers(struct catalog *catalog, uint64_t request);
+struct location read_location(const struct catalog *catalog,
+                              const struct tablet *tablet,
+                              bool for_server);
+struct table_response read_table_response(const struct table_entry *entry);
+
+/* catalog_change.c: begin the transaction of a request whose turn it is; true if one is pending
+ * now.  Else the request has been answered and freed. */
+bool change_begin(struct catalog *catalog, struct open_request *request);
+/* Its transaction is durable: answer, or wait on. */
+void change_committed(struct catalog *catalog, struct open_request *request);
+/* It is known not to be: answer. */
+void change_failed(struct catalog *catalog, struct open_request *request, const struct error *why);
+
+/* catalog_sync.c */
+enum status sync_receive(struct catalog *catalog,
+                         const struct catalog_event *event,
+                         const struct sync_request *sync);
+/* catalog_delta.c: answer a server's sync with what it does not know yet. */
+bool delta_is_due(const struct catalog *catalog, const struct server *server);
+/* held: it has been parked.  Answers from what server->known_version says. */
+void delta_reply(struct catalog *catalog, struct server *server, uint64_t request, bool held);
+/* Answer a parked sync now. */
+void delta_unpark(struct catalog *catalog, struct server *server);
+
+/* catalog_report.c: what a server says it holds. */
+void report_take(struct catalog *catalog, struct server *server, const struct sync_request *sync);
+/* The state that a tablet should have by what is known of it. */
+uint32_t report_desired_state(const struct tablet *tablet);
+
+/* catalog_plan.c: what follows from what servers said; true if a transaction is pending now. */
+bool plan_begin(struct catalog *catalog);
+/* The planner's transaction failed: do all of it again, later. */
+void plan_failed(struct catalog *catalog, const struct transaction *transaction);
+/* How a server should be recorded, by what it says of itself; arrays in scratch.  Errors:
+ * STATUS_NO_MEMORY. */
+enum status plan_server_record(struct catalog *catalog,
+                               const struct server *server,
+                               struct server_record *ret_record);
+bool plan_server_differs(const struct server_record *a, const struct server_record *b);
+/* Stage the children of a tablet; ret_children: left and right number. */
+void plan_stage_split(struct transaction *transaction,
+                      const struct tablet *tablet,
+                      struct bytes row,
+                      bool by_hand,
+                      const struct catalog_settings *settings,
+                      uint64_t ret_children[2]);
+int64_t plan_deadline_ns(const struct catalog *catalog);
+void plan_wish_split(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
+/* Stores for count new tablets of a table, into ret_stores (an array).  Errors: STATUS_UNAVAILABLE
+ * (says why no store can be used), STATUS_NO_MEMORY. */
+enum status plan_place(struct catalog *catalog,
+                       uint64_t table,
+                       uint64_t avoid_server,
+                       size_t count,
+                       struct store **ret_stores,
+                       struct error *ret_error);
+
+/* catalog_wait.c */
+void wait_check(struct catalog *catalog); /* answer whoever need wait no longer */
+int64_t wait_deadline_ns(const struct catalog *catalog);
+void wait_start(struct catalog *catalog, struct open_request *request, enum waiting_for what);
+void request_destroy(struct catalog *catalog, struct open_request *request);
+
+#endif /* MASTER_CORE_CATALOG_STATE_H */

@@ -1,0 +1,109 @@
+#include "master/core/placement.h"
+
+/* What one candidate would mean, in order of importance: smaller is better. */
+struct score {
+    bool avoided;
+    bool low; /* on space */
+    uint64_t zone_table_tablets;
+    uint64_t server_table_tablets;
+    uint64_t server_tablets;
+    uint64_t store_tablets;
+    uint64_t used_space; /* ~free_bytes: more free is better */
+    uint64_t server;
+    uint64_t store;
+};
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool score_is_better(const struct score *a, const struct score *b)
+{
+    const uint64_t left[] = {
+        a->avoided,        a->low,           a->zone_table_tablets, a->server_table_tablets,
+        a->server_tablets, a->store_tablets, a->used_space,         a->server,
+        a->store};
+    const uint64_t right[] = {
+        b->avoided,        b->low,           b->zone_table_tablets, b->server_table_tablets,
+        b->server_tablets, b->store_tablets, b->used_space,         b->server,
+        b->store};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        int order = compare_numbers(left[i], right[i]);
+        if (order != 0) {
+            return order < 0;
+        }
+    }
+    return false;
+}
+
+/* Tablets of the table per server of the zone, so that zones of different size share fairly;
+ * scaled to avoid fractions. */
+static uint64_t zone_load(const struct placement_store *stores, size_t count, struct bytes zone)
+{
+    uint64_t tablets = 0;
+    uint64_t servers = 0;
+    uint64_t last_server = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!stores[i].usable || !bytes_equal(stores[i].zone, zone)) {
+            continue;
+        }
+        tablets += stores[i].table_tablets;
+        servers += stores[i].server != last_server;
+        last_server = stores[i].server;
+    }
+    return servers == 0 ? 0 : tablets * 1000 / servers;
+}
+
+static struct score score_of(const struct placement_store *stores,
+                             size_t count,
+                             size_t index,
+                             uint64_t avoid_server)
+{
+    const struct placement_store *store = &stores[index];
+    struct score score = {
+        .avoided = store->server == avoid_server,
+        .low = store->free_bytes < PLACEMENT_FREE_BYTES_LOW,
+        .zone_table_tablets = zone_load(stores, count, store->zone),
+        .store_tablets = store->tablet_count,
+        .used_space = ~store->free_bytes,
+        .server = store->server,
+        .store = store->store,
+    };
+
+    for (size_t i = 0; i < count; i++) {
+        if (stores[i].server == store->server) {
+            score.server_table_tablets += stores[i].table_tablets;
+            score.server_tablets += stores[i].tablet_count;
+        }
+    }
+    return score;
+}
+
+bool placement_choose(struct placement_store *stores,
+                      size_t store_count,
+                      uint64_t avoid_server,
+                      size_t *ret_index)
+{
+    struct score best = {0};
+    size_t best_index = store_count;
+
+    for (size_t i = 0; i < store_count; i++) {
+        if (!stores[i].usable) {
+            continue;
+        }
+        struct score score = score_of(stores, store_count, i, avoid_server);
+        if (best_index == store_count || score_is_better(&score, &best)) {
+            best = score;
+            best_index = i;
+        }
+    }
+    if (best_index == store_count) {
+        return false;
+    }
+    stores[best_index].tablet_count++;
+    stores[best_index].table_tablets++;
+    *ret_index = best_index;
+    return true;
+}

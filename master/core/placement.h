@@ -1,0 +1,44 @@
+/*
+ * Placement: on which server and store do new tablets go?
+ *
+ * Fewest tablets first; the tablets of one table are spread over zones and servers before a server
+ * gets a second one; on the chosen server the store with the fewest tablets, then the most free
+ * space.  Stores that are not healthy, or nearly full, are not used while another one is there.
+ * All ties are broken by number, so equal inputs give equal answers.
+ *
+ * Pure: no clock, no randomness, no allocation.
+ */
+#ifndef MASTER_CORE_PLACEMENT_H
+#define MASTER_CORE_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+
+/* One place where a tablet can go.  In an array, the stores of one server stand together. */
+struct placement_store {
+    uint64_t server;
+    uint64_t store;
+    struct bytes zone;
+    bool usable;            /* server alive, store healthy */
+    uint64_t free_bytes;    /* at the last report */
+    uint32_t tablet_count;  /* assigned, pending ones included; placement_choose() counts on */
+    uint32_t table_tablets; /* of the table that is being placed; placement_choose() counts on */
+};
+
+/* Less free space than this: used only when no store has more. */
+#define PLACEMENT_FREE_BYTES_LOW (UINT64_C(1) << 30)
+
+/*
+ * The store for one more tablet of the table, by index; it is counted in at once, so that calling
+ * again places the next one.  avoid_server (0 = none) is taken only if no other is usable.
+ * Returns false when no store is usable.
+ */
+bool placement_choose(struct placement_store *stores,
+                      size_t store_count,
+                      uint64_t avoid_server,
+                      size_t *ret_index);
+
+#endif /* MASTER_CORE_PLACEMENT_H */

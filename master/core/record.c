@@ -1,0 +1,413 @@
+#include "master/core/record.h"
+
+#include "common/base/assert.h"
+#include "common/base/checksum.h"
+#include "common/base/endian.h"
+#include "common/wire/message.h"
+
+#define CHECKSUM_BYTES 4
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void put_number(struct buffer *out, uint64_t value)
+{
+    uint8_t *at = buffer_reserve(out, VARINT_SIZE_MAX);
+    if (at != NULL) {
+        buffer_advance(out, varint_store(at, value));
+    }
+}
+
+static void put_bytes(struct buffer *out, struct bytes bytes)
+{
+    put_number(out, bytes.size_bytes);
+    buffer_append_bytes(out, bytes);
+}
+
+static uint64_t seed_of(char kind, uint64_t number)
+{
+    struct record_key key = record_key_of(kind, number);
+    return checksum64(key.data, key.size_bytes, 0);
+}
+
+/* Close the value that began at start. */
+static void put_checksum(struct buffer *out, size_t start, char kind, uint64_t number)
+{
+    uint8_t checksum[CHECKSUM_BYTES];
+    if (out->failed) {
+        return;
+    }
+    store_le32(checksum,
+               checksum32(out->data + start, out->size_bytes - start, seed_of(kind, number)));
+    buffer_append(out, checksum, sizeof checksum);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+struct reader {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool bad; /* ran past the end: everything read since is 0 */
+};
+
+static uint64_t take_number(struct reader *reader)
+{
+    uint64_t value = 0;
+    size_t size = reader->bad ? 0 : varint_load(reader->at, reader->end, &value);
+    if (size == 0) {
+        reader->bad = true;
+        return 0;
+    }
+    reader->at += size;
+    return value;
+}
+
+static uint32_t take_number32(struct reader *reader)
+{
+    uint64_t value = take_number(reader);
+    reader->bad = reader->bad || value > UINT32_MAX;
+    return reader->bad ? 0 : (uint32_t)value;
+}
+
+static struct bytes take_bytes(struct reader *reader)
+{
+    uint64_t size = take_number(reader);
+    if (reader->bad || size > (size_t)(reader->end - reader->at)) {
+        reader->bad = true;
+        return BYTES_EMPTY;
+    }
+    struct bytes bytes = {reader->at, (size_t)size};
+    reader->at += size;
+    return bytes;
+}
+
+static enum status corrupt(char kind, uint64_t number, const char *what, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_CORRUPT, "catalog record %c %llu: %s", kind,
+                     (unsigned long long)number, what);
+}
+
+/* Check layout and checksum; *ret_reader stands at the first field. */
+static enum status open_value(char kind,
+                              uint64_t number,
+                              struct bytes value,
+                              struct reader *ret_reader,
+                              struct error *ret_error)
+{
+    if (value.size_bytes < 1 + CHECKSUM_BYTES) {
+        return corrupt(kind, number, "too short", ret_error);
+    }
+    size_t body_bytes = value.size_bytes - CHECKSUM_BYTES;
+    if (load_le32(value.data + body_bytes) !=
+        checksum32(value.data, body_bytes, seed_of(kind, number))) {
+        return corrupt(kind, number, "its checksum does not match", ret_error);
+    }
+    if (value.data[0] > RECORD_LAYOUT) {
+        return error_set(ret_error, STATUS_VERSION,
+                         "catalog record %c %llu has layout %u; this version reads up to %u", kind,
+                         (unsigned long long)number, (unsigned)value.data[0],
+                         (unsigned)RECORD_LAYOUT);
+    }
+    *ret_reader = (struct reader){value.data + 1, value.data + body_bytes, false};
+    return STATUS_OK;
+}
+
+static enum status close_value(char kind,
+                               uint64_t number,
+                               const struct reader *reader,
+                               struct error *ret_error)
+{
+    return reader->bad ? corrupt(kind, number, "its fields do not fit", ret_error) : STATUS_OK;
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static bool kind_has_number(char kind)
+{
+    return kind == RECORD_KIND_SERVER || kind == RECORD_KIND_TABLE || kind == RECORD_KIND_TABLET ||
+           kind == RECORD_KIND_DROPPED;
+}
+
+struct record_key record_key_of(char kind, uint64_t number)
+{
+    struct record_key key = {.data = {(uint8_t)kind}, .size_bytes = 1};
+    ASSERT(kind_has_number(kind) == (number != 0));
+    if (number != 0) {
+        store_be64(key.data + 1, number);
+        key.size_bytes = RECORD_KEY_BYTES_MAX;
+    }
+    return key;
+}
+
+enum status record_key_decode(struct bytes key,
+                              char *ret_kind,
+                              uint64_t *ret_number,
+                              struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    char kind = key.size_bytes > 0 ? (char)key.data[0] : '\0';
+    bool single = kind == RECORD_KIND_IDENTITY || kind == RECORD_KIND_COUNTERS;
+    uint64_t number = 0;
+
+    if (kind_has_number(kind) && key.size_bytes == RECORD_KEY_BYTES_MAX) {
+        number = load_be64(key.data + 1);
+    }
+    if (!(single && key.size_bytes == 1) && number == 0) {
+        return error_set(ret_error, STATUS_CORRUPT, "the catalog holds an unknown key '%s'",
+                         bytes_printable(key, text));
+    }
+    *ret_kind = kind;
+    *ret_number = number;
+    return STATUS_OK;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+void identity_record_encode(const struct identity_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->format);
+    put_number(out, record->cluster);
+    put_number(out, record->generation);
+    put_checksum(out, start, RECORD_KIND_IDENTITY, 0);
+}
+
+void counters_record_encode(const struct counters_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->table_next);
+    put_number(out, record->tablet_next);
+    put_number(out, record->version);
+    put_checksum(out, start, RECORD_KIND_COUNTERS, 0);
+}
+
+void server_record_encode(const struct server_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->changed_version);
+    put_number(out, record->incarnation);
+    put_bytes(out, record->address);
+    put_bytes(out, record->http_address);
+    put_bytes(out, record->zone);
+    put_number(out, record->store_count);
+    for (size_t i = 0; i < record->store_count; i++) {
+        put_number(out, record->stores[i].number);
+        put_bytes(out, record->stores[i].folder);
+    }
+    put_checksum(out, start, RECORD_KIND_SERVER, record->number);
+}
+
+void table_record_encode(const struct table_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->changed_version);
+    table_encode(&record->table, out);
+    put_checksum(out, start, RECORD_KIND_TABLE, record->table.number);
+}
+
+void tablet_record_encode(const struct tablet_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->changed_version);
+    put_number(out, record->table);
+    put_number(out, record->configuration);
+    put_number(out, record->state);
+    put_number(out, record->flags);
+    put_number(out, record->server);
+    put_number(out, record->store);
+    put_number(out, record->parent);
+    put_number(out, record->soft_limit_bytes);
+    put_bytes(out, record->range.start);
+    put_bytes(out, record->range.end);
+    put_checksum(out, start, RECORD_KIND_TABLET, record->number);
+}
+
+void dropped_record_encode(const struct dropped_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->changed_version);
+    put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
+}
+
+enum status identity_record_decode(struct bytes value,
+                                   struct identity_record *ret_record,
+                                   struct error *ret_error)
+{
+    struct reader reader;
+    struct identity_record record = {0};
+    enum status status = open_value(RECORD_KIND_IDENTITY, 0, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.format = take_number32(&reader);
+    record.cluster = take_number(&reader);
+    record.generation = take_number(&reader);
+    status = close_value(RECORD_KIND_IDENTITY, 0, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+enum status counters_record_decode(struct bytes value,
+                                   struct counters_record *ret_record,
+                                   struct error *ret_error)
+{
+    struct reader reader;
+    struct counters_record record = {0};
+    enum status status = open_value(RECORD_KIND_COUNTERS, 0, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.table_next = take_number(&reader);
+    record.tablet_next = take_number(&reader);
+    record.version = take_number(&reader);
+    status = close_value(RECORD_KIND_COUNTERS, 0, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+/* The stores of a server record; NULL in *ret_stores only when there are none. */
+static enum status take_stores(struct reader *reader,
+                               struct arena *arena,
+                               struct server_record *record)
+{
+    uint64_t count = take_number(reader);
+    if (count == 0 || count > RECORD_STORES_MAX) {
+        reader->bad = reader->bad || count != 0;
+        return STATUS_OK;
+    }
+    struct store_record *stores = arena_allocate_array(arena, (size_t)count, sizeof *stores);
+    if (stores == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        stores[i].number = take_number(reader);
+        stores[i].folder = take_bytes(reader);
+    }
+    record->stores = stores;
+    record->store_count = (size_t)count;
+    return STATUS_OK;
+}
+
+enum status server_record_decode(uint64_t number,
+                                 struct bytes value,
+                                 struct arena *arena,
+                                 struct server_record *ret_record,
+                                 struct error *ret_error)
+{
+    struct reader reader;
+    struct server_record record = {.number = number};
+    enum status status = open_value(RECORD_KIND_SERVER, number, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.changed_version = take_number(&reader);
+    record.incarnation = take_number(&reader);
+    record.address = take_bytes(&reader);
+    record.http_address = take_bytes(&reader);
+    record.zone = take_bytes(&reader);
+    status = take_stores(&reader, arena, &record);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory to read a server's record");
+    }
+    status = close_value(RECORD_KIND_SERVER, number, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+enum status table_record_decode(uint64_t number,
+                                struct bytes value,
+                                struct arena *arena,
+                                struct table_record *ret_record,
+                                struct error *ret_error)
+{
+    struct reader reader;
+    struct table_record record = {0};
+    enum status status = open_value(RECORD_KIND_TABLE, number, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.changed_version = take_number(&reader);
+    status = close_value(RECORD_KIND_TABLE, number, &reader, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct bytes schema = {reader.at, (size_t)(reader.end - reader.at)};
+    status = table_decode(schema, arena, &record.table, ret_error);
+    if (status == STATUS_NO_MEMORY) {
+        return status;
+    }
+    if (status != STATUS_OK || record.table.number != number) {
+        return corrupt(RECORD_KIND_TABLE, number, "its schema cannot be read", ret_error);
+    }
+    *ret_record = record;
+    return STATUS_OK;
+}
+
+enum status tablet_record_decode(uint64_t number,
+                                 struct bytes value,
+                                 struct tablet_record *ret_record,
+                                 struct error *ret_error)
+{
+    struct reader reader;
+    struct tablet_record record = {.number = number};
+    enum status status = open_value(RECORD_KIND_TABLET, number, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.changed_version = take_number(&reader);
+    record.table = take_number(&reader);
+    record.configuration = take_number(&reader);
+    record.state = take_number32(&reader);
+    record.flags = take_number32(&reader);
+    record.server = take_number(&reader);
+    record.store = take_number(&reader);
+    record.parent = take_number(&reader);
+    record.soft_limit_bytes = take_number(&reader);
+    record.range.start = take_bytes(&reader);
+    record.range.end = take_bytes(&reader);
+    status = close_value(RECORD_KIND_TABLET, number, &reader, ret_error);
+    if (status == STATUS_OK && (record.state < TABLET_CREATING || record.state > TABLET_SPLITTING ||
+                                record.table == 0 || record.server == 0)) {
+        status = corrupt(RECORD_KIND_TABLET, number, "a field has no meaning", ret_error);
+    }
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+enum status dropped_record_decode(uint64_t number,
+                                  struct bytes value,
+                                  struct dropped_record *ret_record,
+                                  struct error *ret_error)
+{
+    struct reader reader;
+    struct dropped_record record = {.number = number};
+    enum status status = open_value(RECORD_KIND_DROPPED, number, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.changed_version = take_number(&reader);
+    status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}

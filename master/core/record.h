@@ -1,0 +1,150 @@
+/*
+ * Catalog records: how each thing that the catalog knows is kept by the coordinator.
+ *
+ *   key                       value
+ *   'I'                       identity: format version, cluster number, generation
+ *   'C'                       counters: next table, next tablet, catalog version
+ *   'S' server number (be64)  server: address, zone, incarnation, its stores
+ *   'T' table number (be64)   table: the schema, as the wire carries it
+ *   'P' tablet number (be64)  tablet: range, configuration, where it is, its state
+ *   'D' table number (be64)   dropped: the version at which the table was dropped; kept for ever, so
+ *                             that a server that was away for long still learns of it
+ *
+ *   value:  offset size
+ *                0    1  layout, RECORD_LAYOUT; a higher one is refused as STATUS_VERSION
+ *                1    .  fields in the order of the struct: numbers as varints, bytes as a varint
+ *                        length and the bytes; a reader ignores what follows the fields it knows
+ *             last    4  checksum of all before it, seeded by the checksum of the key, so that a
+ *                        good value under the wrong key fails as surely as a bad one
+ *
+ * Decoded bytes borrow from the value; arrays are in the arena.  Errors of every decode:
+ * STATUS_CORRUPT or STATUS_VERSION naming the record, STATUS_NO_MEMORY.  Pure.
+ */
+#ifndef MASTER_CORE_RECORD_H
+#define MASTER_CORE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/buffer.h"
+#include "common/base/error.h"
+#include "common/model/row_set.h"
+#include "common/model/schema.h"
+
+#define RECORD_LAYOUT        1
+#define RECORD_KEY_BYTES_MAX 9
+#define CATALOG_FORMAT       1 /* of the catalog as a whole */
+#define RECORD_STORES_MAX    256
+#define RECORD_KIND_IDENTITY 'I'
+#define RECORD_KIND_COUNTERS 'C'
+#define RECORD_KIND_SERVER   'S'
+#define RECORD_KIND_TABLE    'T'
+#define RECORD_KIND_TABLET   'P'
+#define RECORD_KIND_DROPPED  'D'
+
+struct record_key {
+    uint8_t data[RECORD_KEY_BYTES_MAX];
+    size_t size_bytes;
+};
+
+struct identity_record {
+    uint32_t format;     /* CATALOG_FORMAT of the newest writer */
+    uint64_t cluster;    /* chosen when the catalog was made */
+    uint64_t generation; /* another one after a restore or an import: servers forget their map */
+};
+
+struct counters_record {
+    uint64_t table_next; /* numbers below it were given out, and never are again */
+    uint64_t tablet_next;
+    uint64_t version; /* of the catalog: of the last transaction */
+};
+
+struct store_record {
+    uint64_t number;
+    struct bytes folder;
+};
+
+struct server_record {
+    uint64_t number;
+    uint64_t changed_version;
+    uint64_t incarnation;
+    struct bytes address;
+    struct bytes http_address;
+    struct bytes zone;
+    const struct store_record *stores;
+    size_t store_count;
+};
+
+struct table_record {
+    uint64_t changed_version;
+    struct table table;
+};
+
+#define TABLET_FLAG_START_BY_HAND 1 /* a person asked for this boundary: never merge across it */
+
+struct tablet_record {
+    uint64_t number;
+    uint64_t changed_version;
+    uint64_t table;
+    uint64_t configuration; /* version; grows whenever server, store or range change */
+    uint32_t state;         /* enum tablet_state */
+    uint32_t flags;
+    uint64_t server;
+    uint64_t store;
+    uint64_t parent; /* split from; 0 = none */
+    uint64_t soft_limit_bytes;
+    struct row_range range;
+};
+
+struct dropped_record {
+    uint64_t number;
+    uint64_t changed_version;
+};
+
+struct record_key record_key_of(char kind, uint64_t number);
+static inline struct bytes record_key_bytes(const struct record_key *key)
+{
+    return (struct bytes){key->data, key->size_bytes};
+}
+
+/* *ret_number is 0 for kinds that have none. */
+enum status record_key_decode(struct bytes key,
+                              char *ret_kind,
+                              uint64_t *ret_number,
+                              struct error *ret_error);
+
+/* Append the value; a failed buffer says that memory ran out. */
+void identity_record_encode(const struct identity_record *record, struct buffer *out);
+void counters_record_encode(const struct counters_record *record, struct buffer *out);
+void server_record_encode(const struct server_record *record, struct buffer *out);
+void table_record_encode(const struct table_record *record, struct buffer *out);
+void tablet_record_encode(const struct tablet_record *record, struct buffer *out);
+void dropped_record_encode(const struct dropped_record *record, struct buffer *out);
+
+enum status identity_record_decode(struct bytes value,
+                                   struct identity_record *ret_record,
+                                   struct error *ret_error);
+enum status counters_record_decode(struct bytes value,
+                                   struct counters_record *ret_record,
+                                   struct error *ret_error);
+enum status server_record_decode(uint64_t number,
+                                 struct bytes value,
+                                 struct arena *arena,
+                                 struct server_record *ret_record,
+                                 struct error *ret_error);
+enum status table_record_decode(uint64_t number,
+                                struct bytes value,
+                                struct arena *arena,
+                                struct table_record *ret_record,
+                                struct error *ret_error);
+enum status tablet_record_decode(uint64_t number,
+                                 struct bytes value,
+                                 struct tablet_record *ret_record,
+                                 struct error *ret_error);
+enum status dropped_record_decode(uint64_t number,
+                                  struct bytes value,
+                                  struct dropped_record *ret_record,
+                                  struct error *ret_error);
+
+#endif /* MASTER_CORE_RECORD_H */

@@ -1,0 +1,445 @@
+#include "master/core/transaction.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+#define TRANSACTION_BLOCK_BYTES 16384
+
+/* --- staging ---------------------------------------------------------------------------------- */
+
+static struct staged *stage(struct transaction *transaction, enum staged_kind kind, uint64_t number)
+{
+    if (transaction->failed) {
+        return NULL;
+    }
+    if (transaction->change_count == transaction->change_capacity) {
+        size_t capacity = transaction->change_capacity * 2 + 8;
+        struct staged *grown = memory_resize(transaction->changes,
+                                             capacity * sizeof(struct staged));
+        if (grown == NULL) {
+            transaction->failed = true;
+            return NULL;
+        }
+        transaction->changes = grown;
+        transaction->change_capacity = capacity;
+    }
+    struct staged *change = &transaction->changes[transaction->change_count++];
+    *change = (struct staged){.kind = kind, .number = number};
+    return change;
+}
+
+/* One put; the value (or NULL for a removal) is copied and reset. */
+static void stage_put(struct transaction *transaction,
+                      char kind,
+                      uint64_t number,
+                      struct buffer *value)
+{
+    struct record_key key = record_key_of(kind, number);
+
+    if (transaction->put_count == transaction->put_capacity) {
+        size_t capacity = transaction->put_capacity * 2 + 8;
+        struct catalog_put *grown = memory_resize(transaction->puts,
+                                                  capacity * sizeof(struct catalog_put));
+        if (grown == NULL) {
+            transaction->failed = true;
+            return;
+        }
+        transaction->puts = grown;
+        transaction->put_capacity = capacity;
+    }
+    struct catalog_put put = {
+        .key = arena_copy(&transaction->arena, record_key_bytes(&key)),
+        .value = BYTES_EMPTY,
+        .removed = value == NULL,
+    };
+    if (value != NULL) {
+        transaction->failed = transaction->failed || value->failed;
+        put.value = arena_copy(&transaction->arena, buffer_bytes(value));
+        transaction->failed = transaction->failed || put.value.data == NULL;
+        buffer_deinit(value);
+    }
+    transaction->failed = transaction->failed || put.key.data == NULL;
+    transaction->puts[transaction->put_count++] = put;
+}
+
+static void stage_tablet_put(struct transaction *transaction, const struct tablet_record *record)
+{
+    struct buffer value = BUFFER_INIT;
+    tablet_record_encode(record, &value);
+    stage_put(transaction, RECORD_KIND_TABLET, record->number, &value);
+    buffer_deinit(&value);
+}
+
+static void stage_table_put(struct transaction *transaction, const struct table *table)
+{
+    struct buffer value = BUFFER_INIT;
+    struct table_record record = {transaction->counters.version, *table};
+    table_record_encode(&record, &value);
+    stage_put(transaction, RECORD_KIND_TABLE, table->number, &value);
+    buffer_deinit(&value);
+}
+
+static struct gone *gone_create(const struct transaction *transaction,
+                                enum changed_kind kind,
+                                uint64_t number,
+                                uint64_t table)
+{
+    struct gone *gone = memory_allocate_zeroed(1, sizeof *gone);
+    if (gone != NULL) {
+        gone->number = number;
+        gone->table = table;
+        gone->changed.kind = kind;
+        gone->changed.version = transaction->counters.version;
+        gone->changed.object = gone;
+    }
+    return gone;
+}
+
+struct transaction *transaction_begin(struct catalog *catalog, struct open_request *request)
+{
+    ASSERT(catalog->pending == NULL);
+    struct transaction *transaction = memory_allocate_zeroed(1, sizeof *transaction);
+    if (transaction != NULL) {
+        transaction->request = request;
+        transaction->counters = catalog->counters;
+        transaction->counters.version++;
+        arena_init(&transaction->arena, TRANSACTION_BLOCK_BYTES, SIZE_MAX);
+    }
+    return transaction;
+}
+
+uint64_t transaction_next_table(struct transaction *transaction)
+{
+    return transaction->counters.table_next++;
+}
+
+uint64_t transaction_next_tablet(struct transaction *transaction)
+{
+    return transaction->counters.tablet_next++;
+}
+
+void transaction_add_tablet(struct transaction *transaction, const struct tablet_record *record)
+{
+    struct staged *change = stage(transaction, STAGED_ADD_TABLET, record->number);
+    if (change == NULL) {
+        return;
+    }
+    change->tablet = state_tablet_create(record);
+    if (change->tablet == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    change->tablet->record.changed_version = transaction->counters.version;
+    stage_tablet_put(transaction, &change->tablet->record);
+}
+
+void transaction_update_tablet(struct transaction *transaction, const struct tablet_record *record)
+{
+    struct staged *change = stage(transaction, STAGED_UPDATE_TABLET, record->number);
+    if (change == NULL) {
+        return;
+    }
+    change->record = *record;
+    change->record.changed_version = transaction->counters.version;
+    stage_tablet_put(transaction, &change->record);
+}
+
+void transaction_remove_tablet(struct transaction *transaction, const struct tablet *tablet)
+{
+    uint64_t number = tablet->record.number;
+    struct staged *change = stage(transaction, STAGED_REMOVE_TABLET, number);
+    if (change == NULL) {
+        return;
+    }
+    change->gone = gone_create(transaction, CHANGED_TABLET_GONE, number, tablet->record.table);
+    transaction->failed = change->gone == NULL;
+    stage_put(transaction, RECORD_KIND_TABLET, number, NULL);
+}
+
+void transaction_add_table(struct transaction *transaction,
+                           const struct table *table,
+                           size_t tablet_count)
+{
+    struct staged *change = stage(transaction, STAGED_ADD_TABLE, table->number);
+    if (change == NULL) {
+        return;
+    }
+    struct table_image *image = state_table_image_create(table, transaction->counters.version);
+    change->entry = image == NULL ? NULL : state_entry_create(image);
+    if (change->entry == NULL) {
+        state_table_image_destroy(image);
+        transaction->failed = true;
+        return;
+    }
+    transaction->failed = state_entry_reserve(change->entry, tablet_count) != STATUS_OK;
+    stage_table_put(transaction, table);
+}
+
+void transaction_update_table(struct transaction *transaction, const struct table *table)
+{
+    struct staged *change = stage(transaction, STAGED_UPDATE_TABLE, table->number);
+    if (change == NULL) {
+        return;
+    }
+    change->table = state_table_image_create(table, transaction->counters.version);
+    if (change->table == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    stage_table_put(transaction, table);
+}
+
+void transaction_remove_table(struct transaction *transaction, const struct table_entry *entry)
+{
+    uint64_t number = entry->image->record.table.number;
+    struct staged *change = stage(transaction, STAGED_REMOVE_TABLE, number);
+    if (change == NULL) {
+        return;
+    }
+    change->gone = gone_create(transaction, CHANGED_TABLE_GONE, number, number);
+    transaction->failed = change->gone == NULL;
+    stage_put(transaction, RECORD_KIND_TABLE, number, NULL);
+    for (size_t i = 0; i < entry->tablet_count && !transaction->failed; i++) {
+        stage_put(transaction, RECORD_KIND_TABLET, entry->tablets[i]->record.number, NULL);
+    }
+    struct buffer value = BUFFER_INIT;
+    struct dropped_record dropped = {number, transaction->counters.version};
+    dropped_record_encode(&dropped, &value);
+    stage_put(transaction, RECORD_KIND_DROPPED, number, &value);
+    buffer_deinit(&value);
+}
+
+void transaction_put_server(struct transaction *transaction, const struct server_record *record)
+{
+    struct staged *change = stage(transaction, STAGED_PUT_SERVER, record->number);
+    if (change == NULL) {
+        return;
+    }
+    change->server = state_server_image_create(record);
+    if (change->server == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    struct buffer value = BUFFER_INIT;
+    change->server->record.changed_version = transaction->counters.version;
+    server_record_encode(&change->server->record, &value);
+    stage_put(transaction, RECORD_KIND_SERVER, record->number, &value);
+    buffer_deinit(&value);
+}
+
+/* --- sealing ---------------------------------------------------------------------------------- */
+
+/* Room in the indexes for all that will be linked. */
+static enum status reserve(struct catalog *catalog, const struct transaction *transaction)
+{
+    size_t tablets = 0;
+    enum status status = number_map_reserve(&catalog->tables, 1);
+
+    for (size_t i = 0; i < transaction->change_count && status == STATUS_OK; i++) {
+        const struct staged *change = &transaction->changes[i];
+        if (change->kind == STAGED_ADD_TABLE) {
+            status = state_names_reserve(catalog);
+        } else if (change->kind == STAGED_ADD_TABLET) {
+            struct table_entry *entry = number_map_get(&catalog->tables,
+                                                       change->tablet->record.table);
+            tablets++;
+            status = entry == NULL ? STATUS_OK : state_entry_reserve(entry, tablets);
+        }
+    }
+    return status != STATUS_OK ? status : number_map_reserve(&catalog->tablets, tablets);
+}
+
+enum status transaction_seal(struct catalog *catalog, struct transaction *transaction)
+{
+    struct buffer value = BUFFER_INIT;
+
+    ASSERT(catalog->pending == NULL);
+    counters_record_encode(&transaction->counters, &value);
+    stage_put(transaction, RECORD_KIND_COUNTERS, 0, &value);
+    buffer_deinit(&value);
+    if (transaction->failed || reserve(catalog, transaction) != STATUS_OK) {
+        transaction->failed = true;
+        return STATUS_NO_MEMORY;
+    }
+    transaction->number = ++catalog->transactions;
+    catalog->pending = transaction;
+    emit_persist(catalog, transaction);
+    return STATUS_OK;
+}
+
+/* --- applying --------------------------------------------------------------------------------- */
+
+static void apply_add_tablet(struct catalog *catalog, struct staged *change)
+{
+    struct table_entry *entry = number_map_get(&catalog->tables, change->tablet->record.table);
+    ASSERT(entry != NULL);
+    state_entry_insert(entry, change->tablet);
+    state_link_tablet(catalog, change->tablet);
+    change->tablet = NULL;
+}
+
+static void apply_remove_tablet(struct catalog *catalog, struct staged *change)
+{
+    struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
+    struct table_entry *entry = number_map_get(&catalog->tables, tablet->record.table);
+    state_entry_remove(entry, tablet);
+    state_unlink_tablet(catalog, tablet);
+    state_add_gone(catalog, change->gone);
+    change->gone = NULL;
+}
+
+static void apply_update_table(struct catalog *catalog, struct staged *change)
+{
+    struct table_entry *entry = number_map_get(&catalog->tables, change->number);
+    state_table_image_destroy(entry->image);
+    entry->image = change->table;
+    state_touch(catalog, &entry->changed, entry->image->record.changed_version);
+    change->table = NULL;
+}
+
+static void apply_remove_table(struct catalog *catalog, struct staged *change)
+{
+    struct table_entry *entry = number_map_get(&catalog->tables, change->number);
+    size_t index = state_name_index(catalog, entry->image->record.table.id);
+
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        state_unlink_tablet(catalog, entry->tablets[i]);
+    }
+    ASSERT(catalog->by_name[index] == entry);
+    catalog->table_count--;
+    memmove(catalog->by_name + index, catalog->by_name + index + 1,
+            (catalog->table_count - index) * sizeof(struct table_entry *));
+    (void)number_map_remove(&catalog->tables, change->number);
+    list_remove(&entry->changed.link);
+    state_entry_destroy(entry);
+    state_add_gone(catalog, change->gone);
+    change->gone = NULL;
+}
+
+/* Its tablets are where they were, but at another address: everybody must hear of it. */
+static void touch_tablets_of(struct catalog *catalog, struct server *server)
+{
+    LIST_FOREACH(struct tablet, tablet, &server->tablets) {
+        state_touch(catalog, &tablet->changed, server->image->record.changed_version);
+    }
+}
+
+/* Stores that the server names no more (and that hold nothing: the planner saw to it) are free. */
+static void release_stores(struct catalog *catalog, struct server *server)
+{
+    for (size_t i = 0; server->image != NULL && i < server->image->record.store_count; i++) {
+        struct store *store = number_map_get(&catalog->stores,
+                                             server->image->record.stores[i].number);
+        if (store->owner == server) {
+            store->owner = NULL;
+        }
+    }
+}
+
+/* A store belongs to whoever described it last, durably; its tablets follow it. */
+static void apply_put_server(struct catalog *catalog, struct staged *change)
+{
+    struct server *server = state_server(catalog, change->number);
+    const struct server_record *record = &change->server->record;
+
+    release_stores(catalog, server);
+    for (size_t i = 0; i < record->store_count; i++) {
+        struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
+        ASSERT(store != NULL);
+        if (store->owner == server) {
+            continue;
+        }
+        if (store->owner != NULL) {
+            LIST_FOREACH(struct tablet, tablet, &store->owner->tablets) {
+                if (tablet->record.store == store->number) {
+                    state_mark_dirty(catalog, tablet);
+                }
+            }
+            store->owner->dirty = true; /* it names a store that is no longer its own */
+            catalog->servers_dirty = true;
+        }
+        store->owner = server;
+    }
+    bool moved = server->image == NULL ||
+                 !bytes_equal(server->image->record.address, record->address);
+    state_server_image_destroy(server->image);
+    server->image = change->server;
+    change->server = NULL;
+    if (moved) {
+        touch_tablets_of(catalog, server);
+    }
+}
+
+static void apply_change(struct catalog *catalog, struct staged *change)
+{
+    switch (change->kind) {
+    case STAGED_ADD_TABLET:
+        apply_add_tablet(catalog, change);
+        break;
+    case STAGED_UPDATE_TABLET: {
+        struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
+        state_update_tablet(catalog, tablet, &change->record);
+        break;
+    }
+    case STAGED_REMOVE_TABLET:
+        apply_remove_tablet(catalog, change);
+        break;
+    case STAGED_ADD_TABLE:
+        state_link_table(catalog, change->entry);
+        change->entry = NULL;
+        break;
+    case STAGED_UPDATE_TABLE:
+        apply_update_table(catalog, change);
+        break;
+    case STAGED_REMOVE_TABLE:
+        apply_remove_table(catalog, change);
+        break;
+    case STAGED_PUT_SERVER:
+        apply_put_server(catalog, change);
+        break;
+    }
+}
+
+void transaction_apply(struct catalog *catalog)
+{
+    struct transaction *transaction = catalog->pending;
+
+    ASSERT(transaction != NULL);
+    ASSERT(transaction->counters.version == catalog->counters.version + 1);
+    for (size_t i = 0; i < transaction->change_count; i++) {
+        apply_change(catalog, &transaction->changes[i]);
+    }
+    catalog->counters = transaction->counters;
+    catalog->pending = NULL;
+    transaction_destroy(transaction);
+}
+
+void transaction_abandon(struct catalog *catalog)
+{
+    struct transaction *transaction = catalog->pending;
+
+    ASSERT(transaction != NULL);
+    /* Nobody has seen its numbers, but never giving one twice is worth more than a gap. */
+    catalog->counters.table_next = transaction->counters.table_next;
+    catalog->counters.tablet_next = transaction->counters.tablet_next;
+    catalog->pending = NULL;
+    transaction_destroy(transaction);
+}
+
+void transaction_destroy(struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->change_count; i++) {
+        struct staged *change = &transaction->changes[i];
+        memory_free(change->tablet);
+        state_entry_destroy(change->entry);
+        state_table_image_destroy(change->table);
+        state_server_image_destroy(change->server);
+        memory_free(change->gone);
+    }
+    memory_free(transaction->changes);
+    memory_free(transaction->puts);
+    arena_deinit(&transaction->arena);
+    memory_free(transaction);
+}

@@ -1,0 +1,88 @@
+#include <stdio.h>
+
+#include "common/io/clock.h"
+#include "common/io/daemon.h"
+#include "common/io/logger.h"
+#include "common/io/mailbox.h"
+#include "common/io/signals.h"
+#include "tabletserver/serve/server.h"
+
+#define CONFIG_ARENA_BLOCK_BYTES 4096
+
+/* The signal thread wakes the main thread, which does nothing else but wait. */
+static void on_stop(void *context, int signal)
+{
+    LOG_EVENT(LOG_LEVEL_INFO, "stopping", LOG_I64("signal", signal));
+    mailbox_close(context);
+}
+
+static enum status serve(struct daemon *daemon,
+                         const struct server_settings *settings,
+                         struct error *ret_error)
+{
+    const struct mailbox_settings mailbox = {.item_bytes = 1, .capacity = 1};
+    struct mailbox *stop = NULL;
+    struct server *server = NULL;
+    char ready[512];
+    char nothing[1];
+
+    enum status status = mailbox_create(&mailbox, &stop);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory to start");
+    }
+    status = server_open(settings, &server, ret_error);
+    if (status == STATUS_OK) {
+        status = signals_start(on_stop, stop, ret_error);
+    }
+    if (status == STATUS_OK) {
+        (void)snprintf(ready, sizeof ready, "address=%s http=%s", server->address,
+                       server->http_address);
+        LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_U64("server", server->number),
+                  LOG_TEXT("address", server->address), LOG_TEXT("http", server->http_address));
+        daemon_ready(daemon, ready);
+        (void)mailbox_take(stop, nothing, 1, MAILBOX_WAIT_FOR_EVER);
+        signals_stop();
+    }
+    if (server != NULL) {
+        server_close(server);
+    }
+    mailbox_destroy(stop);
+    return status;
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct server_settings settings;
+    struct config_key keys[SERVER_SETTINGS_KEYS_MAX];
+    struct error error = {.status = STATUS_OK};
+    struct daemon daemon;
+    struct arena arena;
+    int exit_code = DAEMON_EXIT_OK;
+    int lock = -1;
+
+    signals_block();
+    arena_init(&arena, CONFIG_ARENA_BLOCK_BYTES, SIZE_MAX);
+    server_settings_default(&settings);
+    const struct daemon_description description = {
+        .name = "edubba-tabletserver",
+        .summary = "serves tablets: stores their rows and answers reads and writes",
+        .keys = keys,
+        .key_count = server_settings_keys(&settings, keys),
+        .check = server_settings_check,
+        .context = &settings,
+    };
+    if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
+        struct logger_settings logger = server_settings_logger(&settings);
+        logger_init(&logger);
+        enum status status = daemon_lock_folder(settings.folder, &lock, &error);
+        if (status == STATUS_OK) {
+            status = serve(&daemon, &settings, &error);
+            daemon_unlock_folder(lock);
+        }
+        if (status != STATUS_OK) {
+            exit_code = daemon_fail(&daemon, &error);
+        }
+    }
+    arena_deinit(&arena);
+    return exit_code;
+}

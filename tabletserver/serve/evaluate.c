@@ -1,0 +1,220 @@
+#include "tabletserver/serve/evaluate.h"
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tabletserver/serve/row_read.h"
+#include "tabletserver/serve/server.h"
+#include "tabletserver/serve/store_loop.h"
+
+#define EVALUATION_ARENA_BLOCK_BYTES 4096
+
+/* --- check and mutate ------------------------------------------------------------------------- */
+
+static enum status check(struct evaluation *evaluation, struct row_reader *reader)
+{
+    const struct operation *operation = evaluation->work->operation;
+    const struct table *table = schema_table(evaluation->schema);
+    struct filter_program *program = NULL;
+
+    enum status status = filter_compile(operation->filter, operation->filter_bytes, table, 0,
+                                        &program, &evaluation->error);
+    if (status == STATUS_OK) {
+        status = row_read_any(reader, operation->row, program, &evaluation->matched);
+    }
+    filter_destroy(program);
+    return status;
+}
+
+/* --- read, modify, write ---------------------------------------------------------------------- */
+
+static bool same_column(const struct change *change, uint32_t family, struct bytes qualifier)
+{
+    return change->family == family && bytes_equal(change->qualifier, qualifier);
+}
+
+/* What the rule's column holds: the result of an earlier rule, or the newest stored cell. */
+static enum status current_of(struct evaluation *evaluation,
+                              struct row_reader *reader,
+                              const struct rmw_rule *rule,
+                              struct rmw_current *ret_current)
+{
+    const struct family *family = table_family_by_name(schema_table(evaluation->schema),
+                                                       rule->family);
+    ASSERT(family != NULL); /* rmw_check() was there first */
+
+    for (size_t i = evaluation->change_count; i > 0; i--) {
+        const struct change *change = &evaluation->changes[i - 1];
+        if (same_column(change, family->number, rule->qualifier)) {
+            *ret_current = (struct rmw_current){
+                .found = true, .timestamp_us = change->timestamp_us, .value = change->value};
+            return STATUS_OK;
+        }
+    }
+    return row_read_newest(reader, evaluation->work->operation->row, family->number,
+                           rule->qualifier, &evaluation->arena, ret_current);
+}
+
+static enum status apply_rule(struct evaluation *evaluation,
+                              struct row_reader *reader,
+                              const struct rmw_rule *rule)
+{
+    struct rmw_current current = {.found = false};
+    struct change *change = &evaluation->changes[evaluation->change_count];
+
+    enum status status = current_of(evaluation, reader, rule, &current);
+    if (status != STATUS_OK) {
+        return error_set(&evaluation->error, status, "cannot read the row: %s",
+                         status_text(status));
+    }
+    status = rmw_apply(schema_table(evaluation->schema), rule, &current, evaluation->now_us,
+                       &evaluation->arena, change, &evaluation->error);
+    if (status == STATUS_OK) {
+        evaluation->change_count += 1;
+    }
+    return status;
+}
+
+static int compare_changes(const struct change *a, const struct change *b)
+{
+    if (a->family != b->family) {
+        return a->family < b->family ? -1 : 1;
+    }
+    int order = bytes_compare(a->qualifier, b->qualifier);
+    if (order != 0) {
+        return order;
+    }
+    return (a->timestamp_us < b->timestamp_us) - (a->timestamp_us > b->timestamp_us);
+}
+
+/* The next column's last change after `after`, in column order; rules are few: no sort needed. */
+static const struct change *next_result(const struct evaluation *evaluation,
+                                        const struct change *after)
+{
+    const struct change *best = NULL;
+    for (size_t i = 0; i < evaluation->change_count; i++) {
+        const struct change *change = &evaluation->changes[i];
+        bool beyond = after == NULL || (compare_changes(change, after) > 0 &&
+                                        !same_column(change, after->family, after->qualifier));
+        if (!beyond) {
+            continue;
+        }
+        /* Of one column the later rule's result stands for it. */
+        if (best == NULL || same_column(best, change->family, change->qualifier) ||
+            compare_changes(change, best) < 0) {
+            best = change;
+        }
+    }
+    return best;
+}
+
+static enum status answer_row(struct evaluation *evaluation)
+{
+    const struct table *table = schema_table(evaluation->schema);
+    struct row_block_writer writer;
+
+    row_block_writer_init(&writer, &evaluation->rows);
+    row_block_begin_row(&writer, evaluation->work->operation->row);
+    for (const struct change *change = next_result(evaluation, NULL); change != NULL;
+         change = next_result(evaluation, change)) {
+        struct cell cell = {.family = change->family,
+                            .qualifier = change->qualifier,
+                            .timestamp_us = change->timestamp_us,
+                            .value = change->value};
+        row_block_add_cell(&writer, table_family_by_number(table, change->family)->name, &cell);
+    }
+    (void)row_block_end_row(&writer); /* at least one rule, so at least one cell */
+    return evaluation->rows.failed
+               ? error_set(&evaluation->error, STATUS_UNAVAILABLE, "out of memory; retry")
+               : STATUS_OK;
+}
+
+static enum status modify(struct evaluation *evaluation, struct row_reader *reader)
+{
+    const struct operation *operation = evaluation->work->operation;
+    enum status status = rmw_check(schema_table(evaluation->schema), operation->row,
+                                   operation->rules, operation->rule_count, &evaluation->error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    evaluation->changes = arena_allocate_array(&evaluation->arena, operation->rule_count,
+                                               sizeof(struct change));
+    if (evaluation->changes == NULL) {
+        return error_set(&evaluation->error, STATUS_UNAVAILABLE, "out of memory; retry");
+    }
+    for (size_t i = 0; i < operation->rule_count && status == STATUS_OK; i++) {
+        status = apply_rule(evaluation, reader, &operation->rules[i]);
+    }
+    return status == STATUS_OK ? answer_row(evaluation) : status;
+}
+
+/* --- the job ---------------------------------------------------------------------------------- */
+
+static enum status evaluate(struct evaluation *evaluation)
+{
+    struct store_read *read = NULL;
+    enum status status = store_read_begin(evaluation->tablet, schema_table(evaluation->schema),
+                                          STORE_READ_PREPARED, evaluation->now_us, &read);
+    if (status != STATUS_OK) {
+        return error_set(&evaluation->error, status, "cannot read the row: %s",
+                         status_text(status));
+    }
+    struct row_reader *reader = store_read_reader(read);
+    if (evaluation->work->operation->kind == OPERATION_CHECK_AND_MUTATE) {
+        status = check(evaluation, reader);
+    } else {
+        status = modify(evaluation, reader);
+    }
+    store_read_end(read);
+    if (status != STATUS_OK && evaluation->error.status == STATUS_OK) {
+        (void)error_set(&evaluation->error, status, "cannot read the row: %s", status_text(status));
+    }
+    return status;
+}
+
+static void run(struct job *job)
+{
+    struct evaluation *evaluation = (struct evaluation *)job;
+    evaluation->status = evaluate(evaluation);
+    store_loop_evaluated(evaluation->work->part->loop, evaluation->work);
+}
+
+enum status evaluation_start(struct work *work,
+                             struct store_tablet *tablet,
+                             struct schema *schema,
+                             int64_t now_us)
+{
+    struct batch *batch = work->part->batch;
+    struct evaluation *evaluation = memory_allocate_zeroed(1, sizeof *evaluation);
+    if (evaluation == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    evaluation->job.run = run;
+    evaluation->work = work;
+    evaluation->tablet = tablet;
+    evaluation->schema = schema;
+    evaluation->now_us = now_us;
+    store_tablet_ref(tablet);
+    schema_retain(schema);
+    arena_init(&evaluation->arena, EVALUATION_ARENA_BLOCK_BYTES, SIZE_MAX);
+
+    pthread_mutex_lock(&batch->lock);
+    evaluation->next = batch->evaluations;
+    batch->evaluations = evaluation;
+    pthread_mutex_unlock(&batch->lock);
+    work->evaluation = evaluation;
+    worker_pool_submit(batch->server->workers, &evaluation->job, JOB_URGENT);
+    return STATUS_OK;
+}
+
+void evaluation_destroy_all(struct evaluation *first)
+{
+    while (first != NULL) {
+        struct evaluation *next = first->next;
+        store_tablet_unref(first->tablet);
+        schema_release(first->schema);
+        arena_deinit(&first->arena);
+        buffer_deinit(&first->rows);
+        memory_free(first);
+        first = next;
+    }
+}

@@ -1,0 +1,44 @@
+/*
+ * Evaluation: the reading half of check-and-mutate and read-modify-write, done on a worker while
+ * the store loop holds the row's lock.
+ *
+ * It reads the row as prepared, so it sees every write ordered before it, committed or not; the
+ * lock keeps later ones away until its own record is appended.  What it finds out comes back to the
+ * loop: the branch to take, or the changes and the row to answer with.
+ */
+#ifndef TABLETSERVER_SERVE_EVALUATE_H
+#define TABLETSERVER_SERVE_EVALUATE_H
+
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "tabletserver/serve/batch.h"
+#include "tabletserver/serve/schema_cache.h"
+#include "tabletserver/storage/store.h"
+
+struct evaluation {
+    struct job job;
+    struct evaluation *next; /* of the batch's list */
+    struct work *work;
+    struct store_tablet *tablet; /* a reference */
+    struct schema *schema;       /* a reference */
+    int64_t now_us;
+    struct arena arena;
+    enum status status; /* of the evaluation; its text is in error */
+    struct error error;
+    bool matched;           /* CHECK_AND_MUTATE */
+    struct change *changes; /* READ_MODIFY_WRITE */
+    size_t change_count;
+    struct buffer rows; /* READ_MODIFY_WRITE: the row block to answer with */
+};
+
+/* Start one; store_loop_evaluated() ends it.  Lives until the batch goes.  schema and tablet:
+ * references are taken.  Errors: STATUS_NO_MEMORY. */
+enum status evaluation_start(struct work *work,
+                             struct store_tablet *tablet,
+                             struct schema *schema,
+                             int64_t now_us);
+
+/* Free a batch's list of them. */
+void evaluation_destroy_all(struct evaluation *first);
+
+#endif /* TABLETSERVER_SERVE_EVALUATE_H */

@@ -1,0 +1,221 @@
+#include "tabletserver/serve/location_map.h"
+
+#include <pthread.h>
+
+#include "common/base/memory.h"
+
+/* One allocation: the location and the bytes it borrows. */
+struct item {
+    struct location location;
+    uint8_t bytes[];
+};
+
+/* Sorted by (table, start).  While a split is on its way parent and child may both be there: the
+ * one with the higher configuration is right, and stands later among equals. */
+struct location_map {
+    pthread_rwlock_t lock;
+    struct item **items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+enum status location_map_create(struct location_map **ret_map)
+{
+    struct location_map *map = memory_allocate_zeroed(1, sizeof *map);
+    if (map == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    pthread_rwlock_init(&map->lock, NULL);
+    *ret_map = map;
+    return STATUS_OK;
+}
+
+void location_map_destroy(struct location_map *map)
+{
+    if (map == NULL) {
+        return;
+    }
+    location_map_clear(map);
+    pthread_rwlock_destroy(&map->lock);
+    memory_free(map->items);
+    memory_free(map);
+}
+
+static struct bytes copy_to(uint8_t **at, struct bytes bytes)
+{
+    uint8_t *to = *at;
+    if (bytes.size_bytes > 0) {
+        memcpy(to, bytes.data, bytes.size_bytes);
+    }
+    *at = to + bytes.size_bytes;
+    return bytes_of(to, bytes.size_bytes);
+}
+
+static size_t bytes_needed(const struct location *location)
+{
+    return location->range.start.size_bytes + location->range.end.size_bytes +
+           location->address.size_bytes;
+}
+
+static void copy_into(struct location *to, const struct location *from, uint8_t *at)
+{
+    *to = *from;
+    to->range.start = copy_to(&at, from->range.start);
+    to->range.end = copy_to(&at, from->range.end);
+    to->address = copy_to(&at, from->address);
+}
+
+static int compare(const struct location *a, uint64_t table, struct bytes start)
+{
+    if (a->table != table) {
+        return a->table < table ? -1 : 1;
+    }
+    return bytes_compare(a->range.start, start);
+}
+
+/* Items up to and including (table, start). */
+static uint32_t count_up_to(const struct location_map *map, uint64_t table, struct bytes start)
+{
+    uint32_t low = 0;
+    uint32_t high = map->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (compare(&map->items[middle]->location, table, start) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void take_out(struct location_map *map, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (map->items[i]->location.tablet == tablet) {
+            memory_free(map->items[i]);
+            map->count -= 1;
+            memmove(&map->items[i], &map->items[i + 1], (map->count - i) * sizeof(struct item *));
+            return;
+        }
+    }
+}
+
+static bool make_room(struct location_map *map)
+{
+    if (map->count < map->capacity) {
+        return true;
+    }
+    uint32_t capacity = map->capacity * 2 + 16;
+    struct item **items = memory_resize(map->items, capacity * sizeof(struct item *));
+    if (items == NULL) {
+        return false;
+    }
+    map->items = items;
+    map->capacity = capacity;
+    return true;
+}
+
+enum status location_map_put(struct location_map *map, const struct location *location)
+{
+    enum status status = STATUS_OK;
+    struct item *item = memory_allocate(sizeof *item + bytes_needed(location));
+    if (item == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    copy_into(&item->location, location, item->bytes);
+
+    pthread_rwlock_wrlock(&map->lock);
+    take_out(map, location->tablet);
+    if (!make_room(map)) {
+        memory_free(item);
+        status = STATUS_NO_MEMORY;
+    } else {
+        uint32_t at = count_up_to(map, location->table, location->range.start);
+        memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof(struct item *));
+        map->items[at] = item;
+        map->count += 1;
+    }
+    pthread_rwlock_unlock(&map->lock);
+    return status;
+}
+
+void location_map_remove(struct location_map *map, uint64_t tablet)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    take_out(map, tablet);
+    pthread_rwlock_unlock(&map->lock);
+}
+
+void location_map_clear(struct location_map *map)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    for (uint32_t i = 0; i < map->count; i++) {
+        memory_free(map->items[i]);
+    }
+    map->count = 0;
+    pthread_rwlock_unlock(&map->lock);
+}
+
+static bool copy_out(const struct location *from,
+                     struct arena *arena,
+                     struct location *ret_location)
+{
+    uint8_t *at = arena_allocate(arena, bytes_needed(from));
+    if (at != NULL) {
+        copy_into(ret_location, from, at);
+    }
+    return at != NULL;
+}
+
+bool location_map_find(struct location_map *map,
+                       uint64_t table,
+                       struct bytes row,
+                       struct arena *arena,
+                       struct location *ret_location)
+{
+    struct location *locations = NULL;
+    size_t count = 0;
+    if (location_map_list(map, table, row, 1, arena, &locations, &count) != STATUS_OK ||
+        count == 0 || !row_range_contains(&locations[0].range, row)) {
+        return false;
+    }
+    *ret_location = locations[0];
+    return true;
+}
+
+enum status location_map_list(struct location_map *map,
+                              uint64_t table,
+                              struct bytes row,
+                              uint32_t count_max,
+                              struct arena *arena,
+                              struct location **ret_locations,
+                              size_t *ret_count)
+{
+    struct location *locations = arena_allocate_array(arena, count_max, sizeof *locations);
+    enum status status = locations == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    size_t count = 0;
+
+    pthread_rwlock_rdlock(&map->lock);
+    uint32_t i = count_up_to(map, table, row);
+    i = i > 0 ? i - 1 : 0;
+    for (; status == STATUS_OK && i < map->count && count < count_max; i++) {
+        const struct location *location = &map->items[i]->location;
+        bool above = location->range.end.size_bytes == 0 ||
+                     bytes_compare(location->range.end, row) > 0;
+        if (location->table != table || !above) {
+            if (location->table > table) {
+                break;
+            }
+            continue;
+        }
+        status = copy_out(location, arena, &locations[count]) ? STATUS_OK : STATUS_NO_MEMORY;
+        count += status == STATUS_OK;
+    }
+    pthread_rwlock_unlock(&map->lock);
+    if (status == STATUS_OK) {
+        *ret_locations = locations;
+        *ret_count = count;
+    }
+    return status;
+}

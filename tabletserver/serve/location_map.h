@@ -1,0 +1,43 @@
+/*
+ * The location map: where every tablet of the cluster is, as the master last told this server.
+ *
+ * So that any tablet server can answer "where is this row", and a wrong-server answer can say who
+ * is right.  Kept in memory only; versions of configurations decide which of two is newer.
+ * Thread rule: any thread.
+ */
+#ifndef TABLETSERVER_SERVE_LOCATION_MAP_H
+#define TABLETSERVER_SERVE_LOCATION_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/wire/message.h"
+
+struct location_map;
+
+enum status location_map_create(struct location_map **ret_map);
+void location_map_destroy(struct location_map *map); /* NULL is fine */
+
+/* Copied. */
+enum status location_map_put(struct location_map *map, const struct location *location);
+void location_map_remove(struct location_map *map, uint64_t tablet);
+void location_map_clear(struct location_map *map);
+
+/* The location of the tablet that holds row; its bytes are copied into the arena. */
+bool location_map_find(struct location_map *map,
+                       uint64_t table,
+                       struct bytes row,
+                       struct arena *arena,
+                       struct location *ret_location);
+
+/* Up to count_max locations from the one that holds row on, in key order. */
+enum status location_map_list(struct location_map *map,
+                              uint64_t table,
+                              struct bytes row,
+                              uint32_t count_max,
+                              struct arena *arena,
+                              struct location **ret_locations,
+                              size_t *ret_count);
+
+#endif /* TABLETSERVER_SERVE_LOCATION_MAP_H */

@@ -1,0 +1,193 @@
+#include "tabletserver/serve/point_read.h"
+
+#include "common/base/assert.h"
+#include "common/io/clock.h"
+#include "tabletserver/serve/row_read.h"
+#include "tabletserver/serve/server.h"
+
+/* A worker answers after so many bytes, so that a batch of large rows does not pile up. */
+#define ANSWER_BYTES (512 * 1024)
+
+/* What one read leaves for the next one of the same table and tablet. */
+struct reading {
+    struct part *part;
+    struct schema *schema;
+    struct store_tablet *tablet;
+    struct store_read *read;
+    struct filter_program *pass_all; /* for reads without a filter */
+};
+
+static void end_read(struct reading *reading)
+{
+    if (reading->read != NULL) {
+        store_read_end(reading->read);
+        store_tablet_unref(reading->tablet);
+        reading->read = NULL;
+        reading->tablet = NULL;
+    }
+}
+
+static void end_table(struct reading *reading)
+{
+    end_read(reading);
+    filter_destroy(reading->pass_all);
+    reading->pass_all = NULL;
+    schema_release(reading->schema);
+    reading->schema = NULL;
+}
+
+/* Have a read of the row's tablet.  Returns STATUS_NOT_OWNER when it is not served here. */
+static enum status begin_read(struct reading *reading, const struct operation *operation)
+{
+    struct server *server = reading->part->batch->server;
+
+    if (reading->schema != NULL && schema_table(reading->schema)->number != operation->table) {
+        end_table(reading);
+    }
+    if (reading->read != NULL &&
+        row_range_contains(&store_tablet_describe(reading->tablet)->range, operation->row)) {
+        return STATUS_OK;
+    }
+    end_read(reading);
+    struct served served;
+    if (!served_map_find(server->served, operation->table, operation->row, &served)) {
+        return STATUS_NOT_OWNER;
+    }
+    if (reading->schema == NULL) {
+        reading->schema = schema_cache_find(server->schemas, operation->table);
+    }
+    enum status status = STATUS_NOT_OWNER;
+    if (reading->schema != NULL) {
+        status = store_read_begin(served.tablet, schema_table(reading->schema),
+                                  STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
+    }
+    if (status != STATUS_OK) {
+        store_tablet_unref(served.tablet);
+        return status;
+    }
+    reading->tablet = served.tablet;
+    return STATUS_OK;
+}
+
+static enum status program_of(struct reading *reading,
+                              const struct operation *operation,
+                              struct filter_program **ret_program,
+                              struct error *ret_error)
+{
+    const struct table *table = schema_table(reading->schema);
+    if (operation->filter == NULL && reading->pass_all != NULL) {
+        *ret_program = reading->pass_all;
+        return STATUS_OK;
+    }
+    enum status status = filter_compile(operation->filter, operation->filter_bytes, table,
+                                        (uint64_t)clock_monotonic_ns(), ret_program, ret_error);
+    if (status == STATUS_OK && operation->filter == NULL) {
+        reading->pass_all = *ret_program;
+    }
+    return status;
+}
+
+/* Read one row into the part's buffer; the answer gets offsets for now, because it may move. */
+static enum status read_row(struct reading *reading, struct work *work, struct error *ret_error)
+{
+    const struct operation *operation = work->operation;
+    struct filter_program *program = NULL;
+    struct row_read_statistics statistics = {0};
+    struct row_block_writer writer;
+    bool found = false;
+
+    enum status status = row_key_check(operation->row, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = program_of(reading, operation, &program, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    row_block_writer_init(&writer, &reading->part->rows);
+    struct row_reader *reader = store_read_reader(reading->read);
+    status = row_read_seek(reader, operation->row, &found);
+    if (status != STATUS_OK) {
+        (void)error_set(ret_error, status, "cannot read the row: %s", status_text(status));
+    } else if (found) {
+        status = row_read_filtered(reader, operation->row, schema_table(reading->schema), program,
+                                   &writer, &statistics, ret_error);
+    }
+    if (program != reading->pass_all) {
+        filter_destroy(program);
+    }
+    return status;
+}
+
+static void answer(struct reading *reading, struct work *work)
+{
+    struct error error = {.status = STATUS_OK};
+    struct buffer *rows = &reading->part->rows;
+    size_t start = rows->size_bytes;
+
+    if (clock_monotonic_ns() > work->part->batch->deadline_ns) {
+        batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
+        return;
+    }
+    enum status status = begin_read(reading, work->operation);
+    if (status == STATUS_NOT_OWNER) {
+        batch_redirect(work);
+        return;
+    }
+    if (status != STATUS_OK) {
+        batch_fail(work, STATUS_UNAVAILABLE, "cannot begin to read; retry");
+        return;
+    }
+    status = read_row(reading, work, &error);
+    if (status != STATUS_OK) {
+        rows->size_bytes = start;
+        rows->failed = false;
+        batch_fail(work, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
+                   error.text);
+        return;
+    }
+    /* The pointer is put right when the buffer has stopped growing: see send(). */
+    work->answer.rows = bytes_of(NULL, rows->size_bytes - start);
+    batch_complete(work);
+}
+
+/* Answers were completed newest first; their rows lie oldest first. */
+static void send(struct part *part)
+{
+    size_t end = part->rows.size_bytes;
+    for (struct work *work = part->completed; work != NULL; work = work->next) {
+        size_t size = work->answer.rows.size_bytes;
+        end -= size;
+        work->answer.rows.data = part->rows.data + end;
+    }
+    ASSERT(end == 0);
+    struct buffer rows = part->rows;
+    part->rows = BUFFER_INIT;
+    batch_send(part);
+    buffer_deinit(&rows);
+}
+
+static void run(struct job *job)
+{
+    struct part *part = (struct part *)job;
+    struct reading reading = {.part = part};
+    struct work *work = part->first;
+
+    while (work != NULL) {
+        struct work *next = work->next;
+        answer(&reading, work);
+        if (next != NULL && part->rows.size_bytes >= ANSWER_BYTES) {
+            end_read(&reading); /* the next row is read as of then */
+            send(part);
+        }
+        work = next;
+    }
+    end_table(&reading);
+    send(part);
+}
+
+void point_read_submit(struct part *part)
+{
+    part->job.run = run;
+    worker_pool_submit(part->batch->server->workers, &part->job, JOB_URGENT);
+}

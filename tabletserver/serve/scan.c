@@ -1,0 +1,392 @@
+#include "tabletserver/serve/scan.h"
+
+#include <stdatomic.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/serve/record_metrics.h"
+#include "tabletserver/serve/row_read.h"
+#include "tabletserver/serve/server.h"
+
+#define SCAN_SLICE_BYTES       (256 * 1024)
+#define SCAN_SLICE_NS          (INT64_C(4) * 1000 * 1000)
+#define SCAN_LOOK_AT_CLOCK     64 /* rows between two looks */
+#define SCAN_ARENA_BLOCK_BYTES 4096
+
+enum scan_state {
+    SCAN_RUNNING, /* or queued */
+    SCAN_PARKED,
+    SCAN_RUNNING_CREDITED, /* credit came meanwhile: do not park */
+};
+
+struct scan {
+    struct job job;
+    struct server *server;
+    struct transport_reply *reply;
+    struct scan_request request;
+    uint64_t trace;
+    int64_t received_ns;
+    int64_t deadline_ns;
+    atomic_int state;
+    struct schema *schema;
+    struct store_tablet *tablet;
+    struct filter_program *program;
+    struct row_set rows;   /* the request's, clipped to the tablet */
+    size_t range_index;    /* the range to go on in, counted in reading order */
+    struct buffer resume;  /* the last row that is done with; has_resume */
+    struct buffer looking; /* the row that is being read */
+    bool has_resume;
+    uint64_t rows_returned;
+    uint64_t cells_seen;
+    struct row_read_statistics statistics; /* since the last message */
+    struct arena arena;
+};
+
+/* --- the end ------------------------------------------------------------------------------------ */
+
+static void scan_destroy(struct scan *scan)
+{
+    filter_destroy(scan->program);
+    if (scan->tablet != NULL) {
+        store_tablet_unref(scan->tablet);
+    }
+    schema_release(scan->schema);
+    buffer_deinit(&scan->resume);
+    buffer_deinit(&scan->looking);
+    arena_deinit(&scan->arena);
+    memory_free(scan);
+}
+
+static void finish(struct scan *scan, struct buffer *message, enum status status)
+{
+    record_scan(status, scan->received_ns, scan->trace, scan->rows_returned, scan->cells_seen);
+    transport_reply_send(scan->reply, message, true);
+    scan_destroy(scan);
+}
+
+static void fail(struct scan *scan, enum status status, const char *text)
+{
+    struct buffer message = BUFFER_INIT;
+    response_head_encode(
+        &(struct response_head){.status = (uint32_t)status, .text = bytes_of_text(text)}, &message);
+    finish(scan, &message, status);
+}
+
+/* A wrong-server answer carries a body: where the first row is. */
+static void redirect(struct scan *scan, struct bytes row)
+{
+    struct buffer message = BUFFER_INIT;
+    struct scan_response response = {.done = true};
+
+    response.has_location = location_map_find(scan->server->locations, scan->request.table, row,
+                                              &scan->arena, &response.location);
+    response_head_encode(
+        &(struct response_head){.status = STATUS_NOT_OWNER,
+                                .text = bytes_of_text("this server does not hold the tablet")},
+        &message);
+    scan_response_encode(&response, &message);
+    finish(scan, &message, STATUS_NOT_OWNER);
+}
+
+/* --- one slice ---------------------------------------------------------------------------------- */
+
+struct slice {
+    struct row_reader *reader;
+    struct row_block_writer writer;
+    struct buffer message;
+    struct buffer rows;
+    int64_t end_ns;
+    uint32_t until_clock;
+    bool done; /* the scan is */
+};
+
+static const struct row_range *current_range(const struct scan *scan)
+{
+    size_t count = scan->rows.count;
+    return &scan->rows
+                .ranges[scan->request.reversed ? count - 1 - scan->range_index : scan->range_index];
+}
+
+/* Stand on the next row of the current range; *ret_found false at its end. */
+static enum status next_row(struct scan *scan,
+                            struct row_reader *reader,
+                            struct bytes *ret_row,
+                            bool *ret_found)
+{
+    const struct row_range *range = current_range(scan);
+    bool reversed = scan->request.reversed;
+    struct bytes resume = buffer_bytes(&scan->resume);
+    struct bytes from = reversed ? range->end : range->start;
+    enum row_seek seek = ROW_AT_OR_AFTER;
+
+    if (scan->has_resume && row_range_contains(range, resume)) {
+        from = resume;
+        seek = reversed ? ROW_BEFORE : ROW_AFTER;
+    } else if (reversed) {
+        seek = range->end.size_bytes > 0 ? ROW_BEFORE : ROW_LAST;
+    }
+    enum status status = row_reader_seek(reader, seek, from, ret_row, ret_found);
+    if (status == STATUS_OK && *ret_found) {
+        *ret_found = row_range_contains(range, *ret_row);
+    }
+    return status;
+}
+
+static bool slice_is_over(struct scan *scan, struct slice *slice)
+{
+    if (slice->rows.size_bytes >= SCAN_SLICE_BYTES) {
+        return true;
+    }
+    if (slice->until_clock-- == 0) {
+        slice->until_clock = SCAN_LOOK_AT_CLOCK;
+        return clock_monotonic_ns() > slice->end_ns || transport_reply_cancelled(scan->reply);
+    }
+    return false;
+}
+
+static bool limit_is_reached(const struct scan *scan)
+{
+    return scan->request.rows_limit > 0 &&
+           scan->rows_returned + scan->statistics.rows_returned >= scan->request.rows_limit;
+}
+
+/* Read one row into the slice; the row is then done with. */
+static enum status read_row(struct scan *scan,
+                            struct slice *slice,
+                            struct bytes row,
+                            struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+
+    buffer_reset(&scan->looking);
+    buffer_append_bytes(&scan->looking, row);
+    if (scan->looking.failed) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    }
+    if (filter_skips_row(scan->program, row)) {
+        scan->statistics.rows_seen += 1;
+    } else {
+        status = row_read_filtered(slice->reader, buffer_bytes(&scan->looking),
+                                   schema_table(scan->schema), scan->program, &slice->writer,
+                                   &scan->statistics, ret_error);
+    }
+    if (status == STATUS_OK) {
+        struct buffer done = scan->looking;
+        scan->looking = scan->resume;
+        scan->resume = done;
+        scan->has_resume = true;
+    }
+    return status;
+}
+
+static enum status read_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
+{
+    while (!slice_is_over(scan, slice)) {
+        struct bytes row = BYTES_EMPTY;
+        bool found = false;
+        if (scan->range_index == scan->rows.count || limit_is_reached(scan)) {
+            slice->done = true;
+            return STATUS_OK;
+        }
+        enum status status = next_row(scan, slice->reader, &row, &found);
+        if (status != STATUS_OK) {
+            return error_set(ret_error, status, "cannot read on: %s", status_text(status));
+        }
+        if (!found) {
+            scan->range_index += 1;
+            continue;
+        }
+        status = read_row(scan, slice, row, ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status run_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
+{
+    struct store_read *read = NULL;
+    enum status status = store_read_begin(scan->tablet, schema_table(scan->schema),
+                                          STORE_READ_COMMITTED, clock_wall_us(), &read);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, STATUS_UNAVAILABLE, "cannot begin to read; retry");
+    }
+    slice->reader = store_read_reader(read);
+    slice->end_ns = clock_monotonic_ns() + SCAN_SLICE_NS;
+    slice->until_clock = SCAN_LOOK_AT_CLOCK;
+    row_block_writer_init(&slice->writer, &slice->rows);
+    status = read_slice(scan, slice, ret_error);
+    store_read_end(read);
+    return status;
+}
+
+static bool send_slice(struct scan *scan, struct slice *slice)
+{
+    struct row_range tablet = store_tablet_describe(scan->tablet)->range;
+    struct scan_response response = {
+        .rows = buffer_bytes(&slice->rows),
+        .last_scanned = scan->has_resume ? buffer_bytes(&scan->resume) : BYTES_EMPTY,
+        .done = slice->done,
+        .tablet = tablet,
+        .rows_seen = scan->statistics.rows_seen,
+        .cells_seen = scan->statistics.cells_seen,
+        .rows_returned = scan->statistics.rows_returned,
+        .cells_returned = scan->statistics.cells_returned,
+    };
+    response_head_encode(&(struct response_head){.status = STATUS_OK}, &slice->message);
+    scan_response_encode(&response, &slice->message);
+    if (slice->message.failed) {
+        buffer_deinit(&slice->message);
+        fail(scan, STATUS_UNAVAILABLE, "out of memory; retry");
+        return true;
+    }
+    record_scan_bytes(slice->rows.size_bytes);
+    scan->rows_returned += scan->statistics.rows_returned;
+    scan->cells_seen += scan->statistics.cells_seen;
+    scan->statistics = (struct row_read_statistics){0};
+    if (slice->done) {
+        finish(scan, &slice->message, STATUS_OK);
+        return true;
+    }
+    transport_reply_send(scan->reply, &slice->message, false);
+    return false;
+}
+
+/* --- scheduling --------------------------------------------------------------------------------- */
+
+static void queue_again(struct scan *scan)
+{
+    worker_pool_submit(scan->server->workers, &scan->job, JOB_PATIENT);
+}
+
+/* Without credit the scan sleeps until scan_progress().  True if it does. */
+static bool park(struct scan *scan)
+{
+    int running = SCAN_RUNNING;
+    if (transport_reply_credit(scan->reply) > 0 || transport_reply_cancelled(scan->reply)) {
+        return false;
+    }
+    if (!atomic_compare_exchange_strong(&scan->state, &running, SCAN_PARKED)) {
+        atomic_store(&scan->state, SCAN_RUNNING); /* it came while we looked */
+        return false;
+    }
+    return true;
+}
+
+void scan_progress(struct scan *scan)
+{
+    int parked = SCAN_PARKED;
+    if (atomic_compare_exchange_strong(&scan->state, &parked, SCAN_RUNNING)) {
+        queue_again(scan);
+    } else {
+        int running = SCAN_RUNNING;
+        (void)atomic_compare_exchange_strong(&scan->state, &running, SCAN_RUNNING_CREDITED);
+    }
+}
+
+static void run(struct job *job)
+{
+    struct scan *scan = (struct scan *)job;
+    struct slice slice = {.message = BUFFER_INIT, .rows = BUFFER_INIT};
+    struct error error = {.status = STATUS_OK};
+
+    if (transport_reply_cancelled(scan->reply)) {
+        fail(scan, STATUS_CANCELLED, "the client is gone");
+        return;
+    }
+    if (clock_monotonic_ns() > scan->deadline_ns) {
+        fail(scan, STATUS_DEADLINE_EXCEEDED, "the scan's deadline has passed");
+        return;
+    }
+    if (park(scan)) {
+        return;
+    }
+    enum status status = run_slice(scan, &slice, &error);
+    if (status != STATUS_OK && slice.writer.row_count == 0) {
+        fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
+             error.text);
+    } else if (!send_slice(scan, &slice)) {
+        /* Where there was trouble, what was read before it goes out first; the next slice meets the
+         * trouble again and has nothing to send but that. */
+        queue_again(scan);
+    }
+    buffer_deinit(&slice.rows);
+}
+
+/* --- the start ---------------------------------------------------------------------------------- */
+
+/* The tablet that holds the first key in reading order, and the rows that lie in it. */
+static enum status find_tablet(struct scan *scan, struct bytes *ret_first)
+{
+    const struct scan_request *request = &scan->request;
+    struct served served;
+    bool found = false;
+
+    if (request->reversed) {
+        *ret_first = request->rows[request->row_range_count - 1].end;
+        found = served_map_find_before(scan->server->served, request->table, *ret_first, &served);
+    } else {
+        *ret_first = request->rows[0].start;
+        found = served_map_find(scan->server->served, request->table, *ret_first, &served);
+    }
+    if (!found) {
+        return STATUS_NOT_OWNER;
+    }
+    scan->tablet = served.tablet;
+    struct row_set all = {(struct row_range *)(uintptr_t)request->rows, request->row_range_count};
+    return row_set_clip(&scan->arena, &all, &store_tablet_describe(served.tablet)->range,
+                        &scan->rows);
+}
+
+static enum status prepare(struct scan *scan, struct bytes *ret_first, struct error *ret_error)
+{
+    if (scan->request.row_range_count == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "a scan needs at least one row range");
+    }
+    scan->schema = schema_cache_find(scan->server->schemas, scan->request.table);
+    enum status status = scan->schema == NULL ? STATUS_NOT_OWNER : find_tablet(scan, ret_first);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "%s", status_text(status));
+    }
+    return filter_compile(scan->request.filter, scan->request.filter_bytes,
+                          schema_table(scan->schema), (uint64_t)clock_monotonic_ns(),
+                          &scan->program, ret_error);
+}
+
+void scan_start(struct server *server,
+                const struct transport_request *request,
+                struct transport_reply *reply)
+{
+    struct error error = {.status = STATUS_OK};
+    struct bytes first = BYTES_EMPTY;
+    struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
+
+    if (scan == NULL) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+        return;
+    }
+    scan->job.run = run;
+    scan->server = server;
+    scan->reply = reply;
+    scan->trace = request->head.trace;
+    scan->received_ns = request->received_ns;
+    scan->deadline_ns = request->head.deadline_ms == 0
+                            ? INT64_MAX
+                            : request->received_ns + (int64_t)request->head.deadline_ms * 1000000;
+    arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, SIZE_MAX);
+    enum status status = scan_request_decode(request->body, &scan->arena, &scan->request, &error);
+    if (status == STATUS_OK) {
+        status = prepare(scan, &first, &error);
+    }
+    if (status == STATUS_NOT_OWNER) {
+        redirect(scan, first);
+    } else if (status != STATUS_OK) {
+        fail(scan, status, error.text);
+    } else {
+        transport_reply_add_initial_credit(reply, scan->request.credit_bytes);
+        transport_reply_set_context(reply, scan);
+        queue_again(scan);
+    }
+}

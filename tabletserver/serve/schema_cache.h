@@ -1,0 +1,46 @@
+/*
+ * The schema cache: the tables this server knows, by number.
+ *
+ * Fed by the master's sync answers and kept in a file beside the stores, so that a server that
+ * restarts while no master is there goes on serving what it holds.
+ * Thread rule: any thread.  A table handed out is immutable and lives until it is given back.
+ */
+#ifndef TABLETSERVER_SERVE_SCHEMA_CACHE_H
+#define TABLETSERVER_SERVE_SCHEMA_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/schema.h"
+
+struct schema_cache;
+struct schema; /* one table, counted */
+
+/* path: the file; what it holds is loaded.  A missing file is an empty cache.
+ * Errors: STATUS_CORRUPT, STATUS_IO, STATUS_NO_MEMORY. */
+enum status schema_cache_open(const char *path,
+                              struct schema_cache **ret_cache,
+                              struct error *ret_error);
+void schema_cache_close(struct schema_cache *cache);
+
+/* NULL when the table is not known. */
+struct schema *schema_cache_find(struct schema_cache *cache, uint64_t table);
+struct schema *schema_retain(struct schema *schema);
+void schema_release(struct schema *schema); /* NULL is fine */
+const struct table *schema_table(const struct schema *schema);
+
+/* Newer versions replace, older ones are passed over.  *ret_changed may be NULL. */
+enum status schema_cache_put(struct schema_cache *cache,
+                             const struct table *table,
+                             bool *ret_changed);
+void schema_cache_remove(struct schema_cache *cache, uint64_t table);
+
+/* Write the file, synced. */
+enum status schema_cache_save(struct schema_cache *cache, struct error *ret_error);
+
+void schema_cache_visit(struct schema_cache *cache,
+                        void (*visit)(void *context, const struct table *table),
+                        void *context);
+
+#endif /* TABLETSERVER_SERVE_SCHEMA_CACHE_H */

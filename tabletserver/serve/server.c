@@ -1,0 +1,282 @@
+#include "tabletserver/serve/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/file.h"
+#include "common/io/logger.h"
+#include "tabletserver/serve/record_metrics.h"
+#include "tabletserver/serve/requests.h"
+#include "tabletserver/serve/status_report.h"
+
+#define LISTENER_GRACE_MS       3000
+#define REQUESTS_PER_CONNECTION 1024
+#define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
+#define IDENTITY_BYTES_MAX      256
+
+bool request_bytes_charge(struct server *server, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_add(&server->request_bytes, bytes);
+    if (before > 0 && before + bytes > server->settings->request_bytes_max) {
+        atomic_fetch_sub(&server->request_bytes, bytes);
+        return false;
+    }
+    return true;
+}
+
+void request_bytes_release(struct server *server, uint64_t bytes)
+{
+    atomic_fetch_sub(&server->request_bytes, bytes);
+}
+
+/* --- identity ----------------------------------------------------------------------------------- */
+
+/* <folder>/SERVER: "server NUMBER incarnation COUNT\n".  The number is for life; the count says
+ * which of two starts is the later one. */
+static enum status read_identity(struct server *server, const char *path, struct error *ret_error)
+{
+    struct buffer text = BUFFER_INIT;
+    enum status status = file_read_whole(path, IDENTITY_BYTES_MAX, &text, ret_error);
+
+    if (status == STATUS_NOT_FOUND) {
+        server->number = random_u64() >> 1;
+        status = STATUS_OK;
+    } else if (status == STATUS_OK) {
+        buffer_append_u8(&text, '\0');
+        if (text.failed ||
+            sscanf((const char *)text.data, "server %" SCNu64 " incarnation %" SCNu64,
+                   &server->number, &server->incarnation) != 2 ||
+            server->number == 0) {
+            status = error_set(ret_error, STATUS_CORRUPT, "%s: not the identity of a server", path);
+        }
+    }
+    buffer_deinit(&text);
+    return status;
+}
+
+static enum status take_identity(struct server *server, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    char text[IDENTITY_BYTES_MAX];
+
+    enum status status = file_make_folders(server->settings->folder, ret_error);
+    if (status == STATUS_OK) {
+        status = file_path_join(path, server->settings->folder, "SERVER", ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = read_identity(server, path, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    server->incarnation += 1;
+    int length = snprintf(text, sizeof text, "server %" PRIu64 " incarnation %" PRIu64 "\n",
+                          server->number, server->incarnation);
+    return file_write_atomic(path, text, (size_t)length, ret_error);
+}
+
+/* --- stores ------------------------------------------------------------------------------------- */
+
+static struct store_settings share_of(const struct server_settings *settings, size_t store_count)
+{
+    struct store_settings store = settings->store;
+    store.memory_limit_bytes /= store_count;
+    if (store.memtable_limit_bytes > store.memory_limit_bytes / 2) {
+        store.memtable_limit_bytes = store.memory_limit_bytes / 2;
+    }
+    return store;
+}
+
+static enum status open_stores(struct server *server, struct error *ret_error)
+{
+    const struct server_settings *settings = server->settings;
+    char only[FILE_PATH_SIZE_MAX];
+    const char *only_item = only;
+    const char **folders = settings->stores.items;
+    size_t count = settings->stores.count;
+    enum status status = file_path_join(only, settings->folder, "store", ret_error);
+
+    if (count == 0) {
+        folders = &only_item;
+        count = 1;
+    }
+    if (count > SERVER_STORES_MAX) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "stores: at most %d",
+                         SERVER_STORES_MAX);
+    }
+    struct store_settings share = share_of(settings, count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct store_loop *loop = NULL;
+        status = file_make_folders(folders[i], ret_error);
+        if (status == STATUS_OK) {
+            status = store_loop_open(server, folders[i], &share, &loop, ret_error);
+        }
+        if (status == STATUS_OK) {
+            server->loops[server->loop_count++] = loop;
+        } else if (count > 1) {
+            /* One bad store does not stop the others. */
+            LOG_EVENT(LOG_LEVEL_ERROR, "store_not_opened", LOG_TEXT("store", folders[i]),
+                      LOG_TEXT("error", ret_error->text));
+            status = STATUS_OK;
+        }
+    }
+    if (status == STATUS_OK && server->loop_count == 0) {
+        return error_prefix(ret_error, "no store could be opened");
+    }
+    return status;
+}
+
+/* --- network ------------------------------------------------------------------------------------ */
+
+static int64_t now_us(void *context)
+{
+    (void)context;
+    return clock_wall_us();
+}
+
+/* What was bound, for address ":0": scheme and host as configured, the port as given. */
+static void name_address(char *out, size_t size, const char *configured, uint16_t port)
+{
+    const char *colon = strrchr(configured, ':');
+    int head = colon != NULL ? (int)(colon - configured) : (int)strlen(configured);
+    (void)snprintf(out, size, "%.*s:%u", head, configured, (unsigned)port);
+}
+
+static enum status listen_for_requests(struct server *server, struct error *ret_error)
+{
+    const struct server_settings *settings = server->settings;
+    const struct transport_listener_options options = {
+        .address = settings->address,
+        .agent = "edubba-tabletserver",
+        .process = server->number,
+        .insecure = settings->insecure,
+        .connections_max = (uint32_t)settings->connections_max,
+        .requests_max = REQUESTS_PER_CONNECTION,
+        .connection_bytes_max = CONNECTION_BYTES_MAX,
+        .context = server,
+        .on_request = requests_on_request,
+        .on_progress = requests_on_progress,
+        .now_us = now_us,
+    };
+    enum status status = transport_listen(&options, &server->listener, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (settings->advertise[0] != '\0') {
+        (void)snprintf(server->address, sizeof server->address, "%s", settings->advertise);
+    } else if (strncmp(settings->address, "ipc:", 4) == 0) {
+        (void)snprintf(server->address, sizeof server->address, "%s", settings->address);
+    } else {
+        name_address(server->address, sizeof server->address, settings->address,
+                     transport_listener_port(server->listener));
+    }
+    return STATUS_OK;
+}
+
+static enum status listen_for_http(struct server *server, struct error *ret_error)
+{
+    const struct server_settings *settings = server->settings;
+    if (settings->http_address[0] == '\0') {
+        return STATUS_OK;
+    }
+    enum status status = http_server_open(settings->http_address, settings->insecure, &server->http,
+                                          ret_error);
+    if (status == STATUS_OK) {
+        status = http_server_handle(server->http, "/health", status_report_on_health, server);
+    }
+    if (status == STATUS_OK) {
+        status = http_server_handle(server->http, "/status", status_report_on_status, server);
+    }
+    if (status != STATUS_OK) {
+        return ret_error->status == STATUS_OK
+                   ? error_set(ret_error, status, "http: %s", status_text(status))
+                   : status;
+    }
+    name_address(server->http_address, sizeof server->http_address, settings->http_address,
+                 http_server_port(server->http));
+    return STATUS_OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
+
+static enum status open_maps(struct server *server, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    int64_t threads = server->settings->worker_threads;
+
+    if (threads == 0) {
+        threads = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = threads > 0 ? threads : 1;
+    }
+    enum status status = file_path_join(path, server->settings->folder, "TABLES", ret_error);
+    if (status == STATUS_OK) {
+        status = schema_cache_open(path, &server->schemas, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (served_map_create(&server->served) != STATUS_OK ||
+        location_map_create(&server->locations) != STATUS_OK ||
+        worker_pool_create((uint32_t)threads, &server->workers) != STATUS_OK) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
+    }
+    return STATUS_OK;
+}
+
+enum status server_open(const struct server_settings *settings,
+                        struct server **ret_server,
+                        struct error *ret_error)
+{
+    struct server *server = memory_allocate_zeroed(1, sizeof *server);
+    if (server == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
+    }
+    server->settings = settings;
+    atomic_init(&server->request_bytes, 0);
+    record_metrics_init(settings->slow_operation_us);
+    enum status status = take_identity(server, ret_error);
+    if (status == STATUS_OK) {
+        status = open_maps(server, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = open_stores(server, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = listen_for_requests(server, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = listen_for_http(server, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = sync_start(server, &server->sync, ret_error);
+    }
+    if (status != STATUS_OK) {
+        server_close(server);
+        return status;
+    }
+    *ret_server = server;
+    return STATUS_OK;
+}
+
+void server_close(struct server *server)
+{
+    http_server_close(server->http);
+    if (server->listener != NULL) {
+        transport_listener_close(server->listener, LISTENER_GRACE_MS);
+    }
+    sync_stop(server->sync);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        store_loop_close(server->loops[i]);
+    }
+    worker_pool_destroy(server->workers);
+    sync_destroy(server->sync);
+    served_map_destroy(server->served);
+    location_map_destroy(server->locations);
+    schema_cache_close(server->schemas);
+    memory_free(server);
+}

@@ -1,0 +1,58 @@
+/*
+ * The tablet server: everything of one process, tied together.
+ *
+ *   transport --> batch --> store loops --> stores       writes
+ *             --> worker pool --> stores                 reads, scans, samples
+ *   sync <--> master                                     which tablets, which schemas
+ *   http                                                 metrics, health
+ */
+#ifndef TABLETSERVER_SERVE_SERVER_H
+#define TABLETSERVER_SERVE_SERVER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/io/http.h"
+#include "common/io/transport.h"
+#include "tabletserver/serve/location_map.h"
+#include "tabletserver/serve/schema_cache.h"
+#include "tabletserver/serve/served_map.h"
+#include "tabletserver/serve/settings.h"
+#include "tabletserver/serve/store_loop.h"
+#include "tabletserver/serve/sync.h"
+#include "tabletserver/serve/worker_pool.h"
+
+#define SERVER_STORES_MAX 16
+
+struct server {
+    const struct server_settings *settings;
+    uint64_t number;      /* of this server; lives in its folder */
+    uint64_t incarnation; /* rises with every start */
+    char address[128];    /* bound: what clients are told */
+    char http_address[128];
+    struct schema_cache *schemas;
+    struct served_map *served;
+    struct location_map *locations;
+    struct worker_pool *workers;
+    struct store_loop *loops[SERVER_STORES_MAX];
+    uint32_t loop_count;
+    struct transport_listener *listener;
+    struct http_server *http;
+    struct sync *sync;
+    atomic_uint_fast64_t request_bytes; /* all requests under way */
+};
+
+/* Errors name what could not be had: folder, store, address. */
+enum status server_open(const struct server_settings *settings,
+                        struct server **ret_server,
+                        struct error *ret_error);
+
+/* Stop taking requests, answer what is under way, close. */
+void server_close(struct server *server);
+
+/* The budget of request_bytes_max: false = over it, nothing was charged. */
+bool request_bytes_charge(struct server *server, uint64_t bytes);
+void request_bytes_release(struct server *server, uint64_t bytes);
+
+#endif /* TABLETSERVER_SERVE_SERVER_H */

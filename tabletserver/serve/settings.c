@@ -1,0 +1,115 @@
+#include "tabletserver/serve/settings.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+
+void server_settings_default(struct server_settings *settings)
+{
+    *settings = (struct server_settings){
+        .address = "tcp://127.0.0.1:7401",
+        .advertise = "",
+        .http_address = "127.0.0.1:7481",
+        .masters = "tcp://127.0.0.1:7400",
+        .folder = "var/tabletserver",
+        .zone = "",
+        .connections_max = 1024,
+        .request_bytes_max = (uint64_t)(512 * MIB),
+        .slow_operation_us = 1000000,
+        .log_level = "info",
+        .log_format = "text",
+    };
+    store_settings_default(&settings->store);
+    settings->log_segment_bytes = settings->store.log_segment_bytes;
+    settings->flush_pace_percent = settings->store.flush_pace_percent;
+}
+
+size_t server_settings_keys(struct server_settings *settings,
+                            struct config_key keys[SERVER_SETTINGS_KEYS_MAX])
+{
+    struct store_settings *store = &settings->store;
+    const struct config_key all[] = {
+        {"address", CONFIG_TEXT, &settings->address, 0, 0, false},
+        {"advertise", CONFIG_TEXT, &settings->advertise, 0, 0, false},
+        {"http.address", CONFIG_TEXT, &settings->http_address, 0, 0, false},
+        {"masters", CONFIG_TEXT, &settings->masters, 0, 0, false},
+        {"folder", CONFIG_TEXT, &settings->folder, 0, 0, false},
+        {"stores", CONFIG_TEXT_LIST, &settings->stores, 0, 0, false},
+        {"zone", CONFIG_TEXT, &settings->zone, 0, 0, false},
+        {"insecure", CONFIG_BOOL, &settings->insecure, 0, 0, false},
+        {"worker_threads", CONFIG_NUMBER, &settings->worker_threads, 0, 256, false},
+        {"connections_max", CONFIG_NUMBER, &settings->connections_max, 1, 65536, false},
+        {"request_bytes_max", CONFIG_SIZE_BYTES, &settings->request_bytes_max, MIB, 1024 * GIB,
+         false},
+        {"slow_operation", CONFIG_DURATION_US, &settings->slow_operation_us, 0, INT64_MAX, false},
+        {"log.level", CONFIG_TEXT, &settings->log_level, 0, 0, false},
+        {"log.format", CONFIG_TEXT, &settings->log_format, 0, 0, false},
+        {"memory_limit", CONFIG_SIZE_BYTES, &store->memory_limit_bytes, MIB, 1024 * GIB, false},
+        {"memtable_limit", CONFIG_SIZE_BYTES, &store->memtable_limit_bytes, 65536, 1024 * GIB,
+         false},
+        {"log_limit", CONFIG_SIZE_BYTES, &store->log_limit_bytes, MIB, 1024 * GIB, false},
+        {"log_segment", CONFIG_SIZE_BYTES, &settings->log_segment_bytes, 65536, GIB, false},
+        {"flush_pace", CONFIG_NUMBER, &settings->flush_pace_percent, 1, 100, false},
+        {"map_size", CONFIG_SIZE_BYTES, &store->map_size_bytes, 0, INT64_MAX, false},
+        {"flush_transaction", CONFIG_SIZE_BYTES, &store->flush_transaction_bytes, 65536, 512 * MIB,
+         false},
+        {"ballast", CONFIG_SIZE_BYTES, &store->ballast_bytes, 0, GIB, false},
+        {"scrub_rate", CONFIG_SIZE_BYTES, &store->scrub_bytes_per_second, 0, GIB, false},
+        {"gc_interval", CONFIG_DURATION_US, &store->gc_interval_us, 100000, INT64_MAX, false},
+    };
+    _Static_assert(sizeof all / sizeof *all <= SERVER_SETTINGS_KEYS_MAX, "room for all keys");
+    memcpy(keys, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
+
+static int level_of(const char *name)
+{
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(name, LEVELS[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+enum status server_settings_check(void *context, struct error *ret_error)
+{
+    struct server_settings *settings = context;
+
+    /* The file's numbers are wide; these two are not. */
+    settings->store.log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
+    settings->store.flush_pace_percent = (uint32_t)settings->flush_pace_percent;
+
+    if (level_of(settings->log_level) < 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log.level = \"%s\": must be debug, info, warn or error",
+                         settings->log_level);
+    }
+    if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log.format = \"%s\": must be text or json", settings->log_format);
+    }
+    if (settings->store.memtable_limit_bytes > settings->store.memory_limit_bytes) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "memtable_limit must not be larger than memory_limit");
+    }
+    if (settings->masters[0] == '\0') {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: at least one address");
+    }
+    return STATUS_OK;
+}
+
+struct logger_settings server_settings_logger(const struct server_settings *settings)
+{
+    int level = level_of(settings->log_level);
+    ASSERT(level >= 0);
+    return (struct logger_settings){
+        .level = (enum log_level)level,
+        .json = strcmp(settings->log_format, "json") == 0,
+    };
+}

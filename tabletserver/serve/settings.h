@@ -1,0 +1,45 @@
+/*
+ * Settings of the tablet server: conf/tabletserver.conf explains each key.
+ */
+#ifndef TABLETSERVER_SERVE_SETTINGS_H
+#define TABLETSERVER_SERVE_SETTINGS_H
+
+#include "common/io/config.h"
+#include "common/io/logger.h"
+#include "tabletserver/storage/store.h"
+
+struct server_settings {
+    const char *address;
+    const char *advertise; /* what others are told; empty = what was bound */
+    const char *http_address;
+    const char *masters; /* comma-separated */
+    const char *folder;
+    struct config_text_list stores; /* folders; none = <folder>/store */
+    const char *zone;
+    bool insecure;
+    int64_t worker_threads; /* 0 = one a core */
+    int64_t connections_max;
+    uint64_t request_bytes_max; /* all requests under way */
+    int64_t slow_operation_us;
+    const char *log_level;
+    const char *log_format;
+    uint64_t log_segment_bytes;
+    int64_t flush_pace_percent;
+    struct store_settings store;
+};
+
+void server_settings_default(struct server_settings *settings);
+
+#define SERVER_SETTINGS_KEYS_MAX 40
+
+/* The table of keys, with targets inside settings. Returns how many. */
+size_t server_settings_keys(struct server_settings *settings,
+                            struct config_key keys[SERVER_SETTINGS_KEYS_MAX]);
+
+/* What one key cannot tell about another.  context is the settings. */
+enum status server_settings_check(void *context, struct error *ret_error);
+
+/* Of log.level and log.format. */
+struct logger_settings server_settings_logger(const struct server_settings *settings);
+
+#endif /* TABLETSERVER_SERVE_SETTINGS_H */

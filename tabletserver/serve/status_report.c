@@ -1,0 +1,188 @@
+#include "tabletserver/serve/status_report.h"
+
+#include <inttypes.h>
+
+#include "common/io/http.h"
+#include "common/io/metrics.h"
+#include "common/wire/writer.h"
+#include "tabletserver/serve/server.h"
+
+static const char *condition_text(enum store_condition condition)
+{
+    switch (condition) {
+    case STORE_HEALTHY:
+        return "healthy";
+    case STORE_FULL:
+        return "full";
+    case STORE_FAILED:
+        return "failed";
+    }
+    return "unknown";
+}
+
+/* A JSON string of bytes: what is not printable ASCII goes as \u00NN (Latin-1, so it is exact). */
+static void append_json_bytes(struct buffer *out, struct bytes bytes)
+{
+    buffer_append_u8(out, '"');
+    for (size_t i = 0; i < bytes.size_bytes; i++) {
+        uint8_t byte = bytes.data[i];
+        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\') {
+            buffer_append_format(out, "\\u%04x", byte);
+        } else {
+            buffer_append_u8(out, byte);
+        }
+    }
+    buffer_append_u8(out, '"');
+}
+
+static void append_text_member(struct buffer *out, const char *name, const char *value)
+{
+    buffer_append_format(out, "\"%s\":", name);
+    append_json_bytes(out, bytes_of_text(value));
+    buffer_append_u8(out, ',');
+}
+
+static void append_store(struct buffer *out, struct store_loop *loop)
+{
+    struct store *store = store_loop_store(loop);
+    struct store_statistics statistics;
+
+    store_statistics(store, &statistics);
+    buffer_append_format(out, "{\"number\":%" PRIu64 ",", store_number(store));
+    append_text_member(out, "folder", store_loop_folder(loop));
+    append_text_member(out, "condition", condition_text(statistics.condition));
+    append_text_member(out, "trouble", statistics.trouble);
+    buffer_append_format(
+        out,
+        "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
+        ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flush_bytes\":%" PRIu64
+        ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
+        ",\"disk_free_bytes\":%" PRIu64 ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64
+        ",\"bad_chunks\":%" PRIu64 "}",
+        statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
+        statistics.flushes, statistics.flush_bytes, statistics.base_used_bytes,
+        statistics.base_file_bytes, statistics.disk_free_bytes, statistics.recovered_records,
+        statistics.torn_bytes, statistics.bad_chunks);
+}
+
+struct tablet_list {
+    struct buffer *out;
+    uint32_t count;
+};
+
+static void append_tablet(void *context, const struct served *served)
+{
+    struct tablet_list *list = context;
+    const struct store_tablet_descriptor *descriptor = store_tablet_describe(served->tablet);
+    struct store_tablet_statistics statistics;
+
+    store_tablet_statistics(served->tablet, &statistics);
+    buffer_append_format(list->out, "%s{\"number\":%" PRIu64 ",\"table\":%" PRIu64 ",\"start\":",
+                         list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
+    append_json_bytes(list->out, descriptor->range.start);
+    buffer_append_format(list->out, ",\"end\":");
+    append_json_bytes(list->out, descriptor->range.end);
+    buffer_append_format(list->out,
+                         ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64
+                         ",\"flushes\":%" PRIu64 "}",
+                         statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count);
+    list->count += 1;
+}
+
+static void append_report(struct server *server, struct buffer *out)
+{
+    struct tablet_list list = {.out = out};
+
+    buffer_append_format(out, "{\"server\":%" PRIu64 ",\"incarnation\":%" PRIu64 ",",
+                         server->number, server->incarnation);
+    append_text_member(out, "address", server->address);
+    append_text_member(out, "http_address", server->http_address);
+    append_text_member(out, "zone", server->settings->zone);
+    buffer_append_format(
+        out, "\"master_connected\":%s,\"catalog_version\":%" PRIu64 ",\"stores\":[",
+        sync_is_connected(server->sync) ? "true" : "false", sync_catalog_version(server->sync));
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        buffer_append_format(out, "%s", i > 0 ? "," : "");
+        append_store(out, server->loops[i]);
+    }
+    buffer_append_format(out, "],\"tablets\":[");
+    served_map_visit(server->served, append_tablet, &list);
+    buffer_append_format(out, "]}");
+}
+
+void status_report_write(struct server *server, struct buffer *out)
+{
+    struct buffer report = BUFFER_INIT;
+    append_report(server, &report);
+    if (report.failed) {
+        out->failed = true;
+    } else {
+        wire_write_bytes(out, buffer_bytes(&report));
+    }
+    buffer_deinit(&report);
+}
+
+void status_report_on_status(void *context, const char *path, struct http_response *response)
+{
+    (void)path;
+    response->content_type = "application/json";
+    append_report(context, &response->body);
+    buffer_append_u8(&response->body, '\n');
+}
+
+void status_report_on_health(void *context, const char *path, struct http_response *response)
+{
+    struct server *server = context;
+    (void)path;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        struct store_statistics statistics;
+        store_statistics(store_loop_store(server->loops[i]), &statistics);
+        if (statistics.condition != STORE_HEALTHY) {
+            response->status = 503;
+            buffer_append_format(&response->body, "store %s: %s: %s\n",
+                                 store_loop_folder(server->loops[i]),
+                                 condition_text(statistics.condition), statistics.trouble);
+        }
+    }
+    if (response->status != 503) {
+        buffer_append_format(&response->body, "ok\n");
+    }
+}
+
+static void set(const char *name, const char *help, uint64_t value)
+{
+    metric_set(metric_gauge(name, "", help), (int64_t)value);
+}
+
+void status_report_gauges(struct server *server)
+{
+    struct store_statistics sum = {0};
+
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        struct store_statistics one;
+        store_statistics(store_loop_store(server->loops[i]), &one);
+        sum.memory_bytes += one.memory_bytes;
+        sum.log_bytes += one.log_bytes;
+        sum.log_syncs += one.log_syncs;
+        sum.records += one.records;
+        sum.flushes += one.flushes;
+        sum.flush_bytes += one.flush_bytes;
+        sum.base_used_bytes += one.base_used_bytes;
+        sum.disk_free_bytes += one.disk_free_bytes;
+        sum.bad_chunks += one.bad_chunks;
+        sum.flushes_pending += one.condition != STORE_HEALTHY;
+    }
+    set("edubba_memtable_bytes", "Memory of all memtables.", sum.memory_bytes);
+    set("edubba_log_bytes", "Log kept.", sum.log_bytes);
+    set("edubba_log_syncs", "Syncs of the log since the start.", sum.log_syncs);
+    set("edubba_log_records", "Records appended since the start.", sum.records);
+    set("edubba_flushes", "Memtables flushed since the start.", sum.flushes);
+    set("edubba_flush_bytes", "Bytes flushed since the start.", sum.flush_bytes);
+    set("edubba_base_used_bytes", "Bytes in use in LMDB.", sum.base_used_bytes);
+    set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
+    set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
+    set("edubba_stores_in_trouble", "Stores that are full or failed.", sum.flushes_pending);
+    set("edubba_tablets", "Tablets served.", served_map_count(server->served));
+    set("edubba_request_bytes", "Bytes of requests under way.",
+        atomic_load(&server->request_bytes));
+}

@@ -1,0 +1,22 @@
+/*
+ * What a tablet server tells of itself as JSON: for METHOD_STATUS, /status and `ebt debug bundle`.
+ */
+#ifndef TABLETSERVER_SERVE_STATUS_REPORT_H
+#define TABLETSERVER_SERVE_STATUS_REPORT_H
+
+#include "common/base/buffer.h"
+
+struct server;
+
+/* Appended to out, as one MessagePack string. */
+void status_report_write(struct server *server, struct buffer *out);
+
+/* The HTTP handlers: /status (JSON), /health (200 "ok", or 503 with the reason). */
+struct http_response;
+void status_report_on_status(void *context, const char *path, struct http_response *response);
+void status_report_on_health(void *context, const char *path, struct http_response *response);
+
+/* Gauges of the stores, taken when /metrics is asked: called by the sync loop once a second. */
+void status_report_gauges(struct server *server);
+
+#endif /* TABLETSERVER_SERVE_STATUS_REPORT_H */

@@ -1,0 +1,357 @@
+#include "tabletserver/serve/store_loop.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/logger.h"
+#include "common/io/mailbox.h"
+#include "tabletserver/serve/server.h"
+#include "tabletserver/serve/write_order.h"
+
+#define LOOP_MAILBOX_PLACES   8192
+#define LOOP_MAILBOX_RESERVED 4096 /* for evaluations, which the loop itself started */
+#define LOOP_TAKE_MAX         256
+#define LOOP_FOLDER_BYTES_MAX 1024
+#define STOP_PATIENCE_NS      (INT64_C(10) * 1000 * 1000 * 1000)
+
+enum item_type {
+    ITEM_PART,
+    ITEM_EVALUATED,
+    ITEM_COMMAND,
+};
+
+struct item {
+    enum item_type type;
+    void *pointer;
+};
+
+struct store_loop {
+    struct server *server;
+    struct store *store;
+    struct mailbox *mailbox;
+    struct write_order order;
+    atomic_bool stopping;
+    bool started;
+    pthread_t thread;
+    char folder[LOOP_FOLDER_BYTES_MAX];
+};
+
+/* --- what the store calls ----------------------------------------------------------------------- */
+
+static void on_wake(void *context)
+{
+    mailbox_wake(((struct store_loop *)context)->mailbox);
+}
+
+static int64_t on_now_us(void *context)
+{
+    (void)context;
+    return clock_wall_us();
+}
+
+static void on_committed(void *context, struct store_tablet *tablet, uint64_t sequence)
+{
+    write_order_committed(&((struct store_loop *)context)->order, tablet, sequence);
+}
+
+static void on_created(void *context,
+                       uint64_t number,
+                       struct store_tablet *tablet,
+                       const struct error *error)
+{
+    struct store_loop *loop = context;
+
+    if (tablet == NULL || write_order_add(&loop->order, tablet) != STATUS_OK) {
+        /* The next sync asks again. */
+        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_U64("tablet", number),
+                  LOG_TEXT("store", loop->folder),
+                  LOG_TEXT("error", tablet == NULL ? error->text : "out of memory"));
+        return;
+    }
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_created", LOG_U64("tablet", number));
+    sync_hurry(loop->server->sync);
+}
+
+static void on_dropped(void *context, uint64_t number)
+{
+    struct store_loop *loop = context;
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_dropped", LOG_U64("tablet", number));
+    sync_hurry(loop->server->sync);
+}
+
+static void on_split(void *context,
+                     struct store_tablet *parent,
+                     struct store_tablet *left,
+                     struct store_tablet *right)
+{
+    struct store_loop *loop = context;
+    write_order_was_split(&loop->order, parent, left, right);
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_split",
+              LOG_U64("tablet", store_tablet_describe(parent)->tablet),
+              LOG_U64("left", store_tablet_describe(left)->tablet),
+              LOG_U64("right", store_tablet_describe(right)->tablet),
+              LOG_BYTES("row", store_tablet_describe(right)->range.start));
+    sync_hurry(loop->server->sync);
+}
+
+/* What was promised cannot be kept any more: answer nothing, end, recover from the log. */
+static void on_failed(void *context, const struct error *error)
+{
+    struct store_loop *loop = context;
+    LOG_EVENT(LOG_LEVEL_ERROR, "store_failed", LOG_TEXT("store", loop->folder),
+              LOG_TEXT("error", error->text));
+    _Exit(1);
+}
+
+/* --- commands ----------------------------------------------------------------------------------- */
+
+static void run_command(struct store_loop *loop, struct store_command *command)
+{
+    struct store_tablet *tablet = store_tablet_find(loop->store, command->descriptor.tablet);
+    struct schema *schema = NULL;
+    enum status status = STATUS_OK;
+
+    switch (command->kind) {
+    case STORE_COMMAND_CREATE:
+        status = store_tablet_create(loop->store, &command->descriptor);
+        break;
+    case STORE_COMMAND_DROP:
+        if (tablet != NULL) {
+            write_order_drop(&loop->order, tablet);
+        }
+        break;
+    case STORE_COMMAND_SPLIT:
+        if (tablet != NULL) {
+            write_order_split(&loop->order, tablet, command);
+            command = NULL;
+        }
+        break;
+    case STORE_COMMAND_TABLE:
+        schema = schema_cache_find(loop->server->schemas, command->descriptor.table);
+        if (schema != NULL) {
+            status = store_set_table(loop->store, schema_table(schema));
+            write_order_refresh(&loop->order, command->descriptor.table);
+            schema_release(schema);
+        }
+        break;
+    }
+    if (status != STATUS_OK) {
+        /* The next sync asks again. */
+        LOG_EVENT(LOG_LEVEL_WARN, "command_failed", LOG_TEXT("store", loop->folder),
+                  LOG_TEXT("status", status_name(status)));
+    }
+    memory_free(command);
+}
+
+/* --- the loop ----------------------------------------------------------------------------------- */
+
+static void handle(struct store_loop *loop, const struct item *item)
+{
+    switch (item->type) {
+    case ITEM_PART:
+        write_order_take(&loop->order, item->pointer);
+        break;
+    case ITEM_EVALUATED:
+        write_order_evaluated(&loop->order, item->pointer);
+        break;
+    case ITEM_COMMAND:
+        run_command(loop, item->pointer);
+        break;
+    }
+}
+
+static void one_round(struct store_loop *loop, const struct item *items, size_t count)
+{
+    write_order_begin(&loop->order);
+    for (size_t i = 0; i < count; i++) {
+        handle(loop, &items[i]);
+    }
+    store_poll(loop->store);
+    write_order_end(&loop->order);
+}
+
+static void *run_loop(void *argument)
+{
+    struct store_loop *loop = argument;
+    struct item items[LOOP_TAKE_MAX];
+    int64_t give_up_ns = INT64_MAX;
+
+    while (clock_monotonic_ns() < give_up_ns) {
+        bool stopping = atomic_load(&loop->stopping);
+        if (stopping && loop->order.waiting == 0 && mailbox_depth(loop->mailbox) == 0) {
+            break;
+        }
+        if (stopping && give_up_ns == INT64_MAX) {
+            give_up_ns = clock_monotonic_ns() + STOP_PATIENCE_NS;
+        }
+        size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX, give_up_ns);
+        one_round(loop, items, count);
+    }
+    return NULL;
+}
+
+static enum status add_recovered_tablets(struct store_loop *loop)
+{
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < store_tablet_count(loop->store) && status == STATUS_OK; i++) {
+        status = write_order_add(&loop->order, store_tablet_at(loop->store, i));
+    }
+    return status;
+}
+
+struct table_hand_over {
+    struct store *store;
+    enum status status;
+};
+
+static void hand_table_over(void *context, const struct table *table)
+{
+    struct table_hand_over *hand_over = context;
+    if (hand_over->status == STATUS_OK) {
+        hand_over->status = store_set_table(hand_over->store, table);
+    }
+}
+
+static enum status start(struct store_loop *loop, struct error *ret_error)
+{
+    struct table_hand_over tables = {.store = loop->store, .status = STATUS_OK};
+
+    enum status status = write_order_init(&loop->order, loop->server, loop, loop->store);
+    if (status == STATUS_OK) {
+        schema_cache_visit(loop->server->schemas, hand_table_over, &tables);
+        status = tables.status;
+    }
+    if (status == STATUS_OK) {
+        status = add_recovered_tablets(loop);
+    }
+    if (status == STATUS_OK && pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
+        status = STATUS_NO_MEMORY;
+    }
+    loop->started = status == STATUS_OK;
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(ret_error, status, "%s: %s", loop->folder, status_text(status));
+}
+
+static enum status open_store(struct store_loop *loop,
+                              const struct store_settings *settings,
+                              struct error *ret_error)
+{
+    const struct store_callbacks callbacks = {
+        .context = loop,
+        .wake = on_wake,
+        .now_us = on_now_us,
+        .on_committed = on_committed,
+        .on_created = on_created,
+        .on_dropped = on_dropped,
+        .on_split = on_split,
+        .on_failed = on_failed,
+    };
+    enum status status = store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
+    if (status == STATUS_NOT_FOUND) {
+        status = store_open(loop->folder, random_u64(), settings, &callbacks, &loop->store,
+                            ret_error);
+    }
+    return status;
+}
+
+enum status store_loop_open(struct server *server,
+                            const char *folder,
+                            const struct store_settings *settings,
+                            struct store_loop **ret_loop,
+                            struct error *ret_error)
+{
+    const struct mailbox_settings mailbox = {
+        .item_bytes = sizeof(struct item),
+        .capacity = LOOP_MAILBOX_PLACES,
+        .reserved = LOOP_MAILBOX_RESERVED,
+    };
+    struct store_loop *loop = memory_allocate_zeroed(1, sizeof *loop);
+    if (loop == NULL || mailbox_create(&mailbox, &loop->mailbox) != STATUS_OK) {
+        memory_free(loop);
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the store in %s", folder);
+    }
+    loop->server = server;
+    (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
+    enum status status = open_store(loop, settings, ret_error);
+    if (status == STATUS_OK) {
+        status = start(loop, ret_error);
+    }
+    if (status != STATUS_OK) {
+        store_loop_close(loop);
+        return status;
+    }
+    *ret_loop = loop;
+    return STATUS_OK;
+}
+
+static void discard_items(struct store_loop *loop)
+{
+    struct item item;
+    while (mailbox_take(loop->mailbox, &item, 1, 0) == 1) {
+        if (item.type == ITEM_COMMAND) {
+            memory_free(item.pointer);
+        }
+    }
+}
+
+void store_loop_close(struct store_loop *loop)
+{
+    if (loop == NULL) {
+        return;
+    }
+    if (loop->started) {
+        atomic_store(&loop->stopping, true);
+        mailbox_wake(loop->mailbox);
+        pthread_join(loop->thread, NULL);
+    }
+    discard_items(loop);
+    if (loop->order.store != NULL) {
+        write_order_deinit(&loop->order);
+    }
+    if (loop->store != NULL) {
+        store_close(loop->store);
+    }
+    mailbox_destroy(loop->mailbox);
+    memory_free(loop);
+}
+
+struct store *store_loop_store(const struct store_loop *loop)
+{
+    return loop->store;
+}
+
+const char *store_loop_folder(const struct store_loop *loop)
+{
+    return loop->folder;
+}
+
+bool store_loop_submit(struct store_loop *loop, struct part *part)
+{
+    struct item item = {ITEM_PART, part};
+    return mailbox_push(loop->mailbox, &item);
+}
+
+void store_loop_evaluated(struct store_loop *loop, struct work *work)
+{
+    struct item item = {ITEM_EVALUATED, work};
+    while (!mailbox_push_reserved(loop->mailbox, &item)) {
+        sched_yield(); /* the loop never waits for a worker, so a place comes free */
+    }
+}
+
+bool store_loop_command(struct store_loop *loop, struct store_command *command)
+{
+    struct item item = {ITEM_COMMAND, command};
+    if (!mailbox_push(loop->mailbox, &item)) {
+        memory_free(command);
+        return false;
+    }
+    return true;
+}

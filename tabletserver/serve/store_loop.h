@@ -1,0 +1,66 @@
+/*
+ * The store loop: the one thread that owns a store and orders its writes.
+ *
+ * A round: take what has come (parts of batches, evaluated operations, commands, the store's own
+ * wake-ups); append what may be appended, grouped by tablet; let the log go; answer what has been
+ * committed.  While the log syncs one round, the next gathers.
+ *
+ *   part --> by row: free? --------------------------> append --> pending --> committed: answer
+ *                     | locked: wait its turn             ^
+ *                     | must read first: lock, evaluate on a worker
+ *
+ * A split or range delete is a barrier for its tablet: it waits until no row is locked, and what
+ * comes meanwhile waits behind it.
+ */
+#ifndef TABLETSERVER_SERVE_STORE_LOOP_H
+#define TABLETSERVER_SERVE_STORE_LOOP_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "tabletserver/serve/batch.h"
+#include "tabletserver/storage/store.h"
+
+struct server;
+struct store_loop;
+
+/* Open the store in folder (created when it is empty) and start its thread. */
+enum status store_loop_open(struct server *server,
+                            const char *folder,
+                            const struct store_settings *settings,
+                            struct store_loop **ret_loop,
+                            struct error *ret_error);
+
+/* Answer what is committed, close the store, end the thread.  NULL is fine. */
+void store_loop_close(struct store_loop *loop);
+
+struct store *store_loop_store(const struct store_loop *loop);
+const char *store_loop_folder(const struct store_loop *loop);
+
+/* From any thread.  False: too much waits already; the caller answers "unavailable". */
+bool store_loop_submit(struct store_loop *loop, struct part *part);
+
+/* A worker has evaluated this operation. */
+void store_loop_evaluated(struct store_loop *loop, struct work *work);
+
+/* Commands of the sync thread; level-triggered, so a refused one is simply given again. */
+enum store_command_kind {
+    STORE_COMMAND_CREATE,
+    STORE_COMMAND_DROP,
+    STORE_COMMAND_SPLIT,
+    STORE_COMMAND_TABLE, /* the schema cache knows a newer version of this table */
+};
+
+struct store_command {
+    enum store_command_kind kind;
+    struct store_tablet_descriptor descriptor; /* CREATE; SPLIT: tablet = the parent */
+    struct bytes key;                          /* SPLIT */
+    uint64_t left;
+    uint64_t right;
+    uint8_t bytes[]; /* what the fields above borrow from */
+};
+
+/* Takes over the command (memory_free). */
+bool store_loop_command(struct store_loop *loop, struct store_command *command);
+
+#endif /* TABLETSERVER_SERVE_STORE_LOOP_H */

@@ -1,0 +1,35 @@
+/*
+ * Sync: the tablet server's side of the sync protocol (common/wire/message.h).
+ *
+ * A thread of its own tells the active master what this server holds and makes the server match
+ * what the master answers: locations and schemas go to their maps; tablets assigned here and not
+ * there are created, split from their parent, or dropped, by commands to the store loops.  All of
+ * it is level-triggered: what did not happen is asked for again.
+ *
+ * Masters are tried in turn; while none answers, the server serves what it has.
+ */
+#ifndef TABLETSERVER_SERVE_SYNC_H
+#define TABLETSERVER_SERVE_SYNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct server;
+struct sync;
+
+enum status sync_start(struct server *server, struct sync **ret_sync, struct error *ret_error);
+
+/* End the thread; sync_hurry() may still be called.  NULL is fine. */
+void sync_stop(struct sync *sync);
+void sync_destroy(struct sync *sync); /* NULL is fine */
+
+/* Something changed that the master should hear now.  Any thread; NULL is fine. */
+void sync_hurry(struct sync *sync);
+
+/* Has a master answered in the last interval?  For /health and the status report. */
+bool sync_is_connected(const struct sync *sync);
+uint64_t sync_catalog_version(const struct sync *sync);
+
+#endif /* TABLETSERVER_SERVE_SYNC_H */

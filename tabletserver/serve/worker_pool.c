@@ -1,0 +1,132 @@
+#include "tabletserver/serve/worker_pool.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+struct job_queue {
+    struct job *first;
+    struct job *last;
+};
+
+struct worker_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct job_queue queues[2];
+    uint32_t idle_count;
+    uint32_t urgent_in_a_row;
+    bool stopping;
+    uint32_t thread_count;
+    pthread_t threads[];
+};
+
+static void queue_push(struct job_queue *queue, struct job *job)
+{
+    job->next = NULL;
+    if (queue->last == NULL) {
+        queue->first = job;
+    } else {
+        queue->last->next = job;
+    }
+    queue->last = job;
+}
+
+static struct job *queue_pop(struct job_queue *queue)
+{
+    struct job *job = queue->first;
+    if (job != NULL) {
+        queue->first = job->next;
+        if (queue->first == NULL) {
+            queue->last = NULL;
+        }
+    }
+    return job;
+}
+
+/* Under the lock. */
+static struct job *choose(struct worker_pool *pool)
+{
+    bool patient_first = pool->urgent_in_a_row >= WORKER_URGENT_IN_A_ROW;
+    struct job *job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
+    if (job == NULL) {
+        patient_first = !patient_first;
+        job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
+    }
+    pool->urgent_in_a_row = patient_first ? 0 : pool->urgent_in_a_row + 1;
+    return job;
+}
+
+static void *work(void *argument)
+{
+    struct worker_pool *pool = argument;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct job *job = choose(pool);
+        if (job != NULL) {
+            pthread_mutex_unlock(&pool->lock);
+            job->run(job);
+            pthread_mutex_lock(&pool->lock);
+        } else if (pool->stopping) {
+            break;
+        } else {
+            pool->idle_count += 1;
+            pthread_cond_wait(&pool->work, &pool->lock);
+            pool->idle_count -= 1;
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+enum status worker_pool_create(uint32_t thread_count, struct worker_pool **ret_pool)
+{
+    ASSERT(thread_count > 0);
+    struct worker_pool *pool = memory_allocate_zeroed(1, sizeof *pool +
+                                                             thread_count * sizeof(pthread_t));
+    if (pool == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    for (uint32_t i = 0; i < thread_count; i++) {
+        if (pthread_create(&pool->threads[i], NULL, work, pool) != 0) {
+            worker_pool_destroy(pool);
+            return STATUS_NO_MEMORY;
+        }
+        pool->thread_count += 1;
+    }
+    *ret_pool = pool;
+    return STATUS_OK;
+}
+
+void worker_pool_submit(struct worker_pool *pool, struct job *job, enum job_priority priority)
+{
+    pthread_mutex_lock(&pool->lock);
+    queue_push(&pool->queues[priority], job);
+    bool wake = pool->idle_count > 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (wake) {
+        pthread_cond_signal(&pool->work);
+    }
+}
+
+void worker_pool_destroy(struct worker_pool *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    pthread_mutex_unlock(&pool->lock);
+    pthread_cond_broadcast(&pool->work);
+    for (uint32_t i = 0; i < pool->thread_count; i++) {
+        pthread_join(pool->threads[i], NULL);
+    }
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    memory_free(pool);
+}

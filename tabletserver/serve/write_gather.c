@@ -1,0 +1,252 @@
+#include "tabletserver/serve/write_parts.h"
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+#define GATHER_BYTES_MAX (4 * 1024 * 1024)
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void note_answered(struct write_order *order, struct part *part)
+{
+    ASSERT(order->waiting > 0);
+    order->waiting -= 1;
+    if (part->completed_count == 1) {
+        part->next = order->answered;
+        order->answered = part;
+    }
+}
+
+void write_succeed(struct write_order *order, struct work *work)
+{
+    batch_complete(work);
+    note_answered(order, work->part);
+}
+
+void write_fail(struct write_order *order, struct work *work, enum status status, const char *text)
+{
+    batch_fail(work, status, text);
+    note_answered(order, work->part);
+}
+
+void write_redirect(struct write_order *order, struct work *work)
+{
+    batch_redirect(work);
+    note_answered(order, work->part);
+}
+
+void write_send_answers(struct write_order *order)
+{
+    while (order->answered != NULL) {
+        struct part *part = order->answered;
+        order->answered = part->next;
+        batch_send(part);
+    }
+}
+
+/* What a failed append means for those who wait. */
+void write_fail_append(struct write_order *order, struct work *work, enum status status)
+{
+    if (status == STATUS_NO_SPACE) {
+        write_fail(
+            order, work, STATUS_RESOURCE_EXHAUSTED,
+            "the tablet's store is full: writes are refused until space is freed; deletes still work");
+    } else if (status == STATUS_RESOURCE_EXHAUSTED) {
+        write_fail(order, work, STATUS_UNAVAILABLE,
+                   "writes come faster than they can be flushed; retry");
+    } else if (status == STATUS_NO_MEMORY) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+    } else {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the tablet's store has failed");
+    }
+}
+
+/* The result that is logged for duplicates becomes the answer. */
+static bool answer_from_result(struct work *work, struct bytes result)
+{
+    struct batch *batch = work->part->batch;
+    switch (work->operation->kind) {
+    case OPERATION_CHECK_AND_MUTATE:
+        work->answer.matched = result.size_bytes == 1 && result.data[0] == 1;
+        return true;
+    case OPERATION_READ_MODIFY_WRITE:
+        pthread_mutex_lock(&batch->lock);
+        work->answer.rows = arena_copy(&batch->arena, result);
+        pthread_mutex_unlock(&batch->lock);
+        return work->answer.rows.data != NULL;
+    case OPERATION_MUTATE:
+    case OPERATION_DROP_RANGE:
+    case OPERATION_READ:
+        return true;
+    }
+    return true;
+}
+
+/* --- pending ---------------------------------------------------------------------------------- */
+
+void work_list_append(struct work **first, struct work **last, struct work *work)
+{
+    work->next = NULL;
+    if (*last == NULL) {
+        *first = work;
+    } else {
+        (*last)->next = work;
+    }
+    *last = work;
+}
+
+void write_pend(struct tablet_order *tablet, struct work *work, uint64_t sequence)
+{
+    work->sequence = sequence;
+    ASSERT(tablet->pending_last == NULL || tablet->pending_last->sequence <= sequence);
+    work_list_append(&tablet->pending_first, &tablet->pending_last, work);
+}
+
+/* A duplicate waits at its first attempt's sequence, among those that came later. */
+static void pend_duplicate(struct tablet_order *tablet, struct work *work, uint64_t sequence)
+{
+    struct work **link = &tablet->pending_first;
+    while (*link != NULL && (*link)->sequence <= sequence) {
+        link = &(*link)->next;
+    }
+    work->sequence = sequence;
+    work->duplicate = true;
+    work->next = *link;
+    *link = work;
+    if (work->next == NULL) {
+        tablet->pending_last = work;
+    }
+}
+
+/* --- exactly once ----------------------------------------------------------------------------- */
+
+struct request_id write_identity(const struct work *work)
+{
+    const struct operations_request *request = &work->part->batch->request;
+    return (struct request_id){
+        .client = request->client,
+        .sequence = work->operation->identity.sequence,
+        .first_unfinished = request->first_unfinished,
+        .first_attempt_us = work->operation->identity.first_attempt_us,
+    };
+}
+
+/* True: go on and apply it.  False: the work has been dealt with. */
+bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct work *work)
+{
+    struct request_id identity = write_identity(work);
+    struct bytes result = BYTES_EMPTY;
+    uint64_t sequence = 0;
+
+    switch (dedupe_check(store_tablet_dedupe(tablet->tablet), &identity, order->clock, &result,
+                         &sequence)) {
+    case DEDUPE_NEW:
+        return true;
+    case DEDUPE_PENDING:
+        pend_duplicate(tablet, work, sequence);
+        return false;
+    case DEDUPE_DONE:
+        if (answer_from_result(work, result)) {
+            write_succeed(order, work);
+        } else {
+            write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+        }
+        return false;
+    case DEDUPE_EXPIRED:
+        write_fail(order, work, STATUS_FAILED_PRECONDITION,
+                   "the request's first attempt is too long ago to tell whether it was applied");
+        return false;
+    case DEDUPE_FULL:
+        write_fail(order, work, STATUS_UNAVAILABLE,
+                   "too many clients have requests under way; retry");
+        return false;
+    }
+    return false;
+}
+
+/* --- gather and flush ------------------------------------------------------------------------- */
+
+void write_flush(struct write_order *order, struct tablet_order *tablet)
+{
+    struct record_write write = {tablet->gathered, tablet->gathered_count};
+    uint64_t sequence = 0;
+
+    if (tablet->gathered_count == 0) {
+        return;
+    }
+    enum status status = store_append_write(tablet->tablet, &write, store_next_clock(order->store),
+                                            &sequence);
+    for (uint32_t i = 0; i < tablet->gathered_count; i++) {
+        struct work *work = tablet->gathered_works[i];
+        if (status == STATUS_OK) {
+            write_pend(tablet, work, sequence);
+        } else {
+            write_fail_append(order, work, status);
+        }
+    }
+    tablet->gathered_count = 0;
+    tablet->gathered_bytes = 0;
+}
+
+void write_gather(struct write_order *order,
+                  struct tablet_order *tablet,
+                  struct work *work,
+                  const struct change *changes,
+                  size_t change_count)
+{
+    uint32_t at = tablet->gathered_count++;
+    tablet->gathered_works[at] = work;
+    tablet->gathered[at] = (struct record_entry){
+        .row = work->operation->row,
+        .request = write_identity(work),
+        .result = work->result,
+        .changes = changes,
+        .change_count = change_count,
+    };
+    for (size_t i = 0; i < change_count; i++) {
+        tablet->gathered_bytes += changes[i].value.size_bytes;
+    }
+    if (!tablet->dirty) {
+        tablet->dirty = true;
+        tablet->dirty_next = order->dirty;
+        order->dirty = tablet;
+    }
+    if (tablet->gathered_count == GATHER_ENTRIES_MAX || tablet->gathered_bytes > GATHER_BYTES_MAX) {
+        write_flush(order, tablet);
+    }
+}
+
+/* Could a gathered entry be the same request as this one?  Only of the same client, and one
+ * message never holds a request twice. */
+bool write_may_repeat_gathered(const struct tablet_order *tablet, const struct work *work)
+{
+    if (tablet->gathered_count == 0) {
+        return false;
+    }
+    const struct batch *last = tablet->gathered_works[tablet->gathered_count - 1]->part->batch;
+    return last != work->part->batch;
+}
+
+void write_resolve_and_gather(struct write_order *order,
+                              struct tablet_order *tablet,
+                              struct work *work,
+                              const struct mutation *mutations,
+                              size_t mutation_count)
+{
+    struct error error = {.status = STATUS_OK};
+    struct change *changes = NULL;
+    size_t change_count = 0;
+
+    enum status status = STATUS_OK;
+    if (mutation_count > 0 || work->operation->kind == OPERATION_MUTATE) {
+        status = mutation_resolve(schema_table(tablet->schema), work->operation->row, mutations,
+                                  mutation_count, hlc_to_us(order->clock), &order->arena, &changes,
+                                  &change_count, &error);
+    }
+    if (status == STATUS_OK) {
+        write_gather(order, tablet, work, changes, change_count);
+    } else {
+        write_fail(order, work, status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : status,
+                   error.text);
+    }
+}

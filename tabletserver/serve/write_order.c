@@ -1,0 +1,376 @@
+#include "tabletserver/serve/write_order.h"
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/serve/evaluate.h"
+#include "tabletserver/serve/server.h"
+#include "tabletserver/serve/write_parts.h"
+
+#define ORDER_ARENA_BLOCK_BYTES (256 * 1024)
+
+/* --- rows that must be read first --------------------------------------------------------------- */
+
+static void evaluate(struct write_order *order, struct tablet_order *tablet, struct work *work)
+{
+    write_flush(order, tablet); /* what was ordered before must be there to be read */
+    enum status status = evaluation_start(work, tablet->tablet, tablet->schema,
+                                          hlc_to_us(order->clock));
+    if (status != STATUS_OK) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+    }
+}
+
+static bool starts_evaluation(struct work *work)
+{
+    return work->evaluation != NULL;
+}
+
+static void lock_and_evaluate(struct write_order *order,
+                              struct tablet_order *tablet,
+                              struct work *work)
+{
+    uint64_t number = store_tablet_describe(tablet->tablet)->tablet;
+    if (row_lock_acquire(order->locks, number, work->operation->row) != STATUS_OK) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+        return;
+    }
+    tablet->locks += 1;
+    struct bytes row = work->operation->row;
+    evaluate(order, tablet, work);
+    if (!starts_evaluation(work)) {
+        (void)row_lock_next(order->locks, number, row); /* taken just now: nobody waits */
+        tablet->locks -= 1;
+    }
+}
+
+static bool needs_row(const struct operation *operation)
+{
+    return operation->kind == OPERATION_CHECK_AND_MUTATE ||
+           operation->kind == OPERATION_READ_MODIFY_WRITE;
+}
+
+/* Shapes that need no row to be refused. */
+static bool is_well_formed(struct write_order *order, struct work *work)
+{
+    const struct operation *operation = work->operation;
+    struct error error = {.status = STATUS_OK};
+
+    if (row_key_check(operation->row, &error) != STATUS_OK) {
+        write_fail(order, work, error.status, error.text);
+        return false;
+    }
+    if (operation->kind == OPERATION_CHECK_AND_MUTATE &&
+        operation->mutation_count + operation->otherwise_count == 0) {
+        write_fail(order, work, STATUS_INVALID_ARGUMENT,
+                   "at least one of the true and false mutation lists must not be empty");
+        return false;
+    }
+    return true;
+}
+
+/* The row is free, or its lock is the work's own (locked). */
+static void start_write(struct write_order *order,
+                        struct tablet_order *tablet,
+                        struct work *work,
+                        bool locked)
+{
+    if (write_may_repeat_gathered(tablet, work)) {
+        write_flush(order, tablet);
+    }
+    if (!write_is_new(order, tablet, work)) {
+        return;
+    }
+    if (!needs_row(work->operation)) {
+        write_resolve_and_gather(order, tablet, work, work->operation->mutations,
+                                 work->operation->mutation_count);
+    } else if (locked) {
+        evaluate(order, tablet, work);
+    } else {
+        lock_and_evaluate(order, tablet, work);
+    }
+}
+
+static bool is_expired(const struct work *work)
+{
+    int64_t deadline_ns = work->part->batch->deadline_ns;
+    return deadline_ns != INT64_MAX && clock_monotonic_ns() > deadline_ns;
+}
+
+static void order_write(struct write_order *order, struct tablet_order *tablet, struct work *work)
+{
+    uint64_t number = store_tablet_describe(tablet->tablet)->tablet;
+
+    if (is_expired(work)) {
+        write_fail(order, work, STATUS_DEADLINE_EXCEEDED,
+                   "the deadline passed before the write began");
+        return;
+    }
+    if (!is_well_formed(order, work)) {
+        return;
+    }
+    if (tablet->locks > 0 && row_lock_is_held(order->locks, number, work->operation->row)) {
+        row_lock_wait(order->locks, number, work->operation->row, &work->waiter);
+        return;
+    }
+    start_write(order, tablet, work, false);
+}
+
+/* --- routing ---------------------------------------------------------------------------------- */
+
+static struct tablet_order *find(struct write_order *order, const struct work *work)
+{
+    struct served served;
+    const struct operation *operation = work->operation;
+
+    if (!served_map_find(order->server->served, operation->table, operation->row, &served)) {
+        return NULL;
+    }
+    struct tablet_order *tablet = served.loop == order->loop ? store_tablet_context(served.tablet)
+                                                             : NULL;
+    store_tablet_unref(served.tablet); /* the store keeps it: this is its loop */
+    return tablet;
+}
+
+void write_route(struct write_order *order, struct work *work)
+{
+    struct tablet_order *tablet = find(order, work);
+
+    if (tablet == NULL || tablet->schema == NULL) {
+        write_redirect(order, work);
+        return;
+    }
+    if (tablet->blocked) {
+        work_list_append(&tablet->deferred_first, &tablet->deferred_last, work);
+        return;
+    }
+    if (work->operation->kind == OPERATION_DROP_RANGE) {
+        if (tablet->locks == 0) {
+            barrier_append_drop_range(order, tablet, work);
+            return;
+        }
+        tablet->blocked = true;
+        work_list_append(&tablet->deferred_first, &tablet->deferred_last, work);
+        return;
+    }
+    order_write(order, tablet, work);
+}
+
+void write_order_take(struct write_order *order, struct part *part)
+{
+    struct work *work = part->first;
+    part->first = NULL;
+    part->last = NULL;
+    for (const struct work *each = work; each != NULL; each = each->next) {
+        order->waiting += 1;
+    }
+    while (work != NULL) {
+        struct work *next = work->next;
+        write_route(order, work);
+        work = next;
+    }
+}
+
+/* --- the end of an evaluation ----------------------------------------------------------------- */
+
+static void gather_evaluated(struct write_order *order,
+                             struct tablet_order *tablet,
+                             struct work *work)
+{
+    static const uint8_t matched_result[] = {0, 1};
+    struct evaluation *evaluation = work->evaluation;
+    const struct operation *operation = work->operation;
+
+    if (evaluation->status != STATUS_OK) {
+        write_fail(order, work, evaluation->error.status, evaluation->error.text);
+    } else if (operation->kind == OPERATION_READ_MODIFY_WRITE) {
+        work->answer.rows = buffer_bytes(&evaluation->rows);
+        work->result = work->answer.rows;
+        write_gather(order, tablet, work, evaluation->changes, evaluation->change_count);
+    } else {
+        bool matched = evaluation->matched;
+        work->answer.matched = matched;
+        work->result = bytes_of(&matched_result[matched ? 1 : 0], 1);
+        write_resolve_and_gather(order, tablet, work,
+                                 matched ? operation->mutations : operation->otherwise,
+                                 matched ? operation->mutation_count : operation->otherwise_count);
+    }
+}
+
+void write_order_evaluated(struct write_order *order, struct work *work)
+{
+    struct evaluation *evaluation = work->evaluation;
+    struct tablet_order *tablet = store_tablet_context(evaluation->tablet);
+    uint64_t number = store_tablet_describe(evaluation->tablet)->tablet;
+    /* The work's bytes go with its batch, which an answer may free: the waiters need the key. */
+    struct bytes row = arena_copy(&order->arena, work->operation->row);
+
+    ASSERT(tablet != NULL); /* barriers wait for locks */
+    if (row.data == NULL) {
+        row = work->operation->row; /* answers are sent at the round's end only */
+    }
+    gather_evaluated(order, tablet, work);
+    for (struct row_waiter *waiter = row_lock_next(order->locks, number, row); waiter != NULL;
+         waiter = row_lock_next(order->locks, number, row)) {
+        struct work *next = (struct work *)waiter;
+        start_write(order, tablet, next, true);
+        if (starts_evaluation(next)) {
+            return; /* it holds the lock now */
+        }
+    }
+    tablet->locks -= 1;
+    barrier_try(order, tablet);
+}
+
+/* --- commits and splits ----------------------------------------------------------------------- */
+
+static void answer_duplicate(struct write_order *order,
+                             struct tablet_order *tablet,
+                             struct work *work)
+{
+    work->duplicate = false;
+    if (write_is_new(order, tablet, work)) {
+        /* Its record was trimmed between commit and now: the client no longer waits. */
+        write_fail(order, work, STATUS_ABORTED, "the client gave this request up");
+    }
+}
+
+void write_order_committed(struct write_order *order,
+                           struct store_tablet *stored,
+                           uint64_t sequence)
+{
+    struct tablet_order *tablet = store_tablet_context(stored);
+
+    while (tablet != NULL && tablet->pending_first != NULL &&
+           tablet->pending_first->sequence <= sequence) {
+        struct work *work = tablet->pending_first;
+        tablet->pending_first = work->next;
+        if (tablet->pending_first == NULL) {
+            tablet->pending_last = NULL;
+        }
+        if (work->duplicate) {
+            answer_duplicate(order, tablet, work);
+        } else {
+            write_succeed(order, work);
+        }
+    }
+}
+
+static struct tablet_order *tablet_order_create(struct write_order *order,
+                                                struct store_tablet *stored)
+{
+    struct tablet_order *tablet = memory_allocate_zeroed(1, sizeof *tablet);
+    if (tablet != NULL) {
+        tablet->tablet = stored;
+        tablet->schema = schema_cache_find(order->server->schemas,
+                                           store_tablet_describe(stored)->table);
+        store_tablet_set_context(stored, tablet);
+    }
+    return tablet;
+}
+
+enum status write_order_add(struct write_order *order, struct store_tablet *stored)
+{
+    struct served served = {
+        .table = store_tablet_describe(stored)->table, .tablet = stored, .loop = order->loop};
+    if (store_tablet_context(stored) != NULL) {
+        return STATUS_OK;
+    }
+    struct tablet_order *tablet = tablet_order_create(order, stored);
+    if (tablet == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    enum status status = served_map_replace(order->server->served, NULL, &served, 1);
+    if (status != STATUS_OK) {
+        store_tablet_set_context(stored, NULL);
+        schema_release(tablet->schema);
+        memory_free(tablet);
+    }
+    return status;
+}
+
+void write_order_was_split(struct write_order *order,
+                           struct store_tablet *parent,
+                           struct store_tablet *left,
+                           struct store_tablet *right)
+{
+    struct tablet_order *tablet = store_tablet_context(parent);
+    uint64_t table = store_tablet_describe(parent)->table;
+    struct served children[] = {{table, left, order->loop}, {table, right, order->loop}};
+
+    struct tablet_order *orders[] = {tablet_order_create(order, left),
+                                     tablet_order_create(order, right)};
+    enum status status = orders[0] != NULL && orders[1] != NULL
+                             ? served_map_replace(order->server->served, parent, children, 2)
+                             : STATUS_NO_MEMORY;
+    ASSERT(status == STATUS_OK); /* a split that is logged cannot be taken back */
+    if (tablet != NULL) {
+        ASSERT(tablet->pending_first == NULL);
+        struct work *deferred = barrier_take_deferred(tablet);
+        barrier_forget_dirty(order, tablet);
+        schema_release(tablet->schema);
+        memory_free(tablet);
+        store_tablet_set_context(parent, NULL);
+        barrier_release_deferred(order, deferred);
+    }
+}
+
+void write_order_refresh(struct write_order *order, uint64_t table)
+{
+    for (uint32_t i = 0; i < store_tablet_count(order->store); i++) {
+        struct store_tablet *stored = store_tablet_at(order->store, i);
+        struct tablet_order *tablet = store_tablet_context(stored);
+        if (tablet != NULL && store_tablet_describe(stored)->table == table) {
+            write_flush(order, tablet);
+            schema_release(tablet->schema);
+            tablet->schema = schema_cache_find(order->server->schemas, table);
+        }
+    }
+}
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+void write_order_begin(struct write_order *order)
+{
+    order->clock = store_next_clock(order->store);
+}
+
+void write_order_end(struct write_order *order)
+{
+    while (order->dirty != NULL) {
+        struct tablet_order *tablet = order->dirty;
+        order->dirty = tablet->dirty_next;
+        tablet->dirty = false;
+        write_flush(order, tablet);
+    }
+    store_commit(order->store);
+    arena_reset(&order->arena);
+    write_send_answers(order);
+}
+
+enum status write_order_init(struct write_order *order,
+                             struct server *server,
+                             struct store_loop *loop,
+                             struct store *store)
+{
+    *order = (struct write_order){.server = server, .store = store, .loop = loop};
+    arena_init(&order->arena, ORDER_ARENA_BLOCK_BYTES, SIZE_MAX);
+    return row_lock_table_create(&order->locks);
+}
+
+void write_order_deinit(struct write_order *order)
+{
+    for (uint32_t i = 0; order->store != NULL && i < store_tablet_count(order->store); i++) {
+        struct store_tablet *stored = store_tablet_at(order->store, i);
+        struct tablet_order *tablet = store_tablet_context(stored);
+        if (tablet != NULL) {
+            (void)served_map_replace(order->server->served, stored, NULL, 0);
+            store_tablet_set_context(stored, NULL);
+            schema_release(tablet->schema);
+            memory_free(tablet->split);
+            memory_free(tablet);
+        }
+    }
+    row_lock_table_destroy(order->locks);
+    arena_deinit(&order->arena);
+}

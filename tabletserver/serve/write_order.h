@@ -1,0 +1,94 @@
+/*
+ * Write order: what the store loop does with each write, tablet by tablet.
+ *
+ *   route   which tablet; behind a barrier, or behind a locked row, if there is one
+ *   gather  validate, resolve, check for a duplicate; entries of a tablet collect in one record
+ *   flush   append the record: the entries are now pending
+ *   commit  the store says how far it is synced: pending works are answered
+ *
+ * Thread rule: the store loop only.
+ */
+#ifndef TABLETSERVER_SERVE_WRITE_ORDER_H
+#define TABLETSERVER_SERVE_WRITE_ORDER_H
+
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "tabletserver/serve/batch.h"
+#include "tabletserver/serve/schema_cache.h"
+#include "tabletserver/storage/store.h"
+#include "tabletserver/tablet/row_lock.h"
+
+#define GATHER_ENTRIES_MAX 256
+
+struct store_command;
+struct server;
+
+/* The loop's side of a tablet: the store tablet's context. */
+struct tablet_order {
+    struct store_tablet *tablet;
+    struct schema *schema;      /* NULL until the table is known */
+    struct work *pending_first; /* appended, not committed; ascending by sequence */
+    struct work *pending_last;
+    struct work *deferred_first; /* behind a barrier */
+    struct work *deferred_last;
+    struct store_command *split; /* the barrier is this split */
+    bool blocked;                /* a barrier waits or is on its way */
+    bool dropping;
+    uint32_t locks; /* rows locked */
+    struct tablet_order *dirty_next;
+    bool dirty; /* in the list of those with gathered entries */
+    uint32_t gathered_count;
+    uint64_t gathered_bytes;
+    struct record_entry gathered[GATHER_ENTRIES_MAX];
+    struct work *gathered_works[GATHER_ENTRIES_MAX];
+};
+
+/* What all tablets of one loop share. */
+struct write_order {
+    struct server *server;
+    struct store *store;
+    struct store_loop *loop;
+    struct row_lock_table *locks;
+    struct arena arena;         /* resolved changes, until the round's flush */
+    struct tablet_order *dirty; /* tablets with gathered entries */
+    struct part *answered;      /* parts with something to send */
+    uint64_t clock;             /* of this round */
+    uint64_t waiting;           /* works taken and not answered, for a clean stop */
+};
+
+enum status write_order_init(struct write_order *order,
+                             struct server *server,
+                             struct store_loop *loop,
+                             struct store *store);
+void write_order_deinit(struct write_order *order);
+
+/* A tablet is served from now on.  Errors: STATUS_NO_MEMORY. */
+enum status write_order_add(struct write_order *order, struct store_tablet *tablet);
+
+/* A new schema of this table is in the cache. */
+void write_order_refresh(struct write_order *order, uint64_t table);
+
+/* One round: begin, any of the others, end. */
+void write_order_begin(struct write_order *order);
+void write_order_take(struct write_order *order, struct part *part);
+void write_order_evaluated(struct write_order *order, struct work *work);
+/* Appends what was gathered, lets the log go, sends what is answered. */
+void write_order_end(struct write_order *order);
+
+/* Barriers.  The command is taken over. */
+void write_order_split(struct write_order *order,
+                       struct store_tablet *tablet,
+                       struct store_command *command);
+void write_order_drop(struct write_order *order, struct store_tablet *tablet);
+
+/* From the store's callbacks. */
+void write_order_committed(struct write_order *order,
+                           struct store_tablet *tablet,
+                           uint64_t sequence);
+void write_order_was_split(struct write_order *order,
+                           struct store_tablet *parent,
+                           struct store_tablet *left,
+                           struct store_tablet *right);
+
+#endif /* TABLETSERVER_SERVE_WRITE_ORDER_H */

@@ -1,0 +1,65 @@
+/*
+ * The parts that write order is made of: shared by its files, and by nothing else.
+ */
+#ifndef TABLETSERVER_SERVE_WRITE_PARTS_H
+#define TABLETSERVER_SERVE_WRITE_PARTS_H
+
+#include "tabletserver/serve/write_order.h"
+
+/* --- answers (write_gather.c): the work is done with, its part is noted for sending ------------- */
+
+void write_succeed(struct write_order *order, struct work *work);
+void write_fail(struct write_order *order, struct work *work, enum status status, const char *text);
+void write_redirect(struct write_order *order, struct work *work);
+/* What a failed append means for those who wait. */
+void write_fail_append(struct write_order *order, struct work *work, enum status status);
+void write_send_answers(struct write_order *order);
+
+/* --- lists of works ----------------------------------------------------------------------------- */
+
+void work_list_append(struct work **first, struct work **last, struct work *work);
+/* Appended at this sequence: wait for its commit. */
+void write_pend(struct tablet_order *tablet, struct work *work, uint64_t sequence);
+
+/* --- exactly once ------------------------------------------------------------------------------- */
+
+struct request_id write_identity(const struct work *work);
+/* True: go on and apply it.  False: the work has been dealt with. */
+bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct work *work);
+
+/* --- gathering ---------------------------------------------------------------------------------- */
+
+/* Changes live in the order's arena or the work's evaluation. */
+void write_gather(struct write_order *order,
+                  struct tablet_order *tablet,
+                  struct work *work,
+                  const struct change *changes,
+                  size_t change_count);
+void write_resolve_and_gather(struct write_order *order,
+                              struct tablet_order *tablet,
+                              struct work *work,
+                              const struct mutation *mutations,
+                              size_t mutation_count);
+/* Could a gathered entry be the same request as this one? */
+bool write_may_repeat_gathered(const struct tablet_order *tablet, const struct work *work);
+/* Append what is gathered. */
+void write_flush(struct write_order *order, struct tablet_order *tablet);
+
+/* --- barriers (write_barrier.c) ----------------------------------------------------------------- */
+
+void barrier_append_drop_range(struct write_order *order,
+                               struct tablet_order *tablet,
+                               struct work *work);
+/* A barrier goes ahead once no row of its tablet is locked.  The tablet may be gone after it. */
+void barrier_try(struct write_order *order, struct tablet_order *tablet);
+struct work *barrier_take_deferred(struct tablet_order *tablet);
+/* Let go what waited behind a barrier that is over. */
+void barrier_release_deferred(struct write_order *order, struct work *first);
+/* Everything gathered is flushed before a tablet_order may go: it must not stay in the list. */
+void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet);
+
+/* --- routing (write_order.c) -------------------------------------------------------------------- */
+
+void write_route(struct write_order *order, struct work *work);
+
+#endif /* TABLETSERVER_SERVE_WRITE_PARTS_H */

@@ -1,0 +1,414 @@
+#include "tabletserver/storage/base_walk.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/endian.h"
+
+#define LAYER_PREFIX_BYTES   (BASE_EXTENT_PREFIX_BYTES + 8)
+#define LINK_BYTES           13
+#define LINK_OFFSET_CHECKSUM 1
+#define LINK_OFFSET_NUMBER   5
+
+_Static_assert(LAYER_PREFIX_BYTES + BASE_SLICE_BYTES <= KV_KEY_BYTES_MAX, "a slice fits a key");
+
+/* What a move of the file's cursor hit. */
+struct hit {
+    bool found;
+    struct bytes key;
+    struct bytes value;
+};
+
+enum status base_walk_open(struct base_walk *walk,
+                           const struct base_store *store,
+                           enum base_space space)
+{
+    *walk = (struct base_walk){.store = *store, .space = space};
+    return base_store_cursor_open(store, &walk->cursor);
+}
+
+void base_walk_close(struct base_walk *walk)
+{
+    if (walk->cursor != NULL) {
+        kv_cursor_close(walk->cursor);
+        walk->cursor = NULL;
+    }
+    buffer_deinit(&walk->path);
+}
+
+static void stand_nowhere(struct base_walk *walk)
+{
+    walk->found = false;
+}
+
+void base_walk_set_extent(struct base_walk *walk, uint64_t extent)
+{
+    walk->extent = extent;
+    walk->depth = 0;
+    stand_nowhere(walk);
+}
+
+/* --- stored keys ------------------------------------------------------------------------------ */
+
+/* The prefix of all keys of the layer that the walk is in, at the front of `stored`. */
+static size_t make_prefix(struct base_walk *walk)
+{
+    store_be64(walk->stored + 1, walk->extent);
+    if (walk->depth == 0) {
+        walk->stored[0] = (uint8_t)walk->space;
+        return BASE_EXTENT_PREFIX_BYTES;
+    }
+    walk->stored[0] = BASE_SPACE_LAYER;
+    store_be64(walk->stored + BASE_EXTENT_PREFIX_BYTES, walk->numbers[walk->depth - 1]);
+    return LAYER_PREFIX_BYTES;
+}
+
+static struct bytes make_stored(struct base_walk *walk, struct bytes rest)
+{
+    size_t prefix = make_prefix(walk);
+    ASSERT(rest.size_bytes <= BASE_SLICE_BYTES);
+    if (rest.size_bytes > 0) {
+        memcpy(walk->stored + prefix, rest.data, rest.size_bytes);
+    }
+    return bytes_of(walk->stored, prefix + rest.size_bytes);
+}
+
+/* The least stored key above all of the layer. */
+static struct bytes make_layer_end(struct base_walk *walk)
+{
+    size_t size = make_prefix(walk);
+    for (size_t i = size; i > 0; i--) {
+        walk->stored[i - 1]++;
+        if (walk->stored[i - 1] != 0) {
+            break;
+        }
+    }
+    return bytes_of(walk->stored, size);
+}
+
+static bool is_in_layer(struct base_walk *walk, const struct hit *hit, struct bytes *ret_rest)
+{
+    if (!hit->found) {
+        return false;
+    }
+    struct bytes prefix = bytes_of(walk->stored, make_prefix(walk));
+    if (!bytes_starts_with(hit->key, prefix)) {
+        return false;
+    }
+    *ret_rest = bytes_of(hit->key.data + prefix.size_bytes,
+                         hit->key.size_bytes - prefix.size_bytes);
+    return true;
+}
+
+static struct bytes slice_of(struct bytes bytes, size_t from)
+{
+    size_t size = bytes.size_bytes - from;
+    return bytes_of(bytes.data + from, size < BASE_SLICE_BYTES ? size : BASE_SLICE_BYTES);
+}
+
+static size_t path_bytes(const struct base_walk *walk)
+{
+    return (size_t)walk->depth * BASE_SLICE_BYTES;
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+enum status base_link_check(struct bytes stored_key, struct bytes value, uint64_t *ret_number)
+{
+    if (value.size_bytes != LINK_BYTES) {
+        return STATUS_CORRUPT;
+    }
+    const uint8_t *number = value.data + LINK_OFFSET_NUMBER;
+    if (value.data[0] != BASE_FORMAT_LINK ||
+        load_le32(value.data + LINK_OFFSET_CHECKSUM) !=
+            checksum32(number, sizeof(uint64_t), base_seed(stored_key))) {
+        return STATUS_CORRUPT;
+    }
+    *ret_number = load_le64(number);
+    return STATUS_OK;
+}
+
+static void make_link(struct bytes stored_key, uint64_t number, uint8_t link[LINK_BYTES])
+{
+    link[0] = BASE_FORMAT_LINK;
+    store_le64(link + LINK_OFFSET_NUMBER, number);
+    store_le32(link + LINK_OFFSET_CHECKSUM,
+               checksum32(link + LINK_OFFSET_NUMBER, sizeof number, base_seed(stored_key)));
+}
+
+/* Go down into a sublayer; slice must not be memory of the path. */
+static enum status push(struct base_walk *walk, struct bytes slice, uint64_t number)
+{
+    if (walk->depth == BASE_DEPTH_MAX) {
+        return STATUS_CORRUPT;
+    }
+    ASSERT(walk->path.size_bytes >= path_bytes(walk));
+    walk->path.size_bytes = path_bytes(walk);
+    walk->path.failed = false;
+    buffer_append_bytes(&walk->path, slice);
+    if (walk->path.failed) {
+        return STATUS_NO_MEMORY;
+    }
+    walk->numbers[walk->depth] = number;
+    walk->depth++;
+    return STATUS_OK;
+}
+
+/* Go up to where key's path and ours part. */
+static void pop_to_common(struct base_walk *walk, struct bytes key)
+{
+    while (walk->depth > 0) {
+        size_t size = path_bytes(walk);
+        if (key.size_bytes >= size && memcmp(walk->path.data, key.data, size) == 0) {
+            return;
+        }
+        walk->depth--;
+    }
+}
+
+/* --- moves ------------------------------------------------------------------------------------ */
+
+static enum status move(struct base_walk *walk,
+                        enum kv_move move,
+                        struct bytes key,
+                        struct hit *hit)
+{
+    return kv_cursor_move(walk->cursor, move, key, &hit->key, &hit->value, &hit->found);
+}
+
+/* Stand on what was hit: the end of a key. */
+static enum status stand_on(struct base_walk *walk, const struct hit *hit, struct bytes rest)
+{
+    walk->stored_key = hit->key;
+    walk->value = hit->value;
+    walk->key = rest;
+    if (walk->depth > 0) {
+        walk->path.size_bytes = path_bytes(walk);
+        walk->path.failed = false;
+        buffer_append_bytes(&walk->path, rest);
+        if (walk->path.failed) {
+            return STATUS_NO_MEMORY;
+        }
+        walk->key = buffer_bytes(&walk->path);
+    }
+    walk->found = true;
+    return STATUS_OK;
+}
+
+/* Through a link to the first or last of its sublayer. */
+static enum status enter(struct base_walk *walk, bool forward, struct bytes rest, struct hit *hit)
+{
+    uint64_t number = 0;
+    walk->stored_key = hit->key;
+    enum status status = rest.size_bytes == BASE_SLICE_BYTES
+                             ? base_link_check(hit->key, hit->value, &number)
+                             : STATUS_CORRUPT;
+    if (status == STATUS_OK) {
+        status = push(walk, rest, number);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (forward) {
+        return move(walk, KV_SEEK, make_stored(walk, BYTES_EMPTY), hit);
+    }
+    status = move(walk, KV_SEEK, make_layer_end(walk), hit);
+    return status != STATUS_OK ? status : move(walk, KV_PREVIOUS, BYTES_EMPTY, hit);
+}
+
+/* Out of a sublayer, past its link. */
+static enum status leave(struct base_walk *walk, bool forward, struct hit *hit)
+{
+    walk->depth--;
+    struct bytes link = make_stored(walk,
+                                    bytes_of(walk->path.data + path_bytes(walk), BASE_SLICE_BYTES));
+    enum status status = move(walk, KV_SEEK, link, hit);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (!forward) {
+        return move(walk, KV_PREVIOUS, BYTES_EMPTY, hit);
+    }
+    if (hit->found && bytes_equal(hit->key, link)) {
+        return move(walk, KV_NEXT, BYTES_EMPTY, hit);
+    }
+    return STATUS_OK;
+}
+
+/* From a hit to the nearest end of a key, across links and ends of layers. */
+static enum status settle(struct base_walk *walk, bool forward, struct hit *hit)
+{
+    for (;;) {
+        struct bytes rest;
+        enum status status = STATUS_OK;
+        if (is_in_layer(walk, hit, &rest)) {
+            if (rest.size_bytes < BASE_SLICE_BYTES) {
+                return stand_on(walk, hit, rest);
+            }
+            status = enter(walk, forward, rest, hit);
+        } else if (walk->depth > 0) {
+            status = leave(walk, forward, hit);
+        } else {
+            return STATUS_OK;
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+}
+
+enum status base_walk_seek(struct base_walk *walk, struct bytes key)
+{
+    stand_nowhere(walk);
+    pop_to_common(walk, key);
+    for (;;) {
+        struct hit hit = {0};
+        struct bytes slice = slice_of(key, path_bytes(walk));
+        struct bytes stored = make_stored(walk, slice);
+        enum status status = move(walk, KV_SEEK, stored, &hit);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        if (slice.size_bytes < BASE_SLICE_BYTES || !hit.found || !bytes_equal(hit.key, stored)) {
+            return settle(walk, true, &hit);
+        }
+        uint64_t number = 0;
+        walk->stored_key = hit.key;
+        status = base_link_check(hit.key, hit.value, &number);
+        if (status == STATUS_OK) {
+            status = push(walk, slice, number);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+}
+
+enum status base_walk_next(struct base_walk *walk)
+{
+    struct hit hit = {0};
+    if (!walk->found) {
+        return STATUS_OK;
+    }
+    stand_nowhere(walk);
+    enum status status = move(walk, KV_NEXT, BYTES_EMPTY, &hit);
+    return status != STATUS_OK ? status : settle(walk, true, &hit);
+}
+
+enum status base_walk_previous(struct base_walk *walk)
+{
+    struct hit hit = {0};
+    if (!walk->found) {
+        walk->depth = 0;
+        enum status status = move(walk, KV_SEEK, make_layer_end(walk), &hit);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    stand_nowhere(walk);
+    enum status status = move(walk, KV_PREVIOUS, BYTES_EMPTY, &hit);
+    return status != STATUS_OK ? status : settle(walk, false, &hit);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static enum status make_sublayer(struct base_walk *walk, struct bytes stored, uint64_t *ret_number)
+{
+    uint8_t link[LINK_BYTES];
+    make_link(stored, *walk->number_next, link);
+    enum status status = kv_write_put(walk->store.write, stored, bytes_of(link, sizeof link));
+    if (status == STATUS_OK) {
+        *ret_number = *walk->number_next;
+        (*walk->number_next)++;
+        walk->delta_bytes += (int64_t)(stored.size_bytes + sizeof link);
+    }
+    return status;
+}
+
+enum status base_walk_resolve(struct base_walk *walk,
+                              struct bytes key,
+                              bool create,
+                              struct bytes *ret_stored_key,
+                              bool *ret_found)
+{
+    stand_nowhere(walk);
+    pop_to_common(walk, key);
+    while (key.size_bytes - path_bytes(walk) >= BASE_SLICE_BYTES) {
+        struct bytes slice = slice_of(key, path_bytes(walk));
+        struct bytes stored = make_stored(walk, slice);
+        struct bytes value;
+        bool found = false;
+        uint64_t number = 0;
+        enum status status = kv_write_get(walk->store.write, stored, &value, &found);
+        if (status == STATUS_OK && !found && !create) {
+            *ret_found = false;
+            return STATUS_OK;
+        }
+        if (status == STATUS_OK) {
+            status = found ? base_link_check(stored, value, &number)
+                           : make_sublayer(walk, stored, &number);
+        }
+        if (status == STATUS_OK) {
+            status = push(walk, slice, number);
+        }
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    *ret_stored_key = make_stored(walk, slice_of(key, path_bytes(walk)));
+    *ret_found = true;
+    return STATUS_OK;
+}
+
+enum status base_walk_put(struct base_walk *walk,
+                          struct bytes stored_key,
+                          struct bytes value,
+                          size_t replaced_bytes)
+{
+    stand_nowhere(walk);
+    enum status status = kv_write_put(walk->store.write, stored_key, value);
+    if (status == STATUS_OK) {
+        walk->delta_bytes += (int64_t)(stored_key.size_bytes + value.size_bytes);
+        walk->delta_bytes -= (int64_t)replaced_bytes;
+    }
+    return status;
+}
+
+/* Take away links to sublayers that hold nothing any more, from where the walk is upwards. */
+static enum status prune(struct base_walk *walk)
+{
+    while (walk->depth > 0) {
+        struct hit hit = {0};
+        struct bytes rest;
+        enum status status = move(walk, KV_SEEK, make_stored(walk, BYTES_EMPTY), &hit);
+        if (status != STATUS_OK || is_in_layer(walk, &hit, &rest)) {
+            return status;
+        }
+        walk->depth--;
+        struct bytes link = make_stored(
+            walk, bytes_of(walk->path.data + path_bytes(walk), BASE_SLICE_BYTES));
+        bool found = false;
+        status = kv_write_delete(walk->store.write, link, &found);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        walk->delta_bytes -= found ? (int64_t)(link.size_bytes + LINK_BYTES) : 0;
+    }
+    return STATUS_OK;
+}
+
+enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t value_bytes)
+{
+    struct bytes stored;
+    bool found = false;
+    enum status status = base_walk_resolve(walk, key, false, &stored, &found);
+    if (status != STATUS_OK || !found) {
+        return status;
+    }
+    status = kv_write_delete(walk->store.write, stored, &found);
+    if (status != STATUS_OK || !found) {
+        return status;
+    }
+    walk->delta_bytes -= (int64_t)(stored.size_bytes + value_bytes);
+    return prune(walk);
+}

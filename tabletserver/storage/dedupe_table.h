@@ -1,0 +1,125 @@
+/*
+ * The tables behind dedupe.h, for its own files only: clients and records, found by hash, kept in
+ * order of age, and each client's records in a heap by sequence so that trimming takes the lowest.
+ *
+ *     clients   hash by id; list, longest not heard of first
+ *     records   hash by (client, sequence); list, oldest first; pairing heap in their client
+ *
+ * Everything that ages does so by keep_until_us, in the servers' time by stamp clocks: the latest
+ * moment at which a retry could still be let in by the age rule.  A client is kept at least as long
+ * as its records.  Nothing is ever iterated in hash order.
+ *
+ * EMERGENCY MEMORY.  Records and clients are ordinary allocations.  Only when one fails is a piece
+ * of a block taken that dedupe_reserve() made for that; it is freed when the last piece in it is.
+ */
+#ifndef TABLETSERVER_STORAGE_DEDUPE_TABLE_H
+#define TABLETSERVER_STORAGE_DEDUPE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "tabletserver/storage/dedupe.h"
+
+struct dedupe_block {
+    size_t size_bytes;
+    size_t used_bytes;
+    size_t piece_count; /* not yet freed */
+    uint64_t data[];
+};
+
+struct dedupe_record {
+    struct dedupe_record *hash_next;
+    struct dedupe_record *older; /* list by age */
+    struct dedupe_record *newer;
+    struct dedupe_record *child; /* pairing heap: first child, next sibling, and whoever */
+    struct dedupe_record *sibling;
+    struct dedupe_record *before; /* points here as one of these; NULL at the root */
+    struct dedupe_client *client;
+    struct dedupe_block *block; /* NULL = an allocation of its own */
+    uint64_t sequence;          /* the client's */
+    uint64_t log_sequence;      /* 0 = committed long ago */
+    int64_t keep_until_us;
+    uint32_t result_size;
+    uint8_t result[];
+};
+
+struct dedupe_client {
+    struct dedupe_client *hash_next;
+    struct dedupe_client *older;
+    struct dedupe_client *newer;
+    struct dedupe_record *lowest; /* root of the heap */
+    struct dedupe_block *block;
+    uint64_t id;
+    uint64_t first_unfinished;
+    int64_t keep_until_us;
+    uint32_t record_count;
+    uint32_t index; /* of the last encoding */
+};
+
+struct dedupe {
+    struct dedupe_limits limits;
+    struct dedupe_client **client_buckets;
+    struct dedupe_record **record_buckets;
+    size_t client_bucket_count; /* powers of two */
+    size_t record_bucket_count;
+    struct dedupe_client *oldest_client;
+    struct dedupe_client *newest_client;
+    struct dedupe_record *oldest_record;
+    struct dedupe_record *newest_record;
+    uint32_t client_count;
+    uint32_t record_count;
+    uint64_t result_bytes;
+    uint64_t committed_sequence;
+    struct dedupe_block *emergency; /* NULL until dedupe_reserve() */
+};
+
+enum status dedupe_table_init(struct dedupe *dedupe);
+void dedupe_table_deinit(struct dedupe *dedupe);
+
+struct dedupe_client *dedupe_table_client(const struct dedupe *dedupe, uint64_t id);
+struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
+                                          uint64_t client,
+                                          uint64_t sequence);
+
+/* A new one, as the newest; NULL without memory. */
+struct dedupe_client *dedupe_table_add_client(struct dedupe *dedupe, uint64_t id);
+struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
+                                              struct dedupe_client *client,
+                                              uint64_t sequence,
+                                              struct bytes result);
+
+/* Keep it until then at least.  The client becomes the newest; a record's place stays. */
+void dedupe_table_touch_client(struct dedupe *dedupe,
+                               struct dedupe_client *client,
+                               int64_t keep_until_us);
+
+/* Raise first_unfinished and drop the client's records below it. */
+void dedupe_table_trim(struct dedupe *dedupe,
+                       struct dedupe_client *client,
+                       uint64_t first_unfinished);
+
+/* Forget records and clients that need not be kept at now_us any more, oldest first, at most so
+ * many all in all. */
+void dedupe_table_expire(struct dedupe *dedupe, int64_t now_us, uint32_t count_max);
+
+/* Bytes of emergency memory that a record of a new client may take. */
+size_t dedupe_table_record_size_bytes(size_t result_size);
+
+/* Have that many bytes of emergency memory.  Errors: STATUS_NO_MEMORY. */
+enum status dedupe_table_reserve(struct dedupe *dedupe, size_t size_bytes);
+
+/* Give emergency memory back that is not in use. */
+void dedupe_table_release(struct dedupe *dedupe);
+
+/* Put a client or record that was just added in its place by age, searching from `*at` on (NULL =
+ * from the oldest); *at is then the place for the next one, not older. */
+void dedupe_table_place_client(struct dedupe *dedupe,
+                               struct dedupe_client *client,
+                               struct dedupe_client **at);
+void dedupe_table_place_record(struct dedupe *dedupe,
+                               struct dedupe_record *record,
+                               struct dedupe_record **at);
+
+#endif /* TABLETSERVER_STORAGE_DEDUPE_TABLE_H */

@@ -1,0 +1,219 @@
+/*
+ * The keeper: makes segments ready before they are needed, and retires those released.
+ *
+ * Making one writes and syncs a whole segment of zeros, or recycles a spare; either takes far
+ * longer than a batch may wait, so it is done one segment ahead, away from the writer.  Where the
+ * disk is full it is tried again each second, and at once when a segment has been released.
+ */
+#include <time.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/entropy.h"
+#include "tabletserver/storage/log_recycle.h"
+#include "tabletserver/storage/log_state.h"
+
+#define RETRY_SECONDS 1
+
+/* What passes: no space, no memory, no descriptors.  Anything else says that the disk is bad. */
+static bool may_retry(enum status status)
+{
+    return status == STATUS_NO_SPACE || status == STATUS_NO_MEMORY || status == STATUS_LIMIT;
+}
+
+/* Of the segment after the last; false without memory to hold it. */
+static bool plan_next(struct log *log, struct log_segment_header *ret_header)
+{
+    *ret_header = (struct log_segment_header){
+        .store_number = log->options.store_number,
+        .generation = log->anchor.start_segment,
+        .first_position = log->anchor.start_position,
+        .salt = entropy_u64(),
+        .segment_bytes = log->options.segment_bytes,
+    };
+    (void)pthread_mutex_lock(&log->mutex);
+    if (log->segments.count > 0) {
+        const struct log_segment *last = log->segments.at[log->segments.count - 1];
+        ret_header->generation = last->header.generation + 1;
+        ret_header->first_position = log_segment_end(&last->header);
+    }
+    bool reserved = log_segments_reserve(&log->segments);
+    (void)pthread_mutex_unlock(&log->mutex);
+    return reserved;
+}
+
+enum status log_add_room(struct log *log, bool *ret_may_retry, struct error *ret_error)
+{
+    struct log_segment_header header;
+    struct log_segment *segment = NULL;
+    uint64_t spare = 0;
+    bool named = false;
+    *ret_may_retry = true;
+    if (!plan_next(log, &header)) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a log segment");
+    }
+    if (log->spare_count > 0) {
+        spare = log->spares[--log->spare_count];
+    }
+    enum status status = log_segment_prepare(log->folder, &header, spare, &segment, &named,
+                                             ret_error);
+    *ret_may_retry = !named && may_retry(status);
+    if (status == STATUS_OK) {
+        (void)pthread_mutex_lock(&log->mutex);
+        log_segments_add(&log->segments, segment);
+        log->statistics.segment_count = log->segments.count;
+        (void)pthread_mutex_unlock(&log->mutex);
+    }
+    return status;
+}
+
+/* Take the first segment off the list, if the plan lets it go.  Needs the mutex. */
+static struct log_segment *take_first(struct log *log, uint64_t start_segment)
+{
+    struct log_segments *segments = &log->segments;
+    struct log_segment *first = segments->count > 1 ? segments->at[0] : NULL;
+    if (first == NULL || first->header.generation >= start_segment) {
+        return NULL;
+    }
+    segments->count--;
+    memmove(segments->at, segments->at + 1, segments->count * sizeof *segments->at);
+    log->statistics.segment_count = segments->count;
+    log->statistics.first_position = segments->at[0]->header.first_position;
+    return first;
+}
+
+static enum status retire(struct log *log, struct log_segment *segment, struct error *ret_error)
+{
+    struct log_recycle_spares spares = {
+        .count = log->spare_count,
+        .count_max = log->options.spare_segments_max,
+        .segment_bytes = log->options.segment_bytes,
+    };
+    struct log_recycle_segment released = {
+        .number = segment->header.generation,
+        .segment_bytes = segment->header.segment_bytes,
+    };
+    bool keep = log_recycle_fate(&released, &spares) == LOG_RECYCLE_SPARE;
+    log_segment_destroy(segment);
+    enum status status = log_segment_retire(log->folder, released.number, keep, ret_error);
+    if (status == STATUS_OK && keep) {
+        log->spares[log->spare_count++] = released.number;
+    }
+    return status;
+}
+
+/* The plan, or nothing to do (also without memory for it: the next release plans again). */
+static bool plan_release(struct log *log, struct log_recycle_plan *ret_plan)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    const struct log_segments *segments = &log->segments;
+    struct log_recycle_segment *list = memory_allocate_zeroed(segments->count,
+                                                              sizeof(struct log_recycle_segment));
+    for (size_t i = 0; list != NULL && i < segments->count; i++) {
+        list[i].number = segments->at[i]->header.generation;
+        list[i].first_batch_position = segments->at[i]->first_batch_position;
+    }
+    if (list != NULL) {
+        *ret_plan = log_recycle_plan(list, segments->count, log->anchor.start_segment,
+                                     log->anchor.start_position, log->release_position);
+    }
+    log->release_wanted = false;
+    (void)pthread_mutex_unlock(&log->mutex);
+    bool planned = list != NULL && ret_plan->release_count > 0;
+    memory_free(list);
+    return planned;
+}
+
+/* The anchor first, durably; then the segments below it, oldest first. */
+static enum status release_segments(struct log *log, struct error *ret_error)
+{
+    struct log_recycle_plan plan = {0};
+    if (!plan_release(log, &plan)) {
+        return STATUS_OK;
+    }
+    struct log_anchor anchor = log->anchor;
+    anchor.counter++;
+    anchor.start_segment = plan.start_segment;
+    anchor.start_position = plan.start_position;
+    (void)pthread_mutex_lock(&log->mutex);
+    anchor.synced_position = log->statistics.synced_position;
+    (void)pthread_mutex_unlock(&log->mutex);
+    enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    log->anchor = anchor;
+    for (;;) {
+        (void)pthread_mutex_lock(&log->mutex);
+        struct log_segment *segment = take_first(log, plan.start_segment);
+        (void)pthread_mutex_unlock(&log->mutex);
+        if (segment == NULL) {
+            return STATUS_OK;
+        }
+        status = retire(log, segment, ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+}
+
+/* Wait for the next second, or for a wake-up.  With the mutex. */
+static void wait_to_retry(struct log *log)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += RETRY_SECONDS;
+    while (!log->stopping && !log->failed && !log->release_wanted &&
+           pthread_cond_timedwait(&log->keeper_wake, &log->mutex, &until) == 0) {
+    }
+}
+
+enum keeper_task {
+    KEEPER_STOP,
+    KEEPER_RELEASE,
+    KEEPER_ADD_ROOM,
+};
+
+static enum keeper_task wait_for_task(struct log *log)
+{
+    enum keeper_task task = KEEPER_STOP;
+    (void)pthread_mutex_lock(&log->mutex);
+    if (log->no_space) {
+        wait_to_retry(log);
+    }
+    while (!log->stopping && !log->failed && !log->release_wanted && !log_room_is_short(log)) {
+        (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
+    }
+    if (!log->stopping && !log->failed) {
+        task = log->release_wanted ? KEEPER_RELEASE : KEEPER_ADD_ROOM;
+    }
+    (void)pthread_mutex_unlock(&log->mutex);
+    return task;
+}
+
+void *log_keeper_run(void *argument)
+{
+    struct log *log = argument;
+    for (;;) {
+        struct error error = {0};
+        enum status status = STATUS_OK;
+        bool retry = false;
+        enum keeper_task task = wait_for_task(log);
+        if (task == KEEPER_STOP) {
+            return NULL;
+        }
+        if (task == KEEPER_RELEASE) {
+            status = release_segments(log, &error);
+        } else {
+            status = log_add_room(log, &retry, &error);
+        }
+        if (status != STATUS_OK && !retry) {
+            log_fail(log, &error);
+            return NULL;
+        }
+        (void)pthread_mutex_lock(&log->mutex);
+        log->no_space = status != STATUS_OK;
+        (void)pthread_cond_signal(&log->writer_wake);
+        (void)pthread_mutex_unlock(&log->mutex);
+    }
+}

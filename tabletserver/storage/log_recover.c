@@ -1,0 +1,347 @@
+/*
+ * Opening the log: find its files, read them back, make sure of the end.
+ *
+ * What the replay machine (log_replay.h) accepted above the proven position may never have reached
+ * the disk: it can come from the page cache, left there by a process that died, even after a sync
+ * that failed, which marks pages clean.  So those bytes are written once more and synced before
+ * anyone relies on them.  Only then is the new epoch anchored at the end position.
+ */
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "tabletserver/storage/log_recycle.h"
+#include "tabletserver/storage/log_replay.h"
+#include "tabletserver/storage/log_state.h"
+
+#define NAME_BLOCK_BYTES    4096
+#define REWRITE_PIECE_BYTES ((size_t)256 * 1024)
+
+/* The names in the folder. */
+struct listing {
+    struct arena arena;
+    char **names;
+    size_t count;
+};
+
+static bool has_segments(const struct listing *listing)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        if (log_segment_number(listing->names[i], LOG_SEGMENT_PREFIX, &number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status create_anchor(struct log *log,
+                                 const struct listing *listing,
+                                 struct error *ret_error)
+{
+    if (has_segments(listing) || log->options.synced_position_hint > LOG_POSITION_FIRST) {
+        return error_set(ret_error, STATUS_CORRUPT, "%s/%s is missing, yet there has been a log",
+                         log->folder, LOG_ANCHOR_NAME);
+    }
+    struct log_anchor anchor = {
+        .store_number = log->options.store_number,
+        .counter = 1,
+        .start_segment = 1,
+        .start_position = LOG_POSITION_FIRST,
+        .epoch = 0,
+        .epoch_position = LOG_POSITION_FIRST,
+        .synced_position = LOG_POSITION_FIRST,
+    };
+    return log_anchor_create(log->folder, &anchor, ret_error);
+}
+
+/* Open, lock and read the anchor. */
+static enum status open_anchor(struct log *log,
+                               const struct listing *listing,
+                               struct error *ret_error)
+{
+    uint8_t slots[2 * LOG_BLOCK_BYTES];
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = file_path_join(path, log->folder, LOG_ANCHOR_NAME, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = file_open(path, &log->anchor_file, ret_error);
+    if (status == STATUS_NOT_FOUND) {
+        status = create_anchor(log, listing, ret_error);
+        if (status == STATUS_OK) {
+            status = file_open(path, &log->anchor_file, ret_error);
+        }
+    }
+    if (status == STATUS_OK) {
+        status = file_lock(&log->anchor_file, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = file_read_at(&log->anchor_file, 0, slots, sizeof slots, ret_error);
+        status = status == STATUS_OUT_OF_RANGE ? STATUS_CORRUPT : status;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct error error = {0};
+    status = log_anchor_decode(slots, log->options.store_number, &log->anchor, &error);
+    return status == STATUS_OK ? status : error_set(ret_error, status, "%s: %s", path, error.text);
+}
+
+/* What an interrupted release left behind: below the start of the log. */
+static enum status retire_leftover(struct log *log, uint64_t number, struct error *ret_error)
+{
+    return log_segment_retire(log->folder, number, false, ret_error);
+}
+
+static enum status add_segment(struct log *log,
+                               struct log_replay *replay,
+                               uint64_t number,
+                               struct error *ret_error)
+{
+    struct log_segment *segment = NULL;
+    struct error error = {0};
+    if (!log_segments_reserve(&log->segments)) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a log segment");
+    }
+    enum status status = log_segment_open(log->folder, number, log->options.store_number, &segment,
+                                          &error);
+    if (status == STATUS_OK) {
+        log_segments_add(&log->segments, segment);
+        status = log_replay_add_segment(replay, number, &segment->header, &error);
+        if (status != STATUS_OK) {
+            (void)error_prefix(&error, "log in %s", log->folder);
+        }
+    }
+    return status == STATUS_OK ? status : error_set(ret_error, status, "%s", error.text);
+}
+
+/* A spare of today's size is kept, up to the maximum; others go. */
+static enum status take_spare(struct log *log, uint64_t number, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct file file = FILE_CLOSED;
+    uint64_t size = 0;
+    enum status status = log_segment_path(path, log->folder, LOG_SPARE_PREFIX, number, ret_error);
+    if (status == STATUS_OK) {
+        status = file_open(path, &file, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = file_size(&file, &size, ret_error);
+        file_close(&file);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (size == log->options.segment_bytes && log->spare_count < log->options.spare_segments_max) {
+        log->spares[log->spare_count++] = number;
+        return STATUS_OK;
+    }
+    return file_unlink(path, ret_error);
+}
+
+/* Names are sorted, so numbers ascend. */
+static enum status open_files(struct log *log,
+                              struct log_replay *replay,
+                              const struct listing *listing,
+                              struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < listing->count; i++) {
+        const char *name = listing->names[i];
+        uint64_t number = 0;
+        if (log_segment_number(name, LOG_SEGMENT_PREFIX, &number)) {
+            status = number < log->anchor.start_segment
+                         ? retire_leftover(log, number, ret_error)
+                         : add_segment(log, replay, number, ret_error);
+        } else if (log_segment_number(name, LOG_SPARE_PREFIX, &number)) {
+            status = take_spare(log, number, ret_error);
+        }
+    }
+    return status;
+}
+
+/* Copy a piece of the stream between the segments and memory. */
+static enum status transfer(struct log *log,
+                            uint64_t position,
+                            uint8_t *data,
+                            size_t size_bytes,
+                            bool write,
+                            struct error *ret_error)
+{
+    size_t done = 0;
+    while (done < size_bytes) {
+        const struct log_segment *segment = log_segments_find(&log->segments, position + done);
+        const struct log_segment_header *header = &segment->header;
+        uint64_t offset = LOG_BLOCK_BYTES + position + done - header->first_position;
+        uint64_t room = log_segment_end(header) - position - done;
+        size_t piece = size_bytes - done < room ? size_bytes - done : (size_t)room;
+        enum status status = write ? file_write_at(&segment->file, offset, data + done, piece,
+                                                   ret_error)
+                                   : file_read_at(&segment->file, offset, data + done, piece,
+                                                  ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        done += piece;
+    }
+    return STATUS_OK;
+}
+
+static enum status refuse(struct log *log,
+                          const struct log_replay_output *output,
+                          struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = log_segment_path(path, log->folder, LOG_SEGMENT_PREFIX, output->segment,
+                                          ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return error_set(ret_error, STATUS_CORRUPT,
+                     "%s, offset %llu: %s at position %llu, and the log was synced up to %llu. "
+                     "Nothing was changed: let replicas restore this store, or repair its log",
+                     path, (unsigned long long)output->offset, output->reason,
+                     (unsigned long long)output->position, (unsigned long long)output->proven);
+}
+
+/* Drive the machine to the end of the log. */
+static enum status replay_records(struct log *log,
+                                  struct log_replay *replay,
+                                  struct log_replay_output *ret_end,
+                                  struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+    const struct log_options *options = &log->options;
+    while (status == STATUS_OK) {
+        struct log_replay_output output = {0};
+        switch (log_replay_step(replay, &output)) {
+        case LOG_REPLAY_READ:
+            status = transfer(log, output.position, output.into, output.size_bytes, false,
+                              ret_error);
+            break;
+        case LOG_REPLAY_RECORD:
+            status = options->on_replay(options->context, &output.record, output.position,
+                                        ret_error);
+            break;
+        case LOG_REPLAY_END:
+            *ret_end = output;
+            return STATUS_OK;
+        case LOG_REPLAY_CORRUPT:
+            return refuse(log, &output, ret_error);
+        case LOG_REPLAY_NO_MEMORY:
+            return error_set(ret_error, STATUS_NO_MEMORY, "no memory to read the log back");
+        }
+    }
+    return status;
+}
+
+/* Make durable what was read: [proven, end) written again, everything synced. */
+static enum status secure_end(struct log *log,
+                              uint64_t proven,
+                              uint64_t end,
+                              struct error *ret_error)
+{
+    uint8_t *piece = memory_allocate(REWRITE_PIECE_BYTES);
+    enum status status = STATUS_OK;
+    if (piece == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to secure the log's end");
+    }
+    uint64_t position = proven;
+    while (status == STATUS_OK && position < end) {
+        uint64_t left = end - position;
+        size_t size = left < REWRITE_PIECE_BYTES ? (size_t)left : REWRITE_PIECE_BYTES;
+        status = transfer(log, position, piece, size, false, ret_error);
+        if (status == STATUS_OK) {
+            status = transfer(log, position, piece, size, true, ret_error);
+        }
+        position += size;
+    }
+    memory_free(piece);
+    for (size_t i = 0; status == STATUS_OK && i < log->segments.count; i++) {
+        status = file_sync(&log->segments.at[i]->file, ret_error);
+    }
+    return status;
+}
+
+static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_error)
+{
+    struct log_anchor anchor = log->anchor;
+    anchor.counter++;
+    anchor.epoch++;
+    anchor.epoch_position = end;
+    anchor.synced_position = end;
+    enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
+    if (status == STATUS_OK) {
+        log->anchor = anchor;
+        log->epoch = anchor.epoch;
+    }
+    return status;
+}
+
+static enum status recover_segments(struct log *log,
+                                    struct log_replay *replay,
+                                    struct error *ret_error)
+{
+    struct log_replay_output end = {0};
+    enum status status = replay_records(log, replay, &end, ret_error);
+    if (status == STATUS_OK) {
+        status = secure_end(log, end.proven, end.position, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = begin_epoch(log, end.position, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < log->segments.count; i++) {
+        log->segments.at[i]->first_batch_position = log_replay_segment_at(replay, i)
+                                                        ->first_batch_position;
+    }
+    log->gathering.position = end.position;
+    log->release_position = log->anchor.start_position;
+    log->statistics.synced_position = end.position;
+    log->statistics.segment_count = log->segments.count;
+    log->statistics.torn_bytes = end.torn_bytes;
+    log->statistics.first_position = log->segments.count == 0
+                                         ? log->anchor.start_position
+                                         : log->segments.at[0]->header.first_position;
+    return STATUS_OK;
+}
+
+static enum status recover_listing(struct log *log,
+                                   const struct listing *listing,
+                                   struct error *ret_error)
+{
+    struct log_replay replay;
+    enum status status = open_anchor(log, listing, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    log_replay_init(&replay, &log->anchor, log->options.synced_position_hint);
+    status = open_files(log, &replay, listing, ret_error);
+    if (status == STATUS_OK) {
+        status = recover_segments(log, &replay, ret_error);
+    }
+    log_replay_deinit(&replay);
+    return status;
+}
+
+enum status log_recover(struct log *log, struct error *ret_error)
+{
+    struct listing listing = {.names = NULL};
+    bool may_retry = false;
+    arena_init(&listing.arena, NAME_BLOCK_BYTES, SIZE_MAX);
+    enum status status = file_make_folders(log->folder, ret_error);
+    if (status == STATUS_OK) {
+        status = file_list_folder(log->folder, &listing.arena, &listing.names, &listing.count,
+                                  ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = recover_listing(log, &listing, ret_error);
+    }
+    arena_deinit(&listing.arena);
+    if (status == STATUS_OK && log->segments.count == 0) {
+        status = log_add_room(log, &may_retry, ret_error);
+    }
+    return status;
+}

@@ -1,0 +1,497 @@
+/* Opening, closing, polling: how the parts of a store are put together. */
+#include "tabletserver/storage/store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tabletserver/storage/store_internal.h"
+
+#define MIB (UINT64_C(1024) * 1024)
+
+void store_settings_default(struct store_settings *settings)
+{
+    *settings = (struct store_settings){
+        .memory_limit_bytes = 1024 * MIB,
+        .memtable_limit_bytes = 128 * MIB,
+        .log_limit_bytes = 512 * MIB,
+        .log_segment_bytes = 64 * 1024 * 1024,
+        .log_pending_bytes_max = 64 * MIB,
+        .map_size_bytes = 0,
+        .flush_transaction_bytes = 4 * MIB,
+        .flush_pace_percent = 50,
+        .ballast_bytes = 64 * MIB,
+        .scrub_bytes_per_second = 1 * MIB,
+        .gc_interval_us = INT64_C(600) * 1000 * 1000,
+        .dedupe = {.clients_max = 10000, .records_max = 1000000, .result_bytes_max = 64 * MIB},
+    };
+}
+
+/* --- closing ------------------------------------------------------------------------------------ */
+
+static void free_jobs(struct store *store)
+{
+    while (store->jobs != NULL) {
+        struct store_job *job = store->jobs;
+        store->jobs = job->next;
+        store_tablet_unref(job->tablet);
+        memory_free(job);
+    }
+    /* Events of finished jobs that nobody took. */
+    while (store->events != NULL) {
+        struct store_event *event = store->events;
+        store->events = event->next;
+        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED) {
+            struct store_job *job = event->subject;
+            store_tablet_unref(job->tablet);
+            memory_free(job);
+        } else if (event->kind == STORE_EVENT_RANGE_DELETE_DONE) {
+            store_tablet_unref(event->subject);
+        }
+    }
+}
+
+static void schema_unref(struct store_schema *schema)
+{
+    if (atomic_fetch_sub(&schema->references, 1) == 1) {
+        arena_deinit(&schema->arena);
+        memory_free(schema);
+    }
+}
+
+static void free_tablets(struct store *store)
+{
+    while (store->pending_tablets != NULL) {
+        struct store_tablet *tablet = store->pending_tablets;
+        store->pending_tablets = tablet->pending_next;
+        store_tablet_unref(tablet);
+    }
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        store_tablet_unref(store->tablets[i]);
+    }
+    store->tablet_count = 0;
+    while (store->hidden != NULL) {
+        struct store_tablet *tablet = store->hidden;
+        store->hidden = tablet->hidden_next;
+        store_tablet_unref(tablet);
+    }
+    memory_free(store->tablets);
+    memory_free(store->tablet_slots);
+}
+
+static void destroy(struct store *store)
+{
+    store_work_stop(store);
+    log_close(store->log);
+    store_collect_clear(store);
+    free_jobs(store);
+    free_tablets(store);
+    store_erasures_clear(store);
+    for (uint32_t i = 0; i < store->schema_count; i++) {
+        schema_unref(store->schemas[i]);
+    }
+    memory_free(store->schemas);
+    if (store->base != NULL) {
+        base_close(store->base);
+    }
+    kv_close(store->kv);
+    store_lock_release(&store->lock);
+    buffer_deinit(&store->payload);
+    buffer_deinit(&store->scrub_resume);
+    (void)pthread_cond_destroy(&store->condition_changed);
+    (void)pthread_mutex_destroy(&store->mutex);
+    memory_free(store);
+}
+
+void store_close(struct store *store)
+{
+    destroy(store);
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+static enum status allocate(const char *folder,
+                            const struct store_settings *settings,
+                            const struct store_callbacks *callbacks,
+                            struct store **ret_store,
+                            struct error *ret_error)
+{
+    if (strlen(folder) >= STORE_FOLDER_BYTES_MAX) {
+        return error_set(ret_error, STATUS_LIMIT, "%.100s...: the path is too long", folder);
+    }
+    struct store *store = memory_allocate_zeroed(1, sizeof *store);
+    if (store == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "%s: out of memory", folder);
+    }
+    memcpy(store->folder, folder, strlen(folder) + 1);
+    store->settings = *settings;
+    store->callbacks = *callbacks;
+    store->events_end = &store->events;
+    store->lock.file = FILE_CLOSED;
+    store->erasure_next = 1;
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&store->condition_changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_mutex_init(&store->mutex, NULL);
+    *ret_store = store;
+    return STATUS_OK;
+}
+
+static enum status open_base(struct store *store, uint64_t store_number, struct error *ret_error)
+{
+    bool created = false;
+    enum status status = file_make_folders(store->folder, ret_error);
+    if (status == STATUS_OK) {
+        status = store_lock_take(store->folder, &store->lock, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = store_identity_open(store->folder, store_number, &store->identity, &created,
+                                     ret_error);
+    }
+    if (status == STATUS_OK) {
+        struct kv_options options = {.map_size_bytes = store->settings.map_size_bytes};
+        status = kv_open(store->folder, &options, &store->kv, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = base_open(store->kv, &store->base, ret_error);
+    }
+    return status;
+}
+
+static enum status open_log(struct store *store, uint64_t synced_position, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = file_path_join(path, store->folder, "log", ret_error);
+    if (status == STATUS_OK) {
+        status = file_make_folders(path, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct log_options options = {
+        .folder = path,
+        .store_number = store->identity.store_number,
+        .segment_bytes = store->settings.log_segment_bytes,
+        .spare_segments_max = 2,
+        .pending_bytes_max = store->settings.log_pending_bytes_max,
+        .synced_position_hint = synced_position,
+        .context = store,
+        .on_synced = store_on_synced,
+        .on_failed = store_on_log_failed,
+        .on_replay = store_on_replay,
+    };
+    return log_open(&options, &store->log, ret_error);
+}
+
+enum status store_open(const char *folder,
+                       uint64_t store_number,
+                       const struct store_settings *settings,
+                       const struct store_callbacks *callbacks,
+                       struct store **ret_store,
+                       struct error *ret_error)
+{
+    struct store *store = NULL;
+    uint64_t synced_position = 0;
+    error_clear(ret_error);
+    enum status status = allocate(folder, settings, callbacks, &store, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    ASSERT(store != NULL);
+    store->recovering = true;
+    status = open_base(store, store_number, ret_error);
+    if (status == STATUS_OK) {
+        status = store_load_metas(store, &synced_position, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = open_log(store, synced_position, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = store_finish_recovery(store, ret_error);
+    }
+    if (status == STATUS_OK) {
+        store->recovering = false;
+        status = store_work_start(store, ret_error);
+    }
+    if (status != STATUS_OK) {
+        destroy(store);
+        return status;
+    }
+    *ret_store = store;
+    return STATUS_OK;
+}
+
+uint64_t store_number(const struct store *store)
+{
+    return store->identity.store_number;
+}
+
+/* --- tables and tablets --------------------------------------------------------------------------- */
+
+enum status store_set_table(struct store *store, const struct table *table)
+{
+    struct store_schema *schema = memory_allocate_zeroed(1, sizeof *schema);
+    if (schema == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    atomic_init(&schema->references, 1);
+    arena_init(&schema->arena, 4096, SIZE_MAX);
+    enum status status = table_copy(&schema->arena, table, &schema->table);
+    uint32_t capacity = store->schema_count + 1;
+    if (status == STATUS_OK && capacity > store->schema_capacity) {
+        (void)pthread_mutex_lock(&store->mutex);
+        void *more = memory_resize(store->schemas, 2 * capacity * sizeof(struct store_schema *));
+        if (more != NULL) {
+            store->schemas = more;
+            store->schema_capacity = 2 * capacity;
+        }
+        (void)pthread_mutex_unlock(&store->mutex);
+        status = more == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    }
+    if (status != STATUS_OK) {
+        schema_unref(schema);
+        return status;
+    }
+    struct store_schema *old = NULL;
+    (void)pthread_mutex_lock(&store->mutex);
+    for (uint32_t i = 0; i < store->schema_count && old == NULL; i++) {
+        if (store->schemas[i]->table.number == table->number) {
+            old = store->schemas[i];
+            store->schemas[i] = schema;
+        }
+    }
+    if (old == NULL) {
+        store->schemas[store->schema_count++] = schema;
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    if (old != NULL) {
+        schema_unref(old);
+    }
+    return STATUS_OK;
+}
+
+struct store_schema *store_schema_find(struct store *store, uint64_t table)
+{
+    struct store_schema *found = NULL;
+    (void)pthread_mutex_lock(&store->mutex);
+    for (uint32_t i = 0; i < store->schema_count && found == NULL; i++) {
+        if (store->schemas[i]->table.number == table) {
+            found = store->schemas[i];
+            atomic_fetch_add(&found->references, 1);
+        }
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    return found;
+}
+
+void store_schema_unref(struct store_schema *schema)
+{
+    schema_unref(schema);
+}
+
+static void add_job(struct store *store, struct store_job *job)
+{
+    job->event.kind = job->drop ? STORE_EVENT_DROPPED : STORE_EVENT_CREATED;
+    job->event.subject = job;
+    (void)pthread_mutex_lock(&store->mutex);
+    struct store_job **end = &store->jobs;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = job;
+    (void)pthread_mutex_unlock(&store->mutex);
+    store_work_wake(store);
+}
+
+enum status store_tablet_create(struct store *store,
+                                const struct store_tablet_descriptor *descriptor)
+{
+    struct store_job *job = memory_allocate_zeroed(1, sizeof *job);
+    enum status status = job == NULL ? STATUS_NO_MEMORY
+                                     : store_tablet_allocate(store, descriptor, &job->tablet);
+    if (status != STATUS_OK) {
+        memory_free(job);
+        return status;
+    }
+    add_job(store, job);
+    return STATUS_OK;
+}
+
+void store_tablet_drop(struct store *store, struct store_tablet *tablet)
+{
+    struct store_job *job = tablet->drop_job;
+    tablet->drop_job = NULL;
+    ASSERT(job != NULL); /* made with the tablet, so that dropping cannot fail */
+    (void)pthread_mutex_lock(&tablet->mutex);
+    atomic_store(&tablet->state, STORE_TABLET_DROPPING);
+    tablet->freeze_count++; /* reads in the middle of their capture look again */
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    store_tablet_ref(tablet);
+    job->drop = true;
+    job->tablet = tablet;
+    store_tablets_hide(store, tablet);
+    add_job(store, job);
+}
+
+void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
+{
+    struct store_tablet_statistics numbers = {
+        .base_bytes = atomic_load(&tablet->base_bytes),
+        .row_estimate = atomic_load(&tablet->row_estimate),
+        .flush_count = atomic_load(&tablet->flush_count),
+        .bad_chunks = atomic_load(&tablet->bad_chunks),
+    };
+    (void)pthread_mutex_lock(&tablet->mutex);
+    for (uint32_t i = 0; i < tablet->layer_count; i++) {
+        numbers.memtable_bytes += memtable_bytes(tablet->layers[i]->memtable);
+        numbers.row_estimate += memtable_row_count(tablet->layers[i]->memtable);
+    }
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    *ret = numbers;
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+
+static void on_created(struct store *store, struct store_job *job)
+{
+    uint64_t number = job->tablet->descriptor.tablet;
+    struct store_tablet *tablet = store_tablet_find(store, number);
+    if (tablet == NULL && job->error.status == STATUS_OK) {
+        if (store_tablets_reserve(store, 1) == STATUS_OK) {
+            tablet = job->tablet;
+            store_tablet_ref(tablet);
+            store_tablets_add(store, tablet);
+        } else {
+            /* It is stored; asked for again, or after a restart, it is there. */
+            (void)error_set(&job->error, STATUS_NO_MEMORY, "%s: out of memory", store->folder);
+        }
+    }
+    store->callbacks.on_created(store->callbacks.context, number, tablet,
+                                tablet != NULL ? NULL : &job->error);
+    store_tablet_unref(job->tablet);
+    memory_free(job);
+}
+
+static void on_dropped(struct store *store, struct store_job *job)
+{
+    uint64_t number = job->tablet->descriptor.tablet;
+    store_tablets_forget(store, job->tablet);
+    store_tablet_unref(job->tablet); /* the list's */
+    store_tablet_unref(job->tablet); /* the job's */
+    memory_free(job);
+    store_release_log(store);
+    store->callbacks.on_dropped(store->callbacks.context, number);
+}
+
+static void on_range_delete_done(struct store_tablet *tablet)
+{
+    struct store_range_deletes *less = store_range_deletes_create(
+        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, tablet->erased_sequence,
+        NULL);
+    if (less != NULL) {
+        store_tablet_publish_range_deletes(tablet, less);
+    }
+    /* Without memory it stays on the list, and is erased again, for nothing. */
+    atomic_store(&tablet->erase_told, false);
+    store_tablet_unref(tablet);
+}
+
+static void take_event(struct store *store, struct store_event *event)
+{
+    switch (event->kind) {
+    case STORE_EVENT_LAYER_FLUSHED:
+        store_layer_forget(store, event->subject);
+        store_release_log(store);
+        return;
+    case STORE_EVENT_SPLIT_FINISHED:
+        store_split_forget(event->subject);
+        store_release_log(store);
+        return;
+    case STORE_EVENT_CREATED:
+        on_created(store, event->subject);
+        return;
+    case STORE_EVENT_DROPPED:
+        on_dropped(store, event->subject);
+        return;
+    case STORE_EVENT_RANGE_DELETE_DONE:
+        on_range_delete_done(event->subject);
+        return;
+    case STORE_EVENT_COLLECT:
+        store_collect_append(store);
+        return;
+    }
+    UNREACHABLE();
+}
+
+void store_take_events(struct store *store)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    struct store_event *events = store->events;
+    store->events = NULL;
+    store->events_end = &store->events;
+    (void)pthread_mutex_unlock(&store->mutex);
+    while (events != NULL) {
+        struct store_event *event = events;
+        events = event->next;
+        take_event(store, event);
+    }
+}
+
+void store_poll(struct store *store)
+{
+    if (atomic_load(&store->condition) == STORE_FAILED) {
+        if (!store->failure_told) {
+            store->failure_told = true;
+            (void)pthread_mutex_lock(&store->mutex);
+            struct error error = store->trouble;
+            (void)pthread_mutex_unlock(&store->mutex);
+            store->callbacks.on_failed(store->callbacks.context, &error);
+        }
+        return;
+    }
+    store_commit_synced(store);
+    store_take_events(store);
+    for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (tablet->flush_wanted && store_freeze(tablet) == STATUS_OK) {
+            tablet->flush_wanted = false;
+        }
+    }
+}
+
+/* --- operation ------------------------------------------------------------------------------------ */
+
+void store_statistics(struct store *store, struct store_statistics *ret_statistics)
+{
+    struct log_statistics log_numbers;
+    struct kv_statistics kv_numbers;
+    log_statistics(store->log, &log_numbers);
+    kv_statistics(store->kv, &kv_numbers);
+    struct store_statistics numbers = {
+        .condition = atomic_load(&store->condition),
+        .memory_bytes = atomic_load(&store->memory_bytes),
+        .log_bytes = log_numbers.next_position - log_numbers.first_position,
+        .log_syncs = log_numbers.batches,
+        .log_sync_ns_total = log_numbers.sync_ns_total,
+        .records = atomic_load(&store->records),
+        .flushes = atomic_load(&store->flushes),
+        .flushes_pending = store_flushes_pending(store),
+        .flush_transactions = atomic_load(&store->flush_transactions),
+        .flush_bytes = atomic_load(&store->flush_bytes),
+        .base_used_bytes = kv_numbers.used_bytes,
+        .base_file_bytes = kv_numbers.file_bytes,
+        .disk_free_bytes = store_disk_free_bytes(store),
+        .scrubbed_bytes = atomic_load(&store->scrubbed_bytes),
+        .bad_chunks = atomic_load(&store->bad_chunks),
+        .recovered_records = store->recovered_records,
+        .torn_bytes = log_numbers.torn_bytes,
+    };
+    (void)pthread_mutex_lock(&store->mutex);
+    (void)snprintf(numbers.trouble, sizeof numbers.trouble, "%.250s", store->trouble.text);
+    (void)pthread_mutex_unlock(&store->mutex);
+    *ret_statistics = numbers;
+}

@@ -1,0 +1,486 @@
+/*
+ * What the store's own files share.  Nobody else includes this.
+ *
+ * Three kinds of threads meet here:
+ *
+ *   loop      appends, commits, freezes, calls back            (one thread)
+ *   work      all LMDB writes: flush, create, drop, sweep ...  (one thread, store_work.c)
+ *   readers   capture layers, read                             (any number)
+ *
+ * Who may touch what:
+ *   [L] loop only      [W] work thread only (recovery counts as both)
+ *   [T] under the tablet's mutex      [S] under the store's mutex      [A] atomic     [C] constant
+ *
+ * Lock order: store->mutex, then tablet->mutex.  Neither is held across I/O or an LMDB commit.
+ */
+#ifndef TABLETSERVER_STORAGE_STORE_INTERNAL_H
+#define TABLETSERVER_STORAGE_STORE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/stamp.h"
+#include "common/io/kv.h"
+#include "tabletserver/storage/applied_map.h"
+#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/flush_progress.h"
+#include "tabletserver/storage/log.h"
+#include "tabletserver/storage/memtable.h"
+#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store_identity.h"
+#include "tabletserver/storage/store_meta.h"
+
+#define STORE_FOLDER_BYTES_MAX 2048
+#define STORE_LAYERS_MAX       (1 + FLUSH_FROZEN_MAX) /* active first, then frozen, newest first */
+#define STORE_LINEAGE_MAX      8 /* splits whose parents are not yet in the base, in a row */
+#define STORE_POSITION_NONE    UINT64_MAX
+
+_Static_assert(STORE_LAYERS_MAX + 1 <= ROW_READER_LAYERS_MAX, "all layers and the base are read");
+
+/* --- events from the work thread to the loop ---------------------------------------------------- */
+
+enum store_event_kind {
+    STORE_EVENT_LAYER_FLUSHED,
+    STORE_EVENT_SPLIT_FINISHED, /* parent and children are written */
+    STORE_EVENT_CREATED,
+    STORE_EVENT_DROPPED,
+    STORE_EVENT_RANGE_DELETE_DONE,
+    STORE_EVENT_COLLECT, /* garbage collection asks for records to be appended */
+};
+
+/* Lives inside what it tells of, so that telling cannot fail. */
+struct store_event {
+    struct store_event *next;
+    enum store_event_kind kind;
+    void *subject;
+};
+
+/* --- parts of a tablet ---------------------------------------------------------------------------- */
+
+/* One memtable and what of the log it holds back.  Shared by a parent and its children. */
+struct store_layer {
+    atomic_uint references;    /* a frozen one is kept until the loop has taken its event */
+    struct memtable *memtable; /* [C] */
+    uint64_t owner;            /* [C] tablet whose sequences it has */
+    atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
+    atomic_size_t bytes;                 /* as counted in the store's memory */
+    bool frozen;
+    uint64_t last_sequence; /* [C] once frozen */
+    uint64_t clock;         /* [C] once frozen: highest in it */
+    bool image_due;         /* [L] frozen, the image not yet taken */
+    struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
+    struct store_event event;
+};
+
+/* Pieces and range deletes: immutable once published, counted, bytes behind the array. */
+struct store_pieces {
+    atomic_uint references;
+    uint32_t count;
+    struct base_piece pieces[];
+};
+
+struct store_range_deletes {
+    atomic_uint references;
+    uint32_t count;
+    struct range_delete deletes[];
+};
+
+/* Records up to `sequence` are durable once the log is synced beyond `position`. */
+struct store_pending {
+    uint64_t position;
+    uint64_t sequence;
+};
+
+enum store_tablet_state {
+    STORE_TABLET_LIVE,
+    STORE_TABLET_BARRIER,  /* a split is appended, not committed */
+    STORE_TABLET_SPLIT,    /* children serve; this one lives on until it is in the base */
+    STORE_TABLET_DROPPING, /* not served; to be removed */
+};
+
+/* Where a pass of garbage collection stands; [W]. */
+enum store_collect_stage {
+    STORE_COLLECT_IDLE,
+    STORE_COLLECT_ERASE,
+    STORE_COLLECT_VERSIONS,
+};
+
+struct store_collect_state {
+    enum store_collect_stage stage;
+    int64_t due_us;
+    uint64_t schema_version; /* of the last whole pass */
+    struct buffer row;       /* go on here ... */
+    uint32_t family;         /* ... at this column; 0 = the row's start */
+    struct buffer qualifier;
+};
+
+struct store_tablet {
+    atomic_uint references;
+    struct store *store;                       /* [C] */
+    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct */
+    void *context;                             /* [L] */
+    _Atomic(enum store_tablet_state) state;    /* changed by the loop */
+
+    pthread_mutex_t mutex;
+    struct store_layer *layers[STORE_LAYERS_MAX]; /* [T] */
+    uint32_t layer_count;                         /* [T] */
+    uint64_t freeze_count;                        /* [T] */
+    struct flush_progress progress;               /* [T] of the layers that it owns */
+    uint64_t lineage[STORE_LINEAGE_MAX];          /* [T] unfinished ancestors, nearest first */
+    uint32_t lineage_count;                       /* [T] */
+    struct store_pieces *pieces;                  /* [T] */
+    struct store_range_deletes *range_deletes;    /* [T] */
+    struct store_meta_horizon *horizons;          /* [T] */
+    uint32_t horizon_count;                       /* [T] */
+    struct store_read *reads;                     /* [T] open ones, newest first */
+
+    atomic_uint_fast64_t prepared;
+    atomic_uint_fast64_t committed;
+    atomic_uint_fast64_t clock; /* highest stamp clock up to prepared */
+    struct dedupe *dedupe;      /* [L] */
+
+    struct store_pending *pending; /* [L] a ring */
+    uint32_t pending_capacity;
+    uint32_t pending_head;
+    uint32_t pending_count;
+    struct store_tablet *pending_next; /* [L] in the store's list of those with any */
+    bool pending_listed;
+
+    /* A split, from its record on. */
+    struct store_tablet *children[2]; /* [L] set before the state; then [C] */
+    uint64_t split_sequence;          /* [T] 0 = none */
+    struct buffer split_dedupe;
+    struct store_event split_event;
+    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
+
+    struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
+    struct store_tablet *hidden_next; /* [S] in store->hidden */
+
+    /* What the base knows.  [W] */
+    uint64_t flushed_sequence;
+    uint64_t flushed_clock;
+    uint32_t dedupe_piece_count;
+    struct buffer applied; /* encoded applied map */
+    bool sweep_due;
+    uint32_t sweep_piece;
+    struct buffer sweep_resume;
+    struct buffer erase_resume; /* of the oldest range delete */
+    uint32_t erase_piece;
+    uint64_t erased_sequence; /* of the range delete erased last */
+    struct store_event erase_event;
+    atomic_bool erase_told; /* until the loop has taken it off the list */
+    struct store_collect_state collect;
+
+    /* Statistics. */
+    atomic_uint_fast64_t base_bytes;
+    atomic_uint_fast64_t row_estimate;
+    atomic_uint_fast64_t flush_count;
+    atomic_uint_fast64_t bad_chunks;
+    bool estimate_due; /* [W] */
+};
+
+struct store_schema {
+    atomic_uint references;
+    struct arena arena;
+    struct table table;
+};
+
+/* A range of an extent that belonged to a dropped tablet. */
+struct store_erasure {
+    struct store_erasure *next;
+    uint64_t number;
+    struct buffer resume;
+    struct store_meta_erasure what; /* bytes behind the struct */
+};
+
+/* Something the loop wants written: create or drop. */
+struct store_job {
+    struct store_job *next;
+    bool drop; /* else create */
+    struct store_tablet *tablet;
+    struct error error;
+    struct store_event event;
+};
+
+/* Explicit removals that garbage collection found; handed to the loop and back. */
+struct store_collection;
+
+struct store_read {
+    struct store_tablet *tablet;
+    struct store_read *newer; /* [T] */
+    struct store_read *older; /* [T] */
+    uint64_t sequence;
+    uint64_t clock; /* records above `sequence` have a higher one */
+    struct base_snapshot *snapshot;
+    struct row_reader *reader;
+    struct store_pieces *pieces;
+    struct store_range_deletes *range_deletes;
+    struct arena arena;
+};
+
+struct store {
+    char folder[STORE_FOLDER_BYTES_MAX]; /* [C] */
+    struct store_settings settings;      /* [C] */
+    struct store_callbacks callbacks;    /* [C] */
+    struct store_identity identity;      /* [C] */
+    struct store_lock lock;
+    struct kv *kv;
+    struct base *base;
+    struct log *log;
+    struct hlc hlc; /* [L] */
+
+    struct store_tablet **tablets; /* changed by the loop [S]; read by the loop freely */
+    uint32_t tablet_count;
+    uint32_t tablet_capacity;
+    uint32_t *tablet_slots; /* [L] hash: number -> index + 1; 0 = free */
+    uint32_t tablet_slot_count;
+    struct store_tablet *hidden; /* [S] split or dropping */
+
+    struct buffer payload;                /* [L] reused by appends */
+    struct store_tablet *pending_tablets; /* [L] with records not yet committed */
+    uint64_t log_position;                /* [L] of the last append */
+    uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
+    uint64_t log_released;                /* [L] */
+    atomic_uint_fast64_t synced_position;
+    atomic_uint_fast64_t memory_bytes; /* of all layers */
+    atomic_uint_fast64_t frozen_bytes; /* of the frozen ones among them */
+    bool failure_told;                 /* [L] */
+    bool flush_wanted;                 /* [L] of some tablet */
+    bool recovering;
+    bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t condition_changed; /* work thread waits on it */
+    pthread_t work_thread;
+    bool work_started;
+    bool work_woken; /* [S] */
+    atomic_bool stop;
+    struct store_job *jobs;          /* [S] oldest first */
+    struct store_event *events;      /* [S] oldest first */
+    struct store_event **events_end; /* [S] */
+    struct store_schema **schemas;   /* [S] by table number */
+    uint32_t schema_count;
+    uint32_t schema_capacity;
+    _Atomic(enum store_condition) condition;
+    struct error trouble; /* [S] text for the condition */
+
+    /* [W] */
+    struct store_erasure *erasures; /* of dropped tablets, oldest first */
+    uint64_t erasure_next;
+    bool ballast_released; /* the disk was full */
+    bool ballast_kept;
+    bool flush_failed; /* tried again at retry_at_ns */
+    int64_t housekeeping_retry_ns;
+    int64_t job_retry_ns;
+    uint64_t meta_clock; /* highest known in the base */
+    int64_t retry_at_ns; /* after a failed flush: not before */
+    uint32_t housekeeping_turn;
+    struct store_collection *collection;
+    uint64_t scrub_extent;
+    struct buffer scrub_resume;
+    int64_t scrub_next_ns;
+
+    /* Counters. */
+    atomic_uint_fast64_t records;
+    atomic_uint_fast64_t flushes;
+    atomic_uint_fast64_t flush_transactions;
+    atomic_uint_fast64_t flush_bytes;
+    atomic_uint_fast64_t scrubbed_bytes;
+    atomic_uint_fast64_t bad_chunks;
+    atomic_uint_fast64_t collected_cells;
+    uint64_t recovered_records; /* [C] */
+};
+
+/* --- store_layer.c: layers, pieces and lists ---------------------------------------------------- */
+
+enum status store_layer_create(uint64_t owner, struct store_layer **ret_layer);
+struct store_layer *store_layer_ref(struct store_layer *layer);
+void store_layer_unref(struct store *store, struct store_layer *layer);
+
+/* Clipped copies; NULL without memory.  range NULL = all of it. */
+struct store_pieces *store_pieces_create(const struct base_piece *pieces,
+                                         uint32_t count,
+                                         const struct row_range *range);
+struct store_pieces *store_pieces_ref(struct store_pieces *pieces);
+void store_pieces_unref(struct store_pieces *pieces);
+
+/* Copies of those that meet range (NULL = all), clipped to it, and then `more` (NULL = none);
+ * those with `without` as sequence are left out (0 = none).  NULL without memory. */
+struct store_range_deletes *store_range_deletes_create(const struct range_delete *deletes,
+                                                       uint32_t count,
+                                                       const struct row_range *range,
+                                                       uint64_t without,
+                                                       const struct range_delete *more);
+struct store_range_deletes *store_range_deletes_ref(struct store_range_deletes *deletes);
+void store_range_deletes_unref(struct store_range_deletes *deletes);
+
+/* --- store.c -------------------------------------------------------------------------------------- */
+
+/* With a reference; NULL when nobody has told of that table. */
+struct store_schema *store_schema_find(struct store *store, uint64_t table);
+void store_schema_unref(struct store_schema *schema);
+
+/* --- store_tablet.c ------------------------------------------------------------------------------ */
+
+/* A tablet with one reference, one empty layer, in no list. */
+enum status store_tablet_allocate(struct store *store,
+                                  const struct store_tablet_descriptor *descriptor,
+                                  struct store_tablet **ret_tablet);
+/* Make room in the table of tablets, so that adding cannot fail. */
+enum status store_tablets_reserve(struct store *store, uint32_t more);
+void store_tablets_add(struct store *store, struct store_tablet *tablet); /* takes the reference */
+/* From the visible to the hidden ones; the reference moves along. */
+void store_tablets_hide(struct store *store, struct store_tablet *tablet);
+/* Out of the hidden ones; the reference passes to the caller. */
+void store_tablets_forget(struct store *store, struct store_tablet *tablet);
+/* Set or replace a horizon; false without memory.  Under the tablet's mutex. */
+bool store_tablet_raise_horizon(struct store_tablet *tablet,
+                                const struct store_meta_horizon *horizon);
+/* Loop: put a new list in the place of the old; takes the reference. */
+void store_tablet_publish_range_deletes(struct store_tablet *tablet,
+                                        struct store_range_deletes *deletes);
+/* Loop: drop the layer from all tablets that read it. */
+void store_layer_forget(struct store *store, struct store_layer *layer);
+
+/* --- store_write.c, store_commit.c --------------------------------------------------------------- */
+
+/* Append one encoded record of the tablet (barriers and limits were checked). */
+enum status store_append_record(struct store_tablet *tablet,
+                                enum record_type type,
+                                struct bytes payload,
+                                struct stamp stamp,
+                                uint64_t *ret_sequence);
+enum status store_append_gc_horizon(struct store_tablet *tablet,
+                                    const struct record_gc_horizon *horizon,
+                                    uint64_t clock,
+                                    uint64_t *ret_sequence);
+/* Freeze the active memtable if anything was logged into it.  Errors: STATUS_NO_MEMORY,
+ * STATUS_RESOURCE_EXHAUSTED (as many frozen ones as there may be). */
+enum status store_freeze(struct store_tablet *tablet);
+/* Account for what the active layer has grown. */
+void store_count_memory(struct store *store, struct store_layer *layer);
+void store_raise_floor(struct store_tablet *tablet);
+/* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
+ * memory; call again with the same sequence. */
+bool store_advance(struct store_tablet *tablet, uint64_t sequence);
+/* Loop: commit what is synced, call back. */
+void store_commit_synced(struct store *store);
+/* By bytes, or by the log that it holds back. */
+bool store_is_full(const struct store_tablet *tablet);
+void store_freeze_full_tablets(struct store *store);
+void store_release_log(struct store *store);
+void store_on_synced(void *context, uint64_t position);
+void store_on_log_failed(void *context, const struct error *error);
+
+/* --- store_split.c ------------------------------------------------------------------------------- */
+
+/* Make the children of a committed split.  Errors: STATUS_NO_MEMORY (nothing changed). */
+enum status store_split_apply(struct store_tablet *parent);
+/* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
+ * the parent's goes. */
+enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
+/* It is durable. */
+void store_split_note_written(struct store_tablet *parent);
+/* Loop: the parent is in the base. */
+void store_split_forget(struct store_tablet *parent);
+/* Remember what the record says (at append, and at replay). */
+enum status store_split_prepare(struct store_tablet *parent,
+                                const struct record_split *split,
+                                uint64_t sequence);
+
+void store_split_cancel(struct store_tablet *parent);
+
+/* --- store_read.c -------------------------------------------------------------------------------- */
+
+/* Tests only: called between the capture of a read and its snapshot. */
+extern void (*store_read_between)(void *context);
+extern void *store_read_between_context;
+
+/* --- store_flush.c: work thread, or recovery ------------------------------------------------------ */
+
+/* One transaction, if any is due; *ret_worked false when there is none. */
+enum status store_flush_step(struct store *store, bool *ret_worked);
+uint64_t store_flushes_pending(struct store *store);
+/* Let what has failed be tried again. */
+void store_flush_retry(struct store *store);
+
+/* --- store_meta (in transactions) ----------------------------------------------------------------- */
+
+/* Everything about a tablet but its applied map and dedupe image, as of `sequence`. */
+enum status store_put_tablet_meta(struct base_writer *writer,
+                                  struct store_tablet *tablet,
+                                  uint64_t sequence,
+                                  uint64_t clock,
+                                  uint32_t dedupe_piece_count);
+/* Cut in pieces; removes pieces of a longer image before. */
+enum status store_put_dedupe(struct base_writer *writer,
+                             uint64_t tablet,
+                             struct bytes image,
+                             uint32_t piece_count_before,
+                             uint32_t *ret_piece_count);
+enum status store_put_applied(struct base_writer *writer,
+                              uint64_t tablet,
+                              const struct buffer *applied);
+enum status store_delete_tablet_meta(struct base_writer *writer,
+                                     uint64_t tablet,
+                                     uint32_t dedupe_piece_count);
+/* The store's own record: highest clock, synced log position. */
+enum status store_put_store_meta(struct base_writer *writer, struct store *store, uint64_t clock);
+
+/* --- store_drop.c, store_sweep.c, store_gc.c, store_scrub.c: bounded steps ------------------------ */
+
+/* May the job run now?  (A child waits until its parent is in the base.) */
+bool store_job_is_due(struct store_job *job);
+enum status store_run_job(struct store *store, struct store_job *job);
+struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);
+void store_erasures_add(struct store *store, struct store_erasure *erasure);
+void store_erasures_clear(struct store *store);
+enum status store_erase_step(struct store *store, bool *ret_worked);
+enum status store_erase_range_step(struct store *store, bool *ret_worked);
+enum status store_sweep_step(struct store *store, bool *ret_worked);
+enum status store_collect_step(struct store *store, bool *ret_worked);
+void store_collect_append(struct store *store); /* loop */
+void store_collect_clear(struct store *store);
+enum status store_scrub_step(struct store *store, bool *ret_worked);
+enum status store_estimate_step(struct store *store, bool *ret_worked);
+
+/* --- store_recover.c ------------------------------------------------------------------------------ */
+
+enum status store_load_metas(struct store *store,
+                             uint64_t *ret_synced_position,
+                             struct error *ret_error);
+enum status store_on_replay(void *context,
+                            const struct log_record *record,
+                            uint64_t position,
+                            struct error *ret_error);
+/* After the log is open: everything replayed counts as committed. */
+enum status store_finish_recovery(struct store *store, struct error *ret_error);
+
+/* --- store_work.c --------------------------------------------------------------------------------- */
+
+enum status store_work_start(struct store *store, struct error *ret_error);
+void store_work_stop(struct store *store);
+void store_work_wake(struct store *store);
+/* Loop: take what the work thread has told. */
+void store_take_events(struct store *store);
+/* Hand an event to the loop. */
+void store_tell(struct store *store, struct store_event *event);
+int64_t store_monotonic_ns(void);
+/* Writers are short of memory: flush without pause. */
+bool store_memory_presses(const struct store *store);
+
+/* --- store_trouble.c ------------------------------------------------------------------------------ */
+
+/* Sort an error of the work thread into full, failed, or passing; true when it may be retried. */
+bool store_trouble_note(struct store *store, enum status status, const char *what);
+/* Writes that the condition refuses. */
+enum status store_trouble_check(struct store *store, bool deletes_only);
+/* Work thread, now and then: does the disk have room again? */
+void store_trouble_heal(struct store *store);
+void store_trouble_fail(struct store *store, const struct error *error);
+uint64_t store_disk_free_bytes(const struct store *store);
+
+#endif /* TABLETSERVER_STORAGE_STORE_INTERNAL_H */

@@ -1,0 +1,271 @@
+/*
+ * Recovery, second half: what the log adds to the base.
+ *
+ * Everything replayed is committed: the log gave it out, so it is whole and durable.  Memory stays
+ * bounded: when replay fills it, memtables are flushed on the way, as in life.
+ */
+#include "common/base/assert.h"
+#include "tabletserver/storage/replay_plan.h"
+#include "tabletserver/storage/store_internal.h"
+
+#define ARENA_BLOCK_BYTES 65536
+
+struct replay {
+    struct store_tablet *tablet;
+    const struct log_record *record;
+    struct arena arena;
+    struct applied_map map;
+};
+
+static enum status apply_changes(struct replay *replay,
+                                 const struct record_entry *entry,
+                                 struct stamp stamp,
+                                 size_t first,
+                                 size_t count)
+{
+    struct memtable *memtable = replay->tablet->layers[0]->memtable;
+    enum status status = memtable_reserve(memtable, entry->row, entry->changes + first, count);
+    if (status == STATUS_OK) {
+        stamp.index += (uint32_t)first;
+        memtable_apply(memtable, replay->record->sequence, stamp, entry->row,
+                       entry->changes + first, count);
+    }
+    return status;
+}
+
+static enum status replay_entry(struct replay *replay,
+                                const struct record_entry *entry,
+                                struct stamp stamp)
+{
+    uint64_t sequence = replay->record->sequence;
+    enum status status = STATUS_OK;
+    if (entry->change_count > 0) {
+        switch (replay_plan_row(&replay->map, sequence, entry->row)) {
+        case REPLAY_NONE:
+            break;
+        case REPLAY_ALL:
+            status = apply_changes(replay, entry, stamp, 0, entry->change_count);
+            break;
+        case REPLAY_SOME:
+            for (size_t i = 0; i < entry->change_count && status == STATUS_OK; i++) {
+                if (replay_plan_change(&replay->map, sequence, entry->row, &entry->changes[i])) {
+                    status = apply_changes(replay, entry, stamp, i, 1);
+                }
+            }
+            break;
+        }
+    }
+    if (status == STATUS_OK && entry->request.client != 0) {
+        status = dedupe_record(replay->tablet->dedupe, &entry->request, sequence, stamp.clock,
+                               entry->result);
+    }
+    return status;
+}
+
+static enum status replay_write(struct replay *replay, struct error *ret_error)
+{
+    struct record_write write;
+    struct stamp stamp = replay->record->stamp;
+    enum status status = record_decode_write(replay->record->payload, &replay->arena, &write,
+                                             ret_error);
+    if (status == STATUS_OK) {
+        status = applied_map_decode(buffer_bytes(&replay->tablet->applied), &replay->arena,
+                                    &replay->map, ret_error);
+    }
+    for (size_t i = 0; i < write.entry_count && status == STATUS_OK; i++) {
+        status = replay_entry(replay, &write.entries[i], stamp);
+        stamp.index += (uint32_t)write.entries[i].change_count;
+    }
+    return status;
+}
+
+/* Flush while there is anything to flush and `more` says so. */
+static enum status flush_while(struct store *store,
+                               bool (*more)(struct store *store, void *with),
+                               void *with)
+{
+    bool worked = true;
+    while (worked && more(store, with)) {
+        enum status status = store_flush_step(store, &worked);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        store_take_events(store);
+    }
+    return STATUS_OK;
+}
+
+static bool has_all_layers(struct store *store, void *with)
+{
+    (void)store;
+    const struct store_tablet *tablet = with;
+    return tablet->layer_count >= STORE_LAYERS_MAX;
+}
+
+static bool has_long_lineage(struct store *store, void *with)
+{
+    const struct store_tablet *tablet = with;
+    return has_all_layers(store, with) || tablet->lineage_count >= STORE_LINEAGE_MAX;
+}
+
+static bool is_pressed(struct store *store, void *with)
+{
+    (void)with;
+    return store_memory_presses(store);
+}
+
+static enum status freeze_surely(struct store_tablet *tablet)
+{
+    enum status status = flush_while(tablet->store, has_all_layers, tablet);
+    return status == STATUS_OK ? store_freeze(tablet) : status;
+}
+
+static enum status replay_drop_range(struct replay *replay, struct error *ret_error)
+{
+    struct store_tablet *tablet = replay->tablet;
+    struct record_drop_range drop;
+    enum status status = record_decode_drop_range(replay->record->payload, &drop, ret_error);
+    if (status == STATUS_OK) {
+        status = freeze_surely(tablet);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct range_delete delete = {drop.range, replay->record->stamp, replay->record->sequence};
+    struct store_range_deletes *more = store_range_deletes_create(
+        tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, 0, &delete);
+    if (more == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    store_tablet_publish_range_deletes(tablet, more);
+    return drop.request.client == 0
+               ? STATUS_OK
+               : dedupe_record(tablet->dedupe, &drop.request, replay->record->sequence,
+                               replay->record->stamp.clock, BYTES_EMPTY);
+}
+
+static enum status replay_horizon(struct replay *replay, struct error *ret_error)
+{
+    struct record_gc_horizon decoded;
+    enum status status = record_decode_gc_horizon(replay->record->payload, &decoded, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct store_meta_horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
+                                         replay->record->sequence};
+    return store_tablet_raise_horizon(replay->tablet, &horizon) ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static enum status replay_split(struct replay *replay, struct error *ret_error)
+{
+    struct record_split split;
+    enum status status = record_decode_split(replay->record->payload, &split, ret_error);
+    if (status == STATUS_OK && !row_range_contains(&replay->tablet->descriptor.range, split.key)) {
+        status = error_set(ret_error, STATUS_CORRUPT, "split at a key outside the tablet");
+    }
+    if (status == STATUS_OK) {
+        status = flush_while(replay->tablet->store, has_long_lineage, replay->tablet);
+    }
+    return status == STATUS_OK
+               ? store_split_prepare(replay->tablet, &split, replay->record->sequence)
+               : status;
+}
+
+static enum status replay_record(struct replay *replay, struct error *ret_error)
+{
+    switch ((enum record_type)replay->record->type) {
+    case RECORD_WRITE:
+        return replay_write(replay, ret_error);
+    case RECORD_DROP_RANGE:
+        return replay_drop_range(replay, ret_error);
+    case RECORD_SPLIT:
+        return replay_split(replay, ret_error);
+    case RECORD_GC_HORIZON:
+        return replay_horizon(replay, ret_error);
+    }
+    return error_set(ret_error, STATUS_VERSION,
+                     "log record of type %u was written by a newer version", replay->record->type);
+}
+
+/* The record is in memory: it counts as appended, synced and committed. */
+static enum status note_replayed(struct store_tablet *tablet,
+                                 const struct log_record *record,
+                                 uint64_t position)
+{
+    struct store *store = tablet->store;
+    struct store_layer *layer = tablet->layers[0];
+    if (atomic_load(&layer->first_position) == STORE_POSITION_NONE) {
+        atomic_store(&layer->first_position, position);
+    }
+    store_count_memory(store, layer);
+    atomic_store(&tablet->prepared, record->sequence);
+    atomic_store(&tablet->clock, record->stamp.clock);
+    store->recovered_records++;
+    if (!store_advance(tablet, record->sequence)) {
+        return STATUS_NO_MEMORY;
+    }
+    if (record->type == RECORD_SPLIT) {
+        return store_split_apply(tablet);
+    }
+    if (store_is_full(tablet)) {
+        enum status status = freeze_surely(tablet);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    if (store_memory_presses(store)) {
+        store_freeze_full_tablets(store);
+        return flush_while(store, is_pressed, NULL);
+    }
+    return STATUS_OK;
+}
+
+static enum status replay_one(struct store_tablet *tablet,
+                              const struct log_record *record,
+                              uint64_t position,
+                              struct error *ret_error)
+{
+    uint64_t expected = store_tablet_prepared(tablet) + 1;
+    if (record->sequence != expected) {
+        return error_set(
+            ret_error, STATUS_CORRUPT,
+            "the log goes on with sequence %llu where %llu is due; records are missing",
+            (unsigned long long)record->sequence, (unsigned long long)expected);
+    }
+    struct replay replay = {.tablet = tablet, .record = record};
+    arena_init(&replay.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    enum status status = replay_record(&replay, ret_error);
+    arena_deinit(&replay.arena);
+    return status == STATUS_OK ? note_replayed(tablet, record, position) : status;
+}
+
+enum status store_on_replay(void *context,
+                            const struct log_record *record,
+                            uint64_t position,
+                            struct error *ret_error)
+{
+    struct store *store = context;
+    if (store->meta_missing) {
+        return error_set(ret_error, STATUS_CORRUPT,
+                         "%s: the log has records but data.mdb knows nothing of this store: it was "
+                         "lost or replaced. Restore data.mdb, or re-learn the store from replicas",
+                         store->folder);
+    }
+    store->log_position = position;
+    hlc_observe(&store->hlc, record->stamp.clock);
+    struct store_tablet *tablet = store_tablet_find(store, record->tablet);
+    /* A tablet that nobody knows was dropped, or split and is wholly in the base. */
+    if (tablet == NULL || record->sequence <= tablet->flushed_sequence) {
+        return STATUS_OK;
+    }
+    enum status status = replay_one(tablet, record, position, ret_error);
+    if (status != STATUS_OK) {
+        if (ret_error->status != status || ret_error->text[0] == '\0') {
+            (void)error_set(ret_error, status, "%s", status_text(status));
+        }
+        return error_prefix(ret_error, "%s: tablet %llu, sequence %llu", store->folder,
+                            (unsigned long long)record->tablet,
+                            (unsigned long long)record->sequence);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,234 @@
+/*
+ * The work thread: everything that writes to the base, one bounded step after the other.
+ *
+ * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
+ * in turns.  Between two steps it rests in proportion to what the last one took, unless writers
+ * are short of memory.  Closing waits for one step at most.
+ */
+#include <time.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tabletserver/storage/store_internal.h"
+
+#define RETRY_NS      (200 * INT64_C(1000000)) /* disk full */
+#define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */
+#define IDLE_NS       (100 * INT64_C(1000000))
+#define HEAL_NS       (200 * INT64_C(1000000))
+#define REST_NS_MAX   (250 * INT64_C(1000000))
+#define NS_A_SECOND   INT64_C(1000000000)
+#define PERCENT       100
+
+int64_t store_monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
+}
+
+void store_work_wake(struct store *store)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    store->work_woken = true;
+    (void)pthread_cond_signal(&store->condition_changed);
+    (void)pthread_mutex_unlock(&store->mutex);
+}
+
+void store_tell(struct store *store, struct store_event *event)
+{
+    event->next = NULL;
+    (void)pthread_mutex_lock(&store->mutex);
+    *store->events_end = event;
+    store->events_end = &event->next;
+    (void)pthread_mutex_unlock(&store->mutex);
+    if (!store->recovering) {
+        store->callbacks.wake(store->callbacks.context);
+    }
+}
+
+/* Until woken (if it may be) or the time is over. */
+static void rest(struct store *store, int64_t duration_ns, bool wakeable)
+{
+    int64_t until_ns = store_monotonic_ns() + duration_ns;
+    struct timespec until = {.tv_sec = until_ns / NS_A_SECOND, .tv_nsec = until_ns % NS_A_SECOND};
+    (void)pthread_mutex_lock(&store->mutex);
+    while (!atomic_load(&store->stop) && !(wakeable && store->work_woken) &&
+           store_monotonic_ns() < until_ns) {
+        if (pthread_cond_timedwait(&store->condition_changed, &store->mutex, &until) != 0) {
+            break;
+        }
+        if (!wakeable && store_memory_presses(store)) {
+            break;
+        }
+    }
+    store->work_woken = store->work_woken && !wakeable;
+    (void)pthread_mutex_unlock(&store->mutex);
+}
+
+static void pace(struct store *store, int64_t busy_ns)
+{
+    uint32_t percent = store->settings.flush_pace_percent;
+    if (percent == 0 || percent >= PERCENT || store_memory_presses(store)) {
+        return;
+    }
+    int64_t rest_ns = busy_ns * (PERCENT - percent) / percent;
+    rest(store, rest_ns < REST_NS_MAX ? rest_ns : REST_NS_MAX, false);
+}
+
+static int64_t retry_at_ns(enum status status)
+{
+    return store_monotonic_ns() + (status == STATUS_NO_MEMORY ? RETRY_SOON_NS : RETRY_NS);
+}
+
+/* --- steps ---------------------------------------------------------------------------------------- */
+
+static struct store_job *take_job(struct store *store)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    struct store_job **link = &store->jobs;
+    while (*link != NULL && !store_job_is_due(*link)) {
+        link = &(*link)->next;
+    }
+    struct store_job *job = *link;
+    if (job != NULL) {
+        *link = job->next;
+        job->next = NULL;
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    return job;
+}
+
+static void put_job_back(struct store *store, struct store_job *job, enum status status)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    job->next = store->jobs;
+    store->jobs = job;
+    (void)pthread_mutex_unlock(&store->mutex);
+    store->job_retry_ns = retry_at_ns(status);
+}
+
+static bool run_job(struct store *store)
+{
+    struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
+    if (job == NULL) {
+        return false;
+    }
+    enum status status = store_run_job(store, job);
+    if (status != STATUS_OK) {
+        bool passing = store_trouble_note(store, status, "tablet list");
+        if (job->drop && passing) {
+            put_job_back(store, job, status); /* a drop is answered when it is done, not before */
+            return false;
+        }
+        if (job->error.status == STATUS_OK) {
+            (void)error_set(&job->error, status, "%s: %s", store->folder, status_text(status));
+        }
+    }
+    store_tell(store, &job->event);
+    return true;
+}
+
+static bool flush(struct store *store)
+{
+    if (store->flush_failed) {
+        if (store_monotonic_ns() < store->retry_at_ns) {
+            return false;
+        }
+        store_flush_retry(store);
+    }
+    bool worked = false;
+    enum status status = store_flush_step(store, &worked);
+    if (status != STATUS_OK) {
+        store->flush_failed = store_trouble_note(store, status, "base");
+        store->retry_at_ns = retry_at_ns(status);
+        return false;
+    }
+    store->flush_failed = false;
+    return worked;
+}
+
+static enum status housekeeping_step(struct store *store, uint32_t turn, bool *ret_worked)
+{
+    switch (turn) {
+    case 0:
+        return store_erase_step(store, ret_worked);
+    case 1:
+        return store_erase_range_step(store, ret_worked);
+    case 2:
+        return store_sweep_step(store, ret_worked);
+    case 3:
+        return store_collect_step(store, ret_worked);
+    case 4:
+        return store_estimate_step(store, ret_worked);
+    default:
+        return store_scrub_step(store, ret_worked);
+    }
+}
+
+#define HOUSEKEEPING_KINDS 6
+
+/* One step of the next kind that has anything to do. */
+static bool keep_house(struct store *store)
+{
+    if (store_monotonic_ns() < store->housekeeping_retry_ns) {
+        return false;
+    }
+    for (uint32_t i = 0; i < HOUSEKEEPING_KINDS; i++) {
+        store->housekeeping_turn = (store->housekeeping_turn + 1) % HOUSEKEEPING_KINDS;
+        bool worked = false;
+        enum status status = housekeeping_step(store, store->housekeeping_turn, &worked);
+        if (status != STATUS_OK) {
+            (void)store_trouble_note(store, status, "base");
+            store->housekeeping_retry_ns = retry_at_ns(status);
+            return false;
+        }
+        if (worked) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void *work(void *context)
+{
+    struct store *store = context;
+    int64_t heal_at_ns = 0;
+    while (!atomic_load(&store->stop)) {
+        int64_t begin_ns = store_monotonic_ns();
+        if (begin_ns >= heal_at_ns) {
+            store_trouble_heal(store);
+            heal_at_ns = begin_ns + HEAL_NS;
+        }
+        if (atomic_load(&store->condition) == STORE_FAILED) {
+            rest(store, IDLE_NS, true);
+        } else if (run_job(store)) {
+            continue;
+        } else if (flush(store) || keep_house(store)) {
+            pace(store, store_monotonic_ns() - begin_ns);
+        } else {
+            rest(store, IDLE_NS, true);
+        }
+    }
+    return NULL;
+}
+
+enum status store_work_start(struct store *store, struct error *ret_error)
+{
+    int error_number = pthread_create(&store->work_thread, NULL, work, store);
+    if (error_number != 0) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "%s: cannot start a thread", store->folder);
+    }
+    store->work_started = true;
+    return STATUS_OK;
+}
+
+void store_work_stop(struct store *store)
+{
+    if (!store->work_started) {
+        return;
+    }
+    atomic_store(&store->stop, true);
+    store_work_wake(store);
+    (void)pthread_join(store->work_thread, NULL);
+    store->work_started = false;
+}

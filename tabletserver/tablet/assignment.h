@@ -1,0 +1,64 @@
+/*
+ * Assignments: what the master wants this server to hold, against what it holds, and what to do.
+ *
+ * This module is pure; the sync thread performs what it decides.  It never lets a tablet be made
+ * anew whose data should be here already, and never lets one go that the master did not name as
+ * removed.
+ */
+#ifndef TABLETSERVER_TABLET_ASSIGNMENT_H
+#define TABLETSERVER_TABLET_ASSIGNMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/wire/message.h"
+
+struct assignment_list;
+
+enum status assignment_list_create(struct assignment_list **ret_list);
+void assignment_list_destroy(struct assignment_list *list); /* NULL is fine */
+
+/* The master spoke: copied.  Tablets of other servers are passed over (and taken off the list if
+ * they were here). */
+enum status assignment_list_note(struct assignment_list *list,
+                                 uint64_t server,
+                                 const struct assigned_tablet *assigned);
+
+/* The master's knowledge is another one now: forget it all, removals too. */
+void assignment_list_clear(struct assignment_list *list);
+
+/* 0 when the tablet is not on the list. */
+uint64_t assignment_soft_limit_bytes(const struct assignment_list *list, uint64_t tablet);
+
+/* A tablet that the server holds. */
+struct assignment_held {
+    uint64_t tablet;
+    uint64_t store;
+};
+
+enum assignment_action_kind {
+    ASSIGNMENT_CREATE, /* empty, in store */
+    ASSIGNMENT_SPLIT,  /* tablet is the parent */
+    ASSIGNMENT_DROP,
+    ASSIGNMENT_MISSING, /* it should be here and is not: say so, do nothing */
+};
+
+struct assignment_action {
+    enum assignment_action_kind kind;
+    uint64_t tablet;
+    uint64_t store;
+    const struct assigned_tablet *assigned; /* CREATE, MISSING; SPLIT: the right child */
+    uint64_t left;                          /* SPLIT */
+    uint64_t right;
+};
+
+/* Decide.  held in any order.  Actions are in the arena and borrow from the list. */
+enum status assignment_decide(const struct assignment_list *list,
+                              const struct assignment_held *held,
+                              size_t held_count,
+                              struct arena *arena,
+                              struct assignment_action **ret_actions,
+                              size_t *ret_count);
+
+#endif /* TABLETSERVER_TABLET_ASSIGNMENT_H */

@@ -1,0 +1,83 @@
+# Sourced by the tests of real processes: a cluster of its own in a folder of its own.
+#
+#   cluster_begin [SERVERS]      start a master and so many tablet servers; sets WORK, EDUBBA_MASTERS
+#   start_master, start_server N, kill_hard NAME, stop_soft NAME, pid_of NAME
+#   ebt ...                      the command against this cluster
+# Everything is stopped and removed when the shell exits.
+set -uo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BUILD=${BUILD:-$ROOT/build/release}
+PORT=${PORT:-$((20000 + RANDOM % 20000))}
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/edubba-test-XXXXXX")
+declare -A PIDS=()
+export EDUBBA_MASTERS=tcp://127.0.0.1:$PORT
+PASSED=0 FAILED=0
+
+ebt() { "$BUILD/client/cli/ebt" "$@"; }
+pid_of() { echo "${PIDS[$1]:-}"; }
+
+cluster_end() {
+    local name
+    for name in "${!PIDS[@]}"; do kill -KILL "${PIDS[$name]}" 2>/dev/null; wait "${PIDS[$name]}" 2>/dev/null; done
+    if [[ $FAILED -gt 0 && -n ${KEEP:-} ]]; then echo "kept: $WORK"; else rm -rf "$WORK"; fi
+}
+trap cluster_end EXIT
+
+# launch NAME BINARY SETTING...: start and wait until it says READY.
+launch() {
+    local name=$1 binary=$2 arguments=()
+    shift 2
+    for setting in "$@"; do arguments+=(--set "$setting"); done
+    rm -f "$WORK/$name.ready"; : >"$WORK/$name.ready"
+    "$binary" "${arguments[@]}" --ready-fd 3 3>"$WORK/$name.ready" >>"$WORK/$name.log" 2>&1 </dev/null &
+    PIDS[$name]=$!
+    local begun=$SECONDS
+    until [[ -s $WORK/$name.ready ]]; do
+        if ! kill -0 "${PIDS[$name]}" 2>/dev/null || ((SECONDS - begun > 30)); then
+            echo "$name did not become ready:"; tail -n 5 "$WORK/$name.log"; unset "PIDS[$name]"; return 1
+        fi
+        sleep 0.02
+    done
+}
+
+start_master() {
+    launch master "$BUILD/master/edubba-master" "folder=$WORK/master" "address=tcp://127.0.0.1:$PORT" \
+        "http.address=127.0.0.1:$((PORT + 100))" "$@"
+}
+start_server() {
+    local n=$1; shift
+    launch "server$n" "$BUILD/tabletserver/edubba-tabletserver" "folder=$WORK/server$n" \
+        "address=tcp://127.0.0.1:$((PORT + n))" "http.address=127.0.0.1:$((PORT + 100 + n))" \
+        "masters=$EDUBBA_MASTERS" "$@"
+}
+kill_hard() { kill -KILL "${PIDS[$1]}"; wait "${PIDS[$1]}" 2>/dev/null; unset "PIDS[$1]"; }
+stop_soft() {
+    local status=0
+    kill -TERM "${PIDS[$1]}"; wait "${PIDS[$1]}" || status=$?
+    unset "PIDS[$1]"
+    return $status
+}
+cluster_begin() {
+    local servers=${1:-1} n
+    start_master || exit 1
+    for ((n = 1; n <= servers; n++)); do start_server "$n" || exit 1; done
+    for _ in $(seq 200); do
+        [[ $(ebt --json servers 2>/dev/null | grep -o '"alive": *true' | wc -l) -ge $servers ]] && return
+        sleep 0.05
+    done
+    echo "the servers have not joined"; exit 1
+}
+
+ok() { PASSED=$((PASSED + 1)); }
+bad() { FAILED=$((FAILED + 1)); printf 'FAILED: %s\n' "$*"; }
+# same WHAT GOT WANTED
+same() { if [[ $2 == "$3" ]]; then ok; else bad "$1"; diff <(printf '%s\n' "$3") <(printf '%s\n' "$2") | head -n 20; fi; }
+# says WHAT EXIT PATTERN COMMAND...: the command ends with that status and prints something like it.
+says() {
+    local what=$1 wanted=$2 pattern=$3 output status=0
+    shift 3
+    output=$("$@" 2>&1 </dev/null) || status=$?
+    if [[ $status == "$wanted" ]] && grep -qaE -- "$pattern" <<<"$output"; then ok
+    else bad "$what: exit $status (wanted $wanted), output: ${output:0:300}"; fi
+}
+finish() { printf '%d passed, %d failed\n' "$PASSED" "$FAILED"; [[ $FAILED == 0 ]]; exit $?; }

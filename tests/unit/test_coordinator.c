@@ -1,0 +1,197 @@
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+#include "master/coordinator/coordinator.h"
+
+static char folder[64];
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/edubba-coordinator-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(coordinator, .init = make_folder, .fini = remove_folder);
+
+static const struct coordinator_identity identity = {1, 42};
+
+/* What a load says, as text. */
+struct listing {
+    char text[4096];
+    size_t records;
+};
+
+static enum status list_record(void *context,
+                               struct bytes key,
+                               struct bytes value,
+                               struct error *ret_error)
+{
+    struct listing *listing = context;
+    char printable[BYTES_PRINTABLE_SIZE_MAX];
+    (void)ret_error;
+    listing->records++;
+    strcat(listing->text, bytes_printable(key, printable));
+    strcat(listing->text, "=");
+    strcat(listing->text, bytes_printable(value, printable));
+    strcat(listing->text, ";");
+    return STATUS_OK;
+}
+
+static struct listing list(struct coordinator *coordinator)
+{
+    struct listing listing = {0};
+    cr_assert_eq(coordinator_load(coordinator, list_record, &listing, NULL), STATUS_OK);
+    return listing;
+}
+
+static struct coordinator *open_embedded(void)
+{
+    struct coordinator *coordinator = NULL;
+    struct error error = {0};
+    cr_assert_eq(coordinator_open_embedded(folder, &identity, &coordinator, &error), STATUS_OK,
+                 "%s", error.text);
+    return coordinator;
+}
+
+/* Both kinds, with the same commits, list the same. */
+Test(coordinator, embedded_and_memory_agree_and_embedded_keeps)
+{
+    struct coordinator *embedded = open_embedded();
+    struct coordinator *memory = NULL;
+    struct prng prng = prng_of_seed(11);
+
+    cr_assert_eq(coordinator_create_memory(&identity, &memory, NULL), STATUS_OK);
+    cr_assert_eq(list(embedded).records, 2);
+    for (int i = 0; i < 60; i++) {
+        struct record_key keys[3];
+        struct catalog_put puts[3];
+        for (size_t j = 0; j < 3; j++) {
+            keys[j] = record_key_of('P', 1 + prng_below(&prng, 12));
+            puts[j] = (struct catalog_put){record_key_bytes(&keys[j]),
+                                           bytes_of_text(i % 2 ? "x" : "y"), prng_chance(&prng, 3)};
+        }
+        cr_assert_eq(coordinator_commit(embedded, puts, 3, NULL), STATUS_OK);
+        cr_assert_eq(coordinator_commit(memory, puts, 3, NULL), STATUS_OK);
+        cr_assert_str_eq(list(embedded).text, list(memory).text);
+        if (i % 20 == 7) {
+            coordinator_close(embedded);
+            embedded = open_embedded();
+        }
+    }
+    coordinator_close(embedded);
+    coordinator_close(memory);
+}
+
+Test(coordinator, another_clusters_catalog_is_refused_by_name)
+{
+    const struct coordinator_identity other = {2, 43};
+    struct coordinator *coordinator = open_embedded();
+    struct error error = {0};
+    coordinator_close(coordinator);
+    coordinator = NULL;
+    cr_assert_eq(coordinator_open_embedded(folder, &other, &coordinator, &error),
+                 STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "cluster 1"), "%s", error.text);
+    cr_assert_not_null(strstr(error.text, folder), "%s", error.text);
+    cr_assert_null(coordinator);
+}
+
+Test(coordinator, a_newer_format_is_refused_by_name)
+{
+    struct coordinator *coordinator = open_embedded();
+    const struct identity_record newer = {CATALOG_FORMAT + 1, 1, 42};
+    struct record_key key = record_key_of(RECORD_KIND_IDENTITY, 0);
+    struct buffer value = BUFFER_INIT;
+    struct error error = {0};
+    identity_record_encode(&newer, &value);
+    const struct catalog_put put = {record_key_bytes(&key), buffer_bytes(&value), false};
+    cr_assert_eq(coordinator_commit(coordinator, &put, 1, NULL), STATUS_OK);
+    coordinator_close(coordinator);
+    buffer_deinit(&value);
+    cr_assert_eq(coordinator_open_embedded(folder, &identity, &coordinator, &error),
+                 STATUS_VERSION);
+    cr_assert_not_null(strstr(error.text, "format 2"), "%s", error.text);
+}
+
+Test(coordinator, memory_fails_when_told_and_stays_whole)
+{
+    struct coordinator *memory = NULL;
+    cr_assert_eq(coordinator_create_memory(&identity, &memory, NULL), STATUS_OK);
+    struct record_key key = record_key_of('P', 1);
+    const struct catalog_put put = {record_key_bytes(&key), bytes_of_text("x"), false};
+    coordinator_memory_fail(memory, 1, 1);
+    cr_assert_eq(coordinator_commit(memory, &put, 1, NULL), STATUS_OK);
+    cr_assert(coordinator_is_clean_failure(coordinator_commit(memory, &put, 1, NULL)));
+    cr_assert_eq(coordinator_commit(memory, &put, 1, NULL), STATUS_OK);
+    for (uint64_t after = 0; after < 8; after++) {
+        struct listing before = list(memory);
+        const struct catalog_put change = {record_key_bytes(&key), bytes_of_text("yy"), false};
+        memory_fail_arm(after, 1);
+        enum status status = coordinator_commit(memory, &change, 1, NULL);
+        memory_fail_disarm();
+        if (status == STATUS_OK) {
+            break;
+        }
+        cr_assert_eq(status, STATUS_NO_MEMORY);
+        cr_assert_str_eq(list(memory).text, before.text);
+    }
+    coordinator_close(memory);
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
+{
+    const struct tablet_record record = {
+        .number = 7,
+        .changed_version = 3,
+        .table = 2,
+        .configuration = 1,
+        .state = TABLET_SERVING,
+        .server = 1,
+        .store = 10,
+        .soft_limit_bytes = 1 << 24,
+        .range = {bytes_of_text("a"), bytes_of_text("b")},
+    };
+    struct tablet_record back;
+    struct buffer value = BUFFER_INIT;
+    tablet_record_encode(&record, &value);
+    cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_OK);
+    cr_assert(bytes_equal(back.range.end, bytes_of_text("b")));
+    cr_assert_eq(back.store, 10);
+    cr_assert_eq(tablet_record_decode(8, buffer_bytes(&value), &back, NULL), STATUS_CORRUPT);
+    for (size_t bit = 0; bit < value.size_bytes * 8; bit++) {
+        value.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_CORRUPT);
+        value.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (size_t size = 0; size < value.size_bytes; size++) {
+        cr_assert_eq(tablet_record_decode(7, bytes_of(value.data, size), &back, NULL),
+                     STATUS_CORRUPT);
+    }
+    buffer_deinit(&value);
+}
+
+Test(record, unknown_keys_are_corrupt)
+{
+    char kind = '\0';
+    uint64_t number = 0;
+    struct error error = {0};
+    cr_assert_eq(record_key_decode(bytes_of_text("Q"), &kind, &number, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "'Q'"));
+    cr_assert_eq(record_key_decode(bytes_of_text("P123"), &kind, &number, &error), STATUS_CORRUPT);
+    cr_assert_eq(record_key_decode(BYTES_EMPTY, &kind, &number, &error), STATUS_CORRUPT);
+}

@@ -1,0 +1,517 @@
+#include <criterion/criterion.h>
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "common/aggregate/aggregate.h"
+#include "common/base/endian.h"
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+#include "tabletserver/storage/memtable.h"
+#include "tabletserver/storage/memtable_nodes.h"
+
+static struct change put(const char *qualifier, int64_t timestamp_us, const char *value)
+{
+    return (struct change){.kind = CHANGE_PUT,
+                           .family = 1,
+                           .qualifier = bytes_of_text(qualifier),
+                           .timestamp_us = timestamp_us,
+                           .value = bytes_of_text(value)};
+}
+
+/* The operand of an add of 1. */
+static struct change add_one(uint32_t family, const char *qualifier)
+{
+    static const uint8_t one[8] = {0, 0, 0, 0, 0, 0, 0, 1};
+    return (struct change){.kind = CHANGE_FOLD,
+                           .family = family,
+                           .aggregate = AGGREGATE_INTSUM,
+                           .qualifier = bytes_of_text(qualifier),
+                           .value = bytes_of(one, sizeof one)};
+}
+
+static void apply(struct memtable *memtable,
+                  uint64_t sequence,
+                  const char *row,
+                  const struct change *changes,
+                  size_t count)
+{
+    struct stamp stamp = {sequence, 1, 0};
+    struct bytes key = bytes_of_text(row);
+    cr_assert_eq(memtable_reserve(memtable, key, changes, count), STATUS_OK);
+    memtable_apply(memtable, sequence, stamp, key, changes, count);
+}
+
+static struct memtable *make(void)
+{
+    struct memtable *memtable = NULL;
+    cr_assert_eq(memtable_create(&memtable), STATUS_OK);
+    return memtable;
+}
+
+static struct layer_cursor *open_at(struct memtable *memtable, uint64_t sequence)
+{
+    struct layer_cursor *cursor = NULL;
+    cr_assert_eq(memtable_cursor_open(memtable, sequence, &cursor), STATUS_OK);
+    return cursor;
+}
+
+static bool enter(struct layer_cursor *cursor,
+                  const char *row,
+                  uint32_t family,
+                  const char *qualifier)
+{
+    struct bytes found_row = BYTES_EMPTY;
+    bool found = false;
+    cr_assert_eq(cursor->operations->seek_row(cursor, ROW_AT_OR_AFTER, bytes_of_text(row),
+                                              &found_row, &found),
+                 STATUS_OK);
+    if (!found || !bytes_equal(found_row, bytes_of_text(row))) {
+        return false;
+    }
+    cr_assert_eq(cursor->operations->seek_entry(cursor, family, bytes_of_text(qualifier)),
+                 STATUS_OK);
+    return true;
+}
+
+static bool next(struct layer_cursor *cursor, struct entry *entry)
+{
+    bool found = false;
+    cr_assert_eq(cursor->operations->next_entry(cursor, entry, &found), STATUS_OK);
+    return found;
+}
+
+/* The sum in a row's cell as an open cursor sees it; 0 when there is none. */
+static uint64_t sum_in(struct layer_cursor *cursor,
+                       const char *row,
+                       uint32_t family,
+                       const char *qualifier)
+{
+    struct entry entry;
+    if (!enter(cursor, row, family, qualifier)) {
+        return 0;
+    }
+    while (next(cursor, &entry)) {
+        if (entry.kind == ENTRY_FOLD) {
+            bool is_it = entry.family == family &&
+                         bytes_equal(entry.qualifier, bytes_of_text(qualifier));
+            return is_it ? load_be64(entry.value.data) : 0;
+        }
+    }
+    return 0;
+}
+
+static uint64_t sum_at(struct memtable *memtable,
+                       uint64_t sequence,
+                       const char *row,
+                       uint32_t family)
+{
+    struct layer_cursor *cursor = open_at(memtable, sequence);
+    uint64_t sum = sum_in(cursor, row, family, "q");
+    cursor->operations->close(cursor);
+    return sum;
+}
+
+Test(memtable, an_idle_tablet_costs_little)
+{
+    struct memtable *memtable = make();
+    cr_assert_eq(memtable_bytes(memtable), 0);
+    struct change change = put("q", 1, "v");
+    apply(memtable, 1, "row", &change, 1);
+    cr_assert_gt(memtable_bytes(memtable), 0);
+    cr_assert_lt(sizeof *memtable + 4096, 8192);
+    cr_assert_eq(memtable_row_count(memtable), 1);
+    memtable_unref(memtable);
+}
+
+Test(memtable, a_row_of_one_cell_is_cheap)
+{
+    struct memtable *memtable = make();
+    const int count = 10000;
+    for (int i = 0; i < count; i++) {
+        char row[32];
+        (void)snprintf(row, sizeof row, "row#%016d", i);
+        struct change change = put("q", 1, "value-of-20-bytes-xx");
+        apply(memtable, 1, row, &change, 1);
+    }
+    size_t overhead = memtable_bytes(memtable) / (size_t)count - 20 - 1 - 20;
+    cr_assert_leq(overhead, 136, "%zu bytes a row", overhead);
+    memtable_unref(memtable);
+}
+
+Test(memtable, nothing_written_is_still_a_sequence)
+{
+    struct memtable *memtable = make();
+    apply(memtable, 7, "row", NULL, 0);
+    cr_assert_eq(memtable_last_sequence(memtable), 7);
+    cr_assert_eq(memtable_row_count(memtable), 0);
+    memtable_unref(memtable);
+}
+
+Test(memtable, ten_thousand_adds_cost_one_state)
+{
+    struct memtable *memtable = make();
+    struct change change = add_one(3, "q");
+    for (uint64_t sequence = 1; sequence <= 10000; sequence++) {
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence > 10 ? sequence - 10 : 0);
+    }
+    cr_assert_lt(memtable_bytes(memtable), 1500, "%zu bytes", memtable_bytes(memtable));
+    cr_assert_eq(sum_at(memtable, 10000, "row", 3), 10000);
+    cr_assert_eq(sum_at(memtable, 9995, "row", 3), 9995);
+    memtable_unref(memtable);
+}
+
+Test(memtable, an_open_reader_keeps_its_sum)
+{
+    struct memtable *memtable = make();
+    struct change change = add_one(3, "q");
+    for (uint64_t sequence = 1; sequence <= 5; sequence++) {
+        apply(memtable, sequence, "row", &change, 1);
+    }
+    memtable_raise_floor(memtable, 5);
+    struct layer_cursor *old = open_at(memtable, 5);
+    for (uint64_t sequence = 6; sequence <= 100; sequence++) {
+        apply(memtable, sequence, "row", &change, 1);
+    }
+    cr_assert_eq(sum_in(old, "row", 3, "q"), 5);
+    cr_assert_eq(sum_at(memtable, 50, "row", 3), 50);
+    old->operations->close(old);
+    memtable_raise_floor(memtable, 99);
+    apply(memtable, 101, "row", &change, 1);
+    cr_assert_eq(sum_at(memtable, 99, "row", 3), 99);
+    cr_assert_eq(sum_at(memtable, 101, "row", 3), 101);
+    memtable_unref(memtable);
+}
+
+Test(memtable, reading_below_the_floor_is_refused, .signal = SIGABRT)
+{
+    struct memtable *memtable = make();
+    memtable_raise_floor(memtable, 5);
+    struct layer_cursor *cursor = NULL;
+    (void)memtable_cursor_open(memtable, 4, &cursor);
+}
+
+Test(memtable, applying_without_reserving_is_refused, .signal = SIGABRT)
+{
+    struct memtable *memtable = make();
+    struct change change = put("q", 1, "v");
+    memtable_apply(memtable, 1, (struct stamp){1, 0, 0}, bytes_of_text("row"), &change, 1);
+}
+
+/* The heads of a row's list are replaced as it grows: they must not forget its deletes. */
+Test(memtable, a_delete_is_remembered_when_the_row_grows)
+{
+    struct memtable *memtable = make();
+    struct change add = add_one(3, "q");
+    apply(memtable, 1, "row", &add, 1);
+    struct change delete = {.kind = CHANGE_DELETE_FAMILY, .family = 3};
+    apply(memtable, 2, "row", &delete, 1);
+    for (int i = 0; i < 3000; i++) {
+        char qualifier[16];
+        (void)snprintf(qualifier, sizeof qualifier, "%d", i);
+        struct change change = put(qualifier, 1, "");
+        apply(memtable, 3, "row", &change, 1);
+    }
+    memtable_raise_floor(memtable, 3);
+    apply(memtable, 4, "row", &add, 1);
+    memtable_raise_floor(memtable, 4);
+    apply(memtable, 5, "row", &add, 1);
+    cr_assert_eq(sum_at(memtable, 5, "row", 3), 2);
+    memtable_unref(memtable);
+}
+
+Test(memtable, ten_thousand_versions_are_skipped_by_a_search)
+{
+    struct memtable *memtable = make();
+    for (int64_t timestamp_us = 1; timestamp_us <= 10080; timestamp_us++) {
+        struct change change = put("hot", timestamp_us, "v");
+        apply(memtable, 1, "row", &change, 1);
+    }
+    struct change after = put("next", 1, "w");
+    apply(memtable, 2, "row", &after, 1);
+    struct layer_cursor *cursor = open_at(memtable, 2);
+    struct entry entry;
+    cr_assert(enter(cursor, "row", 0, ""));
+    cr_assert(next(cursor, &entry));
+    cr_assert_eq(entry.timestamp_us, 10080);
+    bool found = false;
+    cr_assert_eq(cursor->operations->skip_column(cursor, &entry, &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert(bytes_equal(entry.qualifier, bytes_of_text("next")));
+    cr_assert_eq(cursor->operations->skip_column(cursor, &entry, &found), STATUS_OK);
+    cr_assert(!found);
+    cursor->operations->close(cursor);
+    memtable_unref(memtable);
+}
+
+Test(memtable, reservations_add_up_and_can_be_let_go)
+{
+    struct memtable *memtable = make();
+    static char text[3000];
+    memset(text, 'x', sizeof text - 1);
+    struct change large = put("q", 1, text);
+    struct change small = put("q", 1, "v");
+    const char *rows[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    for (int round = 0; round < 50; round++) {
+        for (size_t i = 0; i < 8; i++) {
+            const struct change *change = i % 3 == 0 ? &large : &small;
+            cr_assert_eq(memtable_reserve(memtable, bytes_of_text(rows[i]), change, 1), STATUS_OK);
+        }
+        memory_fail_arm(0, 1);
+        for (size_t i = 0; i < 8; i++) {
+            const struct change *change = i % 3 == 0 ? &large : &small;
+            if (i < 6) {
+                memtable_apply(memtable, 1, (struct stamp){1, 0, (uint32_t)round},
+                               bytes_of_text(rows[i]), change, 1);
+            } else {
+                memtable_cancel(memtable, bytes_of_text(rows[i]), change, 1);
+            }
+        }
+        memory_fail_disarm();
+    }
+    cr_assert_eq(memtable_row_count(memtable), 6);
+    cr_assert_lt(memtable_bytes(memtable), 700000);
+    memtable_unref(memtable);
+}
+
+/* Large enough for searches ahead (memtable_warmup.h); batches are reserved whole, some cancelled. */
+Test(memtable, large_tables_are_in_order_however_they_were_filled)
+{
+    enum {
+        BATCH = 100,
+        ROWS = 60000
+    };
+    struct memtable *memtable = make();
+    struct prng prng = prng_of_seed(3);
+    struct change change = put("q", 1, "v");
+    static uint8_t keys[BATCH][20];
+    uint64_t expected = 0;
+    for (uint64_t sequence = 1; expected < ROWS; sequence++) {
+        uint64_t kept = prng_chance(&prng, 10) ? BATCH / 2 : BATCH;
+        for (uint64_t i = 0; i < BATCH; i++) {
+            bool in_order = sequence % 3 == 0;
+            memset(keys[i], 'k', sizeof keys[i]); /* the same prefix now and then */
+            store_be64(keys[i] + prng_below(&prng, 2) * 12,
+                       in_order ? sequence * BATCH + i : prng_next(&prng));
+            struct bytes key = bytes_of(keys[i], sizeof keys[i]);
+            cr_assert_eq(memtable_reserve(memtable, key, &change, 1), STATUS_OK);
+        }
+        for (uint64_t i = 0; i < kept; i++) {
+            memtable_apply(memtable, sequence, (struct stamp){sequence, 0, (uint32_t)i},
+                           bytes_of(keys[i], sizeof keys[i]), &change, 1);
+        }
+        for (uint64_t i = BATCH; i > kept; i--) {
+            memtable_cancel(memtable, bytes_of(keys[i - 1], sizeof keys[i - 1]), &change, 1);
+        }
+        expected += kept;
+    }
+    cr_assert_eq(memtable_row_count(memtable), expected);
+    struct layer_cursor *cursor = open_at(memtable, UINT64_MAX);
+    struct bytes row = BYTES_EMPTY;
+    struct bytes last = BYTES_EMPTY;
+    bool found = true;
+    uint64_t count = 0;
+    enum row_seek seek = ROW_AT_OR_AFTER;
+    for (;; seek = ROW_AFTER, count++) {
+        cr_assert_eq(cursor->operations->seek_row(cursor, seek, last, &row, &found), STATUS_OK);
+        if (!found) {
+            break;
+        }
+        cr_assert_gt(bytes_compare(row, last), 0);
+        last = row;
+    }
+    cr_assert_eq(count, expected);
+    for (int i = 0; i < 1000; i++) {
+        cr_assert_eq(cursor->operations->seek_row(cursor, ROW_BEFORE, last, &row, &found),
+                     STATUS_OK);
+        cr_assert(found);
+        cr_assert_lt(bytes_compare(row, last), 0);
+        last = row;
+    }
+    cursor->operations->close(cursor);
+    memtable_unref(memtable);
+}
+
+Test(memtable, without_memory_reserve_says_so_and_nothing_else_happens)
+{
+    for (uint64_t after = 0; after < 40; after++) {
+        memory_fail_arm(after, 1);
+        struct memtable *memtable = NULL;
+        enum status status = memtable_create(&memtable);
+        uint64_t applied = 0;
+        struct change change = put("q", 1, "some value");
+        for (uint64_t i = 1; i < 3000 && status == STATUS_OK; i++) {
+            char row[16];
+            (void)snprintf(row, sizeof row, "%06lu", i);
+            status = memtable_reserve(memtable, bytes_of_text(row), &change, 1);
+            if (status == STATUS_OK) {
+                memtable_apply(memtable, i, (struct stamp){i, 0, 0}, bytes_of_text(row), &change,
+                               1);
+                applied++;
+            }
+        }
+        memory_fail_disarm();
+        cr_assert(status == STATUS_OK || status == STATUS_NO_MEMORY);
+        if (memtable != NULL) {
+            cr_assert_eq(memtable_row_count(memtable), applied);
+            memory_fail_arm(0, 1);
+            struct layer_cursor *cursor = NULL;
+            cr_assert_eq(memtable_cursor_open(memtable, applied, &cursor), STATUS_NO_MEMORY);
+            memory_fail_disarm();
+        }
+        memtable_unref(memtable);
+    }
+}
+
+/* --- sketches ----------------------------------------------------------------------------------- */
+
+static struct change add_sketch(int64_t input, struct buffer *operand)
+{
+    buffer_reset(operand);
+    cr_assert_eq(aggregate_operand_of_int64(AGGREGATE_INTHLL, input, operand), STATUS_OK);
+    return (struct change){.kind = CHANGE_FOLD,
+                           .family = 4,
+                           .aggregate = AGGREGATE_INTHLL,
+                           .qualifier = bytes_of_text("q"),
+                           .value = buffer_bytes(operand)};
+}
+
+static bool sketch_at(struct memtable *memtable, uint64_t sequence, struct buffer *out)
+{
+    struct layer_cursor *cursor = open_at(memtable, sequence);
+    struct entry entry;
+    bool found = enter(cursor, "row", 0, "") && next(cursor, &entry);
+    if (found) {
+        buffer_reset(out);
+        buffer_append_bytes(out, entry.value);
+    }
+    cursor->operations->close(cursor);
+    return found;
+}
+
+Test(memtable, sketches_fold_to_the_very_state_of_one_merge_after_the_other)
+{
+    struct memtable *memtable = make();
+    struct buffer operand = BUFFER_INIT;
+    struct buffer truth[2] = {BUFFER_INIT, BUFFER_INIT};
+    struct buffer got = BUFFER_INIT;
+    for (uint64_t sequence = 1; sequence <= 3000; sequence++) {
+        struct change change = add_sketch((int64_t)(sequence * 7919 % 2500), &operand);
+        uint64_t turn = sequence % 2;
+        cr_assert_eq(aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&truth[1 - turn]), change.value,
+                                     &truth[turn]),
+                     STATUS_OK);
+        /* Now and then the memory that a growing sketch wants is not there. */
+        cr_assert_eq(memtable_reserve(memtable, bytes_of_text("row"), &change, 1), STATUS_OK);
+        if (sequence % 5 == 0) {
+            memory_fail_arm(sequence % 7, 1);
+        }
+        memtable_apply(memtable, sequence, (struct stamp){sequence, 0, 0}, bytes_of_text("row"),
+                       &change, 1);
+        memory_fail_disarm();
+        memtable_raise_floor(memtable, sequence - sequence % 64);
+        if (sequence % 50 == 0 || sequence < 100) {
+            cr_assert(sketch_at(memtable, sequence, &got));
+            cr_assert(bytes_equal(buffer_bytes(&got), buffer_bytes(&truth[turn])), "at %lu",
+                      sequence);
+        }
+    }
+    memtable_unref(memtable);
+    buffer_deinit(&operand);
+    buffer_deinit(&truth[0]);
+    buffer_deinit(&truth[1]);
+    buffer_deinit(&got);
+}
+
+Test(memtable, a_hot_sketch_stays_small)
+{
+    struct memtable *memtable = make();
+    struct buffer operand = BUFFER_INIT;
+    struct buffer got = BUFFER_INIT;
+    const uint64_t count = 200000;
+    for (uint64_t sequence = 1; sequence <= count; sequence++) {
+        struct change change = add_sketch((int64_t)sequence, &operand);
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence > 100 ? sequence - 100 : 0);
+    }
+    cr_assert_lt(memtable_bytes(memtable), 200 * 1024, "%zu bytes", memtable_bytes(memtable));
+    cr_assert(sketch_at(memtable, count, &got));
+    int64_t estimate = 0;
+    cr_assert_eq(aggregate_extract(AGGREGATE_INTHLL, buffer_bytes(&got), &estimate), STATUS_OK);
+    cr_assert(estimate > 190000 && estimate < 210000, "%ld", estimate);
+    memtable_unref(memtable);
+    buffer_deinit(&operand);
+    buffer_deinit(&got);
+}
+
+Test(memtable, a_delete_ends_a_sketch)
+{
+    struct memtable *memtable = make();
+    struct buffer operand = BUFFER_INIT;
+    struct buffer got = BUFFER_INIT;
+    int64_t estimate = 0;
+    for (uint64_t sequence = 1; sequence <= 500; sequence++) {
+        struct change change = add_sketch((int64_t)sequence, &operand);
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence);
+    }
+    struct change delete = {.kind = CHANGE_DELETE_CELLS,
+                            .family = 4,
+                            .qualifier = bytes_of_text("q"),
+                            .end_us = INT64_MAX};
+    apply(memtable, 501, "row", &delete, 1);
+    memtable_raise_floor(memtable, 501);
+    for (uint64_t sequence = 502; sequence <= 700; sequence++) {
+        struct change change = add_sketch((int64_t)sequence, &operand);
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence);
+    }
+    struct layer_cursor *cursor = open_at(memtable, 700);
+    struct entry entry;
+    cr_assert(enter(cursor, "row", 0, "") && next(cursor, &entry));
+    cr_assert_eq(entry.kind, ENTRY_COLUMN_DELETE);
+    cr_assert(next(cursor, &entry));
+    cr_assert_eq(aggregate_extract(AGGREGATE_INTHLL, entry.value, &estimate), STATUS_OK);
+    cr_assert(estimate > 190 && estimate < 208, "%ld", estimate);
+    cursor->operations->close(cursor);
+    memtable_unref(memtable);
+    buffer_deinit(&operand);
+    buffer_deinit(&got);
+}
+
+/* The state that follows a delete may be too large for the place of the one before it. */
+Test(memtable, a_large_sketch_after_a_delete_has_nothing_of_the_one_before)
+{
+    struct memtable *memtable = make();
+    struct buffer operand = BUFFER_INIT;
+    struct buffer large[2] = {BUFFER_INIT, BUFFER_INIT};
+    struct buffer got = BUFFER_INIT;
+    struct change change = add_sketch(1, &operand);
+    apply(memtable, 1, "row", &change, 1);
+    struct change delete = {.kind = CHANGE_DELETE_ROW};
+    apply(memtable, 2, "row", &delete, 1);
+    for (int64_t input = 2; input < 100; input++) {
+        change = add_sketch(input, &operand);
+        cr_assert_eq(aggregate_merge(AGGREGATE_INTHLL, buffer_bytes(&large[input % 2]),
+                                     change.value, &large[1 - input % 2]),
+                     STATUS_OK);
+    }
+    for (uint64_t sequence = 3; sequence < 60; sequence++) {
+        change.value = buffer_bytes(&large[0]);
+        apply(memtable, sequence, "row", &change, 1);
+        memtable_raise_floor(memtable, sequence);
+    }
+    struct layer_cursor *cursor = open_at(memtable, 60);
+    struct entry entry;
+    int64_t estimate = 0;
+    cr_assert(enter(cursor, "row", 4, "q") && next(cursor, &entry) && next(cursor, &entry));
+    cr_assert_eq(aggregate_extract(AGGREGATE_INTHLL, entry.value, &estimate), STATUS_OK);
+    cr_assert_eq(estimate, 98);
+    cursor->operations->close(cursor);
+    memtable_unref(memtable);
+    buffer_deinit(&operand);
+    buffer_deinit(&large[0]);
+    buffer_deinit(&large[1]);
+    buffer_deinit(&got);
+}

@@ -1,0 +1,473 @@
+#include "tabletserver/storage/store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "common/base/memory.h"
+#include "common/io/file.h"
+#include "tabletserver/storage/store_internal.h"
+#include "tests/support/store_fixture.h"
+
+static struct fixture fixture;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+}
+
+static void teardown(void)
+{
+    fixture_deinit(&fixture);
+}
+
+TestSuite(store, .init = setup, .fini = teardown);
+
+static void reopen(void)
+{
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+}
+
+static void write_put(struct store_tablet *tablet, const char *row, const char *value)
+{
+    struct change put = fixture_put(1, "c", 5, value);
+    fixture_write(&fixture, tablet, row, &put, 1);
+}
+
+Test(store, writes_are_read_after_commit_and_prepared_before)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change put = fixture_put(1, "c", 5, "v");
+    uint64_t sequence = 0;
+    cr_assert_eq(fixture_append(tablet, "r", &put, 1, NULL, &sequence), STATUS_OK);
+    cr_assert_eq(sequence, 1);
+    FIXTURE_EXPECT(tablet, "");
+    struct buffer out = BUFFER_INIT;
+    fixture_dump_at(tablet, &fixture_table, STORE_READ_PREPARED, 0, &out);
+    cr_assert(bytes_equal(buffer_bytes(&out), bytes_of_text("r/1:c@5=v\n")));
+    buffer_deinit(&out);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablet) == 1);
+    FIXTURE_EXPECT(tablet, "r/1:c@5=v\n");
+    store_check(fixture.store);
+}
+
+Test(store, flushed_data_is_the_same_data)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 5, operand);
+    write_put(tablet, "a", "1");
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    fixture_flush(&fixture);
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    cr_assert_eq(numbers.memory_bytes, 0);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=5\n");
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=10\n");
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=10\n");
+    store_check(fixture.store);
+}
+
+Test(store, reopen_replays_the_log)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 5, operand);
+    for (int i = 0; i < 10; i++) {
+        fixture_write(&fixture, tablet, "a", &add, 1);
+        if (i == 4) {
+            fixture_flush(&fixture);
+        }
+    }
+    uint64_t clock = store_next_clock(fixture.store);
+    fixture_write(&fixture, tablet, "a", &add, 1); /* stamped later than `clock` */
+    atomic_store(&fixture.now_us, 1); /* the machine's clock has gone back by decades */
+    reopen();
+    tablet = store_tablet_find(fixture.store, 1);
+    cr_assert_not_null(tablet);
+    FIXTURE_EXPECT(tablet, "a/3:n@0=55\n");
+    cr_assert_gt(store_next_clock(fixture.store), clock + 1);
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    reopen();
+    tablet = store_tablet_find(fixture.store, 1);
+    FIXTURE_EXPECT(tablet, "a/3:n@0=60\n");
+    cr_assert_eq(store_tablet_committed(tablet), 12);
+    store_check(fixture.store);
+}
+
+Test(store, duplicates_are_known_after_flush_and_reopen)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    for (uint64_t i = 1; i <= 6; i++) {
+        struct request_id request = {9, i, 1, atomic_load(&fixture.now_us)};
+        uint64_t sequence = 0;
+        cr_assert_eq(fixture_append(tablet, "a", &add, 1, &request, &sequence), STATUS_OK);
+        store_commit(fixture.store);
+        if (i == 3) {
+            fixture_flush(&fixture);
+        }
+    }
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(tablet) == 6);
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t i = 1; i <= 7; i++) {
+            struct request_id request = {9, i, 1, atomic_load(&fixture.now_us)};
+            struct bytes result;
+            uint64_t sequence;
+            enum dedupe_verdict verdict = dedupe_check(store_tablet_dedupe(tablet), &request,
+                                                       store_next_clock(fixture.store), &result,
+                                                       &sequence);
+            cr_assert_eq(verdict, i <= 6 ? DEDUPE_DONE : DEDUPE_NEW, "request %d", (int)i);
+        }
+        reopen();
+        tablet = store_tablet_find(fixture.store, 1);
+    }
+}
+
+Test(store, a_read_keeps_its_moment)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    struct store_read *read = NULL;
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_OK);
+    for (int i = 0; i < 5; i++) {
+        fixture_write(&fixture, tablet, "a", &add, 1);
+    }
+    fixture_flush(&fixture);
+    struct bytes row;
+    struct cell cell;
+    bool found = false;
+    cr_assert_eq(
+        row_reader_seek(store_read_reader(read), ROW_AT_OR_AFTER, BYTES_EMPTY, &row, &found),
+        STATUS_OK);
+    cr_assert(found);
+    struct cell_source source = row_reader_source(store_read_reader(read));
+    cr_assert_eq(source.rewind(source.context, 0, BYTES_EMPTY), STATUS_OK);
+    cr_assert_eq(source.next(source.context, CELL_NEXT, &cell, &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert_eq(load_be64(cell.value.data), 1);
+    store_read_end(read);
+    FIXTURE_EXPECT(tablet, "a/3:n@0=6\n");
+}
+
+/* What may happen between a read's capture and its snapshot, once. */
+struct between {
+    struct store_tablet *tablet;
+    int adds;
+    bool flush;
+    bool split;
+    bool drop;
+    int calls;
+};
+
+static void split(struct store_tablet *tablet, const char *key, uint64_t left, uint64_t right);
+
+static void do_between(void *context)
+{
+    struct between *between = context;
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    if (between->calls++ > 0) {
+        return;
+    }
+    for (int i = 0; i < between->adds; i++) {
+        fixture_write(&fixture, between->tablet, "a", &add, 1);
+    }
+    if (between->split) {
+        split(between->tablet, "m", 2, 3);
+    }
+    if (between->drop) {
+        store_tablet_drop(fixture.store, between->tablet);
+        FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+    }
+    if (between->flush) {
+        fixture_flush(&fixture);
+    }
+}
+
+static enum status read_with(struct between *between,
+                             struct store_tablet *tablet,
+                             uint64_t *ret_sum)
+{
+    struct store_read *read = NULL;
+    between->tablet = tablet;
+    store_read_between_context = between;
+    store_read_between = do_between;
+    enum status status = store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read);
+    store_read_between = NULL;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct bytes row;
+    struct cell cell;
+    bool found = false;
+    struct row_reader *reader = store_read_reader(read);
+    cr_assert_eq(row_reader_seek(reader, ROW_AT_OR_AFTER, BYTES_EMPTY, &row, &found), STATUS_OK);
+    struct cell_source source = row_reader_source(reader);
+    cr_assert_eq(source.rewind(source.context, 0, BYTES_EMPTY), STATUS_OK);
+    cr_assert_eq(source.next(source.context, CELL_NEXT, &cell, &found), STATUS_OK);
+    cr_assert(found);
+    *ret_sum = load_be64(cell.value.data);
+    store_read_end(read);
+    return STATUS_OK;
+}
+
+Test(store, what_happens_between_capture_and_snapshot)
+{
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    uint64_t sum = 0;
+    /* All that was captured goes to the base: it may not be counted twice. */
+    cr_assert_eq(read_with(&(struct between){.flush = true}, tablet, &sum), STATUS_OK);
+    cr_assert_eq(sum, 1);
+    /* More than was captured goes to the base: the read begins again. */
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    struct between more = {.adds = 3, .flush = true};
+    cr_assert_eq(read_with(&more, tablet, &sum), STATUS_OK);
+    cr_assert_eq(more.calls, 2);
+    cr_assert_eq(sum, 5);
+    /* More is written, and stays where it is: the read keeps its moment. */
+    cr_assert_eq(read_with(&(struct between){.adds = 3}, tablet, &sum), STATUS_OK);
+    cr_assert_eq(sum, 5);
+    store_tablet_ref(tablet);
+    cr_assert_eq(read_with(&(struct between){.split = true, .flush = true}, tablet, &sum),
+                 STATUS_NOT_OWNER);
+    store_tablet_unref(tablet);
+    tablet = store_tablet_find(fixture.store, 2);
+    store_tablet_ref(tablet);
+    cr_assert_eq(read_with(&(struct between){.drop = true}, tablet, &sum), STATUS_NOT_OWNER);
+    store_tablet_unref(tablet);
+}
+
+Test(store, drop_range_hides_at_once_and_erases_later)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    write_put(tablet, "a", "1");
+    write_put(tablet, "b", "1");
+    fixture_flush(&fixture);
+    write_put(tablet, "c", "1");
+    write_put(tablet, "d", "1");
+    struct record_drop_range drop = {.range = {bytes_of_text("b"), bytes_of_text("d")}};
+    uint64_t sequence = 0;
+    cr_assert_eq(store_append_drop_range(tablet, &drop, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    struct change put = fixture_put(1, "new", 5, "2");
+    fixture_write(&fixture, tablet, "c", &put, 1);
+    const char *expected = "a/1:c@5=1\nc/1:new@5=2\nd/1:c@5=1\n";
+    FIXTURE_EXPECT(tablet, expected);
+    reopen();
+    tablet = store_tablet_find(fixture.store, 1);
+    FIXTURE_EXPECT(tablet, expected);
+    fixture_flush(&fixture);
+    FIXTURE_EXPECT(tablet, expected);
+    for (int i = 0; i < 100; i++) { /* the erasing goes on behind us */
+        usleep(1000);
+        store_poll(fixture.store);
+        FIXTURE_EXPECT(tablet, expected);
+    }
+    reopen();
+    tablet = store_tablet_find(fixture.store, 1);
+    FIXTURE_EXPECT(tablet, expected);
+}
+
+static void split(struct store_tablet *tablet, const char *key, uint64_t left, uint64_t right)
+{
+    struct record_split record = {bytes_of_text(key), left, right};
+    uint64_t sequence = 0;
+    uint64_t before = fixture.split_count;
+    cr_assert_eq(store_append_split(tablet, &record, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count > before);
+}
+
+Test(store, split_shares_what_there_is)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    write_put(tablet, "a", "1");
+    write_put(tablet, "m", "1");
+    fixture_flush(&fixture);
+    write_put(tablet, "b", "2");
+    write_put(tablet, "n", "2");
+    split(tablet, "m", 2, 3);
+    cr_assert_null(store_tablet_find(fixture.store, 1));
+    cr_assert_eq(store_tablet_count(fixture.store), 2);
+    FIXTURE_EXPECT(fixture.left, "a/1:c@5=1\nb/1:c@5=2\n");
+    FIXTURE_EXPECT(fixture.right, "m/1:c@5=1\nn/1:c@5=2\n");
+    write_put(fixture.right, "o", "3");
+    store_check(fixture.store);
+    for (int round = 0; round < 3; round++) {
+        reopen();
+        cr_assert_null(store_tablet_find(fixture.store, 1));
+        FIXTURE_EXPECT(store_tablet_find(fixture.store, 2), "a/1:c@5=1\nb/1:c@5=2\n");
+        FIXTURE_EXPECT(store_tablet_find(fixture.store, 3), "m/1:c@5=1\nn/1:c@5=2\no/1:c@5=3\n");
+        if (round == 1) {
+            fixture_flush(&fixture);
+        }
+        store_check(fixture.store);
+    }
+}
+
+Test(store, splits_of_splits_before_anything_is_flushed)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    write_put(tablet, "a", "1");
+    write_put(tablet, "m", "1");
+    write_put(tablet, "z", "1");
+    split(tablet, "m", 2, 3);
+    write_put(fixture.right, "m", "2");
+    split(fixture.right, "t", 4, 5);
+    write_put(fixture.right, "z", "3");
+    for (int round = 0; round < 3; round++) {
+        FIXTURE_EXPECT(store_tablet_find(fixture.store, 2), "a/1:c@5=1\n");
+        FIXTURE_EXPECT(store_tablet_find(fixture.store, 4), "m/1:c@5=2\n");
+        FIXTURE_EXPECT(store_tablet_find(fixture.store, 5), "z/1:c@5=3\n");
+        if (round == 0) {
+            reopen();
+        }
+        fixture_flush(&fixture);
+        store_check(fixture.store);
+    }
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    cr_assert_eq(numbers.memory_bytes, 0);
+}
+
+Test(store, dropped_tablets_are_gone)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    write_put(tablet, "a", "1");
+    fixture_flush(&fixture);
+    store_tablet_ref(tablet);
+    store_tablet_drop(fixture.store, tablet);
+    cr_assert_null(store_tablet_find(fixture.store, 1));
+    struct store_read *read = NULL;
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_NOT_OWNER);
+    store_tablet_unref(tablet);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+    reopen();
+    cr_assert_eq(store_tablet_count(fixture.store), 0);
+    tablet = fixture_create(&fixture, 2, "", "");
+    FIXTURE_EXPECT(tablet, "");
+}
+
+Test(store, creating_twice_gives_the_same_tablet)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "a", "m");
+    write_put(tablet, "b", "1");
+    cr_assert_eq(fixture_create(&fixture, 1, "a", "m"), tablet);
+    cr_assert_eq(store_tablet_count(fixture.store), 1);
+    FIXTURE_EXPECT(tablet, "b/1:c@5=1\n");
+}
+
+Test(store, middle_of_a_young_tablet)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct buffer row = BUFFER_INIT;
+    bool found = true;
+    cr_assert_eq(store_tablet_middle(tablet, &row, &found), STATUS_OK);
+    cr_assert_not(found);
+    const char *rows[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 4; i++) {
+        write_put(tablet, rows[i], "1");
+    }
+    cr_assert_eq(store_tablet_middle(tablet, &row, &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert(bytes_equal(buffer_bytes(&row), bytes_of_text("c")));
+    buffer_deinit(&row);
+}
+
+/* --- identity ------------------------------------------------------------------------------------- */
+
+static void store_path(char path[512], const char *name)
+{
+    (void)snprintf(path, 512, "%s/%s", fixture.folder, name);
+}
+
+static void replace_identity(const char *text)
+{
+    char path[512];
+    struct error error;
+    store_path(path, "STORE");
+    cr_assert_eq(file_write_atomic(path, text, strlen(text), &error), STATUS_OK);
+}
+
+Test(store, newer_directory_is_refused_by_name)
+{
+    struct error error;
+    fixture_close(&fixture);
+    replace_identity("edubba store\nformat 2\nsomething new\n");
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_VERSION);
+    cr_assert_not_null(strstr(error.text, "format 2"), "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "STORE"), "%s", error.text);
+    fixture.store = NULL;
+}
+
+Test(store, damaged_identity_is_refused)
+{
+    struct error error;
+    fixture_close(&fixture);
+    replace_identity("edubba store\nformat 1\nfeatures 0\nstore 8\nchecksum 0123456789abcdef\n");
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+    fixture.store = NULL;
+}
+
+Test(store, another_number_is_refused)
+{
+    struct error error;
+    fixture_close(&fixture);
+    cr_assert_eq(fixture_try_open(&fixture, 8, &error), STATUS_FAILED_PRECONDITION);
+    fixture.store = NULL;
+}
+
+Test(store, nothing_there_is_not_found)
+{
+    struct error error;
+    struct fixture other;
+    fixture_init(&other);
+    cr_assert_eq(fixture_try_open(&other, 0, &error), STATUS_NOT_FOUND);
+    other.store = NULL;
+    fixture_deinit(&other);
+}
+
+Test(store, one_process_at_a_time)
+{
+    struct error error;
+    pid_t child = fork();
+    if (child == 0) {
+        struct store *second = NULL;
+        struct store_callbacks callbacks = fixture_callbacks(&fixture);
+        enum status status = store_open(fixture.folder, 0, &fixture.settings, &callbacks, &second,
+                                        &error);
+        _exit(status == STATUS_FAILED_PRECONDITION ? 0 : 1);
+    }
+    int result = 0;
+    cr_assert_eq(waitpid(child, &result, 0), child);
+    cr_assert_eq(result, 0);
+}
+
+Test(store, lost_data_file_is_not_taken_for_an_empty_store)
+{
+    struct error error;
+    char path[512];
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    write_put(tablet, "a", "1");
+    fixture_close(&fixture);
+    store_path(path, "data.mdb");
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "data.mdb"), "%s", error.text);
+    fixture.store = NULL;
+}
