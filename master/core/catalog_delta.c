@@ -36,18 +36,22 @@ static const struct list_link *first_above(const struct catalog *catalog, uint64
     return link->next;
 }
 
+static bool is_still_to_be_made(const struct catalog *catalog,
+                                const struct server *server,
+                                uint64_t number)
+{
+    const struct tablet *child = number_map_get(&catalog->tablets, number);
+    return child != NULL && child->record.server == server->number &&
+           child->holding != HOLDING_CREATED && child->holding != HOLDING_SERVING;
+}
+
 /* The server that must still make the children of a tablet needs it: to it, it is not gone yet. */
 static bool is_needed(const struct catalog *catalog,
                       const struct server *server,
                       const struct gone *gone)
 {
-    LIST_FOREACH(const struct tablet, tablet, &catalog->unsettled) {
-        if (tablet->record.state == TABLET_SPLITTING && tablet->record.parent == gone->number &&
-            tablet->record.server == server->number) {
-            return true;
-        }
-    }
-    return false;
+    return is_still_to_be_made(catalog, server, gone->children[0]) ||
+           is_still_to_be_made(catalog, server, gone->children[1]);
 }
 
 /* A page under construction; arrays in scratch, each with room for all. */
@@ -110,6 +114,18 @@ static void add_changed(const struct catalog *catalog,
     }
 }
 
+/* What it reported and must drop. */
+static void add_stale(struct server *server, struct page *page)
+{
+    for (size_t i = 0; i < server->stale_count; i++) {
+        page->tablets[page->tablet_count++] = (struct assigned_tablet){
+            .location.tablet = server->stale[i],
+            .removed = true,
+        };
+    }
+    server->stale_count = 0;
+}
+
 /* How many changes from first on make a page: whole transactions. */
 static size_t page_size(const struct list_link *first, const struct list_link **ret_end)
 {
@@ -134,7 +150,7 @@ static bool page_allocate(struct catalog *catalog, size_t count, struct page *re
 {
     struct arena *arena = &catalog->scratch;
     struct page page = {
-        .tablets = arena_allocate_array(arena, count + 1, sizeof *page.tablets),
+        .tablets = arena_allocate_array(arena, count + STALE_MAX, sizeof *page.tablets),
         .tables = arena_allocate_array(arena, count + 1, sizeof *page.tables),
         .dropped = arena_allocate_array(arena, count + 1, sizeof *page.dropped),
     };
@@ -174,9 +190,11 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
     for (const struct list_link *link = first; link != end; link = link->next) {
         add_changed(catalog, server, link->owner, whole, &page);
     }
+    bool dropping = server->stale_count > 0;
+    add_stale(server, &page);
     bool more = end->owner != NULL;
     const struct changed *last = more ? end->previous->owner : NULL;
-    bool quick = held || count > 0 || is_busy(catalog, server);
+    bool quick = held || dropping || count > 0 || is_busy(catalog, server);
     struct sync_response response = {
         .generation = catalog->identity.generation,
         .version = more ? last->version : catalog->counters.version,
