@@ -26,14 +26,26 @@ static bool needs_whole_map(const struct catalog *catalog, const struct server *
     return known < catalog->changed_floor && !goes_on;
 }
 
-/* The first change above version, the list's head if there is none. */
+static uint64_t version_of(const struct list_link *link)
+{
+    return ((const struct changed *)link->owner)->version;
+}
+
+/* The first change above version, the list's head if there is none.  From both ends at once: most
+ * who ask know nearly everything, or nothing. */
 static const struct list_link *first_above(const struct catalog *catalog, uint64_t version)
 {
-    const struct list_link *link = catalog->changed.head.previous;
-    while (link->owner != NULL && ((const struct changed *)link->owner)->version > version) {
-        link = link->previous;
+    const struct list_link *front = catalog->changed.head.next;
+    const struct list_link *back = catalog->changed.head.previous;
+
+    while (front->owner != NULL && version_of(front) <= version) {
+        if (version_of(back) <= version) {
+            return back->next;
+        }
+        front = front->next;
+        back = back->previous;
     }
-    return link->next;
+    return front;
 }
 
 static bool is_still_to_be_made(const struct catalog *catalog,
