@@ -52,9 +52,8 @@ void retry_budget_on_retry_success(struct retry_budget *budget);
 /* Take a token, if there is one. */
 bool retry_budget_take(struct retry_budget *budget, int64_t now_ns);
 
-/* One operation's state; zero at first, deadline_ns apart. */
+/* One operation's state; zero at first.  Its deadline is the caller's to watch. */
 struct retry {
-    int64_t deadline_ns;
     uint32_t pauses; /* so far: the exponent of the next */
     uint32_t moves;  /* redirections in a row */
     bool took_token; /* for the attempt that is on its way */

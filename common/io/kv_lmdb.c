@@ -12,9 +12,10 @@
  * transactions are reset and pooled with their slots.
  *
  * Dirty bytes.  LMDB tells no one how many pages a transaction dirtied.  But every put returns the
- * address it wrote to (MDB_RESERVE), and keys come sorted: an address further than a page from the
- * last one is another leaf.  Counted too low where two dirty pages happen to be neighbours on the
- * heap, therefore never below the bytes put.  Branch pages (about one in sixty) are left out.
+ * address it wrote to (MDB_RESERVE), and dirty pages are copies on the heap, one after another: so
+ * the 4 KiB blocks of memory that were written to are counted, each once as long as a small table
+ * remembers it.  Too low by up to a third where pages are touched once each (two may share a block).  Branch pages, about one
+ * in sixty, are left out.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,15 +28,15 @@
 #include "common/base/memory.h"
 #include "common/io/kv_implementation.h"
 
-#define READERS_DEFAULT  1024
-#define READ_POOL_MAX    64
-#define PAGE_BYTES       4096
-#define FREE_DBI         0 /* LMDB's list of free pages, readable as mdb_stat does */
-#define FILE_MODE        0640
-#define MAP_SIZE_MIN     (UINT64_C(1) << 20)
-#define MAP_SIZE_TSAN    (UINT64_C(64) << 30)
-#define OVERFLOW_BYTES   2000 /* about where a value leaves its leaf for pages of its own */
-#define NODE_HEADER_SIZE 10   /* of a key-value pair inside a leaf */
+#define READERS_DEFAULT 1024
+#define READ_POOL_MAX   64
+#define PAGE_BYTES      4096
+#define FREE_DBI        0 /* LMDB's list of free pages, readable as mdb_stat does */
+#define FILE_MODE       0640
+#define MAP_SIZE_MIN    (UINT64_C(1) << 20)
+#define MAP_SIZE_TSAN   (UINT64_C(64) << 30)
+#define OVERFLOW_BYTES  2000 /* about where a value leaves its leaf for pages of its own */
+#define BLOCKS_MAX      4096 /* remembered as written to; a power of two */
 
 #define COMMIT_SLACK_BYTES (UINT64_C(256) * 1024) /* free-list pages, beside the counted ones */
 
@@ -62,10 +63,9 @@ struct lmdb_write {
     MDB_txn *txn;
     MDB_cursor *cursor; /* for all puts and deletes: sorted ones then stay on their leaf */
     uint32_t cursors_open;
-    uint64_t put_bytes;
-    uint64_t leaf_count;
+    uint64_t block_count;
     uint64_t overflow_bytes;
-    uintptr_t last_address;
+    uintptr_t blocks[BLOCKS_MAX]; /* each in the place that its number gives */
 };
 
 struct lmdb_cursor {
@@ -422,14 +422,10 @@ static void note_dirty(struct lmdb_write *write, const void *address, size_t siz
         write->overflow_bytes += (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         return;
     }
-    uintptr_t now = (uintptr_t)address;
-    uintptr_t distance = now > write->last_address ? now - write->last_address
-                                                   : write->last_address - now;
-    if (distance >= PAGE_BYTES) {
-        write->leaf_count++;
-    }
-    write->last_address = now;
-    write->put_bytes += size_bytes + NODE_HEADER_SIZE;
+    uintptr_t block = (uintptr_t)address / PAGE_BYTES;
+    uintptr_t *place = &write->blocks[block % BLOCKS_MAX];
+    write->block_count += *place != block;
+    *place = block;
 }
 
 static enum status lmdb_write_put(struct kv_write *base, struct bytes key, struct bytes value)
@@ -472,8 +468,7 @@ static enum status lmdb_write_delete(struct kv_write *base, struct bytes key, bo
 static uint64_t lmdb_write_dirty_bytes(const struct kv_write *base)
 {
     const struct lmdb_write *write = (const struct lmdb_write *)base;
-    uint64_t by_leaves = write->leaf_count * PAGE_BYTES;
-    return write->overflow_bytes + (by_leaves > write->put_bytes ? by_leaves : write->put_bytes);
+    return write->overflow_bytes + write->block_count * PAGE_BYTES;
 }
 
 /* --- cursors ---------------------------------------------------------------------------------- */
