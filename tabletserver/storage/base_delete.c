@@ -60,7 +60,7 @@ enum status base_drop_kept(struct base_writer *writer, const struct base_drop *d
             kept++;
             continue;
         }
-        enum status status = base_writer_drop_value(writer, writer->data.extent, &list->cells[i]);
+        enum status status = base_writer_drop_value(writer, &list->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }
@@ -246,7 +246,7 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
             continue;
         }
         window->changed = true;
-        enum status status = base_writer_drop_value(writer, window->extent, &old->cells[i]);
+        enum status status = base_writer_drop_value(writer, &old->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }

@@ -98,6 +98,12 @@ static enum status write_chunk(struct base_writer *writer, size_t count)
     if (writer->chunk.failed) {
         return STATUS_NO_MEMORY;
     }
+    if (!window->stored && !window->has_end && window->key.size_bytes < BASE_SLICE_BYTES) {
+        status = base_room_make(&writer->room, writer->write, writer->data.cursor, stored_key);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
     status = base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk),
                            window->stored ? window->stored_bytes : 0);
     if (status == STATUS_OK) {
