@@ -66,8 +66,10 @@ enum edubba_code client_code(enum status status);
 enum status client_status_of_number(uint32_t number);
 
 /* Fill *error, which may be NULL; returns its code. */
-enum edubba_code client_error(struct edubba_error *error, enum status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+enum edubba_code client_error(struct edubba_error *error,
+                              enum status status,
+                              const char *format,
+                              ...) __attribute__((format(printf, 3, 4)));
 enum edubba_code client_error_of(struct edubba_error *error, const struct error *from);
 enum edubba_code client_success(struct edubba_error *error);
 enum edubba_code client_no_memory(struct edubba_error *error);

@@ -68,7 +68,10 @@ enum status client_status_of_number(uint32_t number)
     }
 }
 
-enum edubba_code client_error(struct edubba_error *error, enum status status, const char *format, ...)
+enum edubba_code client_error(struct edubba_error *error,
+                              enum status status,
+                              const char *format,
+                              ...)
 {
     enum edubba_code code = client_code(status);
     if (error != NULL) {

@@ -31,7 +31,9 @@ static size_t count_children(const struct level *level)
     return count;
 }
 
-static enum status copy_level(struct arena *arena, const struct level *level, struct level *ret_next)
+static enum status copy_level(struct arena *arena,
+                              const struct level *level,
+                              struct level *ret_next)
 {
     struct level next = {.count = count_children(level)};
     size_t at = 0;

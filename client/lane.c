@@ -14,7 +14,7 @@ struct link {
     struct transport_connection *connection;
     bool is_over; /* loop thread: closed; later events are stale */
     atomic_uint references;
-    atomic_bool is_lost; /* an event could not be kept: nothing after it counts */
+    atomic_bool is_lost;        /* an event could not be kept: nothing after it counts */
     struct link_event *closing; /* kept for the last event, so that it cannot fail */
 };
 
@@ -101,7 +101,8 @@ static void on_closed(void *context, const struct error *error)
 static void on_connect_timer(void *context, struct timer *timer)
 {
     (void)context;
-    lane_mark((struct server_lane *)(void *)((char *)timer - offsetof(struct server_lane, connect_timer)));
+    lane_mark((struct server_lane *)(void *)((char *)timer -
+                                             offsetof(struct server_lane, connect_timer)));
 }
 
 static void pause_after_failure(struct server_lane *lane)

@@ -19,9 +19,9 @@
 #include "client/client.h"
 #include "common/io/transport.h"
 
-#define LANE_KINDS              4
-#define LANE_BATCH_BYTES        (512 * 1024)
-#define LANE_BATCH_SUBMISSIONS  1024
+#define LANE_KINDS             4
+#define LANE_BATCH_BYTES       (512 * 1024)
+#define LANE_BATCH_SUBMISSIONS 1024
 
 struct submission;
 

@@ -2,12 +2,15 @@
 
 #include "common/base/memory.h"
 
-#define NS_PER_MS         INT64_C(1000000)
-#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
+#define NS_PER_MS      INT64_C(1000000)
+#define SILENCE_MAX_NS (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
 
 static void attempt(struct request *request);
 
-static void finish(struct request *request, enum status status, struct bytes text, struct bytes body)
+static void finish(struct request *request,
+                   enum status status,
+                   struct bytes text,
+                   struct bytes body)
 {
     loop_clear_timer(&request->client->loop, &request->timer);
     lane_cancel(&request->call);

@@ -20,14 +20,14 @@ struct request {
     struct edubba_client *client;
     enum method method;
     struct buffer body;
-    uint32_t address;       /* or REQUEST_TO_MASTER */
-    bool repeatable;        /* doing it twice does no harm */
+    uint32_t address;        /* or REQUEST_TO_MASTER */
+    bool repeatable;         /* doing it twice does no harm */
     bool servers_may_answer; /* to a master: tablet servers know it too */
     bool answered_by_master; /* after on_done */
     int64_t deadline_ns;
     uint32_t deadline_ms;
     int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
-    bool may_be_received;   /* an attempt was sent on a connection that stood */
+    bool may_be_received;    /* an attempt was sent on a connection that stood */
     uint32_t attempts;
     struct retry retry;
     struct timer timer;

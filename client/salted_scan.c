@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "client/scan.h"
-#include "common/base/memory.h"
 #include "common/base/arena.h"
+#include "common/base/memory.h"
 
 #define SALTS_MAX         65536
 #define PART_BUFFER_MIN   (UINT64_C(64) << 10)

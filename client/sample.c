@@ -75,9 +75,8 @@ static enum status ask_server(struct sampling *sampling,
     if (address == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
     }
-    struct request_options options = {.method = METHOD_SAMPLE,
-                                      .address_text = address,
-                                      .repeatable = true};
+    struct request_options options = {
+        .method = METHOD_SAMPLE, .address_text = address, .repeatable = true};
     sample_request_encode(&request, &body);
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = request_call(client, &options, &body, &answer, ret_error);
@@ -98,8 +97,8 @@ static enum status sample_next(struct sampling *sampling,
                                struct bytes *ret_row,
                                struct error *ret_error)
 {
-    struct locate_request locate = {.table = sampling->table->number, .row = *ret_row,
-                                    .count_max = 1};
+    struct locate_request locate = {
+        .table = sampling->table->number, .row = *ret_row, .count_max = 1};
     struct locate_response response;
     struct buffer answer = BUFFER_INIT;
     struct arena arena;

@@ -220,7 +220,8 @@ static const struct scan_source plain_source = {
     .close = plain_close,
 };
 
-static struct plain_scan *make(struct edubba_table *table, const struct edubba_scan_options *options)
+static struct plain_scan *make(struct edubba_table *table,
+                               const struct edubba_scan_options *options)
 {
     struct plain_scan *scan = memory_allocate_zeroed(1, sizeof *scan);
     if (scan == NULL) {
@@ -231,7 +232,8 @@ static struct plain_scan *make(struct edubba_table *table, const struct edubba_s
     scan->table = table->number;
     scan->rows_limit = options->rows_limit;
     scan->buffer_bytes = options->buffer_bytes > 0 ? options->buffer_bytes : BUFFER_DEFAULT_BYTES;
-    scan->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : table->client->deadline_ms;
+    scan->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
+                                                 : table->client->deadline_ms;
     scan->reversed = options->reversed;
     scan->start_task.run = run_start;
     scan->credit_task.run = run_credit;

@@ -49,7 +49,7 @@ struct plain_scan {
     uint64_t buffer_bytes;
     uint32_t deadline_ms;
     bool reversed;
-    struct arena arena;   /* of the set and the filter */
+    struct arena arena; /* of the set and the filter */
     const struct filter *filter_tree;
     struct row_set set;
 
@@ -60,7 +60,7 @@ struct plain_scan {
     struct scan_plan plan;
     struct row_range asked; /* what the call covers at most */
     bool is_paused;
-    struct buffer row;      /* whose tablet comes next */
+    struct buffer row; /* whose tablet comes next */
     struct buffer asked_start;
     struct buffer asked_end;
     struct route_waiter waiter;

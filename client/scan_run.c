@@ -4,8 +4,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define NS_PER_MS          INT64_C(1000000)
-#define CLIP_ARENA_BYTES   4096
+#define NS_PER_MS        INT64_C(1000000)
+#define CLIP_ARENA_BYTES 4096
 
 static void go_on(struct plain_scan *scan);
 
@@ -69,10 +69,7 @@ static void arm(struct plain_scan *scan, int64_t pause_ns)
                    scan->is_paused && due_ns < deadline_ns ? due_ns : deadline_ns);
 }
 
-static void on_failure(struct plain_scan *scan,
-                       enum status status,
-                       struct bytes text,
-                       bool located)
+static void on_failure(struct plain_scan *scan, enum status status, struct bytes text, bool located)
 {
     int64_t pause_ns = 0;
     (void)error_set(&scan->trouble, status, "%.*s", (int)text.size_bytes, (const char *)text.data);
@@ -235,7 +232,8 @@ static void on_refused(struct plain_scan *scan,
     bool located = false;
     lane_cancel(&scan->call);
     if (status == STATUS_NOT_OWNER) {
-        bool told = body.size_bytes > 0 && scan_response_decode(body, &response, NULL) == STATUS_OK &&
+        bool told = body.size_bytes > 0 &&
+                    scan_response_decode(body, &response, NULL) == STATUS_OK &&
                     response.has_location;
         located = route_learn(scan->client, scan->table, buffer_bytes(&scan->row), scan->address,
                               told ? &response.location : NULL);

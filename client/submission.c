@@ -9,7 +9,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 /* A minute less than servers remember: a retry is always let in, or nobody waits for it. */
-#define DEADLINE_MAX_MS  ((uint32_t)(LIMIT_DEDUPE_WINDOW_US / 1000 - 60000))
+#define DEADLINE_MAX_MS       ((uint32_t)(LIMIT_DEDUPE_WINDOW_US / 1000 - 60000))
 #define ROW_ARENA_BLOCK_BYTES 4096
 #define TROUBLE_BYTES_MAX     300
 
@@ -215,8 +215,8 @@ static void submission_route(struct submission *submission)
         submission_on_closed(submission, bytes_of_text("no server holds the row's tablet now"));
         return;
     }
-    struct server_lane *lane = lane_get(client, entry->address,
-                                 submission->kind == OPERATION_READ ? LANE_READ : LANE_SMALL);
+    struct server_lane *lane = lane_get(
+        client, entry->address, submission->kind == OPERATION_READ ? LANE_READ : LANE_SMALL);
     if (lane == NULL) {
         complete_with(submission, STATUS_NO_MEMORY, bytes_of_text("out of memory"));
         return;
@@ -242,7 +242,9 @@ static bool there_is_room(const struct edubba_client *client)
 }
 
 /* Wait for room, take a place, a ticket and, for what changes something, an identity. */
-static enum status enter(struct edubba_client *client, bool wants_identity, uint64_t *ret_ticket,
+static enum status enter(struct edubba_client *client,
+                         bool wants_identity,
+                         uint64_t *ret_ticket,
                          uint64_t *ret_sequence)
 {
     enum status status = STATUS_OK;

@@ -60,7 +60,8 @@ static enum status add_page(struct tablet_list *list,
     for (size_t i = 0; i < response->location_count && !*ret_done; i++) {
         const struct location *location = &response->locations[i];
         if (!row_range_contains(&location->range, *ret_row)) {
-            return error_set(ret_error, STATUS_UNAVAILABLE, "the table's tablets are not known yet");
+            return error_set(ret_error, STATUS_UNAVAILABLE,
+                             "the table's tablets are not known yet");
         }
         if (add(list, location) != STATUS_OK) {
             return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");

@@ -29,7 +29,7 @@
 
 #define RETRY_PAUSE_BASE_NS     (INT64_C(10) * 1000 * 1000)
 #define RETRY_PAUSE_CAP_NS      (INT64_C(1000) * 1000 * 1000)
-#define RETRY_MOVES_MAX         4 /* redirections in a row that are followed at once */
+#define RETRY_MOVES_MAX         4       /* redirections in a row that are followed at once */
 #define RETRY_BUDGET_MILLIS     1000    /* a token, in thousandths */
 #define RETRY_BUDGET_PER_FIRST  200     /* what a first attempt brings */
 #define RETRY_BUDGET_MAX        1024000 /* the bucket */

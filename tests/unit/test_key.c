@@ -61,7 +61,7 @@ Test(key, newer_times_sort_first_and_buckets_in_order)
         edubba_key_add_reversed_time(&other, b);
         cr_assert_eq(key.size, 19);
         int order = memcmp(key.data, other.data, 19);
-        cr_assert_eq(order < 0, a > b);
+        cr_assert_eq(order<0, a> b);
         edubba_key_init(&key);
         edubba_key_init(&other);
         edubba_key_add_bucket(&key, a, 1000);
@@ -89,10 +89,7 @@ Test(key, salts_never_change)
         uint32_t of_16;
         uint32_t of_1000;
     } vectors[] = {
-        {"", 0, 872},
-        {"a", 9, 257},
-        {"user17", 5, 69},
-        {"server1.bbb.com", 4, 164},
+        {"", 0, 872},         {"a", 9, 257}, {"user17", 5, 69}, {"server1.bbb.com", 4, 164},
         {"\xc3\xa9", 9, 809},
     };
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {

@@ -6,7 +6,10 @@
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 
-static struct location place(const char *start, const char *end, uint64_t version, const char *address)
+static struct location place(const char *start,
+                             const char *end,
+                             uint64_t version,
+                             const char *address)
 {
     return (struct location){
         .tablet = version,

@@ -16,13 +16,13 @@ static enum retry_verdict fail(struct retry *retry, enum status status, bool loc
 
 Test(retry, only_trouble_that_may_pass_is_met_again)
 {
-#define EACH(name, number, text)                                                         \
-    if (STATUS_##name != STATUS_OK) {                                                    \
-        struct retry retry = {0};                                                        \
-        bool passes = STATUS_##name == STATUS_UNAVAILABLE ||                             \
-                      STATUS_##name == STATUS_NOT_OWNER || STATUS_##name == STATUS_CLOSED; \
-        cr_assert_eq(fail(&retry, STATUS_##name, false) == RETRY_LATER, passes, #name);   \
-        cr_assert_eq(retry_is_transient(STATUS_##name), passes, #name);                  \
+#define EACH(name, number, text)                                                                  \
+    if (STATUS_##name != STATUS_OK) {                                                             \
+        struct retry retry = {0};                                                                 \
+        bool passes = STATUS_##name == STATUS_UNAVAILABLE || STATUS_##name == STATUS_NOT_OWNER || \
+                      STATUS_##name == STATUS_CLOSED;                                             \
+        cr_assert_eq(fail(&retry, STATUS_##name, false) == RETRY_LATER, passes, #name);           \
+        cr_assert_eq(retry_is_transient(STATUS_##name), passes, #name);                           \
     }
     STATUS_LIST(EACH)
 #undef EACH

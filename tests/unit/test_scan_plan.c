@@ -24,8 +24,9 @@ static void text_of(const struct scan_plan *plan, char *text, size_t size)
     for (size_t i = 0; i < left.count; i++) {
         size_t used = strlen(text);
         (void)snprintf(text + used, size - used, "[%.*s,%.*s)",
-                       (int)left.ranges[i].start.size_bytes, (const char *)left.ranges[i].start.data,
-                       (int)left.ranges[i].end.size_bytes, (const char *)left.ranges[i].end.data);
+                       (int)left.ranges[i].start.size_bytes,
+                       (const char *)left.ranges[i].start.data, (int)left.ranges[i].end.size_bytes,
+                       (const char *)left.ranges[i].end.data);
     }
 }
 
@@ -129,7 +130,8 @@ static void run_random(uint64_t seed, bool reversed)
         (void)snprintf(edges[i], sizeof edges[i], "%03d", at);
     }
     for (int i = 0; i < 4; i++) {
-        ranges[i] = (struct row_range){bytes_of_text(edges[2 * i]), bytes_of_text(edges[2 * i + 1])};
+        ranges[i] = (struct row_range){bytes_of_text(edges[2 * i]),
+                                       bytes_of_text(edges[2 * i + 1])};
     }
     struct row_set set = {ranges, 4};
     scan_plan_init(&plan, &set, reversed);

@@ -53,7 +53,9 @@ Test(timer_heap, random_sets_clears_and_takes)
 /* How they come in practice: the same patience for all, so in order, and taken from the front. */
 Test(timer_heap, a_long_queue_in_order)
 {
-    enum { COUNT = 200000 };
+    enum {
+        COUNT = 200000
+    };
     static struct timer queue[COUNT];
     struct timer_heap heap = {0};
     for (int i = 0; i < COUNT; i++) {
