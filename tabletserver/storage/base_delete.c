@@ -49,8 +49,7 @@ static bool may_drop(const struct base_drop *drop, struct stamp stamp)
     return false;
 }
 
-/* Take the dropped cells out of writer->kept, with their pieces. */
-static enum status filter(struct base_writer *writer, const struct base_drop *drop)
+enum status base_drop_kept(struct base_writer *writer, const struct base_drop *drop)
 {
     struct base_cells *list = &writer->kept;
     size_t kept = 0;
@@ -122,7 +121,7 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
     size_t before = writer->kept.count;
     uint64_t weight = stored_bytes + base_cells_large_bytes(&writer->kept);
     if (status == STATUS_OK) {
-        status = filter(writer, drop);
+        status = base_drop_kept(writer, drop);
     }
     if (status != STATUS_OK || (!drop->everything && writer->kept.count == before)) {
         return status;

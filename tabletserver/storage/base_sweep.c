@@ -57,13 +57,6 @@ static enum status save_resume(const struct sweep *sweep, struct buffer *resume)
     return resume->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
 
-static enum status copy_to(struct buffer *buffer, struct bytes bytes)
-{
-    buffer_reset(buffer);
-    buffer_append_bytes(buffer, bytes);
-    return buffer->failed ? STATUS_NO_MEMORY : STATUS_OK;
-}
-
 /* Begin the next row with tombstones, if there is one. */
 static enum status begin_row(struct sweep *sweep, bool *ret_found)
 {
@@ -83,9 +76,9 @@ static enum status begin_row(struct sweep *sweep, bool *ret_found)
     if (!*ret_found) {
         return STATUS_OK;
     }
-    status = copy_to(&sweep->row_key, row_key);
+    status = base_buffer_set(&sweep->row_key, row_key);
     if (status == STATUS_OK) {
-        status = copy_to(&sweep->next, buffer_bytes(&sweep->row_key));
+        status = base_buffer_set(&sweep->next, buffer_bytes(&sweep->row_key));
     }
     sweep->stamp = STAMP_OLDEST;
     return status;
@@ -138,7 +131,7 @@ static enum status sweep_chunks(struct sweep *sweep, bool *ret_done)
         sweep->budget_bytes -= cost < sweep->budget_bytes ? cost : sweep->budget_bytes;
         status = base_drop_cells(writer, &drop);
         if (status == STATUS_OK) {
-            status = copy_to(&sweep->next, buffer_bytes(&writer->dropped_key));
+            status = base_buffer_set(&sweep->next, buffer_bytes(&writer->dropped_key));
             buffer_append_u8(&sweep->next, 0); /* the least key above */
         }
         if (status == STATUS_OK) {

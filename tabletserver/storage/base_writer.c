@@ -224,7 +224,7 @@ enum status base_writer_put(struct base_writer *writer,
 
 enum status base_writer_settle(struct base_writer *writer)
 {
-    return writer->window.row_open ? base_window_close_chunk(writer, true) : STATUS_OK;
+    return writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_CUT) : STATUS_OK;
 }
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value)

@@ -393,6 +393,12 @@ enum status store_split_prepare(struct store_tablet *parent,
 
 void store_split_cancel(struct store_tablet *parent);
 
+/* --- store_read.c -------------------------------------------------------------------------------- */
+
+/* Tests only: called between the capture of a read and its snapshot. */
+extern void (*store_read_between)(void *context);
+extern void *store_read_between_context;
+
 /* --- store_flush.c: work thread, or recovery ------------------------------------------------------ */
 
 /* One transaction, if any is due; *ret_worked false when there is none. */

@@ -170,7 +170,7 @@ Test(kv, the_two_agree)
         struct kv_write *writes[2] = {begin(places[0].kv), begin(places[1].kv)};
         for (int i = 0; i < 100; i++) {
             uint8_t key[KV_KEY_BYTES_MAX] = {0};
-            uint8_t value[300] = {(uint8_t)i};
+            uint8_t value[KV_KEY_BYTES_MAX] = {(uint8_t)i};
             size_t size = prng_chance(&prng, 10) ? sizeof key : 1 + prng_below(&prng, 2);
             key[0] = (uint8_t)prng_below(&prng, 256);
             key[size - 1] = (uint8_t)prng_below(&prng, 4);
