@@ -139,8 +139,8 @@ Test(location_cache, without_memory_it_stays_in_order)
         location_cache_init(&cache);
         memory_fail_arm(after, 0);
         for (int i = 0; i < 20; i++) {
-            char start[8];
-            char end[8];
+            char start[16];
+            char end[16];
             (void)snprintf(start, sizeof start, "%02d", i);
             (void)snprintf(end, sizeof end, "%02d", i + 1);
             struct location location = place(start, end, 1, i % 2 == 0 ? "one" : "two");
