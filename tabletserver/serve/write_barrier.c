@@ -148,8 +148,10 @@ void write_order_split(struct write_order *order,
         memory_free(command); /* another barrier is on its way: the master asks again */
         return;
     }
-    if (!row_range_contains(range, command->key) || bytes_equal(range->start, command->key)) {
-        LOG_EVENT(LOG_LEVEL_ERROR, "split_outside_tablet",
+    if (!row_range_contains(range, command->key) || bytes_equal(range->start, command->key) ||
+        store_tablet_find(order->store, command->left) != NULL ||
+        store_tablet_find(order->store, command->right) != NULL) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "split_makes_no_sense",
                   LOG_U64("tablet", store_tablet_describe(stored)->tablet),
                   LOG_BYTES("row", command->key));
         memory_free(command);
