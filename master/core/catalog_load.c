@@ -119,16 +119,18 @@ static enum status load_dropped(struct catalog *catalog,
                                 struct error *ret_error)
 {
     struct dropped_record record;
-    enum status status = dropped_record_decode(number, value, &record, ret_error);
-    struct gone *gone = status == STATUS_OK ? memory_allocate_zeroed(1, sizeof *gone) : NULL;
+    enum status status = dropped_record_decode(number, value, &catalog->scratch, &record,
+                                               ret_error);
 
-    if (gone == NULL) {
-        return status == STATUS_OK ? no_memory(ret_error) : status;
+    if (status != STATUS_OK) {
+        return status;
     }
-    *gone = (struct gone){.number = number, .table = number};
-    gone->changed.kind = CHANGED_TABLE_GONE;
-    gone->changed.version = record.changed_version;
-    gone->changed.object = gone;
+    struct gone *gone = state_gone_create(CHANGED_TABLE_GONE, number, number,
+                                          record.changed_version, record.tablets,
+                                          record.tablet_range_count);
+    if (gone == NULL) {
+        return no_memory(ret_error);
+    }
     state_add_gone(catalog, gone);
     return STATUS_OK;
 }

@@ -231,6 +231,11 @@ void dropped_record_encode(const struct dropped_record *record, struct buffer *o
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
     put_number(out, record->changed_version);
+    put_number(out, record->tablet_range_count);
+    for (size_t i = 0; i < record->tablet_range_count; i++) {
+        put_number(out, record->tablets[i].first);
+        put_number(out, record->tablets[i].count);
+    }
     put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
 }
 
@@ -392,8 +397,32 @@ enum status tablet_record_decode(uint64_t number,
     return status;
 }
 
+/* Two bytes at least each: the count is checked before anything is allocated. */
+static enum status take_ranges(struct reader *reader,
+                               struct arena *arena,
+                               struct dropped_record *record)
+{
+    uint64_t count = take_number(reader);
+    if (reader->bad || count > (uint64_t)(reader->end - reader->at) / 2) {
+        reader->bad = true;
+        return STATUS_OK;
+    }
+    struct number_range *ranges = arena_allocate_array(arena, (size_t)count + 1, sizeof *ranges);
+    if (ranges == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ranges[i].first = take_number(reader);
+        ranges[i].count = take_number(reader);
+    }
+    record->tablets = ranges;
+    record->tablet_range_count = (size_t)count;
+    return STATUS_OK;
+}
+
 enum status dropped_record_decode(uint64_t number,
                                   struct bytes value,
+                                  struct arena *arena,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error)
 {
@@ -405,6 +434,10 @@ enum status dropped_record_decode(uint64_t number,
         return status;
     }
     record.changed_version = take_number(&reader);
+    status = take_ranges(&reader, arena, &record);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory to read a dropped table's record");
+    }
     status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;

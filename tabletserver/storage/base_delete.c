@@ -145,8 +145,7 @@ static enum status is_reached(struct base_writer *writer,
     struct base_position start;
     const struct base_walk *walk = &writer->data;
     *ret_reached = false;
-    if (!walk->found ||
-        !bytes_equal(base_key_row(walk->key), buffer_bytes(&writer->window.row_key))) {
+    if (!walk->found || !base_row_key_equal(walk->row, buffer_bytes(&writer->window.row_key))) {
         return STATUS_OK;
     }
     if (!base_key_position(walk->key, &writer->qualifier, &start)) {

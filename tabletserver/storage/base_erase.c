@@ -37,8 +37,8 @@ static bool is_dead(const struct erase *erase, struct stamp stamp)
 
 static bool is_in_range(const struct erase *erase, const struct base_walk *walk)
 {
-    return walk->found && (erase->end.size_bytes == 0 ||
-                           bytes_compare(base_key_row(walk->key), buffer_bytes(&erase->end)) < 0);
+    return walk->found &&
+           (erase->end.size_bytes == 0 || bytes_compare(walk->row, buffer_bytes(&erase->end)) < 0);
 }
 
 /* next := the least key above the one that the walk stands on. */

@@ -31,8 +31,7 @@ void base_window_deinit(struct base_window *window)
 bool base_window_walk_is_in_row(const struct base_writer *writer)
 {
     const struct base_walk *walk = &writer->data;
-    return walk->found &&
-           bytes_equal(base_key_row(walk->key), buffer_bytes(&writer->window.row_key));
+    return walk->found && base_row_key_equal(walk->row, buffer_bytes(&writer->window.row_key));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
