@@ -331,8 +331,8 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         run.reached = run.from;
         status = run.from.everything ? STATUS_OK : put_entries(&run);
     }
-    if (status == STATUS_OK) {
-        status = base_writer_settle(run.writer);
+    if (status == STATUS_OK && run.reached.family != 0) {
+        status = base_writer_settle(run.writer); /* the row goes on in the next one */
     }
     if (status == STATUS_OK) {
         status = put_meta(&run, &applied, &dedupe_pieces);

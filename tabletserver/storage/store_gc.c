@@ -272,9 +272,6 @@ static enum status erase_expired(struct store_tablet *tablet, const struct table
         base_snapshot_end(eraser.snapshot);
     }
     if (status == STATUS_OK && eraser.writer != NULL) {
-        status = base_writer_settle(eraser.writer);
-    }
-    if (status == STATUS_OK && eraser.writer != NULL) {
         status = base_writer_commit(eraser.writer);
     } else if (eraser.writer != NULL) {
         base_writer_abort(eraser.writer);
