@@ -291,6 +291,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct buffer old = tablet->applied;
     tablet->applied = *applied;
     *applied = old;
+    tablet->applied_whole = run->reached.everything;
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;

@@ -332,7 +332,7 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
         }
         return STATUS_OK;
     case STORE_COLLECT_ERASE:
-        if (!horizons_are_committed(tablet)) {
+        if (!horizons_are_committed(tablet) || !store_may_keep_house(tablet)) {
             *ret_worked = false;
             return STATUS_OK;
         }
