@@ -208,6 +208,20 @@ static int compare_tablets(const void *a, const void *b)
            (left->record.number < right->record.number);
 }
 
+/* A parent is gone when its children come. */
+static enum status check_parents(const struct catalog *catalog,
+                                 const struct table_entry *entry,
+                                 struct error *ret_error)
+{
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        const struct tablet_record *record = &entry->tablets[i]->record;
+        if (record->parent != 0 && number_map_get(&catalog->tablets, record->parent) != NULL) {
+            return tablet_trouble(record, "is there together with its parent", ret_error);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Invariant (1) for what came from the coordinator: here it is an error, not an assertion. */
 static enum status order_tablets(struct table_entry *entry, struct error *ret_error)
 {
@@ -318,6 +332,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
                                (unsigned long long)entry->image->record.table.number);
         } else {
             status = order_tablets(catalog->by_name[i], ret_error);
+        }
+        if (status == STATUS_OK) {
+            status = check_parents(catalog, entry, ret_error);
         }
     }
     if (status == STATUS_OK) {

@@ -298,6 +298,7 @@ static enum status take_stores(struct reader *reader,
     for (size_t i = 0; i < count; i++) {
         stores[i].number = take_number(reader);
         stores[i].folder = take_bytes(reader);
+        reader->bad = reader->bad || stores[i].number == 0;
     }
     record->stores = stores;
     record->store_count = (size_t)count;
@@ -363,6 +364,15 @@ enum status table_record_decode(uint64_t number,
     return STATUS_OK;
 }
 
+static bool tablet_record_has_meaning(const struct tablet_record *record)
+{
+    return record->state >= TABLET_CREATING && record->state <= TABLET_SPLITTING &&
+           record->table != 0 && record->server != 0 && record->store != 0 &&
+           record->configuration != 0 && record->soft_limit_bytes != 0 &&
+           (record->state != TABLET_SPLITTING || record->parent != 0) &&
+           record->parent != record->number;
+}
+
 enum status tablet_record_decode(uint64_t number,
                                  struct bytes value,
                                  struct tablet_record *ret_record,
@@ -387,8 +397,7 @@ enum status tablet_record_decode(uint64_t number,
     record.range.start = take_bytes(&reader);
     record.range.end = take_bytes(&reader);
     status = close_value(RECORD_KIND_TABLET, number, &reader, ret_error);
-    if (status == STATUS_OK && (record.state < TABLET_CREATING || record.state > TABLET_SPLITTING ||
-                                record.table == 0 || record.server == 0)) {
+    if (status == STATUS_OK && !tablet_record_has_meaning(&record)) {
         status = corrupt(RECORD_KIND_TABLET, number, "a field has no meaning", ret_error);
     }
     if (status == STATUS_OK) {
