@@ -53,6 +53,13 @@ build_by_pkg_config() {
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$ROOT/client/example/example.c" \
         $(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --cflags --libs edubba) -o "$work/by_pkg_config"
 }
+build_static() {
+    # shellcheck disable=SC2046
+    cc -std=c11 "$ROOT/client/example/example.c" -I"$prefix/include" "$libraries/libedubba.a" \
+        $(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --static --libs-only-l edubba | sed 's/-ledubba//') \
+        -o "$work/static" &&
+        ! readelf -d "$work/static" | grep -q libedubba
+}
 build_by_cmake() {
     cmake -S "$ROOT/client/example" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
         cmake --build "$work/by_cmake"
@@ -101,6 +108,8 @@ check "it exports nothing but edubba_*" exports_only_ours
 check "it exports all that the header declares" exports_all_of_the_header
 check "a C11 program by pkg-config" build_by_pkg_config
 check "it runs" says_usage "$work/by_pkg_config"
+check "a program with the static library" build_static
+check "it runs" says_usage "$work/static"
 check "a program by find_package(edubba)" build_by_cmake
 check "it runs" says_usage "$work/by_cmake/example"
 check "without a cluster it says so" fails_without_cluster "$work/by_cmake/example"
