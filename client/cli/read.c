@@ -159,7 +159,7 @@ static struct edubba_bytes end_of_prefix(const char *prefix, unsigned char end[P
         size -= 1;
     }
     if (size > 0) {
-        end[size - 1] += 1;
+        end[size - 1] = (unsigned char)(end[size - 1] + 1);
     }
     return edubba_bytes_of(end, size);
 }

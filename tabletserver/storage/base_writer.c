@@ -74,7 +74,8 @@ void base_writer_abort(struct base_writer *writer)
 
 enum status base_writer_commit(struct base_writer *writer)
 {
-    enum status status = base_writer_settle(writer);
+    enum status status = writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_ROW)
+                                                 : STATUS_OK;
     bool counted = writer->counters.extent_next != writer->counters_before.extent_next ||
                    writer->counters.number_next != writer->counters_before.number_next;
     if (status == STATUS_OK && counted) {

@@ -19,6 +19,9 @@
 #define READ_ARENA_BLOCK_BYTES 2048
 #define READ_RETRIES_MAX       1000
 
+void (*store_read_between)(void *context);
+void *store_read_between_context;
+
 /* What step 1 takes along. */
 struct capture {
     struct store_layer *layers[STORE_LAYERS_MAX];
@@ -222,6 +225,9 @@ static enum status attempt(struct store_read *read,
     enum status status = capture(read, point, &captured);
     if (status != STATUS_OK) {
         return status;
+    }
+    if (store_read_between != NULL) {
+        store_read_between(store_read_between_context);
     }
     status = base_snapshot_begin(store->base, &read->snapshot);
     struct applied_map map;

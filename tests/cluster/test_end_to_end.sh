@@ -38,7 +38,7 @@ same "read" "$(ebt read T keys-only=true | tr '\n' ' ')" "apple banana grape kiw
 same "read reversed" "$(ebt read T keys-only=true reversed=true | tr '\n' ' ')" "zebra plum kiwi grape banana apple "
 same "read range" "$(ebt read T start=b end=kiwi keys-only=true | tr '\n' ' ')" "banana grape "
 same "read prefix" "$(ebt read T prefix=k keys-only=true)" "kiwi"
-same "read regex" "$(ebt read T 'regex=.*a.*e' keys-only=true | tr '\n' ' ')" "grape "
+same "read regex" "$(ebt read T 'regex=.*a.*e' keys-only=true | tr '\n' ' ')" "apple grape "
 same "read count" "$(ebt read T count=2 reversed=true keys-only=true | tr '\n' ' ')" "zebra plum "
 same "count" "$(ebt count T)" 6
 same "count prefix" "$(ebt count T prefix=b)" 1
@@ -84,7 +84,7 @@ says "import again changes nothing" 0 'rows imported' ebt import COPY "$WORK/T.j
 same "still exact" "$(ebt --json read COPY)" "$(ebt --json read T)"
 printf ',f,\n,x,y\nr1,1,2\nr2,,"a,""b"""\n' >"$WORK/rows.csv"
 says "import csv" 0 '2 rows' ebt import COPY "$WORK/rows.csv"
-same "what came of it" "$(ebt --json lookup COPY r2 | grep -o '"value":".*"' | head -c 20)" '"value":"a,\"b\""}]}'
+same "what came of it" "$(ebt --json lookup COPY r2 | grep -o '"value":".*')" '"value":"a,\"b\""}]}'
 
 # --- restarts ---------------------------------------------------------------------------------
 before=$(ebt --json read T)
