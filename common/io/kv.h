@@ -73,13 +73,14 @@ enum status kv_write_get(struct kv_write *write,
                          struct bytes key,
                          struct bytes *ret_value,
                          bool *ret_found);
-/* Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO.  After an error only abort is allowed. */
+/* Neither key nor value may be memory that a read of this transaction handed out.
+ * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO.  After an error only abort is allowed. */
 enum status kv_write_put(struct kv_write *write, struct bytes key, struct bytes value);
 enum status kv_write_delete(struct kv_write *write, struct bytes key, bool *ret_found);
 /* How much this transaction will have to write, about: pages dirtied so far. */
 uint64_t kv_write_dirty_bytes(const struct kv_write *write);
 
-/* Cursors, on a read or on a write transaction.  A cursor of a write transaction sees its puts;
+/* Cursors, on a read or on a write transaction, closed before it ends.  A cursor of a write transaction sees its puts;
  * re-seek after a put or delete. */
 enum status kv_cursor_open_read(struct kv_read *read, struct kv_cursor **ret_cursor);
 enum status kv_cursor_open_write(struct kv_write *write, struct kv_cursor **ret_cursor);

@@ -5,15 +5,16 @@
  * tablet is a list of pieces (row range -> extent), so a split shares an extent and moves nothing.
  * Row keys up to 4 KiB and qualifiers up to 16 KiB are kept in order although the file's keys end
  * at 511 bytes: long keys are layered, prefix -> sublayer number, as in Masstree.  Cells of a row
- * are packed in checksummed chunks of about 900 bytes, key included; larger values are cut into
- * pieces of 15 pages.  docs/storage-format.md has the bytes.
+ * are packed in checksummed chunks of up to 806 bytes, key included; values that fit none are cut
+ * into pieces.  docs/storage-format.md has the bytes.
  *
  *   keys           what
  *   meta           whatever the store keeps beside the data (tablets, applied maps, dedupe records)
  *   extent/data    row, family, qualifier, descending timestamp -> chunk
  *   extent/delete  tombstones that could not be applied at once
- *   extent/piece   pieces of large values
  *   extent/layer   long keys' sublayers
+ *   extent/sample  marks on some chunks, for estimates
+ *   piece          pieces of large values
  *
  * The writer takes entries in order and merges them into the chunks that they touch.  A delete is
  * applied on the spot when it touches few chunks; otherwise a tombstone is stored, and a sweep
@@ -58,7 +59,7 @@ enum status base_snapshot_begin(struct base *base, struct base_snapshot **ret_sn
 void base_snapshot_end(struct base_snapshot *snapshot);
 
 /* A layer cursor over pieces (ascending, disjoint; borrowed until closed).  Checksums are verified
- * as chunks are read: STATUS_CORRUPT names nothing; base_last_error() has extent and key. */
+ * as chunks are read: STATUS_CORRUPT names nothing; base_snapshot_trouble() has extent and key. */
 enum status base_cursor_open(struct base_snapshot *snapshot,
                              const struct base_piece *pieces,
                              uint32_t piece_count,
@@ -107,6 +108,10 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
 /*
  * Merge one entry into (extent, row).  Rows must come in ascending order per extent, entries of a
  * row in entry_compare() order; an extent's entries are not mixed with another's.
+ *
+ * What is put is newer than what the base has: its stamp is larger than those of earlier flushes of
+ * the row.  So at one position the entry put wins.  A row may be left off in its middle, settled
+ * and committed, and gone on with in another transaction.
  * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_IO, STATUS_CORRUPT (the chunk to be changed is
  * bad); after one only abort is allowed.
  */
@@ -134,7 +139,7 @@ int64_t base_writer_delta_bytes(const struct base_writer *writer);
  * Erase the chunks of an extent inside range whose largest stamp is below dead_below (all of them:
  * dead_below.clock = UINT64_MAX), with their pieces, tombstones and sublayers.  For dropped tablets
  * and for DropRowRange; the caller's range delete hides the rest meanwhile.  Works from resume on
- * (a row; empty = from the start) and leaves there where to go on.
+ * (opaque; empty = from the start) and leaves there where to go on.
  */
 enum status base_erase_step(struct base_writer *writer,
                             uint64_t extent,

@@ -72,10 +72,17 @@ void base_writer_abort(struct base_writer *writer)
     kv_write_abort(write);
 }
 
+/* Write out all that is held in memory, and put back what was taken out. */
+static enum status write_out(struct base_writer *writer, enum base_close close)
+{
+    enum status status = writer->window.row_open ? base_window_close_chunk(writer, close)
+                                                 : STATUS_OK;
+    return status == STATUS_OK ? base_room_restore(&writer->room, writer->write) : status;
+}
+
 enum status base_writer_commit(struct base_writer *writer)
 {
-    enum status status = writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_ROW)
-                                                 : STATUS_OK;
+    enum status status = write_out(writer, BASE_CLOSE_ROW);
     bool counted = writer->counters.extent_next != writer->counters_before.extent_next ||
                    writer->counters.number_next != writer->counters_before.number_next;
     if (status == STATUS_OK && counted) {
@@ -85,6 +92,7 @@ enum status base_writer_commit(struct base_writer *writer)
         base_writer_abort(writer);
         return status;
     }
+    ASSERT(base_room_taken_key(&writer->room).size_bytes == 0); /* it would be lost */
     struct kv_write *write = writer->write;
     destroy(writer);
     return kv_write_commit(write);
@@ -228,11 +236,7 @@ enum status base_writer_put(struct base_writer *writer,
 
 enum status base_writer_settle(struct base_writer *writer)
 {
-    enum status status = STATUS_OK;
-    if (writer->window.row_open) {
-        status = base_window_close_chunk(writer, BASE_CLOSE_CUT);
-    }
-    return status == STATUS_OK ? base_room_restore(&writer->room, writer->write) : status;
+    return write_out(writer, BASE_CLOSE_CUT);
 }
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value)
