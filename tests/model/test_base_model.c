@@ -348,8 +348,36 @@ static void put(struct world *world, struct base_writer *writer, const struct ba
     cr_assert_eq(status, STATUS_OK, "put: %s", status_name(status));
 }
 
-static void commit(struct world *world, struct base_writer *writer)
+/* Bytes of keys and values in the file, but for the base's own and the meta records. */
+static int64_t sum_stored(const struct world *world)
 {
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key;
+    struct bytes value;
+    bool found = false;
+    int64_t stored = 0;
+    cr_assert_eq(kv_read_begin(world->kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of("\x02", 1), &key, &value, &found),
+                 STATUS_OK);
+    while (found) {
+        stored += (int64_t)(key.size_bytes + value.size_bytes);
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    return stored;
+}
+
+/* In the middle of a row the writer must be settled first; at its end it may be. */
+static void commit(struct world *world, struct base_writer *writer, bool settle)
+{
+    if (!settle) {
+        cr_assert_eq(base_writer_commit(writer), STATUS_OK);
+        world->stored_bytes = sum_stored(world); /* what commit adds, no one counts */
+        return;
+    }
     cr_assert_eq(base_writer_settle(writer), STATUS_OK);
     world->stored_bytes += base_writer_delta_bytes(writer);
     cr_assert_eq(base_writer_commit(writer), STATUS_OK);
@@ -380,11 +408,11 @@ static void run_batch(struct world *world)
             cr_assert_eq(base_writer_settle(writer), STATUS_OK);
         }
         if (prng_chance(&world->prng, 50)) {
-            commit(world, writer);
+            commit(world, writer, true);
             cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
         }
     }
-    commit(world, writer);
+    commit(world, writer, prng_chance(&world->prng, 2));
 }
 
 /* One paced step of the sweep, or all of it. */
@@ -397,7 +425,7 @@ static void sweep(struct world *world, struct buffer *resume, bool to_the_end)
         uint64_t budget = 1 + prng_below(&world->prng, 20000);
         cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
         cr_assert_eq(base_sweep_step(writer, EXTENT, &all, resume, budget, &done), STATUS_OK);
-        commit(world, writer);
+        commit(world, writer, true);
     } while (to_the_end && !done);
     if (done) {
         buffer_reset(resume);
@@ -422,22 +450,7 @@ static void scrub(struct world *world)
     base_snapshot_end(snapshot);
     buffer_deinit(&resume);
 
-    struct kv_read *read = NULL;
-    struct kv_cursor *cursor = NULL;
-    struct bytes key;
-    struct bytes value;
-    bool found = false;
-    int64_t stored = 0;
-    cr_assert_eq(kv_read_begin(world->kv, &read), STATUS_OK);
-    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
-    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of("\x02", 1), &key, &value, &found),
-                 STATUS_OK);
-    while (found) {
-        stored += (int64_t)(key.size_bytes + value.size_bytes);
-        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
-    }
-    kv_cursor_close(cursor);
-    kv_read_end(read);
+    int64_t stored = sum_stored(world);
     cr_assert_eq(stored, world->stored_bytes, "%ld bytes, counted %ld", stored,
                  world->stored_bytes);
 }
@@ -456,7 +469,7 @@ static void erase(struct world *world, uint32_t first, uint32_t last)
         cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
         cr_assert_eq(base_erase_step(writer, EXTENT, &range, all, &resume, budget, &done),
                      STATUS_OK);
-        commit(world, writer);
+        commit(world, writer, true);
     }
     buffer_deinit(&resume);
     size_t kept = 0;

@@ -291,6 +291,39 @@ Test(base_store, small_flushes_into_a_row_leave_no_crumbs)
     fixture_close(&fixture);
 }
 
+/* New rows come in runs before stored ones; those are taken out to make room, and put back. */
+Test(base_store, runs_of_new_rows_leave_the_rows_behind_them_in_place)
+{
+    for (int settled = 0; settled < 2; settled++) {
+        struct fixture fixture = fixture_open();
+        uint64_t count = 0;
+        char row[32];
+        for (int flush = 0; flush < 10; flush++) {
+            begin(&fixture);
+            for (int i = 0; i < 50; i++) {
+                snprintf(row, sizeof row, "host%02d#%03d", i / 5, flush * 5 + i % 5);
+                put_sized(&fixture, row, "q", 40);
+            }
+            if (settled == 1) {
+                cr_assert_eq(base_writer_settle(fixture.writer), STATUS_OK);
+            }
+            commit(&fixture);
+            /* And a run that ends its transaction in front of stored rows. */
+            begin(&fixture);
+            for (int i = 0; i < 3; i++) {
+                snprintf(row, sizeof row, "host03#%03d+%d", flush * 5, i);
+                put_sized(&fixture, row, "q", 40);
+            }
+            commit(&fixture);
+            struct base_snapshot *snapshot = snapshot_begin(&fixture);
+            cr_assert_eq(count_entries(snapshot, &count), STATUS_OK);
+            cr_assert_eq(count, (flush + 1) * 53);
+            base_snapshot_end(snapshot);
+        }
+        fixture_close(&fixture);
+    }
+}
+
 Test(base_store, a_value_that_fits_no_chunk_is_kept_in_pieces_and_goes_with_its_cell)
 {
     static const size_t sizes[] = {700, 800, 1000, 16384, 16385, 61416, 61417, 1000000};
