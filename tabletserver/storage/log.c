@@ -83,7 +83,7 @@ static void init_threading(struct log *log)
     (void)pthread_condattr_destroy(&attributes);
 }
 
-static void log_destroy(struct log *log)
+void log_destroy(struct log *log)
 {
     for (size_t i = 0; i < log->segments.count; i++) {
         log_segment_destroy(log->segments.at[i]);
@@ -100,7 +100,7 @@ static void log_destroy(struct log *log)
     memory_free(log);
 }
 
-static struct log *log_create(const struct log_options *options)
+struct log *log_create(const struct log_options *options)
 {
     struct log *log = memory_allocate_zeroed(1, sizeof *log);
     if (log == NULL) {
