@@ -144,8 +144,12 @@ enum status log_open(const struct log_options *options,
                      struct log **ret_log,
                      struct error *ret_error)
 {
-    ASSERT(options->segment_bytes >= LOG_SEGMENT_BYTES_MIN);
-    ASSERT(options->segment_bytes % LOG_BLOCK_BYTES == 0);
+    if (options->segment_bytes < LOG_SEGMENT_BYTES_MIN ||
+        options->segment_bytes % LOG_BLOCK_BYTES != 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log segments of %u bytes: it must be a multiple of %d, at least %d",
+                         options->segment_bytes, LOG_BLOCK_BYTES, LOG_SEGMENT_BYTES_MIN);
+    }
     if (strlen(options->folder) >= FILE_PATH_SIZE_MAX) {
         return error_set(ret_error, STATUS_LIMIT, "%s: the path is too long", options->folder);
     }

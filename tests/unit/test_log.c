@@ -529,6 +529,23 @@ Test(log, headers_are_checked)
     file_close(&file);
 }
 
+Test(log, segment_sizes_are_checked)
+{
+    options.segment_bytes = 8192;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+    options.segment_bytes = SEGMENT_BYTES + 1;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+}
+
+Test(log, a_record_larger_than_a_batch_may_be_is_refused)
+{
+    uint64_t position = 7;
+    must_open();
+    struct log_record record = {.payload = {(const uint8_t *)folder, LOG_BATCH_PAYLOAD_BYTES_MAX}};
+    cr_assert_eq(log_append(store_log, &record, &position), STATUS_LIMIT);
+    cr_assert_eq(position, 7);
+}
+
 Test(log, only_one_process_at_a_time)
 {
     struct log *second = NULL;
