@@ -55,6 +55,12 @@ static bool is_value_good(struct scrub *scrub, const struct chunk_cell *cell)
     return base_value_read(scrub->value_cursor, scrub->extent, &reference, NULL) == STATUS_OK;
 }
 
+static bool is_link(struct bytes stored_key)
+{
+    return rest_of(stored_key).size_bytes ==
+           (stored_key.data[0] == BASE_SPACE_LAYER ? BASE_SUBSLICE_BYTES : BASE_SLICE_BYTES);
+}
+
 /* Cells of the open chunk: NULL when all is well, else what is not. */
 static const char *check_cells(struct scrub *scrub, struct base_position *ret_first)
 {
@@ -140,7 +146,7 @@ static const char *check_record(struct scrub *scrub, struct bytes stored_key, st
     struct stamp stamp;
     enum status status = STATUS_OK;
     uint8_t space = stored_key.data[0];
-    if (rest_of(stored_key).size_bytes == BASE_SLICE_BYTES) {
+    if (is_link(stored_key)) {
         status = base_link_check(stored_key, value, &number);
     } else if (space == BASE_SPACE_SAMPLE || value.size_bytes == 8) {
         return NULL; /* marks are not checked; in a sublayer they are known by their size */

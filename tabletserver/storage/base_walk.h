@@ -1,13 +1,13 @@
 /*
  * Keys of any length, in order, over a file whose keys end at 511 bytes.
  *
- * As in Masstree, a long key is cut into slices of 400 bytes:
+ * As in Masstree, a long key is cut into slices, of 400 bytes in the top layer, of 200 below:
  *
- *   less than 400 bytes    stored as it is
- *   400 bytes or more      the first 400 name a LINK in this layer, whose value is the number of
- *                          the SUBLAYER where the rest of the key is stored by the same rule
+ *   shorter than a slice   stored as it is
+ *   a slice or longer      the slice names a LINK in this layer, whose value is the number of the
+ *                          SUBLAYER where the rest of the key is stored by the same rule
  *
- * Keys that begin with the same 400 bytes lie side by side in the order, so a sublayer stands for
+ * Keys that begin with the same slice lie side by side in the order, so a sublayer stands for
  * exactly the keys at its link.  A walk remembers the path of links to where it stands: a million
  * rows below one long prefix cost one look at the path, then plain cursor steps in a sublayer.
  *
@@ -26,8 +26,9 @@
 #include "common/base/buffer.h"
 #include "tabletserver/storage/base_store.h"
 
-#define BASE_SLICE_BYTES 400
-#define BASE_DEPTH_MAX   128 /* a row and a qualifier of the greatest length, all escaped: 103 */
+#define BASE_SLICE_BYTES    400 /* in the top layer: most keys are shorter and pay nothing */
+#define BASE_SUBSLICE_BYTES 200 /* below: what is left over stands in every key of the sublayer */
+#define BASE_DEPTH_MAX      256 /* a row and a qualifier of the greatest length, all escaped: 204 */
 
 struct base_walk {
     struct base_store store;
@@ -85,6 +86,14 @@ enum status base_walk_put(struct base_walk *walk,
 /* Delete key, whose value has value_bytes, and the sublayers that this leaves empty.  key must not
  * be memory of the file or of this walk.  The walk stands nowhere then. */
 enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t value_bytes);
+
+/* How many bytes of a key its stored key has, with what names its layer. */
+static inline size_t base_walk_stored_bytes(size_t key_bytes)
+{
+    return key_bytes < BASE_SLICE_BYTES ? BASE_EXTENT_PREFIX_BYTES + key_bytes
+                                        : BASE_EXTENT_PREFIX_BYTES + 8 +
+                                              (key_bytes - BASE_SLICE_BYTES) % BASE_SUBSLICE_BYTES;
+}
 
 /* Check a link read from the file. */
 enum status base_link_check(struct bytes stored_key, struct bytes value, uint64_t *ret_number);

@@ -8,10 +8,7 @@
 
 size_t base_window_budget(size_t key_bytes)
 {
-    size_t stored = key_bytes < BASE_SLICE_BYTES
-                        ? BASE_EXTENT_PREFIX_BYTES + key_bytes
-                        : BASE_EXTENT_PREFIX_BYTES + 8 + key_bytes % BASE_SLICE_BYTES;
-    return BASE_CHUNK_BYTES - HEADER_BYTES - stored;
+    return BASE_CHUNK_BYTES - HEADER_BYTES - base_walk_stored_bytes(key_bytes);
 }
 
 /* Cells from `first` on, up to `end`. */

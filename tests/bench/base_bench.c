@@ -236,7 +236,11 @@ static double run_rows(size_t prefix_bytes)
     printf("1 M rows of 100 bytes, prefix of %zu bytes\n", prefix_bytes);
     load_rows(&bench, prefix_bytes);
     scan(&bench, false);
-    double rate = scan(&bench, true);
+    double rate = 0;
+    for (int i = 0; i < 3; i++) {
+        double one = scan(&bench, true);
+        rate = one > rate ? one : rate;
+    }
     if (prefix_bytes == 0) {
         raw_gets(&bench);
     }
