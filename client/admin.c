@@ -322,6 +322,26 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
+/* The answer's body: one string of JSON, packed or bare. */
+static enum status copy_json(struct bytes body, char **ret_json, struct error *ret_error)
+{
+    struct bytes text = body;
+    if (body.size_bytes == 0 || body.data[0] != '{') {
+        struct wire_reader reader = wire_reader_open(body, NULL, "status", ret_error);
+        struct wire_array one = {1};
+        text = wire_read_bytes(&reader, &one, "json");
+        if (reader.status != STATUS_OK) {
+            return reader.status;
+        }
+    }
+    char *copy = client_copy_text(text);
+    if (copy == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    }
+    *ret_json = copy;
+    return STATUS_OK;
+}
+
 enum edubba_code edubba_status(struct edubba_client *client,
                                const char *address,
                                char **json,
@@ -338,18 +358,7 @@ enum edubba_code edubba_status(struct edubba_client *client,
     state_init(&state);
     enum status status = request_call(client, &options, &state.body, &state.answer, &state.error);
     if (status == STATUS_OK) {
-        struct wire_reader reader = wire_reader_open(buffer_bytes(&state.answer), NULL, "status",
-                                                     &state.error);
-        struct wire_array one = {1};
-        struct bytes text = wire_read_bytes(&reader, &one, "json");
-        status = reader.status;
-        char *copy = status == STATUS_OK ? client_copy_text(text) : NULL;
-        if (status == STATUS_OK && copy == NULL) {
-            status = error_set(&state.error, STATUS_NO_MEMORY, "out of memory");
-        }
-        if (status == STATUS_OK) {
-            *json = copy;
-        }
+        status = copy_json(buffer_bytes(&state.answer), json, &state.error);
     }
     return conclude(&state, status, error);
 }

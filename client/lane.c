@@ -165,6 +165,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
     struct link *link = lane->connected;
     struct list_link calls;
     struct list_link queue;
+    bool was_ready = lane->ready;
 
     lane->connected = NULL;
     lane->ready = false;
@@ -178,6 +179,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
     for (struct list_link *at; (at = list_take_first(&calls)) != NULL;) {
         struct call *call = LIST_ELEMENT(at, struct call, link);
         call->lane = NULL;
+        call->may_be_received = was_ready;
         call->on_closed(call, status, text);
     }
     for (struct list_link *at; (at = list_take_first(&queue)) != NULL;) {

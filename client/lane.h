@@ -46,6 +46,7 @@ struct call {
     struct list_link link; /* in its lane's calls */
     uint64_t request;
     struct server_lane *lane; /* NULL = not on its way */
+    bool may_be_received;     /* in on_closed: the handshake was done, so it may have arrived */
     /* The event may be kept (true), else the lane frees it. */
     bool (*on_message)(struct call *call, struct link_event *event);
     void (*on_closed)(struct call *call, enum status status, struct bytes text);

@@ -99,10 +99,17 @@ static enum status take_options(struct edubba_client *client,
     return read_masters(client, error);
 }
 
-static void client_free(struct edubba_client *client)
+/* Connections tell until they are closed, so the loop's inbox goes after them. */
+static void client_stop(struct edubba_client *client)
 {
+    loop_stop(&client->loop);
     routes_destroy(client);
     lanes_destroy(client);
+    loop_deinit(&client->loop);
+}
+
+static void client_free(struct edubba_client *client)
+{
     location_cache_deinit(&client->locations);
     sequence_window_deinit(&client->identities);
     sequence_window_deinit(&client->tickets);
@@ -221,7 +228,7 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
     }
     enum edubba_code code = reach_master(client, error);
     if (code != EDUBBA_OK) {
-        loop_stop(&client->loop);
+        client_stop(client);
         client_free(client);
         return code;
     }
@@ -240,6 +247,6 @@ void edubba_client_close(struct edubba_client *client)
         return;
     }
     submission_wait_for_all(client);
-    loop_stop(&client->loop);
+    client_stop(client);
     client_free(client);
 }

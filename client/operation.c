@@ -71,10 +71,12 @@ enum edubba_code edubba_submit(struct edubba_table *table,
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = convert(&arena, operation, &converted, &trouble);
     if (status == STATUS_OK) {
+        /* Before it starts: its completion may set the same error, from another thread. */
+        (void)client_success(error);
         converted.table = table->number;
         status = submission_start(table->client, &converted, operation->deadline_ms, completion,
                                   context, &trouble);
     }
     arena_deinit(&arena);
-    return status == STATUS_OK ? client_success(error) : client_error_of(error, &trouble);
+    return status == STATUS_OK ? EDUBBA_OK : client_error_of(error, &trouble);
 }

@@ -63,7 +63,9 @@ static void pause_or_fail(struct request *request, enum status status, struct by
 
 static void on_closed(struct call *call, enum status status, struct bytes text)
 {
-    pause_or_fail(LIST_ELEMENT(call, struct request, call), status, text);
+    struct request *request = LIST_ELEMENT(call, struct request, call);
+    request->may_be_received = call->may_be_received;
+    pause_or_fail(request, status, text);
 }
 
 static bool on_message(struct call *call, struct link_event *event)
@@ -148,9 +150,6 @@ static void attempt(struct request *request)
         pause_or_fail(request, status, bytes_of_text(error.text));
         return;
     }
-    /* Before the handshake is done nothing leaves this process.  The event that says so comes to
-     * the lane; a request that waited for it counts as received. */
-    request->may_be_received = lane->ready;
     request->silence_ends_ns = request->repeatable ? client->loop.now_ns + SILENCE_MAX_NS
                                                    : INT64_MAX;
     arm(request, request->silence_ends_ns);

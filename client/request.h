@@ -27,7 +27,7 @@ struct request {
     int64_t deadline_ns;
     uint32_t deadline_ms;
     int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
-    bool may_be_received;    /* an attempt was sent on a connection that stood */
+    bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
     struct retry retry;
     struct timer timer;

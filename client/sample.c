@@ -7,6 +7,7 @@
 #define ARENA_BLOCK_BYTES 8192
 #define PAUSE_US          20000
 #define US_PER_MS         1000
+#define ATTEMPT_MS        2000 /* then the tablet is looked for again: it may have moved */
 
 struct sampling {
     struct edubba_table *table;
@@ -118,12 +119,18 @@ static enum status sample_next(struct sampling *sampling,
     return status;
 }
 
+static bool may_pass(enum status status)
+{
+    return status == STATUS_NOT_OWNER || status == STATUS_UNAVAILABLE ||
+           status == STATUS_DEADLINE_EXCEEDED;
+}
+
 static enum status run(struct sampling *sampling, struct error *ret_error)
 {
     struct bytes row = BYTES_EMPTY;
     for (;;) {
         enum status status = sample_next(sampling, &row, ret_error);
-        if (status == STATUS_NOT_OWNER && clock_monotonic_ns() / 1000 < sampling->deadline_us) {
+        if (may_pass(status) && clock_monotonic_ns() / 1000 < sampling->deadline_us) {
             clock_sleep_us(PAUSE_US);
         } else if (status != STATUS_OK || row.size_bytes == 0) {
             return status;

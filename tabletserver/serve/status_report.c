@@ -125,6 +125,10 @@ void status_report_write(struct server *server, struct buffer *out)
 void status_report_on_status(void *context, const char *path, struct http_response *response)
 {
     (void)path;
+    if (!atomic_load(&((struct server *)context)->open)) {
+        response->status = 503;
+        return;
+    }
     response->content_type = "application/json";
     append_report(context, &response->body);
     buffer_append_u8(&response->body, '\n');
@@ -134,6 +138,11 @@ void status_report_on_health(void *context, const char *path, struct http_respon
 {
     struct server *server = context;
     (void)path;
+    if (!atomic_load(&server->open)) {
+        response->status = 503;
+        buffer_append_format(&response->body, "starting or stopping\n");
+        return;
+    }
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics statistics;
         store_statistics(store_loop_store(server->loops[i]), &statistics);

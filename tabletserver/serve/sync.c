@@ -20,6 +20,7 @@
 #define SYNC_ANSWER_PATIENCE_NS  (INT64_C(3) * 1000 * 1000 * 1000)
 #define SYNC_RETRY_NS            (INT64_C(200) * 1000 * 1000)
 #define SYNC_GAUGES_NS           (INT64_C(1000) * 1000 * 1000)
+#define SYNC_MISSING_NS          (INT64_C(30) * 1000 * 1000 * 1000) /* between two complaints */
 #define SYNC_MIDDLES_MAX         4 /* tablets whose middle is looked for in one round */
 #define SYNC_ARENA_BLOCK_BYTES   65536
 
@@ -62,6 +63,9 @@ struct sync {
     int64_t next_ask_ns;
     int64_t answer_due_ns;
     int64_t next_gauges_ns;
+    int64_t next_missing_ns;
+    size_t next_middle; /* the tablet to begin with in the search for cuts */
+    bool started;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
 };
@@ -181,27 +185,47 @@ static enum status collect_held(struct sync *sync, struct held_collection *ret_h
     return STATUS_OK;
 }
 
-/* Over its soft limit?  Then find where to cut; a few a round, it takes some milliseconds. */
-static void look_for_cut(struct sync *sync, struct held_tablet *tablet, struct store_tablet *stored)
+static bool is_over_limit(const struct sync *sync, const struct held_tablet *tablet)
 {
     uint64_t limit = assignment_soft_limit_bytes(sync->assignments, tablet->tablet);
+    return limit > 0 && tablet->size_bytes > limit;
+}
+
+static void look_for_cut(struct sync *sync, struct held_tablet *tablet, struct store_tablet *stored)
+{
     struct buffer row = BUFFER_INIT;
     bool found = false;
 
-    if (limit > 0 && tablet->size_bytes > limit &&
-        store_tablet_middle(stored, &row, &found) == STATUS_OK && found) {
+    if (store_tablet_middle(stored, &row, &found) == STATUS_OK && found) {
         tablet->split_row = arena_copy(&sync->arena, buffer_bytes(&row));
         tablet->wants_split = tablet->split_row.data != NULL;
     }
     buffer_deinit(&row);
 }
 
+/* Where to cut those over their soft limit: a few a round, for it takes some milliseconds, and in
+ * turn, so that one that cannot be cut keeps nobody from it. */
+static void look_for_cuts(struct sync *sync,
+                          const struct held_collection *held,
+                          struct held_tablet *tablets)
+{
+    size_t first = sync->next_middle;
+    uint32_t looked = 0;
+
+    for (size_t i = 0; i < held->count && looked < SYNC_MIDDLES_MAX; i++) {
+        size_t at = (first + i) % held->count;
+        if (is_over_limit(sync, &tablets[at])) {
+            look_for_cut(sync, &tablets[at], held->served[at].tablet);
+            looked += 1;
+            sync->next_middle = at + 1;
+        }
+    }
+}
+
 static struct held_tablet *describe_held(struct sync *sync, const struct held_collection *held)
 {
     struct held_tablet *tablets = arena_allocate_array(&sync->arena, held->count + 1,
                                                        sizeof *tablets);
-    uint32_t middles = 0;
-
     for (size_t i = 0; tablets != NULL && i < held->count; i++) {
         struct store_tablet *stored = held->served[i].tablet;
         struct store_tablet_statistics statistics;
@@ -212,10 +236,9 @@ static struct held_tablet *describe_held(struct sync *sync, const struct held_co
             .state = HELD_SERVING,
             .size_bytes = statistics.base_bytes + statistics.memtable_bytes,
         };
-        if (middles < SYNC_MIDDLES_MAX) {
-            look_for_cut(sync, &tablets[i], stored);
-            middles += tablets[i].wants_split;
-        }
+    }
+    if (tablets != NULL) {
+        look_for_cuts(sync, held, tablets);
     }
     return tablets;
 }
@@ -360,9 +383,17 @@ static struct store_loop *loop_of_held(const struct held_collection *held, uint6
     return NULL;
 }
 
+/* Said now and then, for it is so with every sync. */
+static void complain_of_missing(const struct assignment_action *action)
+{
+    LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_U64("tablet", action->tablet),
+              LOG_U64("store", action->store));
+}
+
 static void perform(struct sync *sync,
                     const struct held_collection *held,
-                    const struct assignment_action *action)
+                    const struct assignment_action *action,
+                    bool complain)
 {
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
@@ -375,8 +406,9 @@ static void perform(struct sync *sync,
         send_command(loop_of_held(held, action->tablet), STORE_COMMAND_DROP, action);
         break;
     case ASSIGNMENT_MISSING:
-        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_U64("tablet", action->tablet),
-                  LOG_U64("store", action->store));
+        if (complain) {
+            complain_of_missing(action);
+        }
         break;
     }
 }
@@ -386,6 +418,8 @@ static void match_assignments(struct sync *sync)
     struct held_collection held = {0};
     struct assignment_action *actions = NULL;
     size_t action_count = 0;
+    int64_t now_ns = clock_monotonic_ns();
+    bool complain = now_ns >= sync->next_missing_ns;
 
     if (collect_held(sync, &held) != STATUS_OK) {
         return;
@@ -399,19 +433,11 @@ static void match_assignments(struct sync *sync)
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
                                              &actions, &action_count) == STATUS_OK) {
         for (size_t i = 0; i < action_count; i++) {
-            perform(sync, &held, &actions[i]);
+            perform(sync, &held, &actions[i], complain);
         }
+        sync->next_missing_ns = complain ? now_ns + SYNC_MISSING_NS : sync->next_missing_ns;
     }
     release(&held);
-}
-
-static void tell_loops_of_table(struct server *server, uint64_t table)
-{
-    for (uint32_t i = 0; i < server->loop_count; i++) {
-        struct assigned_tablet named = {.location = {.table = table}};
-        struct assignment_action action = {.assigned = &named};
-        send_command(server->loops[i], STORE_COMMAND_TABLE, &action);
-    }
 }
 
 static enum status take_tables(struct sync *sync, const struct sync_response *response)
@@ -424,13 +450,13 @@ static enum status take_tables(struct sync *sync, const struct sync_response *re
     for (size_t i = 0; i < response->table_count && status == STATUS_OK; i++) {
         bool changed = false;
         status = schema_cache_put(server->schemas, &response->tables[i], &changed);
-        if (changed) {
-            tell_loops_of_table(server, response->tables[i].number);
-            any = true;
-        }
+        any = any || changed;
     }
     for (size_t i = 0; i < response->dropped_table_count; i++) {
         schema_cache_remove(server->schemas, response->dropped_tables[i]);
+    }
+    for (uint32_t i = 0; any && i < server->loop_count; i++) {
+        store_loop_tables_changed(server->loops[i]);
     }
     if (status == STATUS_OK && any && schema_cache_save(server->schemas, &error) != STATUS_OK) {
         /* Serving goes on; only a restart without any master would miss it. */
@@ -478,6 +504,7 @@ static enum status take_answer(struct sync *sync, struct bytes message, struct e
     if (response.reset) {
         location_map_clear(sync->server->locations);
         assignment_list_clear(sync->assignments);
+        schema_cache_distrust(sync->server->schemas);
     }
     status = take_tables(sync, &response);
     if (status == STATUS_OK) {
@@ -488,7 +515,9 @@ static enum status take_answer(struct sync *sync, struct bytes message, struct e
     }
     sync->catalog_generation = response.generation;
     atomic_store(&sync->version, response.version);
-    sync->interval_ns = (int64_t)response.interval_ms * 1000000;
+    uint32_t interval_ms = response.interval_ms > 0 ? response.interval_ms
+                                                    : SYNC_INTERVAL_DEFAULT_MS;
+    sync->interval_ns = (int64_t)interval_ms * 1000000;
     sync->next_ask_ns = response.more ? 0 : clock_monotonic_ns() + sync->interval_ns;
     return STATUS_OK;
 }
@@ -610,7 +639,7 @@ void sync_destroy(struct sync *sync)
     memory_free(sync);
 }
 
-enum status sync_start(struct server *server, struct sync **ret_sync, struct error *ret_error)
+enum status sync_create(struct server *server, struct sync **ret_sync, struct error *ret_error)
 {
     const struct mailbox_settings mailbox = {.item_bytes = sizeof(struct note), .capacity = 64};
     struct sync *sync = memory_allocate_zeroed(1, sizeof *sync);
@@ -624,8 +653,7 @@ enum status sync_start(struct server *server, struct sync **ret_sync, struct err
     arena_init(&sync->arena, SYNC_ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = parse_masters(sync, server->settings->masters, ret_error);
     if (status == STATUS_OK && (mailbox_create(&mailbox, &sync->mailbox) != STATUS_OK ||
-                                assignment_list_create(&sync->assignments) != STATUS_OK ||
-                                pthread_create(&sync->thread, NULL, run, sync) != 0)) {
+                                assignment_list_create(&sync->assignments) != STATUS_OK)) {
         status = error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
     }
     if (status != STATUS_OK) {
@@ -636,9 +664,18 @@ enum status sync_start(struct server *server, struct sync **ret_sync, struct err
     return STATUS_OK;
 }
 
+enum status sync_start(struct sync *sync, struct error *ret_error)
+{
+    if (pthread_create(&sync->thread, NULL, run, sync) != 0) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
+    }
+    sync->started = true;
+    return STATUS_OK;
+}
+
 void sync_stop(struct sync *sync)
 {
-    if (sync == NULL) {
+    if (sync == NULL || !sync->started) {
         return;
     }
     atomic_store(&sync->stopping, true);
@@ -648,18 +685,16 @@ void sync_stop(struct sync *sync)
 
 void sync_hurry(struct sync *sync)
 {
-    if (sync != NULL) {
-        atomic_store(&sync->hurry, true);
-        mailbox_wake(sync->mailbox);
-    }
+    atomic_store(&sync->hurry, true);
+    mailbox_wake(sync->mailbox);
 }
 
 bool sync_is_connected(const struct sync *sync)
 {
-    return sync != NULL && atomic_load(&sync->connected);
+    return atomic_load(&sync->connected);
 }
 
 uint64_t sync_catalog_version(const struct sync *sync)
 {
-    return sync != NULL ? atomic_load(&sync->version) : 0;
+    return atomic_load(&sync->version);
 }

@@ -136,6 +136,20 @@ static void make_link(struct bytes stored_key, uint64_t number, uint8_t link[LIN
                checksum32(link + LINK_OFFSET_NUMBER, sizeof number, base_seed(stored_key)));
 }
 
+/* How much of path and rest is row': up to the first 00. */
+static size_t row_bytes(const struct base_walk *walk, struct bytes rest)
+{
+    size_t before = walk->depth > 0 ? walk->row_bytes_known[walk->depth - 1] : 0;
+    const uint8_t *end = NULL;
+    if (before < path_bytes(walk)) {
+        return before;
+    }
+    if (rest.size_bytes > 0) {
+        end = memchr(rest.data, 0, rest.size_bytes);
+    }
+    return before + (end != NULL ? (size_t)(end - rest.data) : rest.size_bytes);
+}
+
 /* Go down into a sublayer; slice must not be memory of the path. */
 static enum status push(struct base_walk *walk, struct bytes slice, uint64_t number)
 {
@@ -150,6 +164,7 @@ static enum status push(struct base_walk *walk, struct bytes slice, uint64_t num
         return STATUS_NO_MEMORY;
     }
     walk->numbers[walk->depth] = number;
+    walk->row_bytes_known[walk->depth] = (uint32_t)row_bytes(walk, slice);
     walk->depth++;
     return STATUS_OK;
 }
@@ -191,6 +206,7 @@ static enum status stand_on(struct base_walk *walk, const struct hit *hit, struc
         }
         walk->key = buffer_bytes(&walk->path);
     }
+    walk->row = bytes_of(walk->key.data, row_bytes(walk, rest));
     walk->found = true;
     return STATUS_OK;
 }

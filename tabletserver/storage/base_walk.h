@@ -34,14 +34,16 @@ struct base_walk {
     struct kv_cursor *cursor;
     enum base_space space;
     uint64_t extent;
-    uint32_t depth;                   /* of the layer that it stands in; 0 = top */
-    uint64_t numbers[BASE_DEPTH_MAX]; /* of the sublayers on the path */
-    struct buffer path;               /* their slices, then the rest of the key stood on */
-    uint8_t stored[KV_KEY_BYTES_MAX]; /* the stored key last looked for */
+    uint32_t depth;                           /* of the layer that it stands in; 0 = top */
+    uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
+    uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
+    struct buffer path;                       /* their slices, then the rest of the key stood on */
+    uint8_t stored[KV_KEY_BYTES_MAX];         /* the stored key last looked for */
 
     /* Where it stands, good until the next call (or put) below. */
     bool found;
     struct bytes key;
+    struct bytes row; /* row' of the key: up to its first 00 */
     struct bytes value;
     struct bytes stored_key;
 
@@ -86,5 +88,12 @@ enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t va
 
 /* Check a link read from the file. */
 enum status base_link_check(struct bytes stored_key, struct bytes value, uint64_t *ret_number);
+
+/* Are two row' equal?  They mostly differ at their ends, behind long shared prefixes. */
+static inline bool base_row_key_equal(struct bytes a, struct bytes b)
+{
+    return a.size_bytes == b.size_bytes && a.size_bytes > 0 &&
+           a.data[a.size_bytes - 1] == b.data[b.size_bytes - 1] && bytes_equal(a, b);
+}
 
 #endif /* TABLETSERVER_STORAGE_BASE_WALK_H */

@@ -204,9 +204,10 @@ static enum status refuse(struct log *log,
                      (unsigned long long)output->position, (unsigned long long)output->proven);
 }
 
-/* Drive the machine to the end of the log. */
+/* Drive the machine to the end of the log; give the records out, or only look where it ends. */
 static enum status replay_records(struct log *log,
                                   struct log_replay *replay,
+                                  bool give_out,
                                   struct log_replay_output *ret_end,
                                   struct error *ret_error)
 {
@@ -220,8 +221,9 @@ static enum status replay_records(struct log *log,
                               ret_error);
             break;
         case LOG_REPLAY_RECORD:
-            status = options->on_replay(options->context, &output.record, output.position,
-                                        ret_error);
+            status = give_out ? options->on_replay(options->context, &output.record,
+                                                   output.position, ret_error)
+                              : STATUS_OK;
             break;
         case LOG_REPLAY_END:
             *ret_end = output;
@@ -278,14 +280,42 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
     return status;
 }
 
+/* Once more from the start, now that all of it is known to be good and durable. */
+static enum status give_out_records(struct log *log,
+                                    const struct log_replay *replay,
+                                    struct error *ret_error)
+{
+    struct log_replay again;
+    struct log_replay_output end = {0};
+    enum status status = STATUS_OK;
+    log_replay_init(&again, &log->anchor, log->options.synced_position_hint);
+    for (size_t i = 0; status == STATUS_OK && i < log->segments.count; i++) {
+        const struct log_segment_header *header = &log_replay_segment_at(replay, i)->header;
+        status = log_replay_add_segment(&again, header->generation, header, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = replay_records(log, &again, true, &end, ret_error);
+    }
+    log_replay_deinit(&again);
+    return status;
+}
+
+/*
+ * The log is read twice: whoever takes the records may write them elsewhere, durably, while it
+ * still takes more; so none is given out before all are durable here, and none at all of a log that
+ * will be refused.
+ */
 static enum status recover_segments(struct log *log,
                                     struct log_replay *replay,
                                     struct error *ret_error)
 {
     struct log_replay_output end = {0};
-    enum status status = replay_records(log, replay, &end, ret_error);
+    enum status status = replay_records(log, replay, false, &end, ret_error);
     if (status == STATUS_OK) {
         status = secure_end(log, end.proven, end.position, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = give_out_records(log, replay, ret_error);
     }
     if (status == STATUS_OK) {
         status = begin_epoch(log, end.position, ret_error);

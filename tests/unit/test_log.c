@@ -192,6 +192,14 @@ static struct log_statistics statistics(void)
     return result;
 }
 
+/* The keeper has made a segment ready ahead, and rests. */
+static void wait_ready(void)
+{
+    while (statistics().segment_count < 2) {
+        usleep(1000);
+    }
+}
+
 Test(log, a_new_one_is_empty_and_what_is_put_comes_back)
 {
     must_open();
@@ -314,6 +322,7 @@ static void expect_refused(uint64_t bad_position)
 static uint64_t put_unsynced(uint64_t i, size_t payload_bytes)
 {
     uint64_t position = 0;
+    wait_ready(); /* else the fault could hit the keeper, and the batch not be written */
     cr_assert_eq(try_append(i, payload_bytes, &position), STATUS_OK);
     file_fault_arm(&(struct file_fault){
         .operation = FILE_OPERATION_SYNC, .error_number = EIO, .for_ever = true});
@@ -605,11 +614,12 @@ Test(log, a_failed_sync_is_told_once_and_nothing_after_it)
     must_open();
     put(0, 40);
     uint64_t synced = owner.synced;
-    usleep(20000); /* let the keeper finish what it makes ready */
+    wait_ready();
     file_fault_arm(&(struct file_fault){.operation = FILE_OPERATION_SYNC, .error_number = EIO});
     cr_assert_eq(try_append(1, 40, &position), STATUS_OK);
     log_commit(store_log);
-    cr_assert_eq(try_append(2, 40, &position), STATUS_OK);
+    enum status status = try_append(2, 40, &position);
+    cr_assert(status == STATUS_OK || status == STATUS_CLOSED);
     log_commit(store_log);
     wait_failed();
     /* The fault was armed once only: a second sync would succeed, and must not be tried. */
@@ -629,7 +639,7 @@ Test(log, a_failed_write_is_fatal_too)
     uint64_t position = 0;
     must_open();
     put(0, 40);
-    usleep(20000);
+    wait_ready();
     file_fault_arm(&(struct file_fault){
         .operation = FILE_OPERATION_WRITE, .error_number = EIO, .short_write = true});
     cr_assert_eq(try_append(1, 400, &position), STATUS_OK);
@@ -648,7 +658,7 @@ Test(log, a_full_disk_refuses_uses_what_is_there_and_recovers_by_itself)
     uint64_t i = 0;
     must_open();
     put(i++, 1000);
-    usleep(50000); /* one segment is ready ahead by now */
+    wait_ready();
     file_fault_arm(&(struct file_fault){
         .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
     enum status status = STATUS_OK;
@@ -685,7 +695,7 @@ Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
     uint64_t i = 0;
     must_open();
     put(i++, 1000);
-    usleep(50000);
+    wait_ready();
     file_fault_arm(&(struct file_fault){
         .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
     while (try_append(i, 1000, &position) == STATUS_OK) {
@@ -726,7 +736,7 @@ Test(log, a_failed_allocation_takes_nothing)
     uint64_t position = 12345;
     must_open();
     put(0, 40);
-    usleep(20000);
+    wait_ready();
     uint8_t payload[3000];
     fill_payload(payload, sizeof payload, 1);
     struct log_record record = {.type = 1,
