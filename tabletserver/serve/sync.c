@@ -252,7 +252,7 @@ static struct store_information *describe_stores(struct sync *sync)
     for (uint32_t i = 0; stores != NULL && i < server->loop_count; i++) {
         struct store *store = store_loop_store(server->loops[i]);
         struct store_statistics statistics;
-        store_statistics(store, &statistics);
+        store_loop_statistics(server->loops[i], &statistics);
         stores[i] = (struct store_information){
             .number = store_number(store),
             .folder = bytes_of_text(store_loop_folder(server->loops[i])),
