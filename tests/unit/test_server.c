@@ -502,7 +502,6 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     uint64_t number = fixture.server->number;
     struct operation increment = client_increment(client, "r", "n", 7);
     CLIENT_EXPECT_OK(client, increment);
-    client_stop(client);
     fixture_close(&fixture);
 
     pthread_mutex_lock(&fixture.script.lock);
@@ -511,12 +510,13 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     fixture_open(&fixture);
     cr_assert_eq(fixture.server->number, number);
     cr_assert_eq(fixture.server->incarnation, 2);
-    client = client_start(fixture.server->address, 5);
-    CLIENT_EXPECT_ROW(client, "r", "r/f:n=1;");
-    struct operation_result result = client_run(client, &increment);
+    struct client *next = client_start(fixture.server->address, 5);
+    CLIENT_EXPECT_ROW(next, "r", "r/f:n=1;");
+    struct operation_result result = client_run(next, &increment);
     cr_assert_eq(result.status, STATUS_OK);
-    cr_assert_str_eq(rows_text(client, result.rows), "r/f:n=1;", "the request is still known");
+    cr_assert_str_eq(rows_text(next, result.rows), "r/f:n=1;", "the request is still known");
     client_stop(client);
+    client_stop(next);
     fixture_deinit(&fixture);
 }
 
