@@ -231,6 +231,7 @@ enum status sim_log_open(struct sim_log *log,
         begin_epoch(log, end.position);
     }
     log->gathering_position = end.position;
+    log->synced_position = end.position;
     return STATUS_OK;
 }
 
@@ -299,6 +300,7 @@ uint64_t sim_log_synced(struct sim_log *log)
     ASSERT(log->flying);
     sync_segments(log);
     log->flying = false;
+    log->synced_position = log->flight_end;
     return log->flight_end;
 }
 
@@ -337,6 +339,7 @@ void sim_log_release(struct sim_log *log, uint64_t position)
     log->anchor.counter++;
     log->anchor.start_segment = plan.start_segment;
     log->anchor.start_position = plan.start_position;
+    log->anchor.synced_position = log->synced_position;
     write_anchor(log->disk, &log->anchor);
     drop_segments(log, (uint32_t)plan.release_count);
 }

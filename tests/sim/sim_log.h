@@ -54,6 +54,7 @@ struct sim_log {
     uint64_t gathering_position;
     bool flying;
     uint64_t flight_end;
+    uint64_t synced_position;
 };
 
 struct sim_log_open_options {
