@@ -462,6 +462,36 @@ Test(server, splits_under_load_lose_nothing_and_double_nothing, .timeout = 120)
     fixture_deinit(&fixture);
 }
 
+Test(server, a_retry_after_a_split_is_still_a_retry)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct operation operations[] = {
+        client_increment(client, "a", "n", 1), client_increment(client, "z", "n", 2),
+        check_and_put(client, "z", "matched", "not", 3), drop_range("", "b", "c", 4)};
+    (void)client_results(client, client_send_operations(client, operations, 4, 0), 4);
+    CLIENT_EXPECT_OK(client, client_put(client, "bb", "later", "x", 5));
+    script_split(&fixture.script, 10, "m", 11, 12);
+    SCRIPT_WAIT_FOR(&fixture.script, 11, 12);
+    for (int i = 0; i < 2; i++) {
+        uint64_t request = client_send_operations(client, operations, 4, 0);
+        struct operation_result *results = client_results(client, request, 4);
+        for (int j = 0; j < 4; j++) {
+            cr_assert_eq(results[j].status, STATUS_OK, "%d %u", j, results[j].status);
+        }
+        cr_assert_str_eq(rows_text(client, results[0].rows), "a/f:n=1;");
+        cr_assert_str_eq(rows_text(client, results[1].rows), "z/f:n=1;");
+        cr_assert(results[2].matched);
+        CLIENT_EXPECT_ROW(client, "bb", "bb/f:later=x;");
+        if (i == 0) {
+            script_split(&fixture.script, 11, "b", 13, 14); /* and once more */
+            SCRIPT_WAIT_FOR(&fixture.script, 12, 13, 14);
+        }
+    }
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- deadlines ---------------------------------------------------------------------------------- */
 
 Test(server, what_is_late_is_refused_and_not_applied)
