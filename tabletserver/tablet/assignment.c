@@ -168,6 +168,19 @@ static bool has_child_to_come(const struct assignment_list *list,
     return false;
 }
 
+/* Has this tablet been split?  The master names it as removed only once it knows of the children;
+ * until then the list may still say what it was at first: to be created. */
+static bool has_children(const struct assignment_list *list, uint64_t tablet)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct assigned_tablet *child = &list->items[i]->assigned;
+        if (!child->removed && child->parent == tablet) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What to do about a tablet that should be here and is not; false = nothing now. */
 static bool decide_absent(const struct assignment_list *list,
                           const struct assigned_tablet *assigned,
@@ -189,6 +202,8 @@ static bool decide_absent(const struct assignment_list *list,
         action.tablet = assigned->parent;
         action.left = other->location.tablet;
         action.right = assigned->location.tablet;
+    } else if (has_children(list, assigned->location.tablet)) {
+        return false;
     } else if (assigned->location.state == TABLET_CREATING) {
         action.kind = ASSIGNMENT_CREATE;
     } else {
@@ -198,7 +213,15 @@ static bool decide_absent(const struct assignment_list *list,
     return true;
 }
 
-enum status assignment_decide(const struct assignment_list *list,
+/* What has been made must never be made again, however old the master's last word on it is. */
+static void note_held(struct assigned_tablet *assigned)
+{
+    if (!assigned->removed && assigned->location.state == TABLET_CREATING) {
+        assigned->location.state = TABLET_SERVING;
+    }
+}
+
+enum status assignment_decide(struct assignment_list *list,
                               const struct assignment_held *held,
                               size_t held_count,
                               struct arena *arena,
@@ -216,6 +239,9 @@ enum status assignment_decide(const struct assignment_list *list,
         const struct assigned_tablet *assigned = &list->items[i]->assigned;
         uint64_t tablet = assigned->location.tablet;
         bool here = is_held(held, held_count, tablet);
+        if (here) {
+            note_held(&list->items[i]->assigned);
+        }
         if (assigned->removed && here && !has_child_to_come(list, tablet, held, held_count)) {
             actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
                                                           .tablet = tablet};

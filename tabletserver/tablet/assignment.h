@@ -53,8 +53,9 @@ struct assignment_action {
     uint64_t right;
 };
 
-/* Decide.  held in any order.  Actions are in the arena and borrow from the list. */
-enum status assignment_decide(const struct assignment_list *list,
+/* Decide.  held in any order.  Actions are in the arena and borrow from the list, which remembers
+ * what it saw held: that is never created again. */
+enum status assignment_decide(struct assignment_list *list,
                               const struct assignment_held *held,
                               size_t held_count,
                               struct arena *arena,

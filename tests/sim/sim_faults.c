@@ -66,6 +66,9 @@ static void draw_machines(struct sim *sim)
     settings->base_mean_ns = spread_ns(sim, 1 * SIM_MS, 300 * SIM_MS);
     settings->commit_mean_ns = spread_ns(sim, 500000, 50 * SIM_MS);
     settings->commit_failure = prng_chance(&sim->prng, 4) ? (uint32_t)between(sim, 1, 200000) : 0;
+    settings->server_timeout_ns = spread_ns(sim, 300 * SIM_MS, 3 * SIM_S);
+    settings->place_timeout_ns = spread_ns(sim, 100 * SIM_MS, 5 * SIM_S);
+    settings->splits_per_server = (uint32_t)between(sim, 1, 4);
     settings->flush_interval_ns = spread_ns(sim, 20 * SIM_MS, 3 * SIM_S);
     settings->flush_pieces = (uint32_t)between(sim, 1, 5);
     settings->evaluate_mean_ns = spread_ns(sim, 10000, 5 * SIM_MS);
