@@ -4,6 +4,7 @@
 #include "tests/sim/sim_network.h"
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
+#define HEALED_TIMEOUT_NS      (2 * SIM_S)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
@@ -225,6 +226,9 @@ void sim_faults_heal(struct sim *sim)
     settings->fault_interval_ns = 0;
     settings->kill_in_step = 0;
     settings->commit_failure = 0;
+    if (settings->attempt_timeout_ns < HEALED_TIMEOUT_NS) {
+        settings->attempt_timeout_ns = HEALED_TIMEOUT_NS; /* some disks are slower than patience */
+    }
     sim_network_heal(sim);
     for (uint32_t i = 0; i <= settings->server_count; i++) {
         if (!sim->nodes[i].alive) {
