@@ -5,8 +5,8 @@
 #include "common/base/checksum.h"
 
 #define FIELD_SEPARATOR   '#'
-#define TIME_DIGITS       19 /* of INT64_MAX */
-#define NUMBER_DIGITS_MAX 20 /* of UINT64_MAX */
+#define TIME_DIGITS       19                           /* of INT64_MAX */
+#define NUMBER_DIGITS_MAX 20                           /* of UINT64_MAX */
 #define SALT_SEED         UINT64_C(0x6564756262610001) /* never changes: keys depend on it */
 
 void edubba_key_init(struct edubba_key *key)

@@ -14,8 +14,7 @@ struct list_link {
 };
 
 /* The element around its link. */
-#define LIST_ELEMENT(link, type, member) \
-    ((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define LIST_ELEMENT(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 static inline void list_init(struct list_link *link)
 {

@@ -43,6 +43,15 @@ static struct task *take_all(struct loop *loop, bool *ret_stop)
     return tasks;
 }
 
+static void run_tasks(struct loop *loop, struct task *task)
+{
+    while (task != NULL) {
+        struct task *next = task->next;
+        task->run(loop->context, task);
+        task = next;
+    }
+}
+
 static void *run_loop(void *argument)
 {
     struct loop *loop = argument;
@@ -50,11 +59,7 @@ static void *run_loop(void *argument)
     while (!stop) {
         struct task *task = take_all(loop, &stop);
         loop->now_ns = clock_monotonic_ns();
-        while (task != NULL) {
-            struct task *next = task->next;
-            task->run(loop->context, task);
-            task = next;
-        }
+        run_tasks(loop, task);
         for (;;) {
             struct timer *timer = timer_heap_take_due(&loop->timers, loop->now_ns);
             if (timer == NULL) {
@@ -93,6 +98,12 @@ void loop_stop(struct loop *loop)
     pthread_cond_signal(&loop->posted);
     pthread_mutex_unlock(&loop->lock);
     pthread_join(loop->thread, NULL);
+}
+
+void loop_deinit(struct loop *loop)
+{
+    bool stop = false;
+    run_tasks(loop, take_all(loop, &stop));
     pthread_cond_destroy(&loop->posted);
     pthread_mutex_destroy(&loop->lock);
 }

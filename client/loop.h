@@ -48,6 +48,9 @@ enum status loop_start(struct loop *loop, void *context, void (*on_settled)(void
 /* Runs what is posted, then ends the thread.  Not from the loop thread. */
 void loop_stop(struct loop *loop);
 
+/* When nobody can post any more: runs, in this thread, what was posted after the stop. */
+void loop_deinit(struct loop *loop);
+
 /* A task must not be posted again before it runs. */
 void loop_post(struct loop *loop, struct task *task);
 

@@ -17,12 +17,12 @@
 
 /* What a command runs in. */
 struct session {
-    const char *masters;  /* NULL = default */
+    const char *masters; /* NULL = default */
     unsigned timeout_ms;
     bool json;
     FILE *out;
     const struct command *command;
-    int argument_count;   /* after the command's name */
+    int argument_count; /* after the command's name */
     char **arguments;
     struct edubba_client *client; /* opened by session_client() */
 };

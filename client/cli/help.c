@@ -83,7 +83,8 @@ static void print_man_page(FILE *out)
     }
     fputs(".SH OPTIONS\n.nf\n", out);
     print_roff(out, OPTIONS + 1);
-    fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n", out);
+    fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n",
+          out);
 }
 
 int run_help(struct session *session)

@@ -70,7 +70,8 @@ static int parse_options(struct session *session,
         } else if ((value = option_value("-o", count, arguments, &i)) != NULL) {
             ret_options->output = value;
         } else {
-            return session_misuse(session, "unknown option, or one without its value: '%s'", arguments[i]);
+            return session_misuse(session, "unknown option, or one without its value: '%s'",
+                                  arguments[i]);
         }
     }
     ret_options->first_argument = i;
@@ -100,9 +101,7 @@ static int run(struct session *session, int count, char **arguments, int first)
         return session_misuse(session, "%s needs more words", command->name);
     }
     if (command->argument_count_max >= 0 && session->argument_count > command->argument_count_max) {
-        return session_misuse(session,
-                              "%s takes no '%s'",
-                              command->name,
+        return session_misuse(session, "%s takes no '%s'", command->name,
                               session->arguments[command->argument_count_max]);
     }
     return command->run(session);

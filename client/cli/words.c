@@ -60,8 +60,8 @@ static void spell_operators(const char *text, char out[RULE_BYTES_MAX])
     size_t used = 0;
     while (*text != '\0' && used + 6 < RULE_BYTES_MAX) {
         if (strncmp(text, "||", 2) == 0 || strncmp(text, "&&", 2) == 0) {
-            used += (size_t)snprintf(
-                out + used, RULE_BYTES_MAX - used, "%s", text[0] == '|' ? " or " : " and ");
+            used += (size_t)snprintf(out + used, RULE_BYTES_MAX - used, "%s",
+                                     text[0] == '|' ? " or " : " and ");
             text += 2;
         } else {
             out[used++] = *text++;
@@ -114,10 +114,8 @@ bool word_family_parse(char *word,
     }
     if (type != NULL && type[0] != '\0' && !aggregate_parse(type, &family.aggregate)) {
         ret_error->code = EDUBBA_INVALID_ARGUMENT;
-        (void)snprintf(ret_error->text,
-                       sizeof ret_error->text,
-                       "'%s' is no type of family: intsum, intmin, intmax, inthll, byteshll",
-                       type);
+        (void)snprintf(ret_error->text, sizeof ret_error->text,
+                       "'%s' is no type of family: intsum, intmin, intmax, inthll, byteshll", type);
         return false;
     }
     if (!word_rule_parse(rule != NULL ? rule : "", ret_rule, ret_error)) {

@@ -207,9 +207,8 @@ static size_t overlapping(const struct location_cache_table *table,
         first--;
     }
     size_t end = first;
-    while (end < table->count &&
-           (range->end.size_bytes == 0 ||
-            bytes_compare(table->entries[end].range.start, range->end) < 0)) {
+    while (end < table->count && (range->end.size_bytes == 0 ||
+                                  bytes_compare(table->entries[end].range.start, range->end) < 0)) {
         end++;
     }
     *ret_first = first;

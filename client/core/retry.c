@@ -60,11 +60,8 @@ int64_t retry_pause_ns(struct prng *prng, uint32_t attempt)
     return (int64_t)prng_below(prng, (uint64_t)most_ns);
 }
 
-enum retry_verdict retry_on_failure(struct retry *retry,
-                                    enum status status,
-                                    bool located,
-                                    struct prng *prng,
-                                    int64_t *ret_pause_ns)
+enum retry_verdict retry_on_failure(
+    struct retry *retry, enum status status, bool located, struct prng *prng, int64_t *ret_pause_ns)
 {
     ASSERT(status != STATUS_OK);
     retry->took_token = false;

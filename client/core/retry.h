@@ -29,7 +29,7 @@
 
 #define RETRY_PAUSE_BASE_NS     (INT64_C(10) * 1000 * 1000)
 #define RETRY_PAUSE_CAP_NS      (INT64_C(1000) * 1000 * 1000)
-#define RETRY_MOVES_MAX         4 /* redirections in a row that are followed at once */
+#define RETRY_MOVES_MAX         4       /* redirections in a row that are followed at once */
 #define RETRY_BUDGET_MILLIS     1000    /* a token, in thousandths */
 #define RETRY_BUDGET_PER_FIRST  200     /* what a first attempt brings */
 #define RETRY_BUDGET_MAX        1024000 /* the bucket */
@@ -52,9 +52,8 @@ void retry_budget_on_retry_success(struct retry_budget *budget);
 /* Take a token, if there is one. */
 bool retry_budget_take(struct retry_budget *budget, int64_t now_ns);
 
-/* One operation's state; zero at first, deadline_ns apart. */
+/* One operation's state; zero at first.  Its deadline is the caller's to watch. */
 struct retry {
-    int64_t deadline_ns;
     uint32_t pauses; /* so far: the exponent of the next */
     uint32_t moves;  /* redirections in a row */
     bool took_token; /* for the attempt that is on its way */

@@ -38,8 +38,8 @@ static bool is_finished(const struct sequence_window *window, uint64_t sequence)
 /* A whole word is spared, so that the words of base and next are never the same one twice. */
 static bool is_full(const struct sequence_window *window)
 {
-    return window->word_count == 0 || window->next / WORD_BITS - window->base / WORD_BITS + 1 >=
-                                          window->word_count;
+    return window->word_count == 0 ||
+           window->next / WORD_BITS - window->base / WORD_BITS + 1 >= window->word_count;
 }
 
 static enum status grow(struct sequence_window *window)

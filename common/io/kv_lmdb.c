@@ -12,9 +12,10 @@
  * transactions are reset and pooled with their slots.
  *
  * Dirty bytes.  LMDB tells no one how many pages a transaction dirtied.  But every put returns the
- * address it wrote to (MDB_RESERVE), and keys come sorted: an address further than a page from the
- * last one is another leaf.  Counted too low where two dirty pages happen to be neighbours on the
- * heap, therefore never below the bytes put.  Branch pages (about one in sixty) are left out.
+ * address it wrote to (MDB_RESERVE), and dirty pages are copies on the heap, one after another: so
+ * the 4 KiB blocks of memory that were written to are counted, each once as long as a small table
+ * remembers it.  Too low by up to a third where pages are touched once each (two may share a block).  Branch pages, about one
+ * in sixty, are left out.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,15 +28,17 @@
 #include "common/base/memory.h"
 #include "common/io/kv_implementation.h"
 
-#define READERS_DEFAULT  1024
-#define READ_POOL_MAX    64
-#define PAGE_BYTES       4096
-#define FREE_DBI         0 /* LMDB's list of free pages, readable as mdb_stat does */
-#define FILE_MODE        0640
-#define MAP_SIZE_MIN     (UINT64_C(1) << 20)
-#define MAP_SIZE_TSAN    (UINT64_C(64) << 30)
-#define OVERFLOW_BYTES   2000 /* about where a value leaves its leaf for pages of its own */
-#define NODE_HEADER_SIZE 10   /* of a key-value pair inside a leaf */
+#define READERS_DEFAULT 1024
+#define READ_POOL_MAX   64
+#define PAGE_BYTES      4096
+#define FREE_DBI        0 /* LMDB's list of free pages, readable as mdb_stat does */
+#define FILE_MODE       0640
+#define MAP_SIZE_MIN    (UINT64_C(1) << 20)
+#define MAP_SIZE_TSAN   (UINT64_C(64) << 30)
+#define OVERFLOW_BYTES  2000 /* about where a value leaves its leaf for pages of its own */
+#define BLOCKS_MAX      4096 /* remembered as written to; a power of two */
+
+#define COMMIT_SLACK_BYTES (UINT64_C(256) * 1024) /* free-list pages, beside the counted ones */
 
 struct lmdb_kv {
     struct kv kv;
@@ -60,10 +63,11 @@ struct lmdb_write {
     MDB_txn *txn;
     MDB_cursor *cursor; /* for all puts and deletes: sorted ones then stay on their leaf */
     uint32_t cursors_open;
-    uint64_t put_bytes;
-    uint64_t leaf_count;
+    size_t greatest_bytes;              /* of the key below; SIZE_MAX = not looked for yet */
+    uint8_t greatest[KV_KEY_BYTES_MAX]; /* no key of the file is above it */
+    uint64_t block_count;
     uint64_t overflow_bytes;
-    uintptr_t last_address;
+    uintptr_t blocks[BLOCKS_MAX]; /* each in the place that its number gives */
 };
 
 struct lmdb_cursor {
@@ -364,6 +368,7 @@ static enum status lmdb_write_begin(struct kv *base, struct kv_write **ret_write
     }
     write->write.operations = &LMDB_OPERATIONS;
     write->kv = kv;
+    write->greatest_bytes = SIZE_MAX;
     *ret_write = &write->write;
     return STATUS_OK;
 }
@@ -377,12 +382,30 @@ static void lmdb_write_abort(struct kv_write *base)
     memory_free(write);
 }
 
+/*
+ * When the disk fills up in the middle of a write, the system writes what still fits and says so;
+ * LMDB turns such a short write into EIO.  The transaction is aborted and none of its pages is
+ * part of the tree, so on a disk without room for them it is the lack of room that counts.
+ */
+static bool disk_lacks(struct lmdb_kv *kv, uint64_t size_bytes)
+{
+    mdb_filehandle_t descriptor;
+    struct statvfs numbers;
+    return mdb_env_get_fd(kv->env, &descriptor) == MDB_SUCCESS &&
+           fstatvfs(descriptor, &numbers) == 0 &&
+           (uint64_t)numbers.f_bavail * numbers.f_frsize < size_bytes;
+}
+
 static enum status lmdb_write_commit(struct kv_write *base)
 {
     struct lmdb_write *write = (struct lmdb_write *)base;
     ASSERT(write->cursors_open == 0);
     mdb_cursor_close(write->cursor);
+    uint64_t dirty_bytes = kv_write_dirty_bytes(base) + COMMIT_SLACK_BYTES;
     int code = mdb_txn_commit(write->txn);
+    if (code == EIO && disk_lacks(write->kv, dirty_bytes)) {
+        code = ENOSPC;
+    }
     memory_free(write);
     return status_of_lmdb(code);
 }
@@ -402,14 +425,35 @@ static void note_dirty(struct lmdb_write *write, const void *address, size_t siz
         write->overflow_bytes += (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         return;
     }
-    uintptr_t now = (uintptr_t)address;
-    uintptr_t distance = now > write->last_address ? now - write->last_address
-                                                   : write->last_address - now;
-    if (distance >= PAGE_BYTES) {
-        write->leaf_count++;
+    uintptr_t block = (uintptr_t)address / PAGE_BYTES;
+    uintptr_t *place = &write->blocks[block % BLOCKS_MAX];
+    write->block_count += *place != block;
+    *place = block;
+}
+
+static void remember_greatest(struct lmdb_write *write, struct bytes key)
+{
+    memcpy(write->greatest, key.data, key.size_bytes);
+    write->greatest_bytes = key.size_bytes;
+}
+
+/* Does key lie above all that there are?  Then MDB_APPEND leaves the last leaf full when it begins a
+ * new one; an ordinary put takes one pair along, a seventh of a leaf of pieces. */
+static bool is_greatest(struct lmdb_write *write, struct bytes key)
+{
+    if (write->greatest_bytes == SIZE_MAX) {
+        MDB_val last = {0, NULL};
+        MDB_val value = {0, NULL};
+        if (mdb_cursor_get(write->cursor, &last, &value, MDB_LAST) != 0) {
+            return false;
+        }
+        remember_greatest(write, bytes_of_val(last));
     }
-    write->last_address = now;
-    write->put_bytes += size_bytes + NODE_HEADER_SIZE;
+    if (bytes_compare(key, bytes_of(write->greatest, write->greatest_bytes)) <= 0) {
+        return false;
+    }
+    remember_greatest(write, key);
+    return true;
 }
 
 static enum status lmdb_write_put(struct kv_write *base, struct bytes key, struct bytes value)
@@ -417,7 +461,8 @@ static enum status lmdb_write_put(struct kv_write *base, struct bytes key, struc
     struct lmdb_write *write = (struct lmdb_write *)base;
     MDB_val lmdb_key = val_of(key);
     MDB_val room = {value.size_bytes, NULL};
-    int code = mdb_cursor_put(write->cursor, &lmdb_key, &room, MDB_RESERVE);
+    unsigned append = is_greatest(write, key) ? MDB_APPEND : 0;
+    int code = mdb_cursor_put(write->cursor, &lmdb_key, &room, MDB_RESERVE | append);
     if (code != 0) {
         return status_of_lmdb(code);
     }
@@ -452,8 +497,7 @@ static enum status lmdb_write_delete(struct kv_write *base, struct bytes key, bo
 static uint64_t lmdb_write_dirty_bytes(const struct kv_write *base)
 {
     const struct lmdb_write *write = (const struct lmdb_write *)base;
-    uint64_t by_leaves = write->leaf_count * PAGE_BYTES;
-    return write->overflow_bytes + (by_leaves > write->put_bytes ? by_leaves : write->put_bytes);
+    return write->overflow_bytes + write->block_count * PAGE_BYTES;
 }
 
 /* --- cursors ---------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "common/io/transport_stream.h"
 
 #define CONNECT_TIMEOUT_DEFAULT_MS 5000
-#define QUEUED_BYTES_MAX           (64 * 1024 * 1024) /* one message more is taken below it */
+#define QUEUED_BYTES_MAX           LIMIT_MESSAGE_BYTES /* one message more is taken below it */
 
 struct transport_connection {
     struct transport_connection_options options; /* its texts are the copies below */

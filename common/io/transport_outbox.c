@@ -69,9 +69,9 @@ void outbox_deinit(struct outbox *outbox)
     *outbox = (struct outbox){0};
 }
 
-static bool has_large_of(const struct outbox *outbox, uint64_t request)
+static bool list_has(const struct outgoing_list *list, uint64_t request)
 {
-    for (const struct outgoing *at = outbox->large.head; at != NULL; at = at->next) {
+    for (const struct outgoing *at = list->head; at != NULL; at = at->next) {
         if (at->request == request) {
             return true;
         }
@@ -82,7 +82,7 @@ static bool has_large_of(const struct outbox *outbox, uint64_t request)
 void outbox_push(struct outbox *outbox, struct outgoing *outgoing)
 {
     bool small = outgoing->message.size_bytes <= OUTBOX_SMALL_BYTES_MAX &&
-                 !has_large_of(outbox, outgoing->request);
+                 !list_has(&outbox->large, outgoing->request);
     outbox->queued_bytes += outgoing->message.size_bytes + FRAME_HEADER_BYTES;
     list_append(small ? &outbox->small : &outbox->large, outgoing);
 }
@@ -114,11 +114,13 @@ static size_t next_chunk_bytes(const struct outgoing *outgoing)
     return left < FRAME_PAYLOAD_BYTES_MAX ? left : FRAME_PAYLOAD_BYTES_MAX;
 }
 
-static bool has_room(const struct outbox *outbox, size_t chunk_bytes)
+/* Is there room for a frame, and for `reserved` more of any size after it? */
+static bool has_room(const struct outbox *outbox, size_t chunk_bytes, size_t reserved)
 {
     size_t copied = chunk_bytes <= OUTBOX_INLINE_MAX ? chunk_bytes : 0;
-    return outbox->segment_count + 2 <= OUTBOX_SEGMENTS_MAX &&
-           outbox->copied_bytes + FRAME_HEADER_BYTES + copied <= OUTBOX_COPY_BYTES;
+    size_t reserved_bytes = reserved * (FRAME_HEADER_BYTES + OUTBOX_INLINE_MAX);
+    return outbox->segment_count + 2 * (1 + reserved) <= OUTBOX_SEGMENTS_MAX &&
+           outbox->copied_bytes + FRAME_HEADER_BYTES + copied + reserved_bytes <= OUTBOX_COPY_BYTES;
 }
 
 /* The message's next frame goes into the batch. */
@@ -151,9 +153,9 @@ static void add_frame(struct outbox *outbox, struct outgoing *outgoing, size_t c
 }
 
 /* Whole messages off the list, as long as there is room. */
-static void add_messages(struct outbox *outbox, struct outgoing_list *list)
+static void add_messages(struct outbox *outbox, struct outgoing_list *list, size_t reserved)
 {
-    while (list->head != NULL && has_room(outbox, list->head->message.size_bytes)) {
+    while (list->head != NULL && has_room(outbox, list->head->message.size_bytes, reserved)) {
         struct outgoing *outgoing = list_take(list);
         bool referred = outgoing->message.size_bytes > OUTBOX_INLINE_MAX;
         add_frame(outbox, outgoing, outgoing->message.size_bytes);
@@ -165,14 +167,16 @@ static void add_messages(struct outbox *outbox, struct outgoing_list *list)
     }
 }
 
-/* One frame of the first large message. */
+/* One frame of the first large message; but a message does not begin before small ones of its
+ * request that were pushed earlier (later ones are in the large queue, behind it). */
 static void add_fragment(struct outbox *outbox)
 {
     struct outgoing *outgoing = outbox->large.head;
-    size_t chunk_bytes = next_chunk_bytes(outgoing);
-    if (!has_room(outbox, chunk_bytes)) {
+    if (outgoing->sent_bytes == 0 && list_has(&outbox->small, outgoing->request)) {
         return;
     }
+    size_t chunk_bytes = next_chunk_bytes(outgoing);
+    ASSERT(has_room(outbox, chunk_bytes, 0));
     add_frame(outbox, outgoing, chunk_bytes);
     if (outgoing->sent_bytes == outgoing->message.size_bytes) {
         list_append(&outbox->sending, list_take(&outbox->large));
@@ -185,13 +189,16 @@ bool outbox_prepare(struct outbox *outbox)
     outbox->segment_first = 0;
     outbox->segment_count = 0;
     outbox->copied_bytes = 0;
-    add_messages(outbox, &outbox->urgent);
-    if (outbox->open) {
-        /* The fragment first: small ones that fill a batch must not keep it waiting. */
-        if (outbox->large.head != NULL) {
-            add_fragment(outbox);
-        }
-        add_messages(outbox, &outbox->small);
+    if (!outbox->open) {
+        add_messages(outbox, &outbox->urgent, 0);
+        return outbox->segment_count > 0;
+    }
+    /* However many small ones there are, the large one gets its frame. */
+    size_t reserved = outbox->large.head == NULL ? 0 : 1;
+    add_messages(outbox, &outbox->urgent, reserved);
+    add_messages(outbox, &outbox->small, reserved);
+    if (outbox->large.head != NULL) {
+        add_fragment(outbox);
     }
     return outbox->segment_count > 0;
 }

@@ -237,6 +237,15 @@ struct operations_response {
 };
 
 void operations_request_encode(const struct operations_request *request, struct buffer *out);
+
+/* For a sender that keeps operations encoded, to send the same bytes again: a request's beginning,
+ * which count times what operation_encode() wrote must follow. */
+void operations_request_begin(uint64_t client,
+                              uint64_t first_unfinished,
+                              size_t count,
+                              struct buffer *out);
+void operation_encode(const struct operation *operation, struct buffer *out);
+
 enum status operations_request_decode(struct bytes in,
                                       struct arena *arena,
                                       struct operations_request *ret_request,

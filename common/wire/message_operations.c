@@ -21,7 +21,7 @@ static size_t operation_fields(enum operation_kind kind)
     return 6;
 }
 
-static void write_operation(struct buffer *out, const struct operation *operation)
+void operation_encode(const struct operation *operation, struct buffer *out)
 {
     wire_write_array(out, operation_fields(operation->kind));
     wire_write_u64(out, operation->kind);
@@ -52,14 +52,23 @@ static void write_operation(struct buffer *out, const struct operation *operatio
     }
 }
 
-void operations_request_encode(const struct operations_request *request, struct buffer *out)
+void operations_request_begin(uint64_t client,
+                              uint64_t first_unfinished,
+                              size_t count,
+                              struct buffer *out)
 {
     wire_write_array(out, 3);
-    wire_write_u64(out, request->client);
-    wire_write_u64(out, request->first_unfinished);
-    wire_write_array(out, request->operation_count);
+    wire_write_u64(out, client);
+    wire_write_u64(out, first_unfinished);
+    wire_write_array(out, count);
+}
+
+void operations_request_encode(const struct operations_request *request, struct buffer *out)
+{
+    operations_request_begin(request->client, request->first_unfinished, request->operation_count,
+                             out);
     for (size_t i = 0; i < request->operation_count; i++) {
-        write_operation(out, &request->operations[i]);
+        operation_encode(&request->operations[i], out);
     }
 }
 

@@ -32,6 +32,11 @@ static enum status enqueue(struct catalog *catalog, const struct catalog_event *
                        "too many requests wait for the master: try again later");
         return STATUS_OK;
     }
+    if (event->deadline_ns != 0 && event->now_ns >= event->deadline_ns) {
+        refuse_request(catalog, event->number, STATUS_DEADLINE_EXCEEDED,
+                       "the request came too late: nothing was changed");
+        return STATUS_OK;
+    }
     struct open_request *request = memory_allocate(sizeof *request + event->body.size_bytes);
     if (request == NULL) {
         return STATUS_NO_MEMORY;
@@ -259,6 +264,7 @@ enum status catalog_step(struct catalog *catalog,
     }
     if (status == STATUS_OK) {
         look_at_servers(catalog);
+        wait_check(catalog); /* also: whoever waited too long for a turn gets none */
         drive(catalog);
         wait_check(catalog);
     }
@@ -300,6 +306,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->tables);
     number_map_init(&catalog->tablets);
     number_map_init(&catalog->stores);
+    list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
     list_init(&catalog->dirty);
@@ -327,15 +334,11 @@ static void destroy_tables(struct catalog *catalog)
 
 static void destroy_servers(struct catalog *catalog)
 {
+    LIST_FOREACH(struct store, store, &catalog->all_stores) {
+        memory_free(store);
+    }
     for (size_t i = 0; i < catalog->server_count; i++) {
         struct server *server = catalog->servers[i];
-        const struct server_image *images[] = {server->image, server->seen};
-        for (size_t j = 0; j < 2; j++) {
-            for (size_t k = 0; images[j] != NULL && k < images[j]->record.store_count; k++) {
-                memory_free(
-                    number_map_remove(&catalog->stores, images[j]->record.stores[k].number));
-            }
-        }
         state_server_image_destroy(server->image);
         state_server_image_destroy(server->seen);
         memory_free(server);

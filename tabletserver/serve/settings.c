@@ -23,6 +23,8 @@ void server_settings_default(struct server_settings *settings)
         .log_format = "text",
     };
     store_settings_default(&settings->store);
+    settings->log_segment_bytes = settings->store.log_segment_bytes;
+    settings->flush_pace_percent = settings->store.flush_pace_percent;
 }
 
 size_t server_settings_keys(struct server_settings *settings,
@@ -49,6 +51,8 @@ size_t server_settings_keys(struct server_settings *settings,
         {"memtable_limit", CONFIG_SIZE_BYTES, &store->memtable_limit_bytes, 65536, 1024 * GIB,
          false},
         {"log_limit", CONFIG_SIZE_BYTES, &store->log_limit_bytes, MIB, 1024 * GIB, false},
+        {"log_segment", CONFIG_SIZE_BYTES, &settings->log_segment_bytes, 65536, GIB, false},
+        {"flush_pace", CONFIG_NUMBER, &settings->flush_pace_percent, 1, 100, false},
         {"map_size", CONFIG_SIZE_BYTES, &store->map_size_bytes, 0, INT64_MAX, false},
         {"flush_transaction", CONFIG_SIZE_BYTES, &store->flush_transaction_bytes, 65536, 512 * MIB,
          false},
@@ -75,7 +79,11 @@ static int level_of(const char *name)
 
 enum status server_settings_check(void *context, struct error *ret_error)
 {
-    const struct server_settings *settings = context;
+    struct server_settings *settings = context;
+
+    /* The file's numbers are wide; these two are not. */
+    settings->store.log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
+    settings->store.flush_pace_percent = (uint32_t)settings->flush_pace_percent;
 
     if (level_of(settings->log_level) < 0) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,

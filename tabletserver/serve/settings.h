@@ -23,6 +23,8 @@ struct server_settings {
     int64_t slow_operation_us;
     const char *log_level;
     const char *log_format;
+    uint64_t log_segment_bytes;
+    int64_t flush_pace_percent;
     struct store_settings store;
 };
 

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "common/base/memory.h"
+#include "tabletserver/storage/base_value.h"
 
 #define ARENA_BLOCK_BYTES 16384
 
@@ -97,4 +98,16 @@ enum status base_cells_decode(struct base_cells *list,
         found = status == STATUS_OK;
     }
     return status;
+}
+
+uint64_t base_cells_large_bytes(const struct base_cells *list)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct base_reference reference;
+        if (list->cells[i].large && base_reference_decode(list->cells[i].value, &reference)) {
+            total += base_value_stored_bytes(&reference);
+        }
+    }
+    return total;
 }

@@ -37,4 +37,7 @@ enum status base_cells_decode(struct base_cells *list,
                               struct bytes data,
                               uint64_t seed);
 
+/* Bytes of the large values that cells refer to. */
+uint64_t base_cells_large_bytes(const struct base_cells *list);
+
 #endif /* TABLETSERVER_STORAGE_BASE_CELLS_H */

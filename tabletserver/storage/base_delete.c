@@ -1,7 +1,6 @@
 #include "tabletserver/storage/base_internal.h"
 
-/* Where a delete begins: nothing before it is covered. */
-static struct base_position first_position(const struct entry *entry)
+struct base_position base_delete_start(const struct entry *entry)
 {
     struct base_position position = {entry->family, entry->qualifier, INT64_MAX};
     if (entry->kind == ENTRY_ROW_DELETE) {
@@ -13,8 +12,7 @@ static struct base_position first_position(const struct entry *entry)
     return position;
 }
 
-/* Does the delete reach as far as a chunk that begins here? */
-static bool reaches(const struct entry *entry, const struct base_position *start)
+bool base_delete_reaches(const struct entry *entry, const struct base_position *start)
 {
     if (entry->kind == ENTRY_ROW_DELETE || start->family < entry->family) {
         return true;
@@ -51,8 +49,7 @@ static bool may_drop(const struct base_drop *drop, struct stamp stamp)
     return false;
 }
 
-/* Take the dropped cells out of writer->kept, with their pieces. */
-static enum status filter(struct base_writer *writer, const struct base_drop *drop)
+enum status base_drop_kept(struct base_writer *writer, const struct base_drop *drop)
 {
     struct base_cells *list = &writer->kept;
     size_t kept = 0;
@@ -63,7 +60,7 @@ static enum status filter(struct base_writer *writer, const struct base_drop *dr
             kept++;
             continue;
         }
-        enum status status = base_writer_drop_value(writer, writer->data.extent, &list->cells[i]);
+        enum status status = base_writer_drop_value(writer, &list->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }
@@ -88,6 +85,7 @@ static enum status rewrite(struct base_writer *writer, size_t replaced_bytes)
     if (writer->chunk.failed) {
         return STATUS_NO_MEMORY;
     }
+    writer->kept_bytes = stored_key.size_bytes + writer->chunk.size_bytes;
     return base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk), replaced_bytes);
 }
 
@@ -121,14 +119,20 @@ enum status base_drop_cells(struct base_writer *writer, const struct base_drop *
                                    base_seed(walk->stored_key));
     }
     size_t before = writer->kept.count;
+    uint64_t weight = stored_bytes + base_cells_large_bytes(&writer->kept);
     if (status == STATUS_OK) {
-        status = filter(writer, drop);
+        status = base_drop_kept(writer, drop);
     }
     if (status != STATUS_OK || (!drop->everything && writer->kept.count == before)) {
         return status;
     }
-    return writer->kept.count == 0 ? base_walk_delete(walk, key, value_bytes)
-                                   : rewrite(writer, stored_bytes);
+    bool gone = writer->kept.count == 0;
+    status = gone ? base_walk_delete(walk, key, value_bytes) : rewrite(writer, stored_bytes);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    uint64_t after = gone ? 0 : writer->kept_bytes + base_cells_large_bytes(&writer->kept);
+    return base_sample_update(&writer->samples, key, weight, after);
 }
 
 /* --- deletes as they come --------------------------------------------------------------------- */
@@ -141,14 +145,13 @@ static enum status is_reached(struct base_writer *writer,
     struct base_position start;
     const struct base_walk *walk = &writer->data;
     *ret_reached = false;
-    if (!walk->found ||
-        !bytes_equal(base_key_row(walk->key), buffer_bytes(&writer->window.row_key))) {
+    if (!walk->found || !base_row_key_equal(walk->row, buffer_bytes(&writer->window.row_key))) {
         return STATUS_OK;
     }
     if (!base_key_position(walk->key, &writer->qualifier, &start)) {
         return writer->qualifier.failed ? STATUS_NO_MEMORY : STATUS_CORRUPT;
     }
-    *ret_reached = reaches(entry, &start);
+    *ret_reached = base_delete_reaches(entry, &start);
     return STATUS_OK;
 }
 
@@ -242,7 +245,7 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
             continue;
         }
         window->changed = true;
-        enum status status = base_writer_drop_value(writer, window->extent, &old->cells[i]);
+        enum status status = base_writer_drop_value(writer, &old->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }
@@ -254,9 +257,9 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
 enum status base_delete_apply(struct base_writer *writer, const struct entry *entry)
 {
     struct base_window *window = &writer->window;
-    struct base_position position = first_position(entry);
+    struct base_position position = base_delete_start(entry);
     enum status status = base_window_go(writer, &position);
-    if (status == STATUS_OK && window->has_end && reaches(entry, &window->end)) {
+    if (status == STATUS_OK && window->has_end && base_delete_reaches(entry, &window->end)) {
         bool wide = false;
         status = is_wide(writer, entry, &wide);
         if (status == STATUS_OK) {

@@ -7,6 +7,8 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base_room.h"
+#include "tabletserver/storage/base_sample.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/base_tombstone.h"
 #include "tabletserver/storage/base_value.h"
@@ -21,6 +23,9 @@
  * 4096 - 16 (page header) = 5 x 816; 816 - 8 (node header) - 2 (its offset) = 806.
  */
 #define BASE_CHUNK_BYTES 806
+
+/* So much new is held in memory before full chunks are written. */
+#define BASE_OUT_BYTES_MAX ((size_t)4 * BASE_CHUNK_BYTES)
 
 struct base {
     struct kv *kv;
@@ -57,6 +62,7 @@ struct base_window {
     bool stored; /* under `key` a chunk is stored, of stored_bytes with its key */
     size_t stored_bytes;
     size_t stored_value_bytes;
+    uint64_t stored_weight; /* with its large values */
     struct base_cells old;
     size_t old_next;
     struct buffer old_data; /* a copy: puts move the file's memory */
@@ -80,11 +86,13 @@ struct base_writer {
     struct base_store store;
     struct base_walk data;
     struct base_tombstone_finder tombstones;
+    struct base_walk samples;
     struct kv_cursor *piece_cursor; /* opened when first needed */
     struct base_counters counters;
     struct base_counters counters_before;
     int64_t delta_bytes; /* of pieces and meta; the walks count their own */
     struct base_window window;
+    struct base_room room;
     struct chunk_reader reader;
     struct buffer chunk;        /* being encoded */
     struct buffer seek;         /* a key looked for */
@@ -92,17 +100,31 @@ struct base_writer {
     struct buffer value;        /* a large value read for folding */
     struct buffer fold;         /* what folding made */
     struct base_cells kept;     /* of a chunk that cells are dropped from */
+    size_t kept_bytes;          /* what they take, with the key */
     struct buffer dropped_key;  /* its key */
     struct buffer dropped_data; /* its bytes */
 };
 
-/* --- base_window.c ---------------------------------------------------------------------------- */
+static inline struct base_position base_position_of(const struct chunk_cell *cell)
+{
+    return (struct base_position){cell->family, cell->qualifier, cell->timestamp_us};
+}
+
+static inline enum status base_buffer_set(struct buffer *buffer, struct bytes bytes)
+{
+    buffer_reset(buffer);
+    buffer_append_bytes(buffer, bytes);
+    return buffer->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* --- base_window.c: rows and chunks are opened, cells taken and put ---------------------------- */
 
 void base_window_init(struct base_window *window);
 void base_window_deinit(struct base_window *window);
 
 /* Go to a row; what is held of another one is written out. */
 enum status base_window_open_row(struct base_writer *writer, uint64_t extent, struct bytes row);
+enum status base_window_close_row(struct base_writer *writer);
 /* Stand before position in the current row: cells below it are in out. */
 enum status base_window_go(struct base_writer *writer, const struct base_position *position);
 /* The stored or new cell at the position stood on is taken away, *ret_found tells if there was
@@ -115,19 +137,50 @@ void base_window_take(struct base_writer *writer,
 enum status base_window_append(struct base_writer *writer,
                                const struct chunk_cell *cell,
                                struct stamp stamp);
-/* Write out the chunk.  With `apart`, stored cells behind the last position given keep their own
- * stamp in a chunk of their own: deletes that are still to come may be older than the new one. */
-enum status base_window_close_chunk(struct base_writer *writer, bool apart);
-enum status base_window_close_row(struct base_writer *writer);
 /* Look again for the chunk that follows: those behind have changed. */
 enum status base_window_find_end(struct base_writer *writer);
+/* Is the writer's data walk on a chunk of the current row? */
+bool base_window_walk_is_in_row(const struct base_writer *writer);
+
+/* --- base_window_write.c: chunks are cut and written ------------------------------------------- */
+
+enum base_close {
+    BASE_CLOSE_MOVE, /* more of the row comes, behind this chunk */
+    BASE_CLOSE_ROW,  /* nothing more of the row comes */
+    BASE_CLOSE_CUT,  /* anything may come: stored cells behind the last position given keep their
+                        own stamp, in a chunk of their own; deletes still to come may be older
+                        than the new one */
+};
+
+enum status base_window_close_chunk(struct base_writer *writer, enum base_close close);
+/* The next stored cell goes over as it is. */
+enum status base_window_pass_old(struct base_window *window);
+enum status base_window_add_out(struct base_window *window,
+                                const struct chunk_cell *cell,
+                                struct stamp stamp,
+                                bool copy);
+/* So much is new that whole chunks can be written now. */
+enum status base_window_write_full_chunks(struct base_writer *writer);
+/* What cells may take in a chunk stored under a key of this size. */
+size_t base_window_budget(size_t key_bytes);
+
+/* --- base_absorb.c: a chunk that is small takes in a neighbour --------------------------------- */
+
+/* The cells of the chunk before the window's, if together they fit well, go before those in out;
+ * *ret_count says how many. */
+enum status base_absorb_previous(struct base_writer *writer, size_t size_bytes, size_t *ret_count);
+/* Those of the chunk that follows go behind. */
+enum status base_absorb_next(struct base_writer *writer, size_t size_bytes);
+/* Erase the record of the chunk that the window stands for. */
+enum status base_absorb_own(struct base_writer *writer);
 
 /* --- base_writer.c ---------------------------------------------------------------------------- */
 
+/* Go over to an extent; what is held in memory is written out. */
+enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent);
+
 /* Erase the pieces of a cell whose value is large. */
-enum status base_writer_drop_value(struct base_writer *writer,
-                                   uint64_t extent,
-                                   const struct chunk_cell *cell);
+enum status base_writer_drop_value(struct base_writer *writer, const struct chunk_cell *cell);
 
 /* --- base_delete.c ---------------------------------------------------------------------------- */
 
@@ -141,6 +194,14 @@ struct base_drop {
 /* Take cells out of the chunk that the writer's data walk stands on; what is left keeps its stamp.
  * The walk stands nowhere then; the chunk's key is in writer->dropped_key. */
 enum status base_drop_cells(struct base_writer *writer, const struct base_drop *drop);
+
+/* Take the dropped cells out of writer->kept, with their pieces. */
+enum status base_drop_kept(struct base_writer *writer, const struct base_drop *drop);
+
+/* Does a delete reach as far as a chunk that begins at start, or end before it? */
+bool base_delete_reaches(const struct entry *entry, const struct base_position *start);
+/* Where a delete begins: nothing before it is covered. */
+struct base_position base_delete_start(const struct entry *entry);
 
 /* A delete of the writer's current row. */
 enum status base_delete_apply(struct base_writer *writer, const struct entry *entry);

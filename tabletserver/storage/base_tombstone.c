@@ -142,24 +142,26 @@ size_t base_tombstone_encode(struct bytes stored_key,
     return size;
 }
 
-static bool decode_value(struct bytes stored_key, struct bytes value, struct stamp *ret_stamp)
+enum status base_tombstone_check(struct bytes stored_key,
+                                 struct bytes value,
+                                 struct stamp *ret_stamp)
 {
     if (value.size_bytes < OFFSET_CLUSTER || value.data[0] != BASE_FORMAT_TOMBSTONE ||
         load_le32(value.data + OFFSET_CHECKSUM) != checksum32(value.data + OFFSET_STAMP,
                                                               value.size_bytes - OFFSET_STAMP,
                                                               base_seed(stored_key))) {
-        return false;
+        return STATUS_CORRUPT;
     }
     const uint8_t *end = value.data + value.size_bytes;
     uint64_t cluster = 0;
     uint64_t index = 0;
     size_t used = varint_load(value.data + OFFSET_CLUSTER, end, &cluster);
     if (used == 0 || varint_load(value.data + OFFSET_CLUSTER + used, end, &index) == 0) {
-        return false;
+        return STATUS_CORRUPT;
     }
     *ret_stamp = (struct stamp){load_le64(value.data + OFFSET_STAMP), (uint32_t)cluster,
                                 (uint32_t)index};
-    return true;
+    return STATUS_OK;
 }
 
 static bool decode_column(struct bytes rest, struct buffer *out, struct entry *tombstone)
@@ -181,8 +183,9 @@ enum status base_tombstone_decode(struct bytes key,
                                   struct entry *ret_tombstone)
 {
     struct entry tombstone = {.kind = ENTRY_ROW_DELETE};
-    if (!decode_value(stored_key, value, &tombstone.stamp)) {
-        return STATUS_CORRUPT;
+    enum status status = base_tombstone_check(stored_key, value, &tombstone.stamp);
+    if (status != STATUS_OK) {
+        return status;
     }
     size_t row_size = base_key_row(key).size_bytes;
     struct bytes rest = bytes_of(key.data + row_size, key.size_bytes - row_size);
@@ -236,7 +239,7 @@ static enum status remember_gap(struct base_tombstone_finder *finder, struct byt
     buffer_append_bytes(&finder->gap_start, row_key);
     finder->gap_has_end = finder->walk.found;
     if (finder->walk.found) {
-        buffer_append_bytes(&finder->gap_end, base_key_row(finder->walk.key));
+        buffer_append_bytes(&finder->gap_end, finder->walk.row);
     }
     finder->gap_known = !finder->gap_start.failed && !finder->gap_end.failed;
     return finder->gap_known ? STATUS_OK : STATUS_NO_MEMORY;
@@ -282,7 +285,7 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
     }
     *ret_found = finder->walk.found;
     if (finder->walk.found) {
-        *ret_row_key = base_key_row(finder->walk.key);
+        *ret_row_key = finder->walk.row;
     }
     return STATUS_OK;
 }
@@ -301,7 +304,7 @@ enum status base_tombstone_load(struct base_tombstone_finder *finder,
         return status;
     }
     status = base_walk_seek(walk, row_key);
-    while (status == STATUS_OK && walk->found && bytes_equal(base_key_row(walk->key), row_key)) {
+    while (status == STATUS_OK && walk->found && base_row_key_equal(walk->row, row_key)) {
         struct entry tombstone;
         status = base_tombstone_decode(walk->key, walk->stored_key, walk->value, &finder->qualifier,
                                        &tombstone);

@@ -54,6 +54,10 @@ void base_tombstone_append_key(struct buffer *key, struct bytes row, const struc
 size_t base_tombstone_encode(struct bytes stored_key,
                              struct stamp stamp,
                              uint8_t value[BASE_TOMBSTONE_VALUE_BYTES_MAX]);
+/* Check a record as read from the file, without its key.  Errors: STATUS_CORRUPT. */
+enum status base_tombstone_check(struct bytes stored_key,
+                                 struct bytes value,
+                                 struct stamp *ret_stamp);
 /* The qualifier is in key or out.  Errors: STATUS_CORRUPT, STATUS_NO_MEMORY. */
 enum status base_tombstone_decode(struct bytes key,
                                   struct bytes stored_key,

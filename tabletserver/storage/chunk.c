@@ -387,6 +387,14 @@ static uint8_t flags_of(const struct chunk_cell *cells, size_t count)
     return (uint8_t)((millis ? FLAG_MILLIS : 0) | (large ? FLAG_HAS_LARGE : 0));
 }
 
+void chunk_seal(struct buffer *out, size_t start, uint64_t seed)
+{
+    if (!out->failed) {
+        uint8_t *data = out->data + start;
+        store_le32(data + OFFSET_CHECKSUM, checksum_of(data, out->size_bytes - start, seed));
+    }
+}
+
 void chunk_encode(const struct chunk_cell *cells,
                   size_t count,
                   struct stamp stamp,
@@ -403,8 +411,5 @@ void chunk_encode(const struct chunk_cell *cells,
     for (size_t i = 0; i < count; i++) {
         append_cell(out, i > 0 ? &cells[i - 1] : NULL, &cells[i], (head[1] & FLAG_MILLIS) != 0);
     }
-    if (!out->failed) {
-        uint8_t *data = out->data + start;
-        store_le32(data + OFFSET_CHECKSUM, checksum_of(data, out->size_bytes - start, seed));
-    }
+    chunk_seal(out, start, seed);
 }

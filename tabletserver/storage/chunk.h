@@ -82,6 +82,10 @@ void chunk_encode(const struct chunk_cell *cells,
                   uint64_t seed,
                   struct buffer *out);
 
+/* Put the checksum of the chunk that begins at offset start of out in its place; chunk_encode()
+ * has done it.  For tests of the decoder. */
+void chunk_seal(struct buffer *out, size_t start, uint64_t seed);
+
 /* The largest stamp alone, without a look at checksum or cells.  False when too short. */
 bool chunk_peek(struct bytes data, struct stamp *ret_stamp, bool *ret_has_large);
 

@@ -211,12 +211,15 @@ static void take_record(struct dedupe *dedupe,
                         const struct image_record *image,
                         struct dedupe_record **at)
 {
-    if (image->sequence < client->first_unfinished ||
-        dedupe_table_record(dedupe, client->id, image->sequence) != NULL) {
+    if (image->sequence < client->first_unfinished) {
         return;
     }
-    struct dedupe_record *record = dedupe_table_add_record(dedupe, client, image->sequence,
-                                                           image->result);
+    struct dedupe_record *record = dedupe_table_record(dedupe, client->id, image->sequence);
+    if (record != NULL) {
+        record->log_sequence = 0; /* it was committed, or it would not be in an image */
+        return;
+    }
+    record = dedupe_table_add_record(dedupe, client, image->sequence, image->result);
     ASSERT(record != NULL);
     record->log_sequence = 0;
     record->keep_until_us = image->keep_until_us;

@@ -6,14 +6,15 @@
 #include "tabletserver/storage/memtable_fold.h"
 #include "tabletserver/storage/memtable_nodes.h"
 #include "tabletserver/storage/memtable_rows.h"
+#include "tabletserver/storage/memtable_warmup.h"
 
 #define HEIGHT_SEED UINT64_C(0x6564756262610001)
 
 unsigned memtable_random_height(struct memtable *memtable)
 {
-    /* Two random bits a level; the bit above them all ends the count. */
-    uint64_t bits = prng_next(&memtable->prng) | UINT64_C(1) << (2 * (MEMTABLE_HEIGHT_MAX - 1));
-    return (unsigned)__builtin_ctzll(bits) / 2 + 1;
+    /* A random bit a level; the bit above them all ends the count. */
+    uint64_t bits = prng_next(&memtable->prng) | UINT64_C(1) << (MEMTABLE_HEIGHT_MAX - 1);
+    return (unsigned)__builtin_ctzll(bits) + 1;
 }
 
 static void deinit_stripes(struct memtable *memtable, unsigned count)
@@ -56,6 +57,7 @@ void memtable_unref(struct memtable *memtable)
         return;
     }
     memtable_fold_deinit_all(memtable);
+    memtable_warmup_deinit(memtable);
     memtable_arena_deinit(&memtable->arena);
     deinit_stripes(memtable, MEMTABLE_STRIPE_COUNT);
     memory_free(memtable);
@@ -77,7 +79,12 @@ enum status memtable_reserve(struct memtable *memtable,
                              const struct change *changes,
                              size_t count)
 {
-    return memtable_arena_reserve(&memtable->arena, worst_case_bytes(row, changes, count));
+    enum status status = memtable_arena_reserve(&memtable->arena,
+                                                worst_case_bytes(row, changes, count));
+    if (status == STATUS_OK) {
+        memtable_warmup_push(memtable, row);
+    }
+    return status;
 }
 
 void memtable_cancel(struct memtable *memtable,
@@ -86,6 +93,7 @@ void memtable_cancel(struct memtable *memtable,
                      size_t count)
 {
     memtable_arena_cancel(&memtable->arena, worst_case_bytes(row, changes, count));
+    memtable_warmup_drop(memtable);
 }
 
 static struct memtable_cell *make_cell(struct memtable *memtable,
@@ -158,6 +166,7 @@ void memtable_apply(struct memtable *memtable,
     ASSERT(stamp.clock >= memtable->last_clock);
     memtable->last_clock = stamp.clock;
     memtable_arena_begin(&memtable->arena, worst_case_bytes(row, changes, count));
+    memtable_warmup_pop(memtable);
     atomic_store_explicit(&memtable->last_sequence, sequence, memory_order_relaxed);
     if (count == 0) {
         return;

@@ -5,8 +5,7 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 
-/* The first eight bytes as a number that sorts like the key, as far as it goes. */
-static uint64_t key_prefix(struct bytes key)
+uint64_t memtable_key_prefix(struct bytes key)
 {
     if (key.size_bytes >= 8) {
         return load_be64(key.data);
@@ -57,7 +56,7 @@ static struct memtable_row *row_if_before(const struct memtable_link *link,
 /* The last row before key (or at it, with at); NULL when there is none. */
 static struct memtable_row *find_before(const struct memtable *memtable, struct bytes key, bool at)
 {
-    uint64_t prefix = key_prefix(key);
+    uint64_t prefix = memtable_key_prefix(key);
     struct memtable_row *found = NULL;
     const struct memtable_link *links = memtable->heads;
     for (unsigned level = atomic_load_explicit(&memtable->height, memory_order_relaxed);
@@ -134,6 +133,20 @@ const struct memtable_row *memtable_row_last(const struct memtable *memtable, ui
     return last_visible(memtable, last, sequence);
 }
 
+/* As row_if_before() with at, for the writer, to whom a lower prefix says that the row lies before
+ * the key without looking at it. */
+static struct memtable_row *row_if_not_after(const struct memtable_link *link,
+                                             uint64_t prefix,
+                                             struct bytes key)
+{
+    struct memtable_row *row = atomic_load_explicit(&link->row, memory_order_relaxed);
+    uint64_t row_prefix = atomic_load_explicit(&link->prefix, memory_order_relaxed);
+    if (row == NULL || row_prefix > prefix) {
+        return NULL;
+    }
+    return row_prefix < prefix || bytes_compare(memtable_row_key(row), key) <= 0 ? row : NULL;
+}
+
 /* The level from which to search down from the finger; 0 = the finger is right already.  Looks at
  * prefixes only, which the writer sees exactly, so it costs no cache miss. */
 static unsigned climb(const struct memtable *memtable, uint64_t prefix)
@@ -155,7 +168,7 @@ static unsigned climb(const struct memtable *memtable, uint64_t prefix)
 struct memtable_row *memtable_row_find(struct memtable *memtable, struct bytes key)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
-    uint64_t prefix = key_prefix(key);
+    uint64_t prefix = memtable_key_prefix(key);
     unsigned height = atomic_load_explicit(&memtable->height, memory_order_relaxed);
     unsigned level = height;
     struct memtable_link *links = memtable->heads;
@@ -174,11 +187,11 @@ struct memtable_row *memtable_row_find(struct memtable *memtable, struct bytes k
     }
     while (level-- > 0) {
         links = links == NULL || found == finger->row ? finger->before[level] : links;
-        struct memtable_row *row = row_if_before(&links[level], prefix, key, true);
+        struct memtable_row *row = row_if_not_after(&links[level], prefix, key);
         while (row != NULL) {
             found = row;
             links = row->links;
-            row = row_if_before(&links[level], prefix, key, true);
+            row = row_if_not_after(&links[level], prefix, key);
         }
         finger->before[level] = links;
     }
@@ -203,7 +216,7 @@ struct memtable_row *memtable_row_make(void *memory,
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
-    uint64_t prefix = key_prefix(memtable_row_key(row));
+    uint64_t prefix = memtable_key_prefix(memtable_row_key(row));
     unsigned height = atomic_load_explicit(&memtable->height, memory_order_relaxed);
     for (; height < row->height; height++) {
         finger->before[height] = memtable->heads;

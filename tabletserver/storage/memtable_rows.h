@@ -7,6 +7,9 @@
 
 #include "tabletserver/storage/memtable_nodes.h"
 
+/* The first eight bytes as a number that sorts like the key, as far as it goes. */
+uint64_t memtable_key_prefix(struct bytes key);
+
 struct bytes memtable_row_key(const struct memtable_row *row);
 
 /* The cell that lies in the row itself. */

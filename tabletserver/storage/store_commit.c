@@ -67,7 +67,8 @@ enum status store_freeze(struct store_tablet *tablet)
         STORE_POSITION_NONE) {
         return STATUS_OK;
     }
-    if (tablet->layer_count >= STORE_LAYERS_MAX) {
+    if (tablet->layer_count >= STORE_LAYERS_MAX ||
+        store_tablet_prepared(tablet) < tablet->hold_until) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     struct store_layer *fresh = NULL;
@@ -82,9 +83,9 @@ enum status store_freeze(struct store_tablet *tablet)
         return STATUS_NO_MEMORY;
     }
     active->clock = atomic_load_explicit(&tablet->clock, memory_order_relaxed);
-    active->frozen = true;
     atomic_fetch_add(&store->frozen_bytes, atomic_load(&active->bytes));
     (void)pthread_mutex_lock(&tablet->mutex);
+    active->frozen = true;
     for (uint32_t i = tablet->layer_count; i > 0; i--) {
         tablet->layers[i] = tablet->layers[i - 1];
     }
@@ -118,7 +119,8 @@ static struct store_tablet *largest_active(struct store *store)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         size_t bytes = memtable_bytes(tablet->layers[0]->memtable);
-        if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX) {
+        if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX &&
+            store_tablet_prepared(tablet) >= tablet->hold_until) {
             largest = tablet;
             largest_bytes = bytes;
         }

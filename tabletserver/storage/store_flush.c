@@ -11,6 +11,8 @@
 
 #define DIRTY_CHECK_ENTRIES 32
 #define DIRTY_CHECK_BYTES   (64 * 1024)
+#define DIRTY_CHECKS_MIN    16 /* in a transaction, however small it is to be */
+#define PAGE_BYTES          4096
 #define RUN_ARENA_BYTES     4096
 
 /* One transaction in the making. */
@@ -104,8 +106,11 @@ static enum status put(struct run *run, struct bytes row, const struct entry *en
 /* Has the transaction had its share? */
 static bool is_enough(struct run *run)
 {
-    if (run->entries == 0 || (run->entries_unchecked < DIRTY_CHECK_ENTRIES &&
-                              run->bytes_unchecked < DIRTY_CHECK_BYTES)) {
+    uint64_t share = run->tablet->store->settings.flush_transaction_bytes / DIRTY_CHECKS_MIN;
+    if (run->entries == 0 ||
+        (run->entries_unchecked < DIRTY_CHECK_ENTRIES &&
+         run->entries_unchecked * PAGE_BYTES < share && run->bytes_unchecked < share &&
+         run->bytes_unchecked < DIRTY_CHECK_BYTES)) {
         return false;
     }
     run->entries_unchecked = 0;
@@ -286,6 +291,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct buffer old = tablet->applied;
     tablet->applied = *applied;
     *applied = old;
+    tablet->applied_whole = run->reached.everything;
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
@@ -325,8 +331,8 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         run.reached = run.from;
         status = run.from.everything ? STATUS_OK : put_entries(&run);
     }
-    if (status == STATUS_OK) {
-        status = base_writer_settle(run.writer);
+    if (status == STATUS_OK && run.reached.family != 0) {
+        status = base_writer_settle(run.writer); /* the row goes on in the next one */
     }
     if (status == STATUS_OK) {
         status = put_meta(&run, &applied, &dedupe_pieces);

@@ -101,6 +101,22 @@ enum store_tablet_state {
     STORE_TABLET_DROPPING, /* not served; to be removed */
 };
 
+/* Where a pass of garbage collection stands; [W]. */
+enum store_collect_stage {
+    STORE_COLLECT_IDLE,
+    STORE_COLLECT_ERASE,
+    STORE_COLLECT_VERSIONS,
+};
+
+struct store_collect_state {
+    enum store_collect_stage stage;
+    int64_t due_us;
+    uint64_t schema_version; /* of the last whole pass */
+    struct buffer row;       /* go on here ... */
+    uint32_t family;         /* ... at this column; 0 = the row's start */
+    struct buffer qualifier;
+};
+
 struct store_tablet {
     atomic_uint references;
     struct store *store;                       /* [C] */
@@ -138,7 +154,8 @@ struct store_tablet {
     uint64_t split_sequence;          /* [T] 0 = none */
     struct buffer split_dedupe;
     struct store_event split_event;
-    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
+    uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
+    bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
     struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
@@ -148,6 +165,7 @@ struct store_tablet {
     uint64_t flushed_clock;
     uint32_t dedupe_piece_count;
     struct buffer applied; /* encoded applied map */
+    bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
     bool sweep_due;
     uint32_t sweep_piece;
     struct buffer sweep_resume;
@@ -156,9 +174,7 @@ struct store_tablet {
     uint64_t erased_sequence; /* of the range delete erased last */
     struct store_event erase_event;
     atomic_bool erase_told; /* until the loop has taken it off the list */
-    struct buffer collect_resume;
-    int64_t collect_due_us;
-    uint64_t collect_schema_version; /* of the last whole pass */
+    struct store_collect_state collect;
 
     /* Statistics. */
     atomic_uint_fast64_t base_bytes;
@@ -379,6 +395,12 @@ enum status store_split_prepare(struct store_tablet *parent,
 
 void store_split_cancel(struct store_tablet *parent);
 
+/* --- store_read.c -------------------------------------------------------------------------------- */
+
+/* Tests only: called between the capture of a read and its snapshot. */
+extern void (*store_read_between)(void *context);
+extern void *store_read_between_context;
+
 /* --- store_flush.c: work thread, or recovery ------------------------------------------------------ */
 
 /* One transaction, if any is due; *ret_worked false when there is none. */
@@ -426,6 +448,10 @@ void store_collect_append(struct store *store); /* loop */
 void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
 enum status store_estimate_step(struct store *store, bool *ret_worked);
+
+/* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
+ * them: a chunk joined across that place would look younger than deletes that are still to come. */
+bool store_may_keep_house(struct store_tablet *tablet);
 
 /* --- store_recover.c ------------------------------------------------------------------------------ */
 

@@ -19,9 +19,13 @@
 #define READ_ARENA_BLOCK_BYTES 2048
 #define READ_RETRIES_MAX       1000
 
+void (*store_read_between)(void *context);
+void *store_read_between_context;
+
 /* What step 1 takes along. */
 struct capture {
     struct store_layer *layers[STORE_LAYERS_MAX];
+    uint64_t last_sequences[STORE_LAYERS_MAX]; /* that the read may want of them */
     uint32_t layer_count;
     uint64_t tablets[1 + STORE_LINEAGE_MAX]; /* whose applied map holds: the first that is there */
     uint32_t tablet_count;
@@ -46,6 +50,9 @@ static enum status capture(struct store_read *read, enum store_read_point point,
     to->layer_count = tablet->layer_count;
     for (uint32_t i = 0; i < tablet->layer_count; i++) {
         to->layers[i] = store_layer_ref(tablet->layers[i]);
+        /* The active one may freeze and be flushed before the snapshot; what of it we want ends
+         * with R, for if it had more and were in the base, we would begin again. */
+        to->last_sequences[i] = i == 0 ? read->sequence : tablet->layers[i]->last_sequence;
     }
     to->tablets[0] = tablet->descriptor.tablet;
     to->tablet_count = 1;
@@ -162,12 +169,13 @@ static void close_layers(struct row_reader_options *options)
 /* A cursor over a captured memtable, unless all of it is in the base already. */
 static enum status open_layer(struct store_read *read,
                               const struct store_layer *layer,
+                              uint64_t last_sequence,
                               const struct applied_map *map,
                               struct row_reader_options *options)
 {
     struct tablet_position flushed = {0};
-    if (layer->frozen && map != NULL) {
-        flushed = applied_map_prefix(map, layer->last_sequence);
+    if (map != NULL) {
+        flushed = applied_map_prefix(map, last_sequence);
         if (flushed.everything) {
             return STATUS_OK;
         }
@@ -190,7 +198,7 @@ static enum status open_reader(struct store_read *read,
 {
     enum status status = choose_range_deletes(read, options);
     for (uint32_t i = 0; i < capture->layer_count && status == STATUS_OK; i++) {
-        status = open_layer(read, capture->layers[i], map, options);
+        status = open_layer(read, capture->layers[i], capture->last_sequences[i], map, options);
     }
     if (status == STATUS_OK) {
         struct layer_cursor *cursor = NULL;
@@ -217,6 +225,9 @@ static enum status attempt(struct store_read *read,
     enum status status = capture(read, point, &captured);
     if (status != STATUS_OK) {
         return status;
+    }
+    if (store_read_between != NULL) {
+        store_read_between(store_read_between_context);
     }
     status = base_snapshot_begin(store->base, &read->snapshot);
     struct applied_map map;

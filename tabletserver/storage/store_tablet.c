@@ -27,7 +27,8 @@ static void destroy(struct store_tablet *tablet)
     buffer_deinit(&tablet->applied);
     buffer_deinit(&tablet->sweep_resume);
     buffer_deinit(&tablet->erase_resume);
-    buffer_deinit(&tablet->collect_resume);
+    buffer_deinit(&tablet->collect.row);
+    buffer_deinit(&tablet->collect.qualifier);
     memory_free(tablet->horizons);
     memory_free(tablet->pending);
     memory_free(tablet->drop_job);

@@ -11,12 +11,13 @@
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_internal.h"
 
-#define RETRY_NS    (500 * INT64_C(1000000))
-#define IDLE_NS     (100 * INT64_C(1000000))
-#define HEAL_NS     (200 * INT64_C(1000000))
-#define REST_NS_MAX (250 * INT64_C(1000000))
-#define NS_A_SECOND INT64_C(1000000000)
-#define PERCENT     100
+#define RETRY_NS      (200 * INT64_C(1000000)) /* disk full */
+#define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */
+#define IDLE_NS       (100 * INT64_C(1000000))
+#define HEAL_NS       (200 * INT64_C(1000000))
+#define REST_NS_MAX   (250 * INT64_C(1000000))
+#define NS_A_SECOND   INT64_C(1000000000)
+#define PERCENT       100
 
 int64_t store_monotonic_ns(void)
 {
@@ -74,6 +75,11 @@ static void pace(struct store *store, int64_t busy_ns)
     rest(store, rest_ns < REST_NS_MAX ? rest_ns : REST_NS_MAX, false);
 }
 
+static int64_t retry_at_ns(enum status status)
+{
+    return store_monotonic_ns() + (status == STATUS_NO_MEMORY ? RETRY_SOON_NS : RETRY_NS);
+}
+
 /* --- steps ---------------------------------------------------------------------------------------- */
 
 static struct store_job *take_job(struct store *store)
@@ -92,13 +98,13 @@ static struct store_job *take_job(struct store *store)
     return job;
 }
 
-static void put_job_back(struct store *store, struct store_job *job)
+static void put_job_back(struct store *store, struct store_job *job, enum status status)
 {
     (void)pthread_mutex_lock(&store->mutex);
     job->next = store->jobs;
     store->jobs = job;
     (void)pthread_mutex_unlock(&store->mutex);
-    store->job_retry_ns = store_monotonic_ns() + RETRY_NS;
+    store->job_retry_ns = retry_at_ns(status);
 }
 
 static bool run_job(struct store *store)
@@ -111,7 +117,7 @@ static bool run_job(struct store *store)
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
         if (job->drop && passing) {
-            put_job_back(store, job); /* a drop is answered when it is done, not before */
+            put_job_back(store, job, status); /* a drop is answered when it is done, not before */
             return false;
         }
         if (job->error.status == STATUS_OK) {
@@ -134,7 +140,7 @@ static bool flush(struct store *store)
     enum status status = store_flush_step(store, &worked);
     if (status != STATUS_OK) {
         store->flush_failed = store_trouble_note(store, status, "base");
-        store->retry_at_ns = store_monotonic_ns() + RETRY_NS;
+        store->retry_at_ns = retry_at_ns(status);
         return false;
     }
     store->flush_failed = false;
@@ -173,7 +179,7 @@ static bool keep_house(struct store *store)
         enum status status = housekeeping_step(store, store->housekeeping_turn, &worked);
         if (status != STATUS_OK) {
             (void)store_trouble_note(store, status, "base");
-            store->housekeeping_retry_ns = store_monotonic_ns() + RETRY_NS;
+            store->housekeeping_retry_ns = retry_at_ns(status);
             return false;
         }
         if (worked) {

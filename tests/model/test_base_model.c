@@ -48,6 +48,7 @@ struct world {
     struct model_cell *cells; /* sorted */
     size_t count;
     uint64_t clock;
+    int64_t stored_bytes; /* as the writers count them */
 };
 
 struct batch_entry {
@@ -83,7 +84,7 @@ static int compare_keys(const void *a, const void *b)
 /* Short and long, with and without what must be escaped, with long shared prefixes. */
 static struct key make_key(struct prng *prng, size_t longest)
 {
-    static const size_t lengths[] = {1, 2, 5, 14, 398, 399, 400, 401, 799, 800, 1010};
+    static const size_t lengths[] = {1, 2, 5, 14, 195, 196, 395, 396, 397, 594, 595, 596, 1010};
     size_t length = lengths[prng_below(prng, sizeof lengths / sizeof *lengths)];
     struct key key = {length + 4, NULL};
     if (prng_chance(prng, 12)) {
@@ -126,6 +127,7 @@ static struct bytes value_bytes(uint64_t seed, size_t size, uint8_t *out)
 }
 
 static uint8_t value_room[200000];
+static uint64_t tombstones_seen; /* stored ones, as cursors yield them */
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -346,6 +348,13 @@ static void put(struct world *world, struct base_writer *writer, const struct ba
     cr_assert_eq(status, STATUS_OK, "put: %s", status_name(status));
 }
 
+static void commit(struct world *world, struct base_writer *writer)
+{
+    cr_assert_eq(base_writer_settle(writer), STATUS_OK);
+    world->stored_bytes += base_writer_delta_bytes(writer);
+    cr_assert_eq(base_writer_commit(writer), STATUS_OK);
+}
+
 static void run_batch(struct world *world)
 {
     static struct batch_entry batch[BATCH_MAX];
@@ -371,11 +380,92 @@ static void run_batch(struct world *world)
             cr_assert_eq(base_writer_settle(writer), STATUS_OK);
         }
         if (prng_chance(&world->prng, 50)) {
-            cr_assert_eq(base_writer_commit(writer), STATUS_OK);
+            commit(world, writer);
             cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
         }
     }
-    cr_assert_eq(base_writer_commit(writer), STATUS_OK);
+    commit(world, writer);
+}
+
+/* One paced step of the sweep, or all of it. */
+static void sweep(struct world *world, struct buffer *resume, bool to_the_end)
+{
+    const struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
+    bool done = false;
+    do {
+        struct base_writer *writer = NULL;
+        uint64_t budget = 1 + prng_below(&world->prng, 20000);
+        cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
+        cr_assert_eq(base_sweep_step(writer, EXTENT, &all, resume, budget, &done), STATUS_OK);
+        commit(world, writer);
+    } while (to_the_end && !done);
+    if (done) {
+        buffer_reset(resume);
+    }
+}
+
+/* Nothing is damaged; the bytes in the file are those that the writers counted. */
+static void scrub(struct world *world)
+{
+    struct base_snapshot *snapshot = NULL;
+    struct buffer resume = BUFFER_INIT;
+    struct error error = {0};
+    uint64_t bad = 0;
+    bool done = false;
+    cr_assert_eq(base_snapshot_begin(world->base, &snapshot), STATUS_OK);
+    while (!done) {
+        uint64_t budget = 1 + prng_below(&world->prng, 100000);
+        cr_assert_eq(base_scrub_step(snapshot, EXTENT, &resume, budget, &bad, &done, &error),
+                     STATUS_OK);
+        cr_assert_eq(bad, 0, "%s", error.text);
+    }
+    base_snapshot_end(snapshot);
+    buffer_deinit(&resume);
+
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key;
+    struct bytes value;
+    bool found = false;
+    int64_t stored = 0;
+    cr_assert_eq(kv_read_begin(world->kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of("\x02", 1), &key, &value, &found),
+                 STATUS_OK);
+    while (found) {
+        stored += (int64_t)(key.size_bytes + value.size_bytes);
+        cr_assert_eq(kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found), STATUS_OK);
+    }
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    cr_assert_eq(stored, world->stored_bytes, "%ld bytes, counted %ld", stored,
+                 world->stored_bytes);
+}
+
+/* Erase a range of rows in paced steps; the model does too. */
+static void erase(struct world *world, uint32_t first, uint32_t last)
+{
+    struct buffer resume = BUFFER_INIT;
+    const struct row_range range = {first == 0 ? bytes_of("", 1) : key_bytes(&world->rows[first]),
+                                    last == ROWS ? BYTES_EMPTY : key_bytes(&world->rows[last])};
+    const struct stamp all = {UINT64_MAX, 0, 0};
+    bool done = false;
+    while (!done) {
+        struct base_writer *writer = NULL;
+        uint64_t budget = 1 + prng_below(&world->prng, 20000);
+        cr_assert_eq(base_writer_begin(world->base, &writer), STATUS_OK);
+        cr_assert_eq(base_erase_step(writer, EXTENT, &range, all, &resume, budget, &done),
+                     STATUS_OK);
+        commit(world, writer);
+    }
+    buffer_deinit(&resume);
+    size_t kept = 0;
+    for (size_t i = 0; i < world->count; i++) {
+        if (world->cells[i].row < first || world->cells[i].row >= last) {
+            world->cells[kept++] = world->cells[i];
+        }
+    }
+    world->count = kept;
 }
 
 /* --- comparing -------------------------------------------------------------------------------- */
@@ -418,7 +508,6 @@ static size_t check_row(struct world *world,
         }
     }
     struct entry entry = {0};
-    struct entry before = {0};
     bool found = true;
     cr_assert_eq(cursor->operations->seek_entry(cursor, family, sought), STATUS_OK);
     bool skip = false;
@@ -427,14 +516,13 @@ static size_t check_row(struct world *world,
                                   : cursor->operations->next_entry(cursor, &entry, &found);
         cr_assert_eq(status, STATUS_OK);
         if (!found || entry.kind <= ENTRY_COLUMN_DELETE) {
+            tombstones_seen += found ? 1 : 0;
             skip = false;
             continue;
         }
         cr_assert_lt(at, world->count, "a cell too many");
         cr_assert_eq(world->cells[at].row, row, "a cell too many in its row");
         check_cell(world, &world->cells[at], &entry);
-        before = entry;
-        (void)before;
         at++;
         skip = columns_only;
         while (skip && at < world->count && world->cells[at].row == row &&
@@ -581,8 +669,19 @@ static void run(uint64_t seed, bool in_memory, int batches)
     make_keys(&world.prng, world.rows, ROWS, 4096);
     make_keys(&world.prng, world.qualifiers, QUALIFIERS, 16384);
     open_world(&world);
+    struct buffer resume = BUFFER_INIT;
     for (int i = 0; i < batches; i++) {
         run_batch(&world);
+        if (prng_chance(&world.prng, 4)) {
+            sweep(&world, &resume, prng_chance(&world.prng, 4));
+        }
+        if (prng_chance(&world.prng, 12)) {
+            uint32_t first = (uint32_t)prng_below(&world.prng, ROWS);
+            erase(&world, first, first + 1 + (uint32_t)prng_below(&world.prng, 3) % (ROWS - first));
+        }
+        if (prng_chance(&world.prng, 6)) {
+            scrub(&world);
+        }
         if (prng_chance(&world.prng, 3)) {
             check(&world);
         }
@@ -591,8 +690,19 @@ static void run(uint64_t seed, bool in_memory, int batches)
         }
     }
     check(&world);
+    scrub(&world);
+    erase(&world, 0, ROWS); /* row by row and not the extent as a whole: nothing may stay behind */
+    cr_assert_eq(world.stored_bytes, 0);
+    scrub(&world);
     base_close(world.base);
     kv_close(world.kv);
+    buffer_deinit(&resume);
+    for (int i = 0; i < ROWS; i++) {
+        free(world.rows[i].data);
+    }
+    for (int i = 0; i < QUALIFIERS; i++) {
+        free(world.qualifiers[i].data);
+    }
     if (!in_memory) {
         char command[128];
         snprintf(command, sizeof command, "%s/data.mdb", world.folder);
@@ -614,6 +724,7 @@ static void run_seeds(bool in_memory, int batches)
     for (uint64_t seed = 1; seed <= 6; seed++) {
         run(seed, in_memory, batches);
     }
+    cr_assert_gt(tombstones_seen, 0, "no delete was wide enough to be stored");
 }
 
 Test(base_model, in_memory)

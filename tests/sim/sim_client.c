@@ -147,7 +147,7 @@ static void begin(struct sim_client *client, struct sim_operation *operation, st
     *operation = (struct sim_operation){.state = SIM_OPERATION_READY,
                                         .task = task,
                                         .number = client->operation_next++};
-    operation->retry.deadline_ns = settings->operation_deadline_ns == 0 || task->final
+    operation->deadline_ns = settings->operation_deadline_ns == 0 || task->final
                                        ? INT64_MAX
                                        : client->sim->now_ns + settings->operation_deadline_ns;
     operation->first_attempt_us = client->sim->now_ns / 1000 + client->server_time_offset_us;
@@ -218,7 +218,7 @@ static void on_pause_over(struct sim_client *client, uint64_t number)
         if (operation->state != SIM_OPERATION_PAUSED || operation->number != number) {
             continue;
         }
-        if (client->sim->now_ns >= operation->retry.deadline_ns) {
+        if (client->sim->now_ns >= operation->deadline_ns) {
             sim_client_finish(client, operation, &given_up);
         } else if (retry_may_start(&operation->retry, &client->budget, &client->prng,
                                    client->sim->now_ns, &pause_ns)) {

@@ -34,6 +34,7 @@ struct sim_operation {
     uint64_t sequence; /* exactly once; 0 = a read */
     int64_t first_attempt_us;
     struct retry retry;
+    int64_t deadline_ns; /* INT64_MAX = none */
     uint64_t request; /* LOCATING, SENT: the message it is in */
     uint32_t index;
     uint32_t address;

@@ -141,8 +141,8 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
 
 static uint32_t deadline_ms(const struct sim_client *client, const struct sim_operation *operation)
 {
-    int64_t left_ns = operation->retry.deadline_ns - client->sim->now_ns;
-    if (operation->retry.deadline_ns == INT64_MAX) {
+    int64_t left_ns = operation->deadline_ns - client->sim->now_ns;
+    if (operation->deadline_ns == INT64_MAX) {
         return 0;
     }
     return left_ns < SIM_MS ? 1 : (uint32_t)(left_ns / SIM_MS);

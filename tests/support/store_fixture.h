@@ -32,6 +32,7 @@ struct fixture {
     struct store_tablet *left;
     struct store_tablet *right;
     uint64_t failed_count;
+    struct error failure;
     uint64_t committed_count;
 };
 
@@ -104,8 +105,9 @@ static void fixture_on_split(void *context,
 
 static void fixture_on_failed(void *context, const struct error *error)
 {
-    (void)error;
-    ((struct fixture *)context)->failed_count++;
+    struct fixture *fixture = context;
+    fixture->failed_count++;
+    fixture->failure = *error;
 }
 
 static struct store_callbacks fixture_callbacks(struct fixture *fixture)

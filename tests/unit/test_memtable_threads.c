@@ -66,7 +66,7 @@ static void apply(uint64_t sequence, struct bytes row, const struct change *chan
 /*
  * At every sequence: row "hot" gets 1 added to column "all" and to column "since", which is
  * deleted before that at every 64th; a sketch takes the sequence; the cell "last" says the
- * sequence; and a row named after the sequence is made.
+ * sequence; and eight sequences make a row with a column each.
  */
 static void write_sequence(uint64_t sequence, struct buffer *operand)
 {
@@ -105,8 +105,11 @@ static void write_sequence(uint64_t sequence, struct buffer *operand)
     changes[count++] = last;
     apply(sequence, bytes_of_text("hot"), changes, count);
     uint8_t row[9];
-    row[0] = sequence % 2 == 0 ? 'a' : 'z';
-    store_be64(row + 1, sequence * UINT64_C(0x9e3779b97f4a7c15));
+    row[0] = sequence / 8 % 2 == 0 ? 'a' : 'z';
+    store_be64(row + 1, sequence / 8 * UINT64_C(0x9e3779b97f4a7c15));
+    uint8_t qualifier[8];
+    store_be64(qualifier, sequence * UINT64_C(0xd1342543de82ef95));
+    last.qualifier = bytes_of(qualifier, sizeof qualifier);
     apply(sequence, bytes_of(row, sizeof row), &last, 1);
 }
 
@@ -142,20 +145,34 @@ static void check_hot_row(struct layer_cursor *cursor, uint64_t sequence)
     expect(seen == 4);
 }
 
-/* There are as many rows as sequences, and one. */
-static void check_row_count(struct layer_cursor *cursor, uint64_t sequence, bool forward)
+static uint64_t count_cells(struct layer_cursor *cursor)
 {
     uint64_t count = 0;
+    bool found = false;
+    struct entry entry;
+    expect(cursor->operations->seek_entry(cursor, 0, BYTES_EMPTY) == STATUS_OK);
+    while (cursor->operations->next_entry(cursor, &entry, &found) == STATUS_OK && found) {
+        count++;
+    }
+    return count;
+}
+
+/* Beside the hot row there are as many cells as sequences, eight in a row. */
+static void check_counts(struct layer_cursor *cursor, uint64_t sequence, bool forward)
+{
+    uint64_t row_count = 0;
+    uint64_t cell_count = 0;
     struct bytes row = BYTES_EMPTY;
     bool found = false;
     enum status status = cursor->operations->seek_row(cursor, forward ? ROW_AT_OR_AFTER : ROW_LAST,
                                                       BYTES_EMPTY, &row, &found);
     while (status == STATUS_OK && found) {
-        count++;
+        row_count++;
+        cell_count += bytes_equal(row, bytes_of_text("hot")) ? 0 : count_cells(cursor);
         status = cursor->operations->seek_row(cursor, forward ? ROW_AFTER : ROW_BEFORE, row, &row,
                                               &found);
     }
-    expect(status == STATUS_OK && count == sequence + 1);
+    expect(status == STATUS_OK && row_count == sequence / 8 + 2 && cell_count == sequence);
 }
 
 static void *read_loop(void *argument)
@@ -173,7 +190,7 @@ static void *read_loop(void *argument)
                 check_hot_row(cursor, sequence);
             }
             if (prng_chance(&prng, 20)) {
-                check_row_count(cursor, sequence, prng_chance(&prng, 2));
+                check_counts(cursor, sequence, prng_chance(&prng, 2));
             }
             cursor->operations->close(cursor);
         }

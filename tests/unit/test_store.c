@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/file.h"
+#include "tabletserver/storage/store_internal.h"
 #include "tests/support/store_fixture.h"
 
 static struct fixture fixture;
@@ -156,6 +157,97 @@ Test(store, a_read_keeps_its_moment)
     cr_assert_eq(load_be64(cell.value.data), 1);
     store_read_end(read);
     FIXTURE_EXPECT(tablet, "a/3:n@0=6\n");
+}
+
+/* What may happen between a read's capture and its snapshot, once. */
+struct between {
+    struct store_tablet *tablet;
+    int adds;
+    bool flush;
+    bool split;
+    bool drop;
+    int calls;
+};
+
+static void split(struct store_tablet *tablet, const char *key, uint64_t left, uint64_t right);
+
+static void do_between(void *context)
+{
+    struct between *between = context;
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    if (between->calls++ > 0) {
+        return;
+    }
+    for (int i = 0; i < between->adds; i++) {
+        fixture_write(&fixture, between->tablet, "a", &add, 1);
+    }
+    if (between->split) {
+        split(between->tablet, "m", 2, 3);
+    }
+    if (between->drop) {
+        store_tablet_drop(fixture.store, between->tablet);
+        FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count == 1);
+    }
+    if (between->flush) {
+        fixture_flush(&fixture);
+    }
+}
+
+static enum status read_with(struct between *between,
+                             struct store_tablet *tablet,
+                             uint64_t *ret_sum)
+{
+    struct store_read *read = NULL;
+    between->tablet = tablet;
+    store_read_between_context = between;
+    store_read_between = do_between;
+    enum status status = store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read);
+    store_read_between = NULL;
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct bytes row;
+    struct cell cell;
+    bool found = false;
+    struct row_reader *reader = store_read_reader(read);
+    cr_assert_eq(row_reader_seek(reader, ROW_AT_OR_AFTER, BYTES_EMPTY, &row, &found), STATUS_OK);
+    struct cell_source source = row_reader_source(reader);
+    cr_assert_eq(source.rewind(source.context, 0, BYTES_EMPTY), STATUS_OK);
+    cr_assert_eq(source.next(source.context, CELL_NEXT, &cell, &found), STATUS_OK);
+    cr_assert(found);
+    *ret_sum = load_be64(cell.value.data);
+    store_read_end(read);
+    return STATUS_OK;
+}
+
+Test(store, what_happens_between_capture_and_snapshot)
+{
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    uint64_t sum = 0;
+    /* All that was captured goes to the base: it may not be counted twice. */
+    cr_assert_eq(read_with(&(struct between){.flush = true}, tablet, &sum), STATUS_OK);
+    cr_assert_eq(sum, 1);
+    /* More than was captured goes to the base: the read begins again. */
+    fixture_write(&fixture, tablet, "a", &add, 1);
+    struct between more = {.adds = 3, .flush = true};
+    cr_assert_eq(read_with(&more, tablet, &sum), STATUS_OK);
+    cr_assert_eq(more.calls, 2);
+    cr_assert_eq(sum, 5);
+    /* More is written, and stays where it is: the read keeps its moment. */
+    cr_assert_eq(read_with(&(struct between){.adds = 3}, tablet, &sum), STATUS_OK);
+    cr_assert_eq(sum, 5);
+    store_tablet_ref(tablet);
+    cr_assert_eq(read_with(&(struct between){.split = true, .flush = true}, tablet, &sum),
+                 STATUS_NOT_OWNER);
+    store_tablet_unref(tablet);
+    tablet = store_tablet_find(fixture.store, 2);
+    store_tablet_ref(tablet);
+    cr_assert_eq(read_with(&(struct between){.drop = true}, tablet, &sum), STATUS_NOT_OWNER);
+    store_tablet_unref(tablet);
 }
 
 Test(store, drop_range_hides_at_once_and_erases_later)

@@ -42,29 +42,28 @@ static struct plain_test *plain_tests;
 static struct plain_test **plain_tests_end = &plain_tests;
 static struct plain_test *plain_suites;
 
-#define Test(suite_, name_, ...)                                              \
-    static void suite_##_##name_##_run(void);                                 \
-    static struct plain_test suite_##_##name_##_test = {                      \
-        NULL, #suite_, #name_, suite_##_##name_##_run, {__VA_ARGS__}};        \
-    __attribute__((constructor)) static void suite_##_##name_##_add(void)     \
-    {                                                                         \
-        *plain_tests_end = &suite_##_##name_##_test;                          \
-        plain_tests_end = &suite_##_##name_##_test.next;                      \
-    }                                                                         \
+#define Test(suite_, name_, ...)                                          \
+    static void suite_##_##name_##_run(void);                             \
+    static struct plain_test suite_##_##name_##_test = {                  \
+        NULL, #suite_, #name_, suite_##_##name_##_run, {__VA_ARGS__}};    \
+    __attribute__((constructor)) static void suite_##_##name_##_add(void) \
+    {                                                                     \
+        *plain_tests_end = &suite_##_##name_##_test;                      \
+        plain_tests_end = &suite_##_##name_##_test.next;                  \
+    }                                                                     \
     static void suite_##_##name_##_run(void)
 
-#define TestSuite(suite_, ...)                                                \
-    static struct plain_test suite_##_suite = {                               \
-        NULL, #suite_, "", NULL, {__VA_ARGS__}};                              \
-    __attribute__((constructor)) static void suite_##_add(void)               \
-    {                                                                         \
-        suite_##_suite.next = plain_suites;                                   \
-        plain_suites = &suite_##_suite;                                       \
-    }                                                                         \
+#define TestSuite(suite_, ...)                                                          \
+    static struct plain_test suite_##_suite = {NULL, #suite_, "", NULL, {__VA_ARGS__}}; \
+    __attribute__((constructor)) static void suite_##_add(void)                         \
+    {                                                                                   \
+        suite_##_suite.next = plain_suites;                                             \
+        plain_suites = &suite_##_suite;                                                 \
+    }                                                                                   \
     _Static_assert(1, "")
 
-__attribute__((unused)) static void
-plain_check(bool holds, const char *text, const char *file, int line, const char *format, ...)
+__attribute__((unused)) static void plain_check(
+    bool holds, const char *text, const char *file, int line, const char *format, ...)
 {
     if (holds) {
         return;
@@ -81,16 +80,16 @@ plain_check(bool holds, const char *text, const char *file, int line, const char
 #define PLAIN_CHECK(holds, text, ...) \
     plain_check((holds), (text), __FILE__, __LINE__, "" __VA_ARGS__)
 
-#define cr_assert(c, ...)        PLAIN_CHECK((c), #c, __VA_ARGS__)
-#define cr_assert_not(c, ...)    PLAIN_CHECK(!(c), "not " #c, __VA_ARGS__)
-#define cr_assert_fail(...)      PLAIN_CHECK(false, "fail", __VA_ARGS__)
-#define cr_assert_eq(a, b, ...)  PLAIN_CHECK((a) == (b), #a " == " #b, __VA_ARGS__)
-#define cr_assert_neq(a, b, ...) PLAIN_CHECK((a) != (b), #a " != " #b, __VA_ARGS__)
-#define cr_assert_lt(a, b, ...)  PLAIN_CHECK((a) < (b), #a " < " #b, __VA_ARGS__)
-#define cr_assert_leq(a, b, ...) PLAIN_CHECK((a) <= (b), #a " <= " #b, __VA_ARGS__)
-#define cr_assert_gt(a, b, ...)  PLAIN_CHECK((a) > (b), #a " > " #b, __VA_ARGS__)
-#define cr_assert_geq(a, b, ...) PLAIN_CHECK((a) >= (b), #a " >= " #b, __VA_ARGS__)
-#define cr_assert_null(a, ...)   PLAIN_CHECK((a) == NULL, #a " == NULL", __VA_ARGS__)
+#define cr_assert(c, ...)          PLAIN_CHECK((c), #c, __VA_ARGS__)
+#define cr_assert_not(c, ...)      PLAIN_CHECK(!(c), "not " #c, __VA_ARGS__)
+#define cr_assert_fail(...)        PLAIN_CHECK(false, "fail", __VA_ARGS__)
+#define cr_assert_eq(a, b, ...)    PLAIN_CHECK((a) == (b), #a " == " #b, __VA_ARGS__)
+#define cr_assert_neq(a, b, ...)   PLAIN_CHECK((a) != (b), #a " != " #b, __VA_ARGS__)
+#define cr_assert_lt(a, b, ...)    PLAIN_CHECK((a) < (b), #a " < " #b, __VA_ARGS__)
+#define cr_assert_leq(a, b, ...)   PLAIN_CHECK((a) <= (b), #a " <= " #b, __VA_ARGS__)
+#define cr_assert_gt(a, b, ...)    PLAIN_CHECK((a) > (b), #a " > " #b, __VA_ARGS__)
+#define cr_assert_geq(a, b, ...)   PLAIN_CHECK((a) >= (b), #a " >= " #b, __VA_ARGS__)
+#define cr_assert_null(a, ...)     PLAIN_CHECK((a) == NULL, #a " == NULL", __VA_ARGS__)
 #define cr_assert_not_null(a, ...) PLAIN_CHECK((a) != NULL, #a " != NULL", __VA_ARGS__)
 #define cr_assert_str_eq(a, b, ...) \
     PLAIN_CHECK(strcmp((a), (b)) == 0, #a " equals " #b, __VA_ARGS__)
@@ -151,7 +150,8 @@ int main(void)
             passing += plain_run(test) ? 1 : 0;
         }
     }
-    (void)fprintf(stderr, "[====] Synthesis: Tested: %u | Passing: %u | Failing: %u | Crashing: 0\n",
+    (void)fprintf(stderr,
+                  "[====] Synthesis: Tested: %u | Passing: %u | Failing: %u | Crashing: 0\n",
                   tested, passing, tested - passing);
     return tested == passing ? 0 : 1;
 }

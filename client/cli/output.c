@@ -1,0 +1,278 @@
+#include "client/cli/output.h"
+
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- text --------------------------------------------------------------------------------------- */
+
+/* Length of the UTF-8 character at p, 0 if there is none. */
+static size_t utf8_length(const unsigned char *p, size_t left)
+{
+    size_t length = p[0] < 0x80   ? 1
+                    : p[0] < 0xc2 ? 0
+                    : p[0] < 0xe0 ? 2
+                    : p[0] < 0xf0 ? 3
+                    : p[0] < 0xf5 ? 4
+                                  : 0;
+    if (length == 0 || length > left) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] > 0x9f;
+    bool beyond = p[0] == 0xf4 && p[1] > 0x8f;
+    return overlong || surrogate || beyond ? 0 : length;
+}
+
+static bool is_utf8(struct edubba_bytes bytes)
+{
+    const unsigned char *p = bytes.data;
+    for (size_t i = 0; i < bytes.size;) {
+        size_t length = utf8_length(p + i, bytes.size - i);
+        if (length == 0) {
+            return false;
+        }
+        i += length;
+    }
+    return true;
+}
+
+/* The escape of a control character that has a letter, else 0. */
+static char escape_letter(unsigned char c)
+{
+    static const char LETTERS[] = "abtnvfr"; /* 7 to 13 */
+    return c >= 7 && c <= 13 ? LETTERS[c - 7] : 0;
+}
+
+void print_quoted(FILE *out, struct edubba_bytes bytes)
+{
+    const unsigned char *p = bytes.data;
+
+    fputc('"', out);
+    for (size_t i = 0; i < bytes.size;) {
+        size_t length = utf8_length(p + i, bytes.size - i);
+        if (length > 1) {
+            fwrite(p + i, 1, length, out);
+            i += length;
+            continue;
+        }
+        unsigned char c = p[i++];
+        if (c == '"' || c == '\\') {
+            fprintf(out, "\\%c", c);
+        } else if (escape_letter(c) != 0) {
+            fprintf(out, "\\%c", escape_letter(c));
+        } else if (c < 0x20 || c >= 0x7f) {
+            fprintf(out, "\\x%02x", c);
+        } else {
+            fputc(c, out);
+        }
+    }
+    fputc('"', out);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------- */
+
+static void print_json_string(FILE *out, struct edubba_bytes bytes)
+{
+    const unsigned char *p = bytes.data;
+
+    fputc('"', out);
+    for (size_t i = 0; i < bytes.size; i++) {
+        if (p[i] == '"' || p[i] == '\\') {
+            fprintf(out, "\\%c", p[i]);
+        } else if (p[i] < 0x20) {
+            fprintf(out, "\\u%04x", p[i]);
+        } else {
+            fputc(p[i], out);
+        }
+    }
+    fputc('"', out);
+}
+
+void print_json_text(FILE *out, const char *text)
+{
+    print_json_string(out, EDUBBA_TEXT(text));
+}
+
+void print_base64(FILE *out, struct edubba_bytes bytes)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = bytes.data;
+
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        size_t left = bytes.size - i;
+        unsigned long group = (unsigned long)p[i] << 16;
+        group |= left > 1 ? (unsigned long)p[i + 1] << 8 : 0;
+        group |= left > 2 ? (unsigned long)p[i + 2] : 0;
+        fputc(DIGITS[group >> 18], out);
+        fputc(DIGITS[(group >> 12) & 63], out);
+        fputc(left > 1 ? DIGITS[(group >> 6) & 63] : '=', out);
+        fputc(left > 2 ? DIGITS[group & 63] : '=', out);
+    }
+}
+
+void print_json_bytes(FILE *out, const char *name, struct edubba_bytes bytes)
+{
+    if (is_utf8(bytes)) {
+        fprintf(out, "\"%s\":", name);
+        print_json_string(out, bytes);
+    } else {
+        fprintf(out, "\"%s_base64\":\"", name);
+        print_base64(out, bytes);
+        fputc('"', out);
+    }
+}
+
+/* --- rows --------------------------------------------------------------------------------------- */
+
+static enum edubba_aggregate aggregate_of(const struct edubba_schema *schema,
+                                          struct edubba_bytes family)
+{
+    for (size_t i = 0; schema != NULL && i < schema->family_count; i++) {
+        const struct edubba_family *each = &schema->families[i];
+        if (strlen(each->name) == family.size &&
+            memcmp(each->name, family.data, family.size) == 0) {
+            return each->aggregate;
+        }
+    }
+    return EDUBBA_PLAIN;
+}
+
+static void print_time(FILE *out, int64_t timestamp_us)
+{
+    time_t seconds = (time_t)(timestamp_us / 1000000);
+    struct tm parts;
+    char text[64] = "";
+    if (localtime_r(&seconds, &parts) != NULL) {
+        (void)strftime(text, sizeof text, "%Y/%m/%d-%H:%M:%S", &parts);
+    }
+    fprintf(out, "%s.%06d", text, (int)(timestamp_us % 1000000));
+}
+
+static void print_cell(FILE *out,
+                       const struct edubba_cell *cell,
+                       const struct edubba_schema *schema)
+{
+    int64_t number = 0;
+    int width = 40 - (int)cell->family.size - 1 - (int)cell->qualifier.size;
+
+    fputs("  ", out);
+    fwrite(cell->family.data, 1, cell->family.size, out);
+    fputc(':', out);
+    fwrite(cell->qualifier.data, 1, cell->qualifier.size, out);
+    fprintf(out, "%*s @ ", width > 0 ? width : 0, "");
+    print_time(out, cell->timestamp_us);
+    if (cell->label.size > 0) {
+        fputs(" label=", out);
+        fwrite(cell->label.data, 1, cell->label.size, out);
+    }
+    fputs("\n    ", out);
+    if (cell->value.size > 0 && aggregate_of(schema, cell->family) != EDUBBA_PLAIN &&
+        edubba_aggregate_value(cell->value, &number) == EDUBBA_OK) {
+        fprintf(out, "%" PRId64, number);
+    } else {
+        print_quoted(out, cell->value);
+    }
+    fputc('\n', out);
+}
+
+static void print_json_cell(FILE *out,
+                            const struct edubba_cell *cell,
+                            const struct edubba_schema *schema)
+{
+    int64_t number = 0;
+
+    fputc('{', out);
+    print_json_bytes(out, "family", cell->family);
+    fputc(',', out);
+    print_json_bytes(out, "column", cell->qualifier);
+    fprintf(out, ",\"timestamp\":%" PRId64 ",", cell->timestamp_us);
+    print_json_bytes(out, "value", cell->value);
+    if (cell->value.size > 0 && aggregate_of(schema, cell->family) != EDUBBA_PLAIN &&
+        edubba_aggregate_value(cell->value, &number) == EDUBBA_OK) {
+        fprintf(out, ",\"number\":%" PRId64, number);
+    }
+    if (cell->label.size > 0) {
+        fputc(',', out);
+        print_json_bytes(out, "label", cell->label);
+    }
+    fputc('}', out);
+}
+
+static void print_json_row(FILE *out,
+                           const struct edubba_row *row,
+                           const struct edubba_schema *schema,
+                           bool keys_only)
+{
+    fputc('{', out);
+    print_json_bytes(out, "key", row->key);
+    if (!keys_only) {
+        fputs(",\"cells\":[", out);
+        for (size_t i = 0; i < row->cell_count; i++) {
+            fputs(i > 0 ? "," : "", out);
+            print_json_cell(out, &row->cells[i], schema);
+        }
+        fputc(']', out);
+    }
+    fputs("}\n", out);
+}
+
+void print_row(FILE *out,
+               const struct edubba_row *row,
+               const struct edubba_schema *schema,
+               bool json,
+               bool keys_only)
+{
+    if (json) {
+        print_json_row(out, row, schema, keys_only);
+        return;
+    }
+    if (!keys_only) {
+        fputs("----------------------------------------\n", out);
+    }
+    fwrite(row->key.data, 1, row->key.size, out);
+    fputc('\n', out);
+    for (size_t i = 0; !keys_only && i < row->cell_count; i++) {
+        print_cell(out, &row->cells[i], schema);
+    }
+}
+
+/* --- progress ----------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec time = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+void progress_begin(struct progress *progress, const char *what)
+{
+    *progress = (struct progress){.what = what, .begun = now()};
+}
+
+void progress_step(struct progress *progress, unsigned long long count)
+{
+    if (count % 1024 != 0) {
+        return;
+    }
+    double time = now();
+    if (time - progress->begun > 1 && time - progress->shown > 0.2 && isatty(2)) {
+        progress->shown = time;
+        progress->visible = true;
+        fprintf(stderr, "\r  %llu %s, %.0f a second ", count, progress->what,
+                (double)count / (time - progress->begun));
+    }
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->visible) {
+        fputs("\r                                                  \r", stderr);
+    }
+}

@@ -1,0 +1,93 @@
+/*
+ * The client's own state, and what its parts ask of one another.
+ *
+ *   edubba_submit --> submission --> route (where is the row?) --> lane (batches) --> server
+ *   admin, locate --> request ----> masters, or a tablet server ------^
+ *   edubba_scan_* --> scan -------> route ----------------------------^
+ *
+ * Everything under "loop thread" is touched by the loop's thread only; what is under "lock" by any
+ * thread that holds it; the rest does not change after edubba_client_open.
+ */
+#ifndef CLIENT_CLIENT_H
+#define CLIENT_CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "client/core/location_cache.h"
+#include "client/core/retry.h"
+#include "client/core/sequence_window.h"
+#include "client/include/edubba.h"
+#include "client/list.h"
+#include "client/loop.h"
+
+struct server_lane;
+
+#define MASTERS_MAX 16
+
+struct edubba_client {
+    uint64_t process; /* who this client is in exactly-once identities; random */
+    char *agent;
+    char *masters_text;
+    uint32_t deadline_ms;
+    uint32_t in_flight_max;
+    uint64_t in_flight_bytes_max;
+    uint32_t messages_per_lane;
+    uint32_t masters[MASTERS_MAX]; /* numbers of their addresses */
+    uint32_t master_count;
+    struct loop loop;
+
+    /* A server's clock (microseconds) less clock_monotonic_ns() / 1000. */
+    _Atomic int64_t server_clock_offset_us;
+
+    pthread_mutex_t lock;
+    pthread_cond_t room; /* something completed */
+    struct sequence_window identities;
+    struct sequence_window tickets; /* of all submissions, reads too: for drain */
+    uint32_t in_flight;
+    uint64_t in_flight_bytes;
+    uint32_t waiting; /* for room */
+
+    /* Loop thread. */
+    struct location_cache locations;
+    struct prng prng;
+    struct retry_budget budget;
+    struct server_lane **lanes; /* address * LANE_KINDS + kind */
+    uint32_t lane_capacity;
+    struct list_link dirty_lanes; /* something was queued */
+    struct list_link routes;
+    uint32_t master_current; /* index in masters */
+};
+
+/* "EDUBBA_..." of ours; statuses that only we know become the nearest that clients know. */
+enum edubba_code client_code(enum status status);
+
+/* The status a server sent as a number; STATUS_UNKNOWN for one that this version does not know. */
+enum status client_status_of_number(uint32_t number);
+
+/* Fill *error, which may be NULL; returns its code. */
+enum edubba_code client_error(struct edubba_error *error,
+                              enum status status,
+                              const char *format,
+                              ...) __attribute__((format(printf, 3, 4)));
+enum edubba_code client_error_of(struct edubba_error *error, const struct error *from);
+enum edubba_code client_success(struct edubba_error *error);
+enum edubba_code client_no_memory(struct edubba_error *error);
+
+/* Refuses a blocking call made in a completion.  Errors: EDUBBA_FAILED_PRECONDITION. */
+enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error);
+
+static inline struct bytes client_bytes(struct edubba_bytes bytes)
+{
+    return bytes_of(bytes.data, bytes.size);
+}
+
+static inline struct edubba_bytes client_public_bytes(struct bytes bytes)
+{
+    return edubba_bytes_of(bytes.data, bytes.size_bytes);
+}
+
+/* NUL-terminated copy; NULL without memory. */
+char *client_copy_text(struct bytes text);
+
+#endif /* CLIENT_CLIENT_H */

@@ -1,0 +1,285 @@
+#include "client/request.h"
+
+#include "common/base/memory.h"
+
+#define NS_PER_MS      INT64_C(1000000)
+#define SILENCE_MAX_NS (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
+
+static void attempt(struct request *request);
+
+static void finish(struct request *request,
+                   enum status status,
+                   struct bytes text,
+                   struct bytes body)
+{
+    loop_clear_timer(&request->client->loop, &request->timer);
+    lane_cancel(&request->call);
+    buffer_deinit(&request->body);
+    request->on_done(request, status, text, body);
+}
+
+static void expire(struct request *request)
+{
+    struct error error = {0};
+    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed%s%.400s",
+                    request->deadline_ms, request->trouble.text[0] != '\0' ? ": " : "",
+                    request->trouble.text);
+    finish(request, error.status, bytes_of_text(error.text), BYTES_EMPTY);
+}
+
+static void arm(struct request *request, int64_t due_ns)
+{
+    due_ns = due_ns < request->deadline_ns ? due_ns : request->deadline_ns;
+    loop_set_timer(&request->client->loop, &request->timer, due_ns);
+}
+
+/* The attempt failed in a way that may be over soon. */
+static void pause_or_fail(struct request *request, enum status status, struct bytes text)
+{
+    struct edubba_client *client = request->client;
+    (void)error_set(&request->trouble, status, "%.*s", (int)text.size_bytes,
+                    (const char *)text.data);
+    if (request->address == REQUEST_TO_MASTER) {
+        client->master_current = (client->master_current + 1) % client->master_count;
+        request->attempts++;
+    }
+    if (status == STATUS_VERSION || status == STATUS_FAILED_PRECONDITION ||
+        (request->may_be_received && !request->repeatable)) {
+        enum status final = request->may_be_received && !request->repeatable ? STATUS_UNAVAILABLE
+                                                                             : status;
+        struct error error = {0};
+        (void)error_set(&error, final, "%s%s", request->trouble.text,
+                        request->may_be_received ? " (it may or may not have been done)" : "");
+        finish(request, final, bytes_of_text(error.text), BYTES_EMPTY);
+        return;
+    }
+    /* The other masters are asked at once, the round again after a pause. */
+    bool round_is_over = request->address != REQUEST_TO_MASTER ||
+                         request->attempts % client->master_count == 0;
+    int64_t pause_ns = round_is_over ? retry_pause_ns(&client->prng, request->retry.pauses++) : 0;
+    request->silence_ends_ns = 0;
+    arm(request, client->loop.now_ns + pause_ns);
+}
+
+static void on_closed(struct call *call, enum status status, struct bytes text)
+{
+    struct request *request = LIST_ELEMENT(call, struct request, call);
+    request->may_be_received = call->may_be_received;
+    pause_or_fail(request, status, text);
+}
+
+static bool on_message(struct call *call, struct link_event *event)
+{
+    struct request *request = LIST_ELEMENT(call, struct request, call);
+    struct response_head head = {0};
+    struct bytes body = BYTES_EMPTY;
+    struct error error = {0};
+
+    lane_cancel(call); /* one message is all there is */
+    enum status status = response_head_decode(bytes_of(event->data, event->size_bytes), &head,
+                                              &body, &error);
+    if (status != STATUS_OK) {
+        finish(request, status, bytes_of_text(error.text), BYTES_EMPTY);
+        return false;
+    }
+    status = client_status_of_number(head.status);
+    bool at_server = request->servers_may_answer && !request->answered_by_master;
+    if (status == STATUS_UNAVAILABLE || (at_server && status == STATUS_NOT_FOUND)) {
+        request->may_be_received = false; /* it said that it has not done it */
+        pause_or_fail(request, STATUS_UNAVAILABLE, head.text);
+    } else {
+        finish(request, status, head.text, body);
+    }
+    return false;
+}
+
+/* Every other round without a master: any tablet server. */
+static bool choose_server(struct request *request, uint32_t *ret_address)
+{
+    struct edubba_client *client = request->client;
+    uint32_t servers = client->locations.address_count - client->master_count;
+    uint32_t rounds = request->attempts / client->master_count;
+    if (!request->servers_may_answer || servers == 0 || rounds % 2 == 0) {
+        return false;
+    }
+    /* The masters' addresses were interned first. */
+    *ret_address = client->master_count + (uint32_t)prng_below(&client->prng, servers);
+    return true;
+}
+
+static enum status choose_lane(struct request *request, struct server_lane **ret_lane)
+{
+    struct edubba_client *client = request->client;
+    uint32_t address = request->address;
+    if (address == REQUEST_TO_MASTER) {
+        request->answered_by_master = !choose_server(request, &address);
+        if (request->answered_by_master) {
+            address = client->masters[client->master_current];
+        }
+    }
+    *ret_lane = lane_get(client, address, LANE_CONTROL);
+    return *ret_lane != NULL ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static void attempt(struct request *request)
+{
+    struct edubba_client *client = request->client;
+    struct buffer message = BUFFER_INIT;
+    struct error error = {0};
+    struct server_lane *lane = NULL;
+    int64_t left_ns = request->deadline_ns - client->loop.now_ns;
+
+    if (left_ns <= 0) {
+        expire(request);
+        return;
+    }
+    struct request_head head = {.deadline_ms = (uint32_t)(left_ns / NS_PER_MS + 1),
+                                .trace = prng_next(&client->prng)};
+    enum status status = choose_lane(request, &lane);
+    if (status == STATUS_OK) {
+        request_head_encode(&head, &message);
+        buffer_append_bytes(&message, buffer_bytes(&request->body));
+        status = lane_call(lane, &request->call, request->method, &message, &error);
+    }
+    if (status == STATUS_NO_MEMORY || status == STATUS_RESOURCE_EXHAUSTED ||
+        status == STATUS_INVALID_ARGUMENT || status == STATUS_UNIMPLEMENTED) {
+        finish(request, status, bytes_of_text(error.text), BYTES_EMPTY);
+        return;
+    }
+    if (status != STATUS_OK) {
+        pause_or_fail(request, status, bytes_of_text(error.text));
+        return;
+    }
+    request->silence_ends_ns = request->repeatable ? client->loop.now_ns + SILENCE_MAX_NS
+                                                   : INT64_MAX;
+    arm(request, request->silence_ends_ns);
+}
+
+static void on_timer(void *context, struct timer *timer)
+{
+    struct edubba_client *client = context;
+    struct request *request = LIST_ELEMENT(timer, struct request, timer);
+    if (client->loop.now_ns >= request->deadline_ns) {
+        expire(request);
+    } else if (request->call.lane != NULL) {
+        lane_cancel(&request->call);
+        pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
+    } else {
+        attempt(request);
+    }
+}
+
+void request_start(struct request *request)
+{
+    request->call.on_message = on_message;
+    request->call.on_closed = on_closed;
+    request->timer.run = on_timer;
+    request->deadline_ns = request->client->loop.now_ns + request->deadline_ms * NS_PER_MS;
+    attempt(request);
+}
+
+void request_cancel(struct request *request)
+{
+    loop_clear_timer(&request->client->loop, &request->timer);
+    lane_cancel(&request->call);
+    buffer_deinit(&request->body);
+}
+
+/* --- from another thread ---------------------------------------------------------------------- */
+
+struct blocking_request {
+    struct request request;
+    const struct request_options *options;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    enum status status;
+    struct error *error;
+    struct buffer *answer;
+};
+
+static void on_blocking_done(struct request *request,
+                             enum status status,
+                             struct bytes text,
+                             struct bytes body)
+{
+    struct blocking_request *blocking = LIST_ELEMENT(request, struct blocking_request, request);
+    pthread_mutex_lock(&blocking->lock);
+    if (status == STATUS_OK) {
+        buffer_append_bytes(blocking->answer, body);
+        if (blocking->answer->failed) {
+            status = error_set(blocking->error, STATUS_NO_MEMORY, "out of memory");
+        }
+    } else {
+        (void)error_set(blocking->error, status, "%.*s", (int)text.size_bytes,
+                        (const char *)text.data);
+    }
+    blocking->status = status;
+    blocking->is_done = true;
+    pthread_cond_signal(&blocking->done);
+    pthread_mutex_unlock(&blocking->lock);
+}
+
+static void run_blocking(void *context, struct task *task)
+{
+    struct edubba_client *client = context;
+    struct blocking_request *blocking = LIST_ELEMENT(task, struct blocking_request, request.task);
+    const char *address = blocking->options->address_text;
+    if (address != NULL && location_cache_intern(&client->locations, bytes_of_text(address),
+                                                 &blocking->request.address) != STATUS_OK) {
+        on_blocking_done(&blocking->request, STATUS_NO_MEMORY, bytes_of_text("out of memory"),
+                         BYTES_EMPTY);
+        return;
+    }
+    request_start(&blocking->request);
+}
+
+enum status request_call(struct edubba_client *client,
+                         const struct request_options *options,
+                         struct buffer *body,
+                         struct buffer *ret_answer,
+                         struct error *ret_error)
+{
+    struct error error = {0};
+    struct blocking_request blocking = {
+        .request =
+            {
+                .task.run = run_blocking,
+                .client = client,
+                .method = options->method,
+                .body = *body,
+                .address = options->address,
+                .repeatable = options->repeatable,
+                .servers_may_answer = options->servers_may_answer,
+                .deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
+                                                        : client->deadline_ms,
+                .on_done = on_blocking_done,
+            },
+        .options = options,
+        .error = &error,
+        .answer = ret_answer,
+    };
+    if (body->failed) {
+        buffer_deinit(body);
+        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    }
+    *body = BUFFER_INIT;
+    *ret_answer = BUFFER_INIT;
+    pthread_mutex_init(&blocking.lock, NULL);
+    pthread_cond_init(&blocking.done, NULL);
+    loop_post(&client->loop, &blocking.request.task);
+    pthread_mutex_lock(&blocking.lock);
+    while (!blocking.is_done) {
+        pthread_cond_wait(&blocking.done, &blocking.lock);
+    }
+    pthread_mutex_unlock(&blocking.lock);
+    pthread_cond_destroy(&blocking.done);
+    pthread_mutex_destroy(&blocking.lock);
+    if (blocking.status != STATUS_OK) {
+        buffer_deinit(ret_answer);
+        if (ret_error != NULL) {
+            *ret_error = error;
+        }
+    }
+    return blocking.status;
+}

@@ -1,0 +1,65 @@
+/*
+ * Requests with one answer: to the active master, or to a server by its address.
+ *
+ * One to a master goes to the one that answered last; when that is closed, silent or says
+ * UNAVAILABLE, to the next.  A LOCATE by number may go to any tablet server known once no master
+ * answers.  What must not be done twice is not sent again once it may have been received.
+ *
+ * Thread rule: request_start and its completion on the loop thread; request_call from others.
+ */
+#ifndef CLIENT_REQUEST_H
+#define CLIENT_REQUEST_H
+
+#include "client/lane.h"
+
+#define REQUEST_TO_MASTER UINT32_MAX
+
+struct request {
+    struct task task;
+    struct call call;
+    struct edubba_client *client;
+    enum method method;
+    struct buffer body;
+    uint32_t address;        /* or REQUEST_TO_MASTER */
+    bool repeatable;         /* doing it twice does no harm */
+    bool servers_may_answer; /* to a master: tablet servers know it too */
+    bool answered_by_master; /* after on_done */
+    int64_t deadline_ns;
+    uint32_t deadline_ms;
+    int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
+    bool may_be_received;    /* the last attempt was */
+    uint32_t attempts;
+    struct retry retry;
+    struct timer timer;
+    struct error trouble;
+    /* body: of the answer, good for the call; with STATUS_OK only. */
+    void (*on_done)(struct request *request,
+                    enum status status,
+                    struct bytes text,
+                    struct bytes body);
+};
+
+/* The caller has set client, method, body, address, repeatable, servers_may_answer, deadline_ms and
+ * on_done of a zeroed request, and keeps it until on_done. */
+void request_start(struct request *request);
+
+/* Forget it: on_done is not called. */
+void request_cancel(struct request *request);
+
+struct request_options {
+    enum method method;
+    uint32_t address; /* or REQUEST_TO_MASTER */
+    const char *address_text;
+    bool repeatable;
+    bool servers_may_answer;
+    uint32_t deadline_ms; /* 0 = the client's */
+};
+
+/* Do it and wait.  body is taken over.  *ret_answer: the answer's body; buffer_deinit it. */
+enum status request_call(struct edubba_client *client,
+                         const struct request_options *options,
+                         struct buffer *body,
+                         struct buffer *ret_answer,
+                         struct error *ret_error);
+
+#endif /* CLIENT_REQUEST_H */

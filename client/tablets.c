@@ -1,0 +1,180 @@
+#include "client/tablets.h"
+
+#include "client/block.h"
+#include "client/table.h"
+#include "common/base/memory.h"
+
+#define ARENA_BLOCK_BYTES 16384
+#define LOCATE_COUNT      1000
+
+void tablet_list_init(struct tablet_list *list)
+{
+    *list = (struct tablet_list){0};
+    arena_init(&list->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+}
+
+void tablet_list_deinit(struct tablet_list *list)
+{
+    memory_free(list->tablets);
+    arena_deinit(&list->arena);
+    list->tablets = NULL;
+    list->count = 0;
+}
+
+static enum status add(struct tablet_list *list, const struct location *location)
+{
+    struct location *tablets = list->tablets;
+    if ((list->count & (list->count - 1)) == 0) { /* full at every power of two, and at none */
+        size_t capacity = list->count == 0 ? 1 : 2 * list->count;
+        tablets = memory_resize(tablets, capacity * sizeof *tablets);
+        if (tablets == NULL) {
+            return STATUS_NO_MEMORY;
+        }
+        list->tablets = tablets;
+    }
+    struct location copy = *location;
+    copy.range.start = arena_copy(&list->arena, location->range.start);
+    copy.range.end = arena_copy(&list->arena, location->range.end);
+    copy.address = arena_copy(&list->arena, location->address);
+    if (copy.range.start.data == NULL || copy.range.end.data == NULL || copy.address.data == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    tablets[list->count++] = copy;
+    return STATUS_OK;
+}
+
+static bool reaches(struct bytes end, struct bytes wanted)
+{
+    return end.size_bytes == 0 || (wanted.size_bytes > 0 && bytes_compare(end, wanted) >= 0);
+}
+
+/* Add one answer's tablets; *ret_row: where the next one begins; *ret_done: the range is covered. */
+static enum status add_page(struct tablet_list *list,
+                            const struct locate_response *response,
+                            const struct row_range *range,
+                            struct bytes *ret_row,
+                            bool *ret_done,
+                            struct error *ret_error)
+{
+    *ret_done = false;
+    for (size_t i = 0; i < response->location_count && !*ret_done; i++) {
+        const struct location *location = &response->locations[i];
+        if (!row_range_contains(&location->range, *ret_row)) {
+            return error_set(ret_error, STATUS_UNAVAILABLE,
+                             "the table's tablets are not known yet");
+        }
+        if (add(list, location) != STATUS_OK) {
+            return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        }
+        *ret_row = list->tablets[list->count - 1].range.end;
+        *ret_done = reaches(*ret_row, range->end);
+    }
+    if (response->location_count == 0) {
+        return error_set(ret_error, STATUS_UNAVAILABLE, "the table's tablets are not known yet");
+    }
+    return STATUS_OK;
+}
+
+enum status tablet_list_fetch(struct tablet_list *list,
+                              struct edubba_client *client,
+                              const struct locate_request *table,
+                              const struct row_range *range,
+                              struct error *ret_error)
+{
+    struct bytes row = range->start;
+    enum status status = STATUS_OK;
+    bool done = false;
+
+    tablet_list_deinit(list);
+    tablet_list_init(list);
+    while (status == STATUS_OK && !done) {
+        struct locate_request locate = *table;
+        struct locate_response response;
+        struct buffer answer = BUFFER_INIT;
+        struct arena arena;
+        locate.row = row;
+        locate.count_max = LOCATE_COUNT;
+        arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+        status = table_locate(client, &locate, &arena, &answer, &response, ret_error);
+        if (status == STATUS_OK) {
+            status = add_page(list, &response, range, &row, &done, ret_error);
+        }
+        buffer_deinit(&answer);
+        arena_deinit(&arena);
+    }
+    return status;
+}
+
+/* --- for callers ------------------------------------------------------------------------------ */
+
+static const char *state_text(uint32_t state)
+{
+    switch (state) {
+    case TABLET_CREATING:
+        return "creating";
+    case TABLET_SERVING:
+        return "serving";
+    case TABLET_SPLITTING:
+        return "splitting";
+    default:
+        return "unavailable";
+    }
+}
+
+static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
+{
+    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
+}
+
+static struct edubba_tablet *write_tablets(struct block *block, const struct tablet_list *list)
+{
+    struct edubba_tablet *tablets = block_take(block, list->count * sizeof *tablets);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct location *from = &list->tablets[i];
+        struct edubba_tablet to = {
+            .number = from->tablet,
+            .start = write_bytes(block, from->range.start),
+            .end = write_bytes(block, from->range.end),
+            .server = from->server,
+            .address = block_text(block, from->address),
+            .state = state_text(from->state),
+        };
+        if (tablets != NULL) {
+            tablets[i] = to;
+        }
+    }
+    return tablets;
+}
+
+enum edubba_code edubba_list_tablets(struct edubba_client *client,
+                                     const char *table,
+                                     struct edubba_tablet **tablets,
+                                     size_t *count,
+                                     struct edubba_error *error)
+{
+    struct locate_request by_name = {.name = bytes_of_text(table)};
+    struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
+    struct block block = {NULL, 0};
+    struct tablet_list list;
+    struct error trouble = {0};
+    enum edubba_code code = EDUBBA_OK;
+
+    if (client_check_may_block(client, error) != EDUBBA_OK) {
+        return EDUBBA_FAILED_PRECONDITION;
+    }
+    tablet_list_init(&list);
+    if (tablet_list_fetch(&list, client, &by_name, &all, &trouble) != STATUS_OK) {
+        code = client_error_of(error, &trouble);
+    } else {
+        (void)write_tablets(&block, &list);
+        block.memory = memory_allocate(block.used_bytes);
+        block.used_bytes = 0;
+        code = block.memory != NULL ? client_success(error) : client_no_memory(error);
+    }
+    if (code == EDUBBA_OK) {
+        *tablets = write_tablets(&block, &list);
+        *count = list.count;
+    }
+    tablet_list_deinit(&list);
+    return code;
+}

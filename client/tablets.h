@@ -1,0 +1,24 @@
+/* All tablets of a table, as a master knows them now. */
+#ifndef CLIENT_TABLETS_H
+#define CLIENT_TABLETS_H
+
+#include "client/client.h"
+
+struct tablet_list {
+    struct arena arena;       /* of all that is in it */
+    struct location *tablets; /* ascending, from the one that holds the first row asked for on */
+    size_t count;
+};
+
+void tablet_list_init(struct tablet_list *list);
+void tablet_list_deinit(struct tablet_list *list);
+
+/* The tablets that overlap [start, end), empty end = to the last.  table 0 = by name.  What the
+ * list held before is forgotten.  Errors: those of LOCATE; STATUS_UNAVAILABLE (gaps). */
+enum status tablet_list_fetch(struct tablet_list *list,
+                              struct edubba_client *client,
+                              const struct locate_request *table,
+                              const struct row_range *range,
+                              struct error *ret_error);
+
+#endif /* CLIENT_TABLETS_H */

@@ -1,0 +1,59 @@
+#include "common/io/daemon.h"
+#include "common/io/signals.h"
+#include "master/shell/master.h"
+
+#define CONFIG_ARENA_BYTES 16384
+#define READY_TEXT_SIZE    400
+
+static void on_stop(void *context, int signal)
+{
+    LOG_EVENT(LOG_LEVEL_INFO, "stopping", LOG_I64("signal", signal));
+    master_stop(context);
+}
+
+static enum status serve(struct daemon *daemon, struct master *master, struct error *ret_error)
+{
+    char text[READY_TEXT_SIZE];
+    enum status status = signals_start(on_stop, master, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    master_describe(master, text, sizeof text);
+    LOG_EVENT(LOG_LEVEL_INFO, "ready", LOG_TEXT("text", text));
+    daemon_ready(daemon, text);
+    status = master_run(master, ret_error);
+    signals_stop();
+    return status;
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct master_settings *settings = settings_with_defaults();
+    struct daemon_description description = {
+        .name = "edubba-master",
+        .summary = "keeps the catalog of an Edubba cluster and passes out its tablets",
+        .check = settings_check,
+        .context = settings,
+    };
+    struct arena arena;
+    struct daemon daemon;
+    struct master *master = NULL;
+    struct error error = {0};
+    int exit_code = DAEMON_EXIT_OK;
+
+    signals_block();
+    arena_init(&arena, CONFIG_ARENA_BYTES, SIZE_MAX);
+    description.keys = settings_keys(&description.key_count);
+    if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
+        logger_init(&settings->log);
+        enum status status = master_open(settings, &master, &error);
+        if (status == STATUS_OK) {
+            status = serve(&daemon, master, &error);
+        }
+        master_close(master);
+        exit_code = status == STATUS_OK ? DAEMON_EXIT_OK : daemon_fail(&daemon, &error);
+    }
+    arena_deinit(&arena);
+    return exit_code;
+}

@@ -1,0 +1,135 @@
+#include "master/shell/master_metrics.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "common/io/metrics.h"
+
+#define CODES_MAX 17 /* the canonical codes 0 to 16; others count as UNKNOWN */
+
+struct method_series {
+    enum method method;
+    const char *name;
+    struct metric *duration;
+    struct metric *codes[CODES_MAX];
+    char labels[CODES_MAX][64]; /* metrics keep the text */
+};
+
+static struct method_series series[] = {
+    {.method = METHOD_LOCATE, .name = "locate"},
+    {.method = METHOD_STATUS, .name = "status"},
+    {.method = METHOD_CREATE_TABLE, .name = "create_table"},
+    {.method = METHOD_DELETE_TABLE, .name = "delete_table"},
+    {.method = METHOD_ALTER_TABLE, .name = "alter_table"},
+    {.method = METHOD_GET_TABLE, .name = "get_table"},
+    {.method = METHOD_LIST_TABLES, .name = "list_tables"},
+    {.method = METHOD_SPLIT_TABLET, .name = "split_tablet"},
+    {.method = METHOD_LIST_SERVERS, .name = "list_servers"},
+    {.method = METHOD_SYNC, .name = "sync"},
+    {.name = "other"}, /* last: no method has its number */
+};
+
+#define SERIES_COUNT (sizeof series / sizeof *series)
+
+static struct {
+    struct metric *commits;
+    struct metric *commit_failures;
+    struct metric *commit_duration;
+    struct metric *version;
+    struct metric *tables;
+    struct metric *tablets[TABLET_SPLITTING + 1];
+    struct metric *servers;
+    struct metric *servers_alive;
+    struct metric *requests_waiting;
+    struct metric *mailbox;
+} gauges;
+
+static pthread_mutex_t series_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct method_series *series_of(enum method method)
+{
+    size_t i = 0;
+    while (i + 1 < SERIES_COUNT && series[i].method != method) {
+        i++;
+    }
+    return &series[i];
+}
+
+/* Made when first needed: most methods only ever end in a few ways. */
+static struct metric *code_counter(struct method_series *of, enum status status)
+{
+    size_t code = (size_t)status < CODES_MAX ? (size_t)status : (size_t)STATUS_UNKNOWN;
+    (void)pthread_mutex_lock(&series_lock);
+    if (of->codes[code] == NULL) {
+        (void)snprintf(of->labels[code], sizeof of->labels[code], "method=\"%s\",code=\"%s\"",
+                       of->name, status_name((enum status)code));
+        of->codes[code] = metric_counter("edubba_master_requests_total", of->labels[code],
+                                         "Requests answered, by method and code.");
+    }
+    (void)pthread_mutex_unlock(&series_lock);
+    return of->codes[code];
+}
+
+void master_metrics_init(void)
+{
+    static char labels[SERIES_COUNT][64];
+    for (size_t i = 0; i < SERIES_COUNT; i++) {
+        (void)snprintf(labels[i], sizeof labels[i], "method=\"%s\"", series[i].name);
+        series[i].duration = metric_histogram("edubba_master_request_seconds", labels[i],
+                                              "From arrival to answer, by method.");
+    }
+    const char *help = "Tablets, by state.";
+    gauges.tablets[TABLET_CREATING] = metric_gauge("edubba_master_tablets", "state=\"creating\"",
+                                                   help);
+    gauges.tablets[TABLET_SERVING] = metric_gauge("edubba_master_tablets", "state=\"serving\"",
+                                                  help);
+    gauges.tablets[TABLET_UNAVAILABLE] = metric_gauge("edubba_master_tablets",
+                                                      "state=\"unavailable\"", help);
+    gauges.tablets[TABLET_SPLITTING] = metric_gauge("edubba_master_tablets", "state=\"splitting\"",
+                                                    help);
+    gauges.commits = metric_counter("edubba_master_commits_total", "",
+                                    "Catalog transactions made durable.");
+    gauges.commit_failures = metric_counter("edubba_master_commit_failures_total", "",
+                                            "Catalog transactions that failed.");
+    gauges.commit_duration = metric_histogram("edubba_master_commit_seconds", "",
+                                              "Time of a catalog transaction.");
+    gauges.version = metric_gauge("edubba_master_catalog_version", "", "Version of the catalog.");
+    gauges.tables = metric_gauge("edubba_master_tables", "", "Tables.");
+    gauges.servers = metric_gauge("edubba_master_servers", "", "Tablet servers known.");
+    gauges.servers_alive = metric_gauge("edubba_master_servers_alive", "",
+                                        "Tablet servers heard of lately.");
+    gauges.requests_waiting = metric_gauge("edubba_master_requests_waiting", "",
+                                           "Requests that wait for a turn or for servers.");
+    gauges.mailbox = metric_gauge("edubba_master_mailbox_depth", "", "Events not yet looked at.");
+}
+
+const char *master_method_name(enum method method)
+{
+    return series_of(method)->name;
+}
+
+void master_metrics_request(enum method method, enum status status, int64_t duration_ns)
+{
+    struct method_series *of = series_of(method);
+    metric_add(code_counter(of, status), 1);
+    metric_observe_ns(of->duration, duration_ns);
+}
+
+void master_metrics_commit(enum status status, int64_t duration_ns)
+{
+    metric_add(status == STATUS_OK ? gauges.commits : gauges.commit_failures, 1);
+    metric_observe_ns(gauges.commit_duration, duration_ns);
+}
+
+void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_depth)
+{
+    for (size_t state = TABLET_CREATING; state <= TABLET_SPLITTING; state++) {
+        metric_set(gauges.tablets[state], (int64_t)counts->tablets_by_state[state]);
+    }
+    metric_set(gauges.version, (int64_t)counts->version);
+    metric_set(gauges.tables, (int64_t)counts->tables);
+    metric_set(gauges.servers, (int64_t)counts->servers);
+    metric_set(gauges.servers_alive, (int64_t)counts->servers_alive);
+    metric_set(gauges.requests_waiting, (int64_t)counts->requests_waiting);
+    metric_set(gauges.mailbox, (int64_t)mailbox_depth);
+}

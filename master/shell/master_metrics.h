@@ -1,0 +1,20 @@
+/*
+ * The master's metrics.  Names are stable: dashboards read them.
+ * Thread rule: any thread after master_metrics_init().
+ */
+#ifndef MASTER_SHELL_MASTER_METRICS_H
+#define MASTER_SHELL_MASTER_METRICS_H
+
+#include "common/wire/message.h"
+#include "master/core/catalog.h"
+
+void master_metrics_init(void);
+
+/* "create_table"; "other" for what the master does not answer.  Never NULL. */
+const char *master_method_name(enum method method);
+
+void master_metrics_request(enum method method, enum status status, int64_t duration_ns);
+void master_metrics_commit(enum status status, int64_t duration_ns);
+void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_depth);
+
+#endif /* MASTER_SHELL_MASTER_METRICS_H */

@@ -1,0 +1,133 @@
+#include "master/shell/settings.h"
+
+#include <string.h>
+
+#define MICROSECOND_NS INT64_C(1000)
+#define SECOND_US      INT64_C(1000000)
+#define HOUR_US        (3600 * SECOND_US)
+#define MIB            (INT64_C(1) << 20)
+
+/* As written in the file; settings_check() turns them into what the core wants. */
+static struct {
+    struct master_settings settings;
+    int64_t server_timeout_us;
+    int64_t place_timeout_us;
+    int64_t sync_hold_us;
+    int64_t sync_interval_us;
+    int64_t sync_interval_quick_us;
+    int64_t request_timeout_us;
+    int64_t splits_per_server;
+    int64_t requests_max;
+    int64_t tables_max;
+    int64_t tablets_max;
+    const char *log_level;
+    const char *log_format;
+} raw;
+
+static const struct config_key keys[] = {
+    {"address", CONFIG_TEXT, &raw.settings.address, 0, 0, false},
+    {"insecure", CONFIG_BOOL, &raw.settings.insecure, 0, 0, false},
+    {"http.address", CONFIG_TEXT, &raw.settings.http_address, 0, 0, false},
+    {"folder", CONFIG_TEXT, &raw.settings.folder, 0, 0, false},
+    {"cluster", CONFIG_NUMBER, &raw.settings.cluster, 1, UINT32_MAX, false},
+    {"server.timeout", CONFIG_DURATION_US, &raw.server_timeout_us, SECOND_US / 10, HOUR_US, false},
+    {"server.place_timeout", CONFIG_DURATION_US, &raw.place_timeout_us, SECOND_US / 10, HOUR_US,
+     false},
+    {"sync.hold", CONFIG_DURATION_US, &raw.sync_hold_us, 0, 60 * SECOND_US, false},
+    {"sync.interval", CONFIG_DURATION_US, &raw.sync_interval_us, 1000, 60 * SECOND_US, false},
+    {"sync.interval_quick", CONFIG_DURATION_US, &raw.sync_interval_quick_us, 1000, 60 * SECOND_US,
+     false},
+    {"tablet.soft_limit_start", CONFIG_SIZE_BYTES, &raw.settings.catalog.soft_limit_start_bytes,
+     65536, MIB << 20, false},
+    {"tablet.soft_limit_max", CONFIG_SIZE_BYTES, &raw.settings.catalog.soft_limit_max_bytes, 65536,
+     MIB << 20, false},
+    {"tablet.splits_per_server", CONFIG_NUMBER, &raw.splits_per_server, 1, 1000, false},
+    {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
+    {"limits.requests_max", CONFIG_NUMBER, &raw.requests_max, 1, 1000000, false},
+    {"limits.tables_max", CONFIG_NUMBER, &raw.tables_max, 1, 10000000, false},
+    {"limits.tablets_max", CONFIG_NUMBER, &raw.tablets_max, 1, 100000000, false},
+    {"request.timeout", CONFIG_DURATION_US, &raw.request_timeout_us, SECOND_US / 10, HOUR_US,
+     false},
+    {"request.slow", CONFIG_DURATION_US, &raw.settings.slow_us, 0, HOUR_US, false},
+    {"log.level", CONFIG_TEXT, &raw.log_level, 0, 0, false},
+    {"log.format", CONFIG_TEXT, &raw.log_format, 0, 0, false},
+};
+
+struct master_settings *settings_with_defaults(void)
+{
+    struct catalog_settings *catalog = &raw.settings.catalog;
+
+    catalog_settings_default(catalog);
+    raw.settings.address = "tcp://127.0.0.1:7400";
+    raw.settings.http_address = "127.0.0.1:7480";
+    raw.settings.folder = "/var/lib/edubba/master";
+    raw.settings.cluster = 1;
+    raw.settings.connections_max = 4096;
+    raw.settings.slow_us = SECOND_US;
+    raw.server_timeout_us = catalog->server_timeout_ns / MICROSECOND_NS;
+    raw.place_timeout_us = catalog->place_timeout_ns / MICROSECOND_NS;
+    raw.sync_hold_us = catalog->sync_hold_ns / MICROSECOND_NS;
+    raw.sync_interval_us = (int64_t)catalog->sync_interval_ms * 1000;
+    raw.sync_interval_quick_us = (int64_t)catalog->sync_interval_quick_ms * 1000;
+    raw.request_timeout_us = catalog->request_timeout_ns / MICROSECOND_NS;
+    raw.splits_per_server = catalog->splits_per_server;
+    raw.requests_max = catalog->requests_max;
+    raw.tables_max = (int64_t)catalog->tables_max;
+    raw.tablets_max = (int64_t)catalog->tablets_max;
+    raw.log_level = "info";
+    raw.log_format = "text";
+    return &raw.settings;
+}
+
+const struct config_key *settings_keys(size_t *ret_count)
+{
+    *ret_count = sizeof keys / sizeof *keys;
+    return keys;
+}
+
+static enum status check_log(struct error *ret_error)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
+    size_t level = 0;
+
+    while (level < 4 && strcmp(levels[level], raw.log_level) != 0) {
+        level++;
+    }
+    if (level == 4) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log.level must be debug, info, warn or error, not '%s'", raw.log_level);
+    }
+    if (strcmp(raw.log_format, "text") != 0 && strcmp(raw.log_format, "json") != 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log.format must be text or json, not '%s'", raw.log_format);
+    }
+    raw.settings.log.level = (enum log_level)level;
+    raw.settings.log.json = strcmp(raw.log_format, "json") == 0;
+    return STATUS_OK;
+}
+
+enum status settings_check(void *context, struct error *ret_error)
+{
+    struct catalog_settings *catalog = &((struct master_settings *)context)->catalog;
+
+    if (raw.sync_hold_us * 2 > raw.server_timeout_us ||
+        raw.sync_interval_us * 2 > raw.server_timeout_us) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "server.timeout must be at least twice sync.hold and sync.interval");
+    }
+    if (catalog->soft_limit_start_bytes > catalog->soft_limit_max_bytes) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "tablet.soft_limit_start must not be above tablet.soft_limit_max");
+    }
+    catalog->server_timeout_ns = raw.server_timeout_us * MICROSECOND_NS;
+    catalog->place_timeout_ns = raw.place_timeout_us * MICROSECOND_NS;
+    catalog->sync_hold_ns = raw.sync_hold_us * MICROSECOND_NS;
+    catalog->sync_interval_ms = (uint32_t)(raw.sync_interval_us / 1000);
+    catalog->sync_interval_quick_ms = (uint32_t)(raw.sync_interval_quick_us / 1000);
+    catalog->request_timeout_ns = raw.request_timeout_us * MICROSECOND_NS;
+    catalog->splits_per_server = (uint32_t)raw.splits_per_server;
+    catalog->requests_max = (uint32_t)raw.requests_max;
+    catalog->tables_max = (uint64_t)raw.tables_max;
+    catalog->tablets_max = (uint64_t)raw.tablets_max;
+    return check_log(ret_error);
+}

@@ -1,0 +1,35 @@
+/*
+ * The master's settings: the keys of conf/master.conf, their defaults, and what must hold between
+ * them.  conf/master.conf explains each.
+ */
+#ifndef MASTER_SHELL_SETTINGS_H
+#define MASTER_SHELL_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/io/config.h"
+#include "common/io/logger.h"
+#include "master/core/catalog.h"
+
+struct master_settings {
+    const char *address;
+    const char *http_address;
+    const char *folder;
+    int64_t cluster;
+    bool insecure;
+    int64_t connections_max;
+    int64_t slow_us;
+    struct catalog_settings catalog;
+    struct logger_settings log;
+};
+
+/* One per process: the table of keys points into it. */
+struct master_settings *settings_with_defaults(void);
+const struct config_key *settings_keys(size_t *ret_count);
+
+/* Check across keys, and work out what the keys meant; context is the settings.
+ * Errors: STATUS_INVALID_ARGUMENT naming the key. */
+enum status settings_check(void *context, struct error *ret_error);
+
+#endif /* MASTER_SHELL_SETTINGS_H */

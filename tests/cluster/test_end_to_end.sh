@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# End to end: every command of ebt against a master and two tablet servers.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+cluster_begin 2
+
+# --- tables -----------------------------------------------------------------------------------
+says "create" 0 '^$' ebt createtable T families=f:maxversions=2,sum::intsum,low::intmin,high::intmax,seen::inthll,words::byteshll splits=g,p
+same "ls" "$(ebt ls)" "T"
+says "ls T" 0 'maxversions=2' ebt ls T
+says "ls T shows types" 0 'inthll' ebt ls T
+same "three tablets" "$(ebt tablets T | wc -l)" 3
+same "both servers hold some" "$(ebt --json tablets T | grep -o '"server":[0-9]*' | sort -u | wc -l)" 2
+says "a second of that name" 1 'ALREADY_EXISTS' ebt createtable T families=f
+says "createfamily" 0 '' ebt createfamily T extra:maxage=10d
+says "setgcpolicy" 0 '' ebt setgcpolicy T extra maxage=30d or maxversions=5
+says "ls after" 0 'maxage=30d' ebt ls T
+says "deletefamily" 0 '' ebt deletefamily T extra
+
+# --- cells ------------------------------------------------------------------------------------
+says "set" 0 '' ebt set T apple f:a=1@1000 f:b=two@2000 "f:c=th ree@3000"
+export TZ=UTC
+same "lookup" "$(ebt lookup T apple)" '----------------------------------------
+apple
+  f:a                                      @ 1970/01/01-00:00:00.001000
+    "1"
+  f:b                                      @ 1970/01/01-00:00:00.002000
+    "two"
+  f:c                                      @ 1970/01/01-00:00:00.003000
+    "th ree"'
+same "lookup of nothing" "$(ebt lookup T nothing)" ""
+same "lookup columns" "$(ebt lookup T apple columns=f:b | tail -n 1)" '    "two"'
+ebt set T apple f:a=2@2000; ebt set T apple f:a=3@3000
+same "a rule hides the oldest of three versions at once" "$(ebt lookup T apple columns=f:a | grep -c '"')" 2
+same "cells-per-column" "$(ebt lookup T apple columns=f:a cells-per-column=1 | tail -n 1)" '    "3"'
+for row in banana grape kiwi plum zebra; do ebt set T $row f:v=$row@1000 || bad "set $row"; done
+same "read" "$(ebt read T keys-only=true | tr '\n' ' ')" "apple banana grape kiwi plum zebra "
+same "read reversed" "$(ebt read T keys-only=true reversed=true | tr '\n' ' ')" "zebra plum kiwi grape banana apple "
+same "read range" "$(ebt read T start=b end=kiwi keys-only=true | tr '\n' ' ')" "banana grape "
+same "read prefix" "$(ebt read T prefix=k keys-only=true)" "kiwi"
+same "read regex" "$(ebt read T 'regex=.*a.*e' keys-only=true | tr '\n' ' ')" "apple grape "
+same "read count" "$(ebt read T count=2 reversed=true keys-only=true | tr '\n' ' ')" "zebra plum "
+same "count" "$(ebt count T)" 6
+same "count prefix" "$(ebt count T prefix=b)" 1
+same "--json" "$(ebt --json lookup T kiwi)" '{"key":"kiwi","cells":[{"family":"f","column":"v","timestamp":1000,"value":"kiwi"}]}'
+
+# --- aggregates -------------------------------------------------------------------------------
+for n in 5 3 9; do ebt addtocell T counter sum:n=$n@0 low:n=$n@0 high:n=$n@0 seen:n=$n@0 || bad "addtocell $n"; done
+ebt addtocell T counter seen:n=5@0 words:w=hello@0; ebt addtocell T counter words:w=hello@0 words:w=world@0
+same "sums and sketches" "$(ebt lookup T counter | grep -E '^    ' | tr -d ' ' | tr '\n' ' ')" "17 3 9 3 2 "
+says "set on an aggregate" 1 'Column family type mismatch' ebt set T counter sum:n=1@0
+says "addtocell on plain" 1 'Column family type mismatch' ebt addtocell T counter f:n=1@0
+
+# --- conditional, deletes ---------------------------------------------------------------------
+same "check: absent" "$(ebt checkandmutate T claim false=f:owner=me@1000)" "matched: false"
+same "check: present" "$(ebt checkandmutate T claim true=f:seen=yes@1000 false=f:owner=you@1000)" "matched: true"
+same "its effect" "$(ebt --json lookup T claim | grep -o '"value":"[a-z]*"' | tr '\n' ' ')" '"value":"me" "value":"yes" '
+says "increment" 0 'x05"' ebt readmodifywrite T rmw f n increment=5
+says "increment again" 0 'x0c"|\\f"' ebt readmodifywrite T rmw f n increment=7
+says "append" 0 '"ab"' ebt readmodifywrite T rmw f s append=ab
+says "append again" 0 '"abcd"' ebt readmodifywrite T rmw f s append=cd
+says "deletecolumn" 0 '' ebt deletecolumn T apple f b
+same "after it" "$(ebt lookup T apple columns=f:b)" ""
+says "deleterow" 0 '' ebt deleterow T banana
+same "after it" "$(ebt count T)" 8
+ebt set T plumage f:v=1@1000; ebt set T plumber f:v=1@1000
+says "deleteallrows prefix" 0 '' ebt deleteallrows T prefix=plum
+same "after it" "$(ebt read T prefix=p keys-only=true)" ""
+
+# --- where things are -------------------------------------------------------------------------
+says "split" 0 '' ebt split T kangaroo
+same "four tablets" "$(ebt tablets T | wc -l)" 4
+same "all is there after the split" "$(ebt count T)" 7
+says "samplerowkeys" 0 '"kangaroo"' ebt samplerowkeys T
+same "servers" "$(ebt servers | grep -c alive)" 2
+says "debug bundle" 0 '"stores"' ebt debug bundle
+says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | python3 -m json.tool"
+
+# --- out and in -------------------------------------------------------------------------------
+says "export" 0 '' ebt export T "$WORK/T.jsonl"
+says "import" 0 'rows imported' ebt import COPY "$WORK/T.jsonl"
+same "an exact round trip" "$(ebt --json read COPY)" "$(ebt --json read T)"
+says "import again changes nothing" 0 'rows imported' ebt import COPY "$WORK/T.jsonl"
+same "still exact" "$(ebt --json read COPY)" "$(ebt --json read T)"
+printf ',f,\n,x,y\nr1,1,2\nr2,,"a,""b"""\n' >"$WORK/rows.csv"
+says "import csv" 0 '2 rows' ebt import COPY "$WORK/rows.csv"
+same "what came of it" "$(ebt --json lookup COPY r2 | grep -o '"value":".*')" '"value":"a,\"b\""}]}'
+
+# --- restarts ---------------------------------------------------------------------------------
+before=$(ebt --json read T)
+kill_hard server1; start_server 1
+kill_hard master; start_master
+same "all is there after kill -9 of a server and the master" "$(ebt --json read T)" "$before"
+stop_soft server2; same "SIGTERM is a clean stop" $? 0
+start_server 2
+same "all is there after a clean stop" "$(ebt --json read T)" "$before"
+kill_hard master
+ebt --timeout 10 ls >/dev/null 2>&1
+start_master
+says "deleteallrows" 0 '' ebt deleteallrows T
+same "nothing is left" "$(ebt count T)" 0
+says "deletetable" 0 '' ebt deletetable T
+says "it is gone" 1 'NOT_FOUND' ebt read T
+says "metrics" 0 'edubba_operations_total' curl -s "http://127.0.0.1:$((PORT + 101))/metrics"
+says "health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 101))/health"
+says "master's health" 0 'ok' curl -s "http://127.0.0.1:$((PORT + 100))/health"
+finish

@@ -1,0 +1,328 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+#include "common/io/kv.h"
+
+/* Every test of contents runs on both implementations. */
+struct place {
+    char folder[64];
+    struct kv *kv;
+};
+
+static struct place open_place(bool in_memory)
+{
+    struct place place = {.folder = "/tmp/edubba_kv_XXXXXX"};
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
+    struct error error = {0};
+    if (in_memory) {
+        cr_assert_eq(kv_create_in_memory(&place.kv), STATUS_OK);
+    } else {
+        cr_assert_not_null(mkdtemp(place.folder));
+        cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
+    }
+    return place;
+}
+
+static void close_place(struct place *place)
+{
+    char path[96];
+    kv_close(place->kv);
+    snprintf(path, sizeof path, "%s/data.mdb", place->folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/lock.mdb", place->folder);
+    unlink(path);
+    rmdir(place->folder);
+}
+
+static struct kv_write *begin(struct kv *kv)
+{
+    struct kv_write *write = NULL;
+    cr_assert_eq(kv_write_begin(kv, &write), STATUS_OK);
+    return write;
+}
+
+static void put(struct kv_write *write, const char *key, const char *value)
+{
+    cr_assert_eq(kv_write_put(write, bytes_of_text(key), bytes_of_text(value)), STATUS_OK);
+}
+
+static bool is_there(struct kv *kv, const char *key, const char *value)
+{
+    struct kv_read *read = NULL;
+    struct bytes got;
+    bool found = false;
+    cr_assert_eq(kv_read_begin(kv, &read), STATUS_OK);
+    cr_assert_eq(kv_read_get(read, bytes_of_text(key), &got, &found), STATUS_OK);
+    bool same = found && bytes_equal(got, bytes_of_text(value));
+    kv_read_end(read);
+    return same;
+}
+
+static void check_snapshots(bool in_memory)
+{
+    struct place place = open_place(in_memory);
+    struct kv_write *write = begin(place.kv);
+    put(write, "a", "1");
+    put(write, "b", "2");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    struct kv_read *before = NULL;
+    cr_assert_eq(kv_read_begin(place.kv, &before), STATUS_OK);
+    write = begin(place.kv);
+    put(write, "a", "changed");
+    bool found = false;
+    cr_assert_eq(kv_write_delete(write, bytes_of_text("b"), &found), STATUS_OK);
+    cr_assert(found);
+    cr_assert_eq(kv_write_delete(write, bytes_of_text("none"), &found), STATUS_OK);
+    cr_assert_not(found);
+    struct bytes value;
+    cr_assert_eq(kv_write_get(write, bytes_of_text("a"), &value, &found), STATUS_OK);
+    cr_assert(bytes_equal(value, bytes_of_text("changed")), "a writer sees its own puts");
+    cr_assert(is_there(place.kv, "a", "1"), "nobody else does");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    cr_assert(is_there(place.kv, "a", "changed"));
+    cr_assert_not(is_there(place.kv, "b", "2"));
+    cr_assert_eq(kv_read_get(before, bytes_of_text("b"), &value, &found), STATUS_OK);
+    cr_assert(found && bytes_equal(value, bytes_of_text("2")), "a snapshot does not change");
+    kv_read_end(before);
+
+    write = begin(place.kv);
+    put(write, "a", "aborted");
+    kv_write_abort(write);
+    cr_assert(is_there(place.kv, "a", "changed"));
+    close_place(&place);
+}
+
+Test(kv, snapshots_and_aborts_in_memory)
+{
+    check_snapshots(true);
+}
+
+Test(kv, snapshots_and_aborts_on_lmdb)
+{
+    check_snapshots(false);
+}
+
+static char moved(struct kv_cursor *cursor, enum kv_move move, const char *key)
+{
+    struct bytes got_key;
+    struct bytes got_value;
+    bool found = false;
+    cr_assert_eq(kv_cursor_move(cursor, move, bytes_of_text(key), &got_key, &got_value, &found),
+                 STATUS_OK);
+    return found ? (char)got_key.data[0] : '-';
+}
+
+static void check_cursor(bool in_memory)
+{
+    struct place place = open_place(in_memory);
+    struct kv_cursor *cursor = NULL;
+    struct kv_write *write = begin(place.kv);
+    cr_assert_eq(kv_cursor_open_write(write, &cursor), STATUS_OK);
+    cr_assert_eq(moved(cursor, KV_SEEK, "a"), '-', "nothing in an empty file");
+    cr_assert_eq(moved(cursor, KV_PREVIOUS, ""), '-');
+    kv_cursor_close(cursor);
+    put(write, "b", "");
+    put(write, "d", "");
+    put(write, "f", "");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    struct kv_read *read = NULL;
+    cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(moved(cursor, KV_SEEK, "a"), 'b');
+    cr_assert_eq(moved(cursor, KV_SEEK, "d"), 'd');
+    cr_assert_eq(moved(cursor, KV_SEEK, "c"), 'd');
+    cr_assert_eq(moved(cursor, KV_PREVIOUS, ""), 'b');
+    cr_assert_eq(moved(cursor, KV_PREVIOUS, ""), '-', "before the first it stands past the end");
+    cr_assert_eq(moved(cursor, KV_PREVIOUS, ""), 'f');
+    cr_assert_eq(moved(cursor, KV_NEXT, ""), '-');
+    cr_assert_eq(moved(cursor, KV_NEXT, ""), '-');
+    cr_assert_eq(moved(cursor, KV_SEEK, "g"), '-');
+    cr_assert_eq(moved(cursor, KV_PREVIOUS, ""), 'f');
+    cr_assert_eq(moved(cursor, KV_LAST, ""), 'f');
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    close_place(&place);
+}
+
+Test(kv, cursor_moves_in_memory)
+{
+    check_cursor(true);
+}
+
+Test(kv, cursor_moves_on_lmdb)
+{
+    check_cursor(false);
+}
+
+/* Both implementations, side by side, must never differ. */
+Test(kv, the_two_agree)
+{
+    struct place places[2] = {open_place(true), open_place(false)};
+    struct prng prng = prng_of_seed(11);
+    for (int round = 0; round < 60; round++) {
+        struct kv_write *writes[2] = {begin(places[0].kv), begin(places[1].kv)};
+        for (int i = 0; i < 100; i++) {
+            uint8_t key[KV_KEY_BYTES_MAX] = {0};
+            uint8_t value[KV_KEY_BYTES_MAX] = {(uint8_t)i};
+            size_t size = prng_chance(&prng, 10) ? sizeof key : 1 + prng_below(&prng, 2);
+            key[0] = (uint8_t)prng_below(&prng, 256);
+            key[size - 1] = (uint8_t)prng_below(&prng, 4);
+            bool remove = prng_chance(&prng, 3);
+            bool found[2] = {false, false};
+            for (int p = 0; p < 2; p++) {
+                struct bytes k = bytes_of(key, size);
+                cr_assert_eq(remove ? kv_write_delete(writes[p], k, &found[p])
+                                    : kv_write_put(writes[p], k, bytes_of(value, size)),
+                             STATUS_OK);
+            }
+            cr_assert_eq(found[0], found[1]);
+        }
+        bool keep = !prng_chance(&prng, 4);
+        struct kv_read *reads[2];
+        struct kv_cursor *cursors[2];
+        for (int p = 0; p < 2; p++) {
+            if (keep) {
+                cr_assert_eq(kv_write_commit(writes[p]), STATUS_OK);
+            } else {
+                kv_write_abort(writes[p]);
+            }
+            cr_assert_eq(kv_read_begin(places[p].kv, &reads[p]), STATUS_OK);
+            cr_assert_eq(kv_cursor_open_read(reads[p], &cursors[p]), STATUS_OK);
+        }
+        for (int i = 0; i < 400; i++) {
+            uint8_t seek[2] = {(uint8_t)prng_below(&prng, 256), (uint8_t)prng_below(&prng, 4)};
+            enum kv_move move = i == 0 ? KV_SEEK : (enum kv_move)prng_below(&prng, 4);
+            struct bytes keys[2] = {BYTES_EMPTY, BYTES_EMPTY};
+            struct bytes values[2] = {BYTES_EMPTY, BYTES_EMPTY};
+            bool found[2] = {false, false};
+            for (int p = 0; p < 2; p++) {
+                cr_assert_eq(kv_cursor_move(cursors[p], move, bytes_of(seek, 2), &keys[p],
+                                            &values[p], &found[p]),
+                             STATUS_OK);
+            }
+            cr_assert_eq(found[0], found[1]);
+            cr_assert(bytes_equal(keys[0], keys[1]));
+            cr_assert(bytes_equal(values[0], values[1]));
+        }
+        for (int p = 0; p < 2; p++) {
+            kv_cursor_close(cursors[p]);
+            kv_read_end(reads[p]);
+        }
+    }
+    close_place(&places[0]);
+    close_place(&places[1]);
+}
+
+Test(kv, a_full_map_is_no_space_and_nothing_is_lost)
+{
+    struct place place = {.folder = "/tmp/edubba_kv_XXXXXX"};
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 20};
+    struct error error = {0};
+    static uint8_t value[60000];
+    cr_assert_not_null(mkdtemp(place.folder));
+    cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
+    struct kv_write *write = begin(place.kv);
+    put(write, "kept", "here");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    write = begin(place.kv);
+    enum status status = STATUS_OK;
+    for (uint8_t i = 1; i < 100 && status == STATUS_OK; i++) {
+        status = kv_write_put(write, bytes_of(&i, 1), bytes_of(value, sizeof value));
+    }
+    cr_assert_eq(status, STATUS_NO_SPACE);
+    kv_write_abort(write);
+    cr_assert(is_there(place.kv, "kept", "here"));
+    write = begin(place.kv);
+    put(write, "more", "fits");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    cr_assert(is_there(place.kv, "more", "fits"));
+    close_place(&place);
+}
+
+Test(kv, reopened_files_hold_what_was_committed)
+{
+    struct place place = open_place(false);
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
+    struct error error = {0};
+    struct kv_write *write = begin(place.kv);
+    put(write, "a", "1");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    kv_close(place.kv);
+    cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
+    cr_assert(is_there(place.kv, "a", "1"));
+    struct kv_statistics statistics;
+    kv_statistics(place.kv, &statistics);
+    cr_assert_eq(statistics.map_size_bytes, UINT64_C(1) << 26);
+    cr_assert_geq(statistics.file_bytes, statistics.used_bytes);
+    close_place(&place);
+}
+
+Test(kv, a_missing_folder_is_named)
+{
+    struct kv *kv = NULL;
+    struct error error = {0};
+    cr_assert_eq(kv_open("/nowhere/at/all", NULL, &kv, &error), STATUS_IO);
+    cr_assert_not_null(strstr(error.text, "/nowhere/at/all/data.mdb"));
+    cr_assert_null(kv);
+}
+
+Test(kv, dirty_bytes_grow_with_what_is_touched)
+{
+    struct place place = open_place(false);
+    struct kv_write *write = begin(place.kv);
+    static uint8_t value[1000];
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint8_t key[4] = {(uint8_t)(i >> 8), (uint8_t)i, 1, 1};
+        cr_assert_eq(kv_write_put(write, bytes_of(key, 4), bytes_of(value, sizeof value)),
+                     STATUS_OK);
+    }
+    uint64_t in_order = kv_write_dirty_bytes(write);
+    cr_assert_geq(in_order, 2000 * 1000);
+    cr_assert_lt(in_order, 2 * 2000 * 1400);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    write = begin(place.kv);
+    for (uint32_t i = 0; i < 2000; i += 20) { /* one change in every fifth leaf or so */
+        uint8_t key[4] = {(uint8_t)(i >> 8), (uint8_t)i, 1, 1};
+        cr_assert_eq(kv_write_put(write, bytes_of(key, 4), bytes_of(value, sizeof value)),
+                     STATUS_OK);
+    }
+    uint64_t scattered = kv_write_dirty_bytes(write);
+    cr_assert_geq(scattered, 100 * 4096 * 6 / 10, "%lu", (unsigned long)scattered);
+    cr_assert_leq(scattered, 100 * 4096);
+    kv_write_abort(write);
+    close_place(&place);
+}
+
+Test(kv, memory_that_runs_out_leaves_the_snapshot_whole)
+{
+    struct place place = open_place(true);
+    struct kv_write *write = begin(place.kv);
+    put(write, "a", "1");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    bool failed = true;
+    for (uint64_t after = 0; failed; after++) {
+        memory_fail_arm(after, 1);
+        write = NULL;
+        enum status status = kv_write_begin(place.kv, &write);
+        for (char key[] = "k0"; status == STATUS_OK && key[1] < '9'; key[1]++) {
+            status = kv_write_put(write, bytes_of_text(key), bytes_of_text("v"));
+        }
+        memory_fail_disarm();
+        failed = status != STATUS_OK;
+        cr_assert(!failed || status == STATUS_NO_MEMORY);
+        if (write != NULL) {
+            kv_write_abort(write);
+        }
+        cr_assert(is_there(place.kv, "a", "1"));
+    }
+    close_place(&place);
+}

@@ -1,0 +1,272 @@
+/* The master's shell in this process: real connections, real threads, a real folder. */
+#include <criterion/criterion.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "master/shell/master.h"
+#include "tests/support/blocking_client.h"
+
+#define SERVER_NUMBER 5
+
+static char folder[64];
+static char address[64];
+static struct master_settings *settings;
+static struct master *master;
+static pthread_t loop;
+static pthread_t server;
+static atomic_bool server_ends;
+
+static void *run(void *context)
+{
+    struct error error = {0};
+    (void)context;
+    cr_assert_eq(master_run(master, &error), STATUS_OK, "%s", error.text);
+    return NULL;
+}
+
+static void open_master(void)
+{
+    char text[256];
+    struct error error = {0};
+    cr_assert_eq(master_open(settings, &master, &error), STATUS_OK, "%s", error.text);
+    master_describe(master, text, sizeof text);
+    cr_assert_eq(sscanf(text, "address=%63s", address), 1);
+    cr_assert_eq(pthread_create(&loop, NULL, run, NULL), 0);
+}
+
+static void close_master(void)
+{
+    master_stop(master);
+    pthread_join(loop, NULL);
+    master_close(master);
+    master = NULL;
+}
+
+static void start(void)
+{
+    struct error error = {0};
+    strcpy(folder, "/tmp/edubba-master-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    settings = settings_with_defaults();
+    settings->address = "tcp://127.0.0.1:0";
+    settings->http_address = "127.0.0.1:0";
+    settings->folder = folder;
+    cr_assert_eq(settings_check(settings, &error), STATUS_OK, "%s", error.text);
+    settings->log.level = LOG_LEVEL_ERROR;
+    logger_init(&settings->log);
+    open_master();
+}
+
+static void stop(void)
+{
+    char command[128];
+    if (master != NULL) {
+        close_master();
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(master, .init = start, .fini = stop, .timeout = 60);
+
+/* --- a tablet server that creates what it is told to ------------------------------------------ */
+
+static size_t obey(const struct sync_response *response, struct held_tablet *held, size_t count)
+{
+    for (size_t i = 0; i < response->tablet_count; i++) {
+        const struct assigned_tablet *tablet = &response->tablets[i];
+        if (tablet->location.state == TABLET_CREATING) {
+            held[count++] = (struct held_tablet){
+                .tablet = tablet->location.tablet, .store = tablet->store, .state = HELD_CREATED};
+        }
+    }
+    return count;
+}
+
+static void *serve(void *context)
+{
+    static struct held_tablet held[4096];
+    const struct store_information store = {
+        .number = 50, .folder = bytes_of_text("d"), .free_bytes = UINT64_C(1) << 40};
+    struct sync_request sync = {
+        .server = {.number = SERVER_NUMBER,
+                   .address = bytes_of_text("tcp://127.0.0.1:1"),
+                   .incarnation = 1,
+                   .stores = &store,
+                   .store_count = 1},
+        .full = true,
+        .held = held,
+    };
+    struct blocking_client client;
+    struct arena arena;
+    (void)context;
+    arena_init(&arena, 65536, SIZE_MAX);
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    while (!atomic_load(&server_ends)) {
+        struct buffer body = BUFFER_INIT;
+        struct bytes answer;
+        struct sync_response response;
+        sync_request_encode(&sync, &body);
+        if (blocking_call(&client, METHOD_SYNC, &body, 2000, &answer, NULL) != STATUS_OK) {
+            break;
+        }
+        arena_reset(&arena);
+        cr_assert_eq(sync_response_decode(answer, &arena, &response, NULL), STATUS_OK);
+        sync.held_count = obey(&response, held, sync.held_count);
+        sync.known_version = response.version;
+        sync.known_generation = response.generation;
+    }
+    blocking_close(&client);
+    arena_deinit(&arena);
+    return NULL;
+}
+
+static void start_server(void)
+{
+    atomic_store(&server_ends, false);
+    cr_assert_eq(pthread_create(&server, NULL, serve, NULL), 0);
+    for (int i = 0; i < 200; i++) { /* until it is known */
+        struct blocking_client client;
+        struct buffer body = BUFFER_INIT;
+        struct bytes answer;
+        struct servers_response servers;
+        struct arena arena;
+        arena_init(&arena, 4096, SIZE_MAX);
+        cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+        cr_assert_eq(blocking_call(&client, METHOD_LIST_SERVERS, &body, 2000, &answer, NULL),
+                     STATUS_OK);
+        cr_assert_eq(servers_response_decode(answer, &arena, &servers, NULL), STATUS_OK);
+        size_t count = servers.server_count;
+        blocking_close(&client);
+        arena_deinit(&arena);
+        if (count > 0) {
+            return;
+        }
+        clock_sleep_us(10000);
+    }
+    cr_assert(false, "the server never became known");
+}
+
+static void end_server(void)
+{
+    atomic_store(&server_ends, true);
+    pthread_join(server, NULL);
+}
+
+static enum status create(struct blocking_client *client, const char *name, struct error *ret_error)
+{
+    struct family family = {.name = bytes_of_text("f")};
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    const struct create_table_request request = {
+        .table = {.id = bytes_of_text(name), .families = &family, .family_count = 1}};
+    create_table_request_encode(&request, &body);
+    return blocking_call(client, METHOD_CREATE_TABLE, &body, 3000, &answer, ret_error);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+#define CREATORS 3
+#define TABLES   20
+
+static void *create_many(void *context)
+{
+    struct blocking_client client;
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    for (int i = 0; i < TABLES; i++) {
+        char name[32];
+        struct error error = {0};
+        snprintf(name, sizeof name, "t-%d-%d", (int)(intptr_t)context, i);
+        cr_assert_eq(create(&client, name, &error), STATUS_OK, "%s", error.text);
+    }
+    blocking_close(&client);
+    return NULL;
+}
+
+Test(master, many_clients_create_and_a_restart_remembers)
+{
+    pthread_t creators[CREATORS];
+    struct blocking_client client;
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    struct tables_response tables;
+    struct arena arena;
+
+    start_server();
+    for (intptr_t i = 0; i < CREATORS; i++) {
+        cr_assert_eq(pthread_create(&creators[i], NULL, create_many, (void *)i), 0);
+    }
+    for (size_t i = 0; i < CREATORS; i++) {
+        pthread_join(creators[i], NULL);
+    }
+    end_server();
+    close_master();
+    open_master();
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_LIST_TABLES, &body, 2000, &answer, NULL), STATUS_OK);
+    cr_assert_eq(tables_response_decode(answer, &arena, &tables, NULL), STATUS_OK);
+    cr_assert_eq(tables.table_count, CREATORS * TABLES);
+    blocking_close(&client);
+    arena_deinit(&arena);
+}
+
+static void *close_it(void *context)
+{
+    clock_sleep_us(100000); /* the request is on its way by then */
+    master_close(context);
+    return NULL;
+}
+
+Test(master, stopping_answers_whoever_waits)
+{
+    struct blocking_client client;
+    struct error error = {0};
+    pthread_t closer;
+
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    master_stop(master);
+    pthread_join(loop, NULL);
+    cr_assert_eq(pthread_create(&closer, NULL, close_it, master), 0);
+    master = NULL;
+    enum status status = create(&client, "t", &error);
+    cr_assert(status == STATUS_UNAVAILABLE || status == STATUS_CLOSED, "%s", error.text);
+    pthread_join(closer, NULL);
+    blocking_close(&client);
+}
+
+Test(master, a_port_in_use_and_a_folder_in_use_are_named)
+{
+    struct master_settings other = *settings;
+    struct master *second = NULL;
+    struct error error = {0};
+    cr_assert_eq(master_open(&other, &second, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "LOCK"), "%s", error.text);
+    char sub[96];
+    snprintf(sub, sizeof sub, "%s/other", folder);
+    other.folder = sub;
+    other.address = address;
+    cr_assert_eq(master_open(&other, &second, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "in use"), "%s", error.text);
+    cr_assert_null(second);
+}
+
+Test(master, malformed_requests_are_answered)
+{
+    struct blocking_client client;
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    struct error error = {0};
+    buffer_append(&body, "\x93\xc1", 2);
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_CREATE_TABLE, &body, 2000, &answer, &error),
+                 STATUS_INVALID_ARGUMENT, "%s", error.text);
+    cr_assert_eq(blocking_call(&client, METHOD_SCAN, &body, 2000, &answer, &error),
+                 STATUS_UNIMPLEMENTED);
+    blocking_close(&client);
+}

@@ -1,0 +1,157 @@
+/* Garbage collection: what is expired goes away for good, what is not stays. */
+#include "tests/support/store_fixture.h"
+
+#define NOW INT64_C(1700000000000000)
+
+static struct fixture fixture;
+
+static const struct gc_rule both[] = {
+    {.kind = GC_AGE, .age_us = 1000000},
+    {.kind = GC_VERSIONS, .versions = 1},
+};
+
+static struct family families[] = {
+    {.number = 1, .name = {(const uint8_t *)"aged", 4}, .gc = {.kind = GC_AGE, .age_us = 1000000}},
+    {.number = 2, .name = {(const uint8_t *)"two", 3}, .gc = {.kind = GC_VERSIONS, .versions = 2}},
+    {.number = 3,
+     .name = {(const uint8_t *)"sum", 3},
+     .aggregate = AGGREGATE_INTSUM,
+     .gc = {.kind = GC_AGE, .age_us = 1000000}},
+    {.number = 4,
+     .name = {(const uint8_t *)"both", 4},
+     .gc = {.kind = GC_INTERSECTION, .children = both, .child_count = 2}},
+    {.number = 5, .name = {(const uint8_t *)"keep", 4}},
+};
+
+static struct table table = {
+    .number = 1,
+    .version = 2,
+    .id = {(const uint8_t *)"t", 1},
+    .family_number_next = 6,
+    .families = families,
+    .family_count = 5,
+};
+
+/* The same families, no rules: what is really there. */
+static struct family bare_families[5];
+static struct table bare;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture.settings.gc_interval_us = 1000;
+    fixture_open(&fixture);
+    bare = table;
+    bare.families = bare_families;
+    memcpy(bare_families, families, sizeof families);
+    for (int i = 0; i < 5; i++) {
+        bare_families[i].gc = (struct gc_rule){.kind = GC_NONE};
+    }
+}
+
+static void teardown(void)
+{
+    fixture_deinit(&fixture);
+}
+
+TestSuite(store_gc, .init = setup, .fini = teardown);
+
+static char *dump_bare(struct store_tablet *tablet)
+{
+    struct buffer out = BUFFER_INIT;
+    size_t size = 0;
+    fixture_dump_at(tablet, &bare, STORE_READ_COMMITTED, NOW, &out);
+    buffer_append_u8(&out, 0);
+    return (char *)buffer_detach(&out, &size);
+}
+
+static bool is_left(struct store_tablet *tablet, const char *text)
+{
+    char *there = dump_bare(tablet);
+    bool equal = strcmp(there, text) == 0;
+    free(there);
+    return equal;
+}
+
+static void put(struct store_tablet *tablet, const char *row, uint32_t family, int64_t timestamp_us)
+{
+    struct change change = fixture_put(family, "c", timestamp_us, "v");
+    fixture_write(&fixture, tablet, row, &change, 1);
+}
+
+Test(store_gc, age_versions_and_intersection)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    uint8_t operand[8];
+    struct change add = fixture_add(3, "n", 1, operand);
+    put(tablet, "a", 1, 1000);
+    put(tablet, "a", 1, INT64_MAX - 1);
+    for (int64_t i = 1; i <= 4; i++) {
+        put(tablet, "b", 2, i);
+        put(tablet, "b", 4, i);
+        put(tablet, "b", 5, i);
+    }
+    fixture_write(&fixture, tablet, "c", &add, 1);
+    fixture_flush(&fixture);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    const char *expected = "a/1:c@9223372036854775806=v\n"
+                           "b/2:c@4=v\nb/2:c@3=v\n"
+                           "b/4:c@4=v\n"
+                           "b/5:c@4=v\nb/5:c@3=v\nb/5:c@2=v\nb/5:c@1=v\n";
+    struct buffer visible = BUFFER_INIT;
+    fixture_dump_at(tablet, &table, STORE_READ_COMMITTED, NOW, &visible);
+    cr_assert(bytes_equal(buffer_bytes(&visible), bytes_of_text(expected)));
+    buffer_deinit(&visible);
+    FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, expected));
+    /* And it stays so. */
+    fixture_flush(&fixture);
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    cr_assert(is_left(store_tablet_find(fixture.store, 1), expected));
+    store_check(fixture.store);
+}
+
+Test(store_gc, dropped_family_is_erased_and_a_new_one_is_not)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put(tablet, "a", 1, 1);
+    put(tablet, "a", 2, 1);
+    put(tablet, "a", 5, 1);
+    fixture_flush(&fixture);
+    struct table less = bare;
+    struct family kept[] = {bare_families[0]};
+    less.version = 9;
+    less.families = kept;
+    less.family_count = 1;
+    less.family_number_next = 5; /* 5 is not known yet, 2 is known no more */
+    cr_assert_eq(store_set_table(fixture.store, &less), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, "a/1:c@1=v\na/5:c@1=v\n"));
+}
+
+Test(store_gc, many_versions_in_one_column)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct change changes[500];
+    for (int64_t i = 0; i < 500; i++) {
+        changes[i] = fixture_put(2, "c", i, "v");
+    }
+    fixture_write(&fixture, tablet, "r", changes, 500);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, "r/2:c@499=v\nr/2:c@498=v\n"));
+    fixture_flush(&fixture);
+    cr_assert(is_left(tablet, "r/2:c@499=v\nr/2:c@498=v\n"));
+}
+
+Test(store_gc, unknown_table_is_left_alone)
+{
+    struct store_tablet_descriptor descriptor = {.tablet = 4, .table = 77, .configuration = 1};
+    cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.created_count == 1);
+    put(fixture.created, "a", 1, 1);
+    fixture_flush(&fixture);
+    for (int i = 0; i < 50; i++) {
+        usleep(1000);
+        store_poll(fixture.store);
+    }
+    cr_assert(is_left(fixture.created, "a/1:c@1=v\n"));
+}
