@@ -87,6 +87,9 @@ struct sim_settings {
     int64_t base_mean_ns;
     int64_t commit_mean_ns; /* of the coordinator */
     uint32_t commit_failure;
+    int64_t server_timeout_ns; /* the catalog's */
+    int64_t place_timeout_ns;
+    uint32_t splits_per_server;
     int64_t flush_interval_ns;
     uint32_t flush_pieces; /* about */
     int64_t evaluate_mean_ns;

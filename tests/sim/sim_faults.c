@@ -4,6 +4,7 @@
 #include "tests/sim/sim_network.h"
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
+#define HEALED_TIMEOUT_NS      (2 * SIM_S)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
@@ -66,6 +67,9 @@ static void draw_machines(struct sim *sim)
     settings->base_mean_ns = spread_ns(sim, 1 * SIM_MS, 300 * SIM_MS);
     settings->commit_mean_ns = spread_ns(sim, 500000, 50 * SIM_MS);
     settings->commit_failure = prng_chance(&sim->prng, 4) ? (uint32_t)between(sim, 1, 200000) : 0;
+    settings->server_timeout_ns = spread_ns(sim, 300 * SIM_MS, 3 * SIM_S);
+    settings->place_timeout_ns = spread_ns(sim, 100 * SIM_MS, 5 * SIM_S);
+    settings->splits_per_server = (uint32_t)between(sim, 1, 4);
     settings->flush_interval_ns = spread_ns(sim, 20 * SIM_MS, 3 * SIM_S);
     settings->flush_pieces = (uint32_t)between(sim, 1, 5);
     settings->evaluate_mean_ns = spread_ns(sim, 10000, 5 * SIM_MS);
@@ -222,6 +226,9 @@ void sim_faults_heal(struct sim *sim)
     settings->fault_interval_ns = 0;
     settings->kill_in_step = 0;
     settings->commit_failure = 0;
+    if (settings->attempt_timeout_ns < HEALED_TIMEOUT_NS) {
+        settings->attempt_timeout_ns = HEALED_TIMEOUT_NS; /* some disks are slower than patience */
+    }
     sim_network_heal(sim);
     for (uint32_t i = 0; i <= settings->server_count; i++) {
         if (!sim->nodes[i].alive) {

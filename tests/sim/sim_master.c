@@ -35,6 +35,9 @@ struct sim_master *sim_master_create(struct sim *sim, struct coordinator *coordi
     master->request_next = 1;
     master->tick_ns = CATALOG_NEVER;
     catalog_settings_default(&settings);
+    settings.server_timeout_ns = sim->settings.server_timeout_ns;
+    settings.place_timeout_ns = sim->settings.place_timeout_ns;
+    settings.splits_per_server = sim->settings.splits_per_server;
     settings.soft_limit_start_bytes = sim->settings.soft_limit_bytes;
     settings.soft_limit_max_bytes = sim->settings.soft_limit_bytes * 4;
     ASSERT(catalog_create(&settings, &master->catalog) == STATUS_OK);

@@ -215,6 +215,10 @@ void sim_request_locate(struct sim_client *client, struct sim_operation *operati
 
 static void learn(struct sim_client *client, const struct location *location, bool from_master)
 {
+    sim_trace(client->sim, "client %u: tablet %llu configuration %llu at server %llu state %u%s",
+              client->node, (unsigned long long)location->tablet,
+              (unsigned long long)location->configuration, (unsigned long long)location->server,
+              location->state, from_master ? ", says the master" : "");
     ASSERT(location_cache_put(&client->cache, location, from_master) == STATUS_OK);
 }
 

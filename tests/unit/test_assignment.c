@@ -180,3 +180,30 @@ Test(assignment, ten_thousand_tablets_are_no_trouble, .timeout = 20)
         cr_assert_eq(action_count, 0);
     }
 }
+
+/* Found by edubba-sim (seeds 126, 329 and 433 of the time).  The server made a tablet, and the
+ * master's later word on it was lost: the list says CREATING when the split comes.  The parent must
+ * not be made anew, empty, over its children. */
+Test(assignment, a_parent_last_seen_creating_is_not_made_again)
+{
+    note(tablet_of(1, TABLET_CREATING));
+    decide(1, (const uint64_t[]){1});
+    cr_assert_eq(action_count, 0);
+    note_child(2, 1, "", "m");
+    note_child(3, 1, "m", "");
+    decide(1, (const uint64_t[]){1});
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_SPLIT);
+    decide(2, (const uint64_t[]){2, 3});
+    cr_assert_eq(action_count, 0);
+}
+
+/* What was here is never created again, however old the master's last word is: it is missing. */
+Test(assignment, what_was_held_is_not_created_again)
+{
+    note(tablet_of(1, TABLET_CREATING));
+    decide(1, (const uint64_t[]){1});
+    decide(0, NULL);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_MISSING);
+}
