@@ -436,6 +436,7 @@ Test(client, chaos_loses_nothing_and_doubles_nothing)
     fake_split(session.fake, "row00010", 2);
     fake_split(session.fake, "row00020", 3);
     SET(session, chaos_one_in, 20);
+    SET(session, drops_after_left, 10); /* some lost answers for certain */
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){&session, i};
         pthread_create(&threads[i], NULL, work, &workers[i]);
