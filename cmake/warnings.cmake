@@ -11,8 +11,8 @@ target_compile_options(project_warnings INTERFACE
     -fno-common -fno-strict-aliasing -fno-omit-frame-pointer
     $<$<C_COMPILER_ID:GNU>:-Warith-conversion -Wformat-signedness -Wlogical-op
         -Wduplicated-cond -Wduplicated-branches -Wjump-misses-init -Wtrampolines -Wuse-after-free=3 -Wstack-usage=65536>
-    $<$<C_COMPILER_ID:Clang>:-Wno-unknown-warning-option -Wcomma -Wassign-enum
-        -Wconditional-uninitialized -Wunreachable-code-aggressive -Wframe-larger-than=65536>
+    $<$<C_COMPILER_ID:Clang>:-Wno-unknown-warning-option -Wcomma
+        -Wunreachable-code-aggressive -Wframe-larger-than=65536>
     $<$<CONFIG:Release,RelWithDebInfo>:-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong
         -fstack-clash-protection>)
 # Assertions stay on in every configuration.  CMake's own Release flags define NDEBUG, so ASSERT

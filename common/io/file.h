@@ -134,4 +134,7 @@ struct file_fault {
 void file_fault_arm(const struct file_fault *fault);
 void file_fault_disarm(void);
 
+/* How many operations have been made to fail so far. */
+uint64_t file_fault_count(void);
+
 #endif /* COMMON_IO_FILE_H */

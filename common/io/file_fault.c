@@ -13,6 +13,8 @@ struct armed_fault {
 static struct armed_fault armed[FILE_OPERATION_COUNT] = {
     {.countdown = -1}, {.countdown = -1}, {.countdown = -1}};
 
+static atomic_ullong fault_count;
+
 int file_fault_due(enum file_operation operation)
 {
     struct armed_fault *fault = &armed[operation];
@@ -29,6 +31,7 @@ int file_fault_due(enum file_operation operation)
     if (atomic_load(&fault->for_ever)) {
         atomic_store(&fault->countdown, 0);
     }
+    atomic_fetch_add(&fault_count, 1);
     return atomic_load(&fault->error_number);
 }
 
@@ -52,4 +55,9 @@ void file_fault_disarm(void)
     for (int i = 0; i < FILE_OPERATION_COUNT; i++) {
         atomic_store(&armed[i].countdown, -1);
     }
+}
+
+uint64_t file_fault_count(void)
+{
+    return atomic_load(&fault_count);
 }

@@ -106,6 +106,21 @@ static void release_address(struct http_server *server)
     pthread_mutex_unlock(&servers_lock);
 }
 
+/* An address ":0" has become one that others can name. */
+static void note_port(struct http_server *server)
+{
+    char text[ADDRESS_BYTES_MAX + 8];
+    if (is_any_port(server->address)) {
+        int host_bytes = (int)strlen(server->address) - 2;
+        (void)snprintf(text, sizeof text, "%.*s:%u", host_bytes, server->address,
+                       (unsigned)server->port);
+        pthread_mutex_lock(&servers_lock);
+        (void)snprintf(server->address, sizeof server->address, "%s", text);
+        pthread_mutex_unlock(&servers_lock);
+    }
+}
+
+/* An nng error. */
 static int start(struct http_server *server)
 {
     char text[ADDRESS_BYTES_MAX + 8];
@@ -127,6 +142,7 @@ static int start(struct http_server *server)
         error = nng_http_server_get_addr(server->server, &address);
         server->port = ntohs(address.s_family == NNG_AF_INET6 ? address.s_in6.sa_port
                                                               : address.s_in.sa_port);
+        note_port(server);
     }
     if (error != 0) {
         nng_http_server_release(server->server);

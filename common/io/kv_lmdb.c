@@ -63,6 +63,8 @@ struct lmdb_write {
     MDB_txn *txn;
     MDB_cursor *cursor; /* for all puts and deletes: sorted ones then stay on their leaf */
     uint32_t cursors_open;
+    size_t greatest_bytes;              /* of the key below; SIZE_MAX = not looked for yet */
+    uint8_t greatest[KV_KEY_BYTES_MAX]; /* no key of the file is above it */
     uint64_t block_count;
     uint64_t overflow_bytes;
     uintptr_t blocks[BLOCKS_MAX]; /* each in the place that its number gives */
@@ -366,6 +368,7 @@ static enum status lmdb_write_begin(struct kv *base, struct kv_write **ret_write
     }
     write->write.operations = &LMDB_OPERATIONS;
     write->kv = kv;
+    write->greatest_bytes = SIZE_MAX;
     *ret_write = &write->write;
     return STATUS_OK;
 }
@@ -428,12 +431,38 @@ static void note_dirty(struct lmdb_write *write, const void *address, size_t siz
     *place = block;
 }
 
+static void remember_greatest(struct lmdb_write *write, struct bytes key)
+{
+    memcpy(write->greatest, key.data, key.size_bytes);
+    write->greatest_bytes = key.size_bytes;
+}
+
+/* Does key lie above all that there are?  Then MDB_APPEND leaves the last leaf full when it begins a
+ * new one; an ordinary put takes one pair along, a seventh of a leaf of pieces. */
+static bool is_greatest(struct lmdb_write *write, struct bytes key)
+{
+    if (write->greatest_bytes == SIZE_MAX) {
+        MDB_val last = {0, NULL};
+        MDB_val value = {0, NULL};
+        if (mdb_cursor_get(write->cursor, &last, &value, MDB_LAST) != 0) {
+            return false;
+        }
+        remember_greatest(write, bytes_of_val(last));
+    }
+    if (bytes_compare(key, bytes_of(write->greatest, write->greatest_bytes)) <= 0) {
+        return false;
+    }
+    remember_greatest(write, key);
+    return true;
+}
+
 static enum status lmdb_write_put(struct kv_write *base, struct bytes key, struct bytes value)
 {
     struct lmdb_write *write = (struct lmdb_write *)base;
     MDB_val lmdb_key = val_of(key);
     MDB_val room = {value.size_bytes, NULL};
-    int code = mdb_cursor_put(write->cursor, &lmdb_key, &room, MDB_RESERVE);
+    unsigned append = is_greatest(write, key) ? MDB_APPEND : 0;
+    int code = mdb_cursor_put(write->cursor, &lmdb_key, &room, MDB_RESERVE | append);
     if (code != 0) {
         return status_of_lmdb(code);
     }

@@ -70,7 +70,8 @@ enum status transport_listen(const struct transport_listener_options *options,
 /* The port really bound, for address ":0". */
 uint16_t transport_listener_port(const struct transport_listener *listener);
 
-/* Tell all peers to go away, give replies in flight grace_ms to finish, then close. */
+/* Tell all peers to go away, give replies in flight grace_ms to finish, then close.  Not from a
+ * callback.  Replies not finished by then are cancelled and must still be finished. */
 void transport_listener_close(struct transport_listener *listener, uint32_t grace_ms);
 
 /* For the layer above: NULL at first. */
@@ -79,7 +80,9 @@ void *transport_reply_context(const struct transport_reply *reply);
 
 /* Send one message of the answer: head and body are one buffer made by response_head_encode and
  * the method's encoder; its memory is taken over.  last = the reply is finished and gone.
- * From any thread; messages of one reply go out in the order of the calls. */
+ * From any thread; messages of one reply go out in the order of the calls.  The last one waits for
+ * an on_progress call of this reply that runs in another thread (not if made from inside it): none
+ * comes after it.  Without memory the connection is closed: the peer must not wait for ever. */
 void transport_reply_send(struct transport_reply *reply, struct buffer *message, bool last);
 
 /* Short form for an answer that is only a status. */
@@ -117,12 +120,14 @@ enum status transport_connect(const struct transport_connection_options *options
                               struct transport_connection **ret_connection,
                               struct error *ret_error);
 
-/* Closes; on_closed is not called any more after it returns. Not from a callback. */
+/* Closes; no callback is made any more after it returns, and on_closed not for this reason. Not
+ * from a callback. */
 void transport_connection_close(struct transport_connection *connection);
 
-/* message: request_head_encode and the method's body; its memory is taken over.  request numbers
- * are the caller's, rising, from 1.  Errors: STATUS_CLOSED, STATUS_RESOURCE_EXHAUSTED (too many
- * bytes queued; the message is still the caller's then), STATUS_NO_MEMORY. */
+/* message: request_head_encode and the method's body; its memory is taken over on success and may
+ * be on STATUS_CLOSED; what is left in it is the caller's, so buffer_deinit() after the call is
+ * always right.  request numbers are the caller's, rising, from 1.  Errors: STATUS_CLOSED (also
+ * once told to go away), STATUS_RESOURCE_EXHAUSTED (too many bytes queued), STATUS_NO_MEMORY. */
 enum status transport_connection_send(struct transport_connection *connection,
                                       uint64_t request,
                                       enum method method,

@@ -1,4 +1,6 @@
 /* Filters on the wire: [kind, fields of that kind...]; members of chains stand in it directly. */
+#include <string.h>
+
 #include "common/wire/message_parts.h"
 #include "common/wire/writer.h"
 
@@ -143,9 +145,7 @@ static struct filter *children_create(struct wire_reader *reader, size_t count)
                                        count);
             return NULL;
         }
-        for (size_t i = 0; i < count; i++) {
-            children[i] = (struct filter){0};
-        }
+        memset(children, 0, count * sizeof *children);
     }
     return children;
 }

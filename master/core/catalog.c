@@ -32,6 +32,11 @@ static enum status enqueue(struct catalog *catalog, const struct catalog_event *
                        "too many requests wait for the master: try again later");
         return STATUS_OK;
     }
+    if (event->deadline_ns != 0 && event->now_ns >= event->deadline_ns) {
+        refuse_request(catalog, event->number, STATUS_DEADLINE_EXCEEDED,
+                       "the request came too late: nothing was changed");
+        return STATUS_OK;
+    }
     struct open_request *request = memory_allocate(sizeof *request + event->body.size_bytes);
     if (request == NULL) {
         return STATUS_NO_MEMORY;
@@ -259,6 +264,7 @@ enum status catalog_step(struct catalog *catalog,
     }
     if (status == STATUS_OK) {
         look_at_servers(catalog);
+        wait_check(catalog); /* also: whoever waited too long for a turn gets none */
         drive(catalog);
         wait_check(catalog);
     }

@@ -26,14 +26,35 @@ static bool needs_whole_map(const struct catalog *catalog, const struct server *
     return known < catalog->changed_floor && !goes_on;
 }
 
-/* The first change above version, the list's head if there is none. */
+static uint64_t version_of(const struct list_link *link)
+{
+    return ((const struct changed *)link->owner)->version;
+}
+
+/* The first change above version, the list's head if there is none.  From both ends at once: most
+ * who ask know nearly everything, or nothing. */
 static const struct list_link *first_above(const struct catalog *catalog, uint64_t version)
 {
-    const struct list_link *link = catalog->changed.head.previous;
-    while (link->owner != NULL && ((const struct changed *)link->owner)->version > version) {
-        link = link->previous;
+    const struct list_link *front = catalog->changed.head.next;
+    const struct list_link *back = catalog->changed.head.previous;
+
+    while (front->owner != NULL && version_of(front) <= version) {
+        if (version_of(back) <= version) {
+            return back->next;
+        }
+        front = front->next;
+        back = back->previous;
     }
-    return link->next;
+    return front;
+}
+
+static bool is_still_to_be_made(const struct catalog *catalog,
+                                const struct server *server,
+                                uint64_t number)
+{
+    const struct tablet *child = number_map_get(&catalog->tablets, number);
+    return child != NULL && child->record.server == server->number &&
+           child->holding != HOLDING_CREATED && child->holding != HOLDING_SERVING;
 }
 
 /* The server that must still make the children of a tablet needs it: to it, it is not gone yet. */
@@ -41,13 +62,8 @@ static bool is_needed(const struct catalog *catalog,
                       const struct server *server,
                       const struct gone *gone)
 {
-    LIST_FOREACH(const struct tablet, tablet, &catalog->unsettled) {
-        if (tablet->record.state == TABLET_SPLITTING && tablet->record.parent == gone->number &&
-            tablet->record.server == server->number) {
-            return true;
-        }
-    }
-    return false;
+    return is_still_to_be_made(catalog, server, gone->children[0]) ||
+           is_still_to_be_made(catalog, server, gone->children[1]);
 }
 
 /* A page under construction; arrays in scratch, each with room for all. */
@@ -110,6 +126,18 @@ static void add_changed(const struct catalog *catalog,
     }
 }
 
+/* What it reported and must drop. */
+static void add_stale(struct server *server, struct page *page)
+{
+    for (size_t i = 0; i < server->stale_count; i++) {
+        page->tablets[page->tablet_count++] = (struct assigned_tablet){
+            .location.tablet = server->stale[i],
+            .removed = true,
+        };
+    }
+    server->stale_count = 0;
+}
+
 /* How many changes from first on make a page: whole transactions. */
 static size_t page_size(const struct list_link *first, const struct list_link **ret_end)
 {
@@ -134,7 +162,7 @@ static bool page_allocate(struct catalog *catalog, size_t count, struct page *re
 {
     struct arena *arena = &catalog->scratch;
     struct page page = {
-        .tablets = arena_allocate_array(arena, count + 1, sizeof *page.tablets),
+        .tablets = arena_allocate_array(arena, count + STALE_MAX, sizeof *page.tablets),
         .tables = arena_allocate_array(arena, count + 1, sizeof *page.tables),
         .dropped = arena_allocate_array(arena, count + 1, sizeof *page.dropped),
     };
@@ -174,9 +202,11 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
     for (const struct list_link *link = first; link != end; link = link->next) {
         add_changed(catalog, server, link->owner, whole, &page);
     }
+    bool dropping = server->stale_count > 0;
+    add_stale(server, &page);
     bool more = end->owner != NULL;
     const struct changed *last = more ? end->previous->owner : NULL;
-    bool quick = held || count > 0 || is_busy(catalog, server);
+    bool quick = held || dropping || count > 0 || is_busy(catalog, server);
     struct sync_response response = {
         .generation = catalog->identity.generation,
         .version = more ? last->version : catalog->counters.version,

@@ -119,16 +119,18 @@ static enum status load_dropped(struct catalog *catalog,
                                 struct error *ret_error)
 {
     struct dropped_record record;
-    enum status status = dropped_record_decode(number, value, &record, ret_error);
-    struct gone *gone = status == STATUS_OK ? memory_allocate_zeroed(1, sizeof *gone) : NULL;
+    enum status status = dropped_record_decode(number, value, &catalog->scratch, &record,
+                                               ret_error);
 
-    if (gone == NULL) {
-        return status == STATUS_OK ? no_memory(ret_error) : status;
+    if (status != STATUS_OK) {
+        return status;
     }
-    *gone = (struct gone){.number = number, .table = number};
-    gone->changed.kind = CHANGED_TABLE_GONE;
-    gone->changed.version = record.changed_version;
-    gone->changed.object = gone;
+    struct gone *gone = state_gone_create(CHANGED_TABLE_GONE, number, number,
+                                          record.changed_version, record.tablets,
+                                          record.tablet_range_count);
+    if (gone == NULL) {
+        return no_memory(ret_error);
+    }
     state_add_gone(catalog, gone);
     return STATUS_OK;
 }
@@ -204,6 +206,20 @@ static int compare_tablets(const void *a, const void *b)
     }
     return (left->record.number > right->record.number) -
            (left->record.number < right->record.number);
+}
+
+/* A parent is gone when its children come. */
+static enum status check_parents(const struct catalog *catalog,
+                                 const struct table_entry *entry,
+                                 struct error *ret_error)
+{
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        const struct tablet_record *record = &entry->tablets[i]->record;
+        if (record->parent != 0 && number_map_get(&catalog->tablets, record->parent) != NULL) {
+            return tablet_trouble(record, "is there together with its parent", ret_error);
+        }
+    }
+    return STATUS_OK;
 }
 
 /* Invariant (1) for what came from the coordinator: here it is an error, not an assertion. */
@@ -316,6 +332,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
                                (unsigned long long)entry->image->record.table.number);
         } else {
             status = order_tablets(catalog->by_name[i], ret_error);
+        }
+        if (status == STATUS_OK) {
+            status = check_parents(catalog, entry, ret_error);
         }
     }
     if (status == STATUS_OK) {

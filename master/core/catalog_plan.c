@@ -323,11 +323,11 @@ void plan_stage_split(struct transaction *transaction,
     right.number = transaction_next_tablet(transaction);
     right.flags = by_hand ? TABLET_FLAG_START_BY_HAND : 0;
     right.range = (struct row_range){row, tablet->record.range.end};
-    transaction_remove_tablet(transaction, tablet);
-    transaction_add_tablet(transaction, &left);
-    transaction_add_tablet(transaction, &right);
     ret_children[0] = left.number;
     ret_children[1] = right.number;
+    transaction_remove_tablet(transaction, tablet, ret_children);
+    transaction_add_tablet(transaction, &left);
+    transaction_add_tablet(transaction, &right);
 }
 
 static bool is_inside(const struct row_range *range, struct bytes row)

@@ -46,39 +46,86 @@ static void set_holding(struct catalog *catalog, struct tablet *tablet, enum tab
     }
 }
 
-/* A number that the catalog does not have: the parent of children that the server has not made
- * yet, or something from another time.  Never touched: whoever knows what it is must decide. */
+/* Told in the answer to this report; if that is lost, in the answer to the next. */
+static void add_stale(struct server *server, uint64_t tablet)
+{
+    if (server->stale_count < STALE_MAX) {
+        server->stale[server->stale_count++] = tablet;
+    }
+}
+
+static bool was_dropped(const struct catalog *catalog, uint64_t tablet)
+{
+    LIST_FOREACH(const struct changed, changed, &catalog->changed) {
+        const struct gone *gone = changed->kind == CHANGED_TABLE_GONE
+                                      ? (const struct gone *)changed->object
+                                      : NULL;
+        for (size_t i = 0; gone != NULL && i < gone->range_count; i++) {
+            if (tablet >= gone->ranges[i].first &&
+                tablet - gone->ranges[i].first < gone->ranges[i].count) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Are there children which the server must still make of it?  Then they are not missing. */
+static bool is_parent(struct server *server, const struct held_tablet *held, uint64_t report)
+{
+    bool found = false;
+    LIST_FOREACH(struct tablet, child, &server->tablets) {
+        if (child->record.parent == held->tablet && child->record.store == held->store) {
+            child->report = report;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* A number that the catalog does not have: the parent of children to come, a tablet of a dropped
+ * table, or something from another time.  That is never touched: whoever knows what it is must
+ * decide. */
 static void take_unknown(struct catalog *catalog,
-                         const struct server *server,
+                         struct server *server,
                          const struct held_tablet *held,
                          uint64_t report)
 {
-    bool is_parent = false;
-    LIST_FOREACH(struct tablet, child, &catalog->unsettled) {
-        if (child->record.parent == held->tablet && child->record.store == held->store) {
-            child->report = report;
-            is_parent = true;
-        }
+    if (report == 0 || is_parent(server, held, report)) {
+        return;
     }
-    if (!is_parent && report != 0) {
-        emit_note(catalog,
-                  &(struct catalog_note){.event = "tablet_unknown",
-                                         .warning = true,
-                                         .tablet = held->tablet,
-                                         .server = server->number,
-                                         .store = held->store},
-                  "%s", "held by a server, not in the catalog: left alone");
+    if (was_dropped(catalog, held->tablet)) {
+        add_stale(server, held->tablet);
+        return;
+    }
+    emit_note(catalog,
+              &(struct catalog_note){.event = "tablet_unknown",
+                                     .warning = true,
+                                     .tablet = held->tablet,
+                                     .server = server->number,
+                                     .store = held->store},
+              "%s", "held by a server, not in the catalog: left alone");
+}
+
+/* A copy on another store than the catalog says: made too late, after it had been placed again.
+ * It can go once the right one is there. */
+static void take_misplaced(struct server *server, const struct tablet *tablet, uint64_t report)
+{
+    bool is_safe = tablet->holding == HOLDING_CREATED || tablet->holding == HOLDING_SERVING;
+    if (report != 0 && is_safe) {
+        add_stale(server, tablet->record.number);
     }
 }
 
 static void take_known(struct catalog *catalog,
-                       const struct server *server,
+                       struct server *server,
                        struct tablet *tablet,
                        const struct held_tablet *held,
                        uint64_t report)
 {
     if (tablet->record.store != held->store) {
-        return; /* placed again elsewhere; the server drops it when it learns so */
+        take_misplaced(server, tablet, report);
+        return;
     }
     if (held->state == HELD_CREATED && tablet->record.state == TABLET_UNAVAILABLE) {
         emit_note(catalog,
@@ -103,6 +150,7 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
 {
     uint64_t report = sync->full ? ++catalog->reports : 0;
 
+    server->stale_count = 0;
     for (size_t i = 0; i < sync->held_count; i++) {
         const struct held_tablet *held = &sync->held[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, held->tablet);

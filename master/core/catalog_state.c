@@ -394,6 +394,27 @@ void state_update_tablet(struct catalog *catalog,
     state_touch(catalog, &tablet->changed, record->changed_version);
 }
 
+struct gone *state_gone_create(enum changed_kind kind,
+                               uint64_t number,
+                               uint64_t table,
+                               uint64_t version,
+                               const struct number_range *ranges,
+                               size_t range_count)
+{
+    struct gone *gone = memory_allocate(sizeof *gone + range_count * sizeof *ranges);
+    if (gone == NULL) {
+        return NULL;
+    }
+    *gone = (struct gone){.number = number, .table = table, .range_count = range_count};
+    gone->changed.kind = kind;
+    gone->changed.version = version;
+    gone->changed.object = gone;
+    if (range_count > 0) {
+        memcpy(gone->ranges, ranges, range_count * sizeof *ranges);
+    }
+    return gone;
+}
+
 void state_add_gone(struct catalog *catalog, struct gone *gone)
 {
     state_touch(catalog, &gone->changed, gone->changed.version);

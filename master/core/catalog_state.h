@@ -22,7 +22,7 @@ enum changed_kind {
     CHANGED_TABLET,
     CHANGED_TABLE,
     CHANGED_TABLET_GONE, /* split; remembered up to CATALOG_GONE_MAX of them */
-    CHANGED_TABLE_GONE,  /* dropped; remembered for ever, a number each */
+    CHANGED_TABLE_GONE,  /* dropped; remembered for ever */
 };
 
 struct changed {
@@ -38,6 +38,9 @@ struct gone {
     struct changed changed;
     uint64_t number; /* of the tablet or table */
     uint64_t table;
+    uint64_t children[2];         /* TABLET_GONE */
+    size_t range_count;           /* TABLE_GONE: numbers of its tablets */
+    struct number_range ranges[]; /* ascending */
 };
 
 /* --- objects ---------------------------------------------------------------------------------- */
@@ -88,6 +91,9 @@ struct parked_sync {
     int64_t deadline_ns;
 };
 
+/* More are told with the next report. */
+#define STALE_MAX 64
+
 struct server {
     uint64_t number;
     struct server_image *image; /* committed; NULL until the first transaction about it */
@@ -104,6 +110,8 @@ struct server {
     size_t unsettled_count;
     size_t splitting_count;
     struct parked_sync sync;
+    uint64_t stale[STALE_MAX]; /* held by it, to be dropped: told in the answer to its report */
+    size_t stale_count;
 };
 
 struct store {
@@ -238,6 +246,12 @@ void state_update_tablet(struct catalog *catalog,
                          const struct tablet_record *record);
 
 void state_touch(struct catalog *catalog, struct changed *changed, uint64_t version);
+struct gone *state_gone_create(enum changed_kind kind,
+                               uint64_t number,
+                               uint64_t table,
+                               uint64_t version,
+                               const struct number_range *ranges,
+                               size_t range_count);
 /* Takes gone over. */
 void state_add_gone(struct catalog *catalog, struct gone *gone);
 void state_mark_dirty(struct catalog *catalog, struct tablet *tablet);

@@ -237,7 +237,7 @@ enum status sync_receive(struct catalog *catalog,
     server->known_version = sync->known_generation == catalog->identity.generation
                                 ? sync->known_version
                                 : 0;
-    if (delta_is_due(catalog, server) || server->unsettled_count > 0 ||
+    if (delta_is_due(catalog, server) || server->unsettled_count > 0 || server->stale_count > 0 ||
         catalog->settings.sync_hold_ns == 0) {
         delta_reply(catalog, server, event->number, false);
         return STATUS_OK;

@@ -231,6 +231,11 @@ void dropped_record_encode(const struct dropped_record *record, struct buffer *o
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
     put_number(out, record->changed_version);
+    put_number(out, record->tablet_range_count);
+    for (size_t i = 0; i < record->tablet_range_count; i++) {
+        put_number(out, record->tablets[i].first);
+        put_number(out, record->tablets[i].count);
+    }
     put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
 }
 
@@ -293,6 +298,7 @@ static enum status take_stores(struct reader *reader,
     for (size_t i = 0; i < count; i++) {
         stores[i].number = take_number(reader);
         stores[i].folder = take_bytes(reader);
+        reader->bad = reader->bad || stores[i].number == 0;
     }
     record->stores = stores;
     record->store_count = (size_t)count;
@@ -358,6 +364,15 @@ enum status table_record_decode(uint64_t number,
     return STATUS_OK;
 }
 
+static bool tablet_record_has_meaning(const struct tablet_record *record)
+{
+    return record->state >= TABLET_CREATING && record->state <= TABLET_SPLITTING &&
+           record->table != 0 && record->server != 0 && record->store != 0 &&
+           record->configuration != 0 && record->soft_limit_bytes != 0 &&
+           (record->state != TABLET_SPLITTING || record->parent != 0) &&
+           record->parent != record->number;
+}
+
 enum status tablet_record_decode(uint64_t number,
                                  struct bytes value,
                                  struct tablet_record *ret_record,
@@ -382,8 +397,7 @@ enum status tablet_record_decode(uint64_t number,
     record.range.start = take_bytes(&reader);
     record.range.end = take_bytes(&reader);
     status = close_value(RECORD_KIND_TABLET, number, &reader, ret_error);
-    if (status == STATUS_OK && (record.state < TABLET_CREATING || record.state > TABLET_SPLITTING ||
-                                record.table == 0 || record.server == 0)) {
+    if (status == STATUS_OK && !tablet_record_has_meaning(&record)) {
         status = corrupt(RECORD_KIND_TABLET, number, "a field has no meaning", ret_error);
     }
     if (status == STATUS_OK) {
@@ -392,8 +406,32 @@ enum status tablet_record_decode(uint64_t number,
     return status;
 }
 
+/* Two bytes at least each: the count is checked before anything is allocated. */
+static enum status take_ranges(struct reader *reader,
+                               struct arena *arena,
+                               struct dropped_record *record)
+{
+    uint64_t count = take_number(reader);
+    if (reader->bad || count > (uint64_t)(reader->end - reader->at) / 2) {
+        reader->bad = true;
+        return STATUS_OK;
+    }
+    struct number_range *ranges = arena_allocate_array(arena, (size_t)count + 1, sizeof *ranges);
+    if (ranges == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ranges[i].first = take_number(reader);
+        ranges[i].count = take_number(reader);
+    }
+    record->tablets = ranges;
+    record->tablet_range_count = (size_t)count;
+    return STATUS_OK;
+}
+
 enum status dropped_record_decode(uint64_t number,
                                   struct bytes value,
+                                  struct arena *arena,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error)
 {
@@ -405,6 +443,10 @@ enum status dropped_record_decode(uint64_t number,
         return status;
     }
     record.changed_version = take_number(&reader);
+    status = take_ranges(&reader, arena, &record);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory to read a dropped table's record");
+    }
     status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;

@@ -7,8 +7,9 @@
  *   'S' server number (be64)  server: address, zone, incarnation, its stores
  *   'T' table number (be64)   table: the schema, as the wire carries it
  *   'P' tablet number (be64)  tablet: range, configuration, where it is, its state
- *   'D' table number (be64)   dropped: the version at which the table was dropped; kept for ever, so
- *                             that a server that was away for long still learns of it
+ *   'D' table number (be64)   dropped: the version at which the table was dropped, and which
+ *                             tablets it had; kept for ever, so that a server that was away for
+ *                             long still learns of it
  *
  *   value:  offset size
  *                0    1  layout, RECORD_LAYOUT; a higher one is refused as STATUS_VERSION
@@ -97,9 +98,16 @@ struct tablet_record {
     struct row_range range;
 };
 
+struct number_range {
+    uint64_t first;
+    uint64_t count;
+};
+
 struct dropped_record {
     uint64_t number;
     uint64_t changed_version;
+    const struct number_range *tablets; /* ascending, disjoint */
+    size_t tablet_range_count;
 };
 
 struct record_key record_key_of(char kind, uint64_t number);
@@ -144,6 +152,7 @@ enum status tablet_record_decode(uint64_t number,
                                  struct error *ret_error);
 enum status dropped_record_decode(uint64_t number,
                                   struct bytes value,
+                                  struct arena *arena,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error);
 

@@ -1,5 +1,6 @@
 #include "master/core/transaction.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -81,22 +82,6 @@ static void stage_table_put(struct transaction *transaction, const struct table 
     buffer_deinit(&value);
 }
 
-static struct gone *gone_create(const struct transaction *transaction,
-                                enum changed_kind kind,
-                                uint64_t number,
-                                uint64_t table)
-{
-    struct gone *gone = memory_allocate_zeroed(1, sizeof *gone);
-    if (gone != NULL) {
-        gone->number = number;
-        gone->table = table;
-        gone->changed.kind = kind;
-        gone->changed.version = transaction->counters.version;
-        gone->changed.object = gone;
-    }
-    return gone;
-}
-
 struct transaction *transaction_begin(struct catalog *catalog, struct open_request *request)
 {
     ASSERT(catalog->pending == NULL);
@@ -146,15 +131,23 @@ void transaction_update_tablet(struct transaction *transaction, const struct tab
     stage_tablet_put(transaction, &change->record);
 }
 
-void transaction_remove_tablet(struct transaction *transaction, const struct tablet *tablet)
+void transaction_remove_tablet(struct transaction *transaction,
+                               const struct tablet *tablet,
+                               const uint64_t children[2])
 {
     uint64_t number = tablet->record.number;
     struct staged *change = stage(transaction, STAGED_REMOVE_TABLET, number);
     if (change == NULL) {
         return;
     }
-    change->gone = gone_create(transaction, CHANGED_TABLET_GONE, number, tablet->record.table);
-    transaction->failed = change->gone == NULL;
+    change->gone = state_gone_create(CHANGED_TABLET_GONE, number, tablet->record.table,
+                                     transaction->counters.version, NULL, 0);
+    if (change->gone == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    change->gone->children[0] = children[0];
+    change->gone->children[1] = children[1];
     stage_put(transaction, RECORD_KIND_TABLET, number, NULL);
 }
 
@@ -191,21 +184,65 @@ void transaction_update_table(struct transaction *transaction, const struct tabl
     stage_table_put(transaction, table);
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+    uint64_t left = ((const struct number_range *)a)->first;
+    uint64_t right = ((const struct number_range *)b)->first;
+    return (left > right) - (left < right);
+}
+
+/* The numbers of a table's tablets, as few ranges; in the transaction's arena. */
+static struct number_range *tablet_numbers(struct transaction *transaction,
+                                           const struct table_entry *entry,
+                                           size_t *ret_count)
+{
+    struct number_range *ranges = arena_allocate_array(&transaction->arena, entry->tablet_count,
+                                                       sizeof *ranges);
+    size_t count = 0;
+
+    if (ranges == NULL) {
+        return NULL;
+    }
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        ranges[i] = (struct number_range){entry->tablets[i]->record.number, 1};
+    }
+    qsort(ranges, entry->tablet_count, sizeof *ranges, compare_ranges);
+    for (size_t i = 1; i < entry->tablet_count; i++) {
+        if (ranges[count].first + ranges[count].count == ranges[i].first) {
+            ranges[count].count++;
+        } else {
+            ranges[++count] = ranges[i];
+        }
+    }
+    *ret_count = count + 1;
+    return ranges;
+}
+
 void transaction_remove_table(struct transaction *transaction, const struct table_entry *entry)
 {
     uint64_t number = entry->image->record.table.number;
     struct staged *change = stage(transaction, STAGED_REMOVE_TABLE, number);
+    struct dropped_record dropped = {.number = number,
+                                     .changed_version = transaction->counters.version};
+    struct buffer value = BUFFER_INIT;
+
     if (change == NULL) {
         return;
     }
-    change->gone = gone_create(transaction, CHANGED_TABLE_GONE, number, number);
-    transaction->failed = change->gone == NULL;
+    dropped.tablets = tablet_numbers(transaction, entry, &dropped.tablet_range_count);
+    if (dropped.tablets != NULL) {
+        change->gone = state_gone_create(CHANGED_TABLE_GONE, number, number,
+                                         dropped.changed_version, dropped.tablets,
+                                         dropped.tablet_range_count);
+    }
+    if (change->gone == NULL) {
+        transaction->failed = true;
+        return;
+    }
     stage_put(transaction, RECORD_KIND_TABLE, number, NULL);
     for (size_t i = 0; i < entry->tablet_count && !transaction->failed; i++) {
         stage_put(transaction, RECORD_KIND_TABLET, entry->tablets[i]->record.number, NULL);
     }
-    struct buffer value = BUFFER_INIT;
-    struct dropped_record dropped = {number, transaction->counters.version};
     dropped_record_encode(&dropped, &value);
     stage_put(transaction, RECORD_KIND_DROPPED, number, &value);
     buffer_deinit(&value);

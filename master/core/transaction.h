@@ -58,7 +58,9 @@ uint64_t transaction_next_tablet(struct transaction *transaction);
 /* changed_version of what is put is set here. */
 void transaction_add_tablet(struct transaction *transaction, const struct tablet_record *record);
 void transaction_update_tablet(struct transaction *transaction, const struct tablet_record *record);
-void transaction_remove_tablet(struct transaction *transaction, const struct tablet *tablet);
+void transaction_remove_tablet(struct transaction *transaction,
+                               const struct tablet *tablet,
+                               const uint64_t children[2]);
 void transaction_add_table(struct transaction *transaction,
                            const struct table *table,
                            size_t tablet_count);

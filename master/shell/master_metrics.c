@@ -26,7 +26,7 @@ static struct method_series series[] = {
     {.method = METHOD_SPLIT_TABLET, .name = "split_tablet"},
     {.method = METHOD_LIST_SERVERS, .name = "list_servers"},
     {.method = METHOD_SYNC, .name = "sync"},
-    {.method = 0, .name = "other"}, /* last */
+    {.name = "other"}, /* last: no method has its number */
 };
 
 #define SERIES_COUNT (sizeof series / sizeof *series)

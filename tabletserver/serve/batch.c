@@ -11,8 +11,9 @@
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
 
-#define BATCH_ARENA_BLOCK_BYTES 8192
-#define RESULTS_PER_MESSAGE_MAX 128
+#define BATCH_ARENA_BLOCK_BYTES  8192
+#define RESULTS_PER_MESSAGE_MAX  128
+#define RESULT_BYTES_PER_MESSAGE (1024 * 1024) /* one result more is taken below it */
 
 static void batch_destroy(struct batch *batch)
 {
@@ -61,15 +62,18 @@ void batch_redirect(struct work *work)
 }
 
 /* Take up to a message's worth off the part's list. */
-static uint32_t take_results(struct part *part, struct operation_result *results)
+static uint32_t take_results(struct part *part, int64_t now_ns, struct operation_result *results)
 {
     uint32_t count = 0;
-    while (part->completed != NULL && count < RESULTS_PER_MESSAGE_MAX) {
+    size_t size_bytes = 0;
+    while (part->completed != NULL && count < RESULTS_PER_MESSAGE_MAX &&
+           size_bytes < RESULT_BYTES_PER_MESSAGE) {
         struct work *work = part->completed;
         part->completed = work->next;
         results[count] = work->answer;
         results[count].index = (uint32_t)(work - part->batch->works);
-        record_operation(part->batch, work);
+        size_bytes += work->answer.rows.size_bytes;
+        record_operation(part->batch, work, now_ns);
         count += 1;
     }
     part->completed_count -= count;
@@ -91,10 +95,8 @@ static bool send_results(struct batch *batch,
     ASSERT(batch->remaining >= count);
     batch->remaining -= count;
     bool last = batch->remaining == 0;
-    if (message.failed) {
-        /* The client times out and asks again: nothing is lost, and nothing is done twice. */
-        buffer_deinit(&message);
-    }
+    /* A message that failed for want of memory closes the connection: the client asks again, and
+     * nothing is lost or done twice. */
     transport_reply_send(batch->reply, &message, last);
     pthread_mutex_unlock(&batch->lock);
     return last;
@@ -104,14 +106,17 @@ void batch_send(struct part *part)
 {
     struct batch *batch = part->batch;
     struct operation_result results[RESULTS_PER_MESSAGE_MAX];
-    bool last = false;
+    int64_t now_ns = clock_monotonic_ns();
+    bool more = part->completed != NULL;
 
-    while (!last && part->completed != NULL) {
-        uint32_t count = take_results(part, results);
-        last = send_results(batch, results, count);
-    }
-    if (last) {
-        batch_destroy(batch);
+    /* Once the part's last result is out, another part's thread may answer the rest and free the
+     * batch: `more` is known before. */
+    while (more) {
+        uint32_t count = take_results(part, now_ns, results);
+        more = part->completed != NULL;
+        if (send_results(batch, results, count)) {
+            batch_destroy(batch);
+        }
     }
 }
 
@@ -148,27 +153,41 @@ static void append_work(struct part *part, struct work *work)
         part->last->next = work;
     }
     part->last = work;
+    part->work_count += 1;
 }
 
-/* The part that an operation belongs to: reads, its store's loop, or NULL = served elsewhere. */
-static struct part *choose_part(struct batch *batch, const struct operation *operation)
+static bool lies_in(const struct served *served, const struct operation *operation)
+{
+    return served->tablet != NULL && served->table == operation->table &&
+           row_range_contains(&store_tablet_describe(served->tablet)->range, operation->row);
+}
+
+/* The part that an operation belongs to: reads, its store's loop, or the last = served elsewhere.
+ * last: where the operation before it belongs; most often this one too. */
+static struct part *choose_part(struct batch *batch,
+                                const struct operation *operation,
+                                struct served *last)
 {
     struct server *server = batch->server;
-    struct served served;
+    uint32_t part = 0;
 
     if (operation->kind == OPERATION_READ) {
         return &batch->parts[server->loop_count];
     }
-    if (!served_map_find(server->served, operation->table, operation->row, &served)) {
-        return NULL;
-    }
-    store_tablet_unref(served.tablet);
-    for (uint32_t i = 0; i < server->loop_count; i++) {
-        if (server->loops[i] == served.loop) {
-            return &batch->parts[i];
+    if (!lies_in(last, operation)) {
+        if (last->tablet != NULL) {
+            store_tablet_unref(last->tablet);
+            last->tablet = NULL;
+        }
+        if (!served_map_find(server->served, operation->table, operation->row, last)) {
+            return &batch->parts[server->loop_count + 1];
         }
     }
-    return NULL;
+    while (server->loops[part] != last->loop) {
+        part += 1;
+        ASSERT(part < server->loop_count);
+    }
+    return &batch->parts[part];
 }
 
 static enum status cut_into_parts(struct batch *batch)
@@ -176,6 +195,7 @@ static enum status cut_into_parts(struct batch *batch)
     struct server *server = batch->server;
     uint32_t part_count = server->loop_count + 2;
     size_t count = batch->request.operation_count;
+    struct served last = {0};
 
     batch->parts = arena_allocate_array(&batch->arena, part_count, sizeof *batch->parts);
     batch->works = arena_allocate_array(&batch->arena, count, sizeof *batch->works);
@@ -193,8 +213,10 @@ static enum status cut_into_parts(struct batch *batch)
     for (size_t i = 0; i < count; i++) {
         struct work *work = &batch->works[i];
         work->operation = &batch->request.operations[i];
-        struct part *part = choose_part(batch, work->operation);
-        append_work(part != NULL ? part : &batch->parts[part_count - 1], work);
+        append_work(choose_part(batch, work->operation, &last), work);
+    }
+    if (last.tablet != NULL) {
+        store_tablet_unref(last.tablet);
     }
     return STATUS_OK;
 }

@@ -49,6 +49,7 @@ struct part {
     struct store_loop *loop; /* NULL: the reads' part, or the answers known at once */
     struct work *first;      /* what is to be done, in order */
     struct work *last;
+    uint32_t work_count;    /* in that list */
     struct work *completed; /* ready to be sent */
     uint32_t completed_count;
     struct buffer rows; /* the reads' row blocks */

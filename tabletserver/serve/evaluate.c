@@ -16,8 +16,17 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
     const struct table *table = schema_table(evaluation->schema);
     struct filter_program *program = NULL;
 
-    enum status status = filter_compile(operation->filter, operation->filter_bytes, table, 0,
-                                        &program, &evaluation->error);
+    /* What is wrong with either branch fails the call, whichever would be taken. */
+    enum status status = mutation_check_list(table, operation->mutations, operation->mutation_count,
+                                             "true mutation list", &evaluation->error);
+    if (status == STATUS_OK) {
+        status = mutation_check_list(table, operation->otherwise, operation->otherwise_count,
+                                     "false mutation list", &evaluation->error);
+    }
+    if (status == STATUS_OK) {
+        status = filter_compile(operation->filter, operation->filter_bytes, table, 0, &program,
+                                &evaluation->error);
+    }
     if (status == STATUS_OK) {
         status = row_read_any(reader, operation->row, program, &evaluation->matched);
     }

@@ -101,6 +101,20 @@ static void take_out(struct location_map *map, uint64_t tablet)
     }
 }
 
+/* A tablet's range never changes, so one that is known stands among those with its start. */
+static struct item **find_known(struct location_map *map, const struct location *location)
+{
+    uint32_t at = count_up_to(map, location->table, location->range.start);
+    while (at > 0 &&
+           compare(&map->items[at - 1]->location, location->table, location->range.start) == 0) {
+        at -= 1;
+        if (map->items[at]->location.tablet == location->tablet) {
+            return &map->items[at];
+        }
+    }
+    return NULL;
+}
+
 static bool make_room(struct location_map *map)
 {
     if (map->count < map->capacity) {
@@ -116,6 +130,21 @@ static bool make_room(struct location_map *map)
     return true;
 }
 
+/* Behind all with a lower start, and behind those with the same one and a lower configuration. */
+static void put_in(struct location_map *map, struct item *item)
+{
+    const struct location *location = &item->location;
+    uint32_t at = count_up_to(map, location->table, location->range.start);
+    while (at > 0 &&
+           compare(&map->items[at - 1]->location, location->table, location->range.start) == 0 &&
+           map->items[at - 1]->location.configuration > location->configuration) {
+        at -= 1;
+    }
+    memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof(struct item *));
+    map->items[at] = item;
+    map->count += 1;
+}
+
 enum status location_map_put(struct location_map *map, const struct location *location)
 {
     enum status status = STATUS_OK;
@@ -126,15 +155,17 @@ enum status location_map_put(struct location_map *map, const struct location *lo
     copy_into(&item->location, location, item->bytes);
 
     pthread_rwlock_wrlock(&map->lock);
-    take_out(map, location->tablet);
-    if (!make_room(map)) {
+    struct item **known = find_known(map, location);
+    if (known != NULL && (*known)->location.configuration > location->configuration) {
+        memory_free(item);
+    } else if (known != NULL) {
+        memory_free(*known);
+        *known = item;
+    } else if (!make_room(map)) {
         memory_free(item);
         status = STATUS_NO_MEMORY;
     } else {
-        uint32_t at = count_up_to(map, location->table, location->range.start);
-        memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof(struct item *));
-        map->items[at] = item;
-        map->count += 1;
+        put_in(map, item);
     }
     pthread_rwlock_unlock(&map->lock);
     return status;

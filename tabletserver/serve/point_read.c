@@ -8,6 +8,9 @@
 /* A worker answers after so many bytes, so that a batch of large rows does not pile up. */
 #define ANSWER_BYTES (512 * 1024)
 
+/* Who asks for more than it takes in is refused the rest. */
+#define QUEUED_BYTES_MAX (64 * 1024 * 1024)
+
 /* What one read leaves for the next one of the same table and tablet. */
 struct reading {
     struct part *part;
@@ -125,8 +128,14 @@ static void answer(struct reading *reading, struct work *work)
     struct buffer *rows = &reading->part->rows;
     size_t start = rows->size_bytes;
 
-    if (clock_monotonic_ns() > work->part->batch->deadline_ns) {
+    struct batch *batch = work->part->batch;
+
+    if (batch->deadline_ns != INT64_MAX && clock_monotonic_ns() > batch->deadline_ns) {
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
+        return;
+    }
+    if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX) {
+        batch_fail(work, STATUS_UNAVAILABLE, "too many answers wait to be taken; retry");
         return;
     }
     enum status status = begin_read(reading, work->operation);

@@ -60,11 +60,11 @@ static void log_slow(const struct batch *batch, const struct work *work, int kin
               LOG_TEXT("status", status_name((enum status)work->answer.status)));
 }
 
-void record_operation(const struct batch *batch, const struct work *work)
+void record_operation(const struct batch *batch, const struct work *work, int64_t now_ns)
 {
     int kind = (int)work->operation->kind;
     kind = kind > 0 && kind < KIND_COUNT ? kind : 0;
-    int64_t took_ns = clock_monotonic_ns() - batch->received_ns;
+    int64_t took_ns = now_ns - batch->received_ns;
 
     metric_add(recorded.count[kind], 1);
     metric_observe_ns(recorded.seconds[kind], took_ns);

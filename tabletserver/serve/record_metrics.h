@@ -11,8 +11,8 @@
 /* Once, before the first request.  Operations that take longer than slow_us are logged; 0 = none. */
 void record_metrics_init(int64_t slow_us);
 
-/* An operation is answered: count it, take its time, log it if it was slow. */
-void record_operation(const struct batch *batch, const struct work *work);
+/* An operation is answered: count it, take its time, log it if it was slow.  now_ns: monotonic. */
+void record_operation(const struct batch *batch, const struct work *work, int64_t now_ns);
 
 /* A scan ended. */
 void record_scan(

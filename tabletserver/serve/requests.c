@@ -172,7 +172,9 @@ void requests_on_request(void *context,
 {
     struct server *server = context;
 
-    if (request->method == METHOD_OPERATIONS) {
+    if (!atomic_load(&server->open)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is starting or stopping");
+    } else if (request->method == METHOD_OPERATIONS) {
         batch_start(server, request, reply);
     } else if (request->method == METHOD_SCAN) {
         scan_start(server, request, reply);

@@ -28,10 +28,12 @@ struct scan {
     uint64_t trace;
     int64_t received_ns;
     int64_t deadline_ns;
+    uint64_t charged_bytes;
     atomic_int state;
     struct schema *schema;
     struct store_tablet *tablet;
     struct filter_program *program;
+    struct bytes first;    /* key in reading order; borrowed from the request */
     struct row_set rows;   /* the request's, clipped to the tablet */
     size_t range_index;    /* the range to go on in, counted in reading order */
     struct buffer resume;  /* the last row that is done with; has_resume */
@@ -52,6 +54,7 @@ static void scan_destroy(struct scan *scan)
         store_tablet_unref(scan->tablet);
     }
     schema_release(scan->schema);
+    request_bytes_release(scan->server, scan->charged_bytes);
     buffer_deinit(&scan->resume);
     buffer_deinit(&scan->looking);
     arena_deinit(&scan->arena);
@@ -211,7 +214,8 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     enum status status = store_read_begin(scan->tablet, schema_table(scan->schema),
                                           STORE_READ_COMMITTED, clock_wall_us(), &read);
     if (status != STATUS_OK) {
-        return error_set(ret_error, STATUS_UNAVAILABLE, "cannot begin to read; retry");
+        return error_set(ret_error, status == STATUS_NOT_OWNER ? status : STATUS_UNAVAILABLE,
+                         "cannot begin to read; retry");
     }
     slice->reader = store_read_reader(read);
     slice->end_ns = clock_monotonic_ns() + SCAN_SLICE_NS;
@@ -264,15 +268,14 @@ static void queue_again(struct scan *scan)
 /* Without credit the scan sleeps until scan_progress().  True if it does. */
 static bool park(struct scan *scan)
 {
-    int running = SCAN_RUNNING;
-    if (transport_reply_credit(scan->reply) > 0 || transport_reply_cancelled(scan->reply)) {
-        return false;
+    while (transport_reply_credit(scan->reply) <= 0 && !transport_reply_cancelled(scan->reply)) {
+        int running = SCAN_RUNNING;
+        if (atomic_compare_exchange_strong(&scan->state, &running, SCAN_PARKED)) {
+            return true; /* from here on the scan is another thread's */
+        }
+        atomic_store(&scan->state, SCAN_RUNNING); /* something came while we looked: look again */
     }
-    if (!atomic_compare_exchange_strong(&scan->state, &running, SCAN_PARKED)) {
-        atomic_store(&scan->state, SCAN_RUNNING); /* it came while we looked */
-        return false;
-    }
-    return true;
+    return false;
 }
 
 void scan_progress(struct scan *scan)
@@ -304,7 +307,10 @@ static void run(struct job *job)
         return;
     }
     enum status status = run_slice(scan, &slice, &error);
-    if (status != STATUS_OK && slice.writer.row_count == 0) {
+    if (status == STATUS_NOT_OWNER) {
+        /* Split or dropped since the last slice. */
+        redirect(scan, scan->has_resume ? buffer_bytes(&scan->resume) : scan->first);
+    } else if (status != STATUS_OK && slice.writer.row_count == 0) {
         fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
              error.text);
     } else if (!send_slice(scan, &slice)) {
@@ -318,18 +324,18 @@ static void run(struct job *job)
 /* --- the start ---------------------------------------------------------------------------------- */
 
 /* The tablet that holds the first key in reading order, and the rows that lie in it. */
-static enum status find_tablet(struct scan *scan, struct bytes *ret_first)
+static enum status find_tablet(struct scan *scan)
 {
     const struct scan_request *request = &scan->request;
     struct served served;
     bool found = false;
 
     if (request->reversed) {
-        *ret_first = request->rows[request->row_range_count - 1].end;
-        found = served_map_find_before(scan->server->served, request->table, *ret_first, &served);
+        scan->first = request->rows[request->row_range_count - 1].end;
+        found = served_map_find_before(scan->server->served, request->table, scan->first, &served);
     } else {
-        *ret_first = request->rows[0].start;
-        found = served_map_find(scan->server->served, request->table, *ret_first, &served);
+        scan->first = request->rows[0].start;
+        found = served_map_find(scan->server->served, request->table, scan->first, &served);
     }
     if (!found) {
         return STATUS_NOT_OWNER;
@@ -340,13 +346,13 @@ static enum status find_tablet(struct scan *scan, struct bytes *ret_first)
                         &scan->rows);
 }
 
-static enum status prepare(struct scan *scan, struct bytes *ret_first, struct error *ret_error)
+static enum status prepare(struct scan *scan, struct error *ret_error)
 {
     if (scan->request.row_range_count == 0) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "a scan needs at least one row range");
     }
     scan->schema = schema_cache_find(scan->server->schemas, scan->request.table);
-    enum status status = scan->schema == NULL ? STATUS_NOT_OWNER : find_tablet(scan, ret_first);
+    enum status status = scan->schema == NULL ? STATUS_NOT_OWNER : find_tablet(scan);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s", status_text(status));
     }
@@ -360,15 +366,21 @@ void scan_start(struct server *server,
                 struct transport_reply *reply)
 {
     struct error error = {.status = STATUS_OK};
-    struct bytes first = BYTES_EMPTY;
-    struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
 
+    if (!request_bytes_charge(server, request->body.size_bytes)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE,
+                             "the server holds too many requests; retry");
+        return;
+    }
+    struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
     if (scan == NULL) {
+        request_bytes_release(server, request->body.size_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }
     scan->job.run = run;
     scan->server = server;
+    scan->charged_bytes = request->body.size_bytes;
     scan->reply = reply;
     scan->trace = request->head.trace;
     scan->received_ns = request->received_ns;
@@ -378,12 +390,12 @@ void scan_start(struct server *server,
     arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = scan_request_decode(request->body, &scan->arena, &scan->request, &error);
     if (status == STATUS_OK) {
-        status = prepare(scan, &first, &error);
+        status = prepare(scan, &error);
     }
     if (status == STATUS_NOT_OWNER) {
-        redirect(scan, first);
+        redirect(scan, scan->first);
     } else if (status != STATUS_OK) {
-        fail(scan, status, error.text);
+        fail(scan, status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : status, error.text);
     } else {
         transport_reply_add_initial_credit(reply, scan->request.credit_bytes);
         transport_reply_set_context(reply, scan);

@@ -25,6 +25,7 @@
 
 struct schema {
     atomic_uint references;
+    bool distrusted; /* any version replaces it; guarded by the cache's lock */
     struct arena arena;
     struct table table;
 };
@@ -118,7 +119,8 @@ enum status schema_cache_put(struct schema_cache *cache,
 
     pthread_mutex_lock(&cache->lock);
     uint32_t i = index_of(cache, table->number);
-    if (i == cache->count || cache->items[i]->table.version < table->version) {
+    if (i == cache->count || cache->items[i]->distrusted ||
+        cache->items[i]->table.version < table->version) {
         struct schema *schema = make_room(cache) ? schema_create(table) : NULL;
         if (schema == NULL) {
             status = STATUS_NO_MEMORY;
@@ -136,6 +138,15 @@ enum status schema_cache_put(struct schema_cache *cache,
         *ret_changed = changed;
     }
     return status;
+}
+
+void schema_cache_distrust(struct schema_cache *cache)
+{
+    pthread_mutex_lock(&cache->lock);
+    for (uint32_t i = 0; i < cache->count; i++) {
+        cache->items[i]->distrusted = true;
+    }
+    pthread_mutex_unlock(&cache->lock);
 }
 
 void schema_cache_remove(struct schema_cache *cache, uint64_t table)
@@ -156,8 +167,8 @@ static enum status load_tables(struct schema_cache *cache, struct bytes in, stru
 
     arena_init(&arena, SCHEMA_ARENA_BYTES, SIZE_MAX);
     while (in.size_bytes > 0 && status == STATUS_OK) {
-        uint32_t length = in.size_bytes >= 4 ? load_le32(in.data) : UINT32_MAX;
-        if (length > in.size_bytes - 4) {
+        uint32_t length = in.size_bytes >= 4 ? load_le32(in.data) : 0;
+        if (in.size_bytes < 4 || length > in.size_bytes - 4) {
             status = error_set(ret_error, STATUS_CORRUPT, "%s: cut short", cache->path);
             break;
         }

@@ -30,10 +30,15 @@ struct schema *schema_retain(struct schema *schema);
 void schema_release(struct schema *schema); /* NULL is fine */
 const struct table *schema_table(const struct schema *schema);
 
-/* Newer versions replace, older ones are passed over.  *ret_changed may be NULL. */
+/* Newer versions replace, older ones are passed over.  *ret_changed may be NULL.
+ * Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status schema_cache_put(struct schema_cache *cache,
                              const struct table *table,
                              bool *ret_changed);
+
+/* The master's catalog is another one now (restored from a copy, say): of every table, whatever
+ * version comes next replaces what is here. */
+void schema_cache_distrust(struct schema_cache *cache);
 void schema_cache_remove(struct schema_cache *cache, uint64_t table);
 
 /* Write the file, synced. */

@@ -52,8 +52,13 @@ enum status served_map_create(struct served_map **ret_map)
     if (map == NULL) {
         return STATUS_NO_MEMORY;
     }
-    int result = pthread_rwlock_init(&map->lock, NULL);
+    /* Or lookups without end would keep a store loop from serving a new tablet. */
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    int result = pthread_rwlock_init(&map->lock, &attributes);
     ASSERT(result == 0);
+    pthread_rwlockattr_destroy(&attributes);
     *ret_map = map;
     return STATUS_OK;
 }

@@ -44,7 +44,7 @@ static enum status read_identity(struct server *server, const char *path, struct
     enum status status = file_read_whole(path, IDENTITY_BYTES_MAX, &text, ret_error);
 
     if (status == STATUS_NOT_FOUND) {
-        server->number = random_u64() >> 1;
+        server->number = random_u64() >> 1 | 1; /* never 0 */
         status = STATUS_OK;
     } else if (status == STATUS_OK) {
         buffer_append_u8(&text, '\0');
@@ -225,7 +225,7 @@ static enum status open_maps(struct server *server, struct error *ret_error)
         worker_pool_create((uint32_t)threads, &server->workers) != STATUS_OK) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
     }
-    return STATUS_OK;
+    return sync_create(server, &server->sync, ret_error);
 }
 
 enum status server_open(const struct server_settings *settings,
@@ -238,6 +238,7 @@ enum status server_open(const struct server_settings *settings,
     }
     server->settings = settings;
     atomic_init(&server->request_bytes, 0);
+    atomic_init(&server->open, false);
     record_metrics_init(settings->slow_operation_us);
     enum status status = take_identity(server, ret_error);
     if (status == STATUS_OK) {
@@ -253,27 +254,32 @@ enum status server_open(const struct server_settings *settings,
         status = listen_for_http(server, ret_error);
     }
     if (status == STATUS_OK) {
-        status = sync_start(server, &server->sync, ret_error);
+        status = sync_start(server->sync, ret_error);
     }
     if (status != STATUS_OK) {
         server_close(server);
         return status;
     }
+    atomic_store(&server->open, true);
     *ret_server = server;
     return STATUS_OK;
 }
 
 void server_close(struct server *server)
 {
+    atomic_store(&server->open, false);
     http_server_close(server->http);
     if (server->listener != NULL) {
         transport_listener_close(server->listener, LISTENER_GRACE_MS);
     }
     sync_stop(server->sync);
     for (uint32_t i = 0; i < server->loop_count; i++) {
-        store_loop_close(server->loops[i]);
+        store_loop_stop(server->loops[i]);
     }
     worker_pool_destroy(server->workers);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        store_loop_close(server->loops[i]);
+    }
     sync_destroy(server->sync);
     served_map_destroy(server->served);
     location_map_destroy(server->locations);

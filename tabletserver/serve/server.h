@@ -40,6 +40,7 @@ struct server {
     struct transport_listener *listener;
     struct http_server *http;
     struct sync *sync;
+    atomic_bool open;                   /* all of the above is there, and not about to go */
     atomic_uint_fast64_t request_bytes; /* all requests under way */
 };
 
@@ -48,7 +49,8 @@ enum status server_open(const struct server_settings *settings,
                         struct server **ret_server,
                         struct error *ret_error);
 
-/* Stop taking requests, answer what is under way, close. */
+/* Stop taking requests, answer what is under way, close.  Reads end before stores close: workers
+ * go after the loops' threads, which need them, and before the stores. */
 void server_close(struct server *server);
 
 /* The budget of request_bytes_max: false = over it, nothing was charged. */

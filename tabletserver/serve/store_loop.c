@@ -18,7 +18,9 @@
 #define LOOP_MAILBOX_RESERVED 4096 /* for evaluations, which the loop itself started */
 #define LOOP_TAKE_MAX         256
 #define LOOP_FOLDER_BYTES_MAX 1024
-#define STOP_PATIENCE_NS      (INT64_C(10) * 1000 * 1000 * 1000)
+#define LOOP_TICK_NS          (INT64_C(500) * 1000 * 1000) /* what failed for want of memory goes on */
+#define STATISTICS_NS         (INT64_C(200) * 1000 * 1000)
+#define STOP_PATIENCE_NS      (INT64_C(30) * 1000 * 1000 * 1000)
 
 enum item_type {
     ITEM_PART,
@@ -31,11 +33,22 @@ struct item {
     void *pointer;
 };
 
+/* Creating takes a transaction; meanwhile the master's wish is repeated with every sync. */
+struct creating {
+    struct creating *next;
+    uint64_t tablet;
+};
+
 struct store_loop {
     struct server *server;
     struct store *store;
     struct mailbox *mailbox;
     struct write_order order;
+    pthread_mutex_t statistics_lock;
+    struct store_statistics statistics; /* as of some moments ago, for other threads */
+    int64_t statistics_due_ns;
+    struct creating *creating;
+    atomic_bool tables_changed;
     atomic_bool stopping;
     bool started;
     pthread_t thread;
@@ -60,6 +73,26 @@ static void on_committed(void *context, struct store_tablet *tablet, uint64_t se
     write_order_committed(&((struct store_loop *)context)->order, tablet, sequence);
 }
 
+/* The link that points at it, or at the list's end. */
+static struct creating **find_creating(struct store_loop *loop, uint64_t tablet)
+{
+    struct creating **link = &loop->creating;
+    while (*link != NULL && (*link)->tablet != tablet) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void forget_creating(struct store_loop *loop, uint64_t tablet)
+{
+    struct creating **link = find_creating(loop, tablet);
+    struct creating *found = *link;
+    if (found != NULL) {
+        *link = found->next;
+        memory_free(found);
+    }
+}
+
 static void on_created(void *context,
                        uint64_t number,
                        struct store_tablet *tablet,
@@ -67,6 +100,7 @@ static void on_created(void *context,
 {
     struct store_loop *loop = context;
 
+    forget_creating(loop, number);
     if (tablet == NULL || write_order_add(&loop->order, tablet) != STATUS_OK) {
         /* The next sync asks again. */
         LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_U64("tablet", number),
@@ -111,15 +145,32 @@ static void on_failed(void *context, const struct error *error)
 
 /* --- commands ----------------------------------------------------------------------------------- */
 
+static enum status create(struct store_loop *loop, const struct store_tablet_descriptor *descriptor)
+{
+    if (*find_creating(loop, descriptor->tablet) != NULL) {
+        return STATUS_OK;
+    }
+    struct creating *creating = memory_allocate(sizeof *creating);
+    if (creating == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *creating = (struct creating){loop->creating, descriptor->tablet};
+    loop->creating = creating;
+    enum status status = store_tablet_create(loop->store, descriptor);
+    if (status != STATUS_OK) {
+        forget_creating(loop, descriptor->tablet);
+    }
+    return status;
+}
+
 static void run_command(struct store_loop *loop, struct store_command *command)
 {
     struct store_tablet *tablet = store_tablet_find(loop->store, command->descriptor.tablet);
-    struct schema *schema = NULL;
     enum status status = STATUS_OK;
 
     switch (command->kind) {
     case STORE_COMMAND_CREATE:
-        status = store_tablet_create(loop->store, &command->descriptor);
+        status = create(loop, &command->descriptor);
         break;
     case STORE_COMMAND_DROP:
         if (tablet != NULL) {
@@ -132,14 +183,6 @@ static void run_command(struct store_loop *loop, struct store_command *command)
             command = NULL;
         }
         break;
-    case STORE_COMMAND_TABLE:
-        schema = schema_cache_find(loop->server->schemas, command->descriptor.table);
-        if (schema != NULL) {
-            status = store_set_table(loop->store, schema_table(schema));
-            write_order_refresh(&loop->order, command->descriptor.table);
-            schema_release(schema);
-        }
-        break;
     }
     if (status != STATUS_OK) {
         /* The next sync asks again. */
@@ -147,6 +190,30 @@ static void run_command(struct store_loop *loop, struct store_command *command)
                   LOG_TEXT("status", status_name(status)));
     }
     memory_free(command);
+}
+
+/* --- tables ------------------------------------------------------------------------------------- */
+
+struct table_hand_over {
+    struct store *store;
+    enum status status;
+};
+
+static void hand_table_over(void *context, const struct table *table)
+{
+    struct table_hand_over *hand_over = context;
+    if (hand_over->status == STATUS_OK) {
+        hand_over->status = store_set_table(hand_over->store, table);
+    }
+}
+
+/* The store and the tablets take what the schema cache knows. */
+static enum status take_tables(struct store_loop *loop)
+{
+    struct table_hand_over tables = {.store = loop->store, .status = STATUS_OK};
+    schema_cache_visit(loop->server->schemas, hand_table_over, &tables);
+    write_order_refresh(&loop->order);
+    return tables.status;
 }
 
 /* --- the loop ----------------------------------------------------------------------------------- */
@@ -169,11 +236,37 @@ static void handle(struct store_loop *loop, const struct item *item)
 static void one_round(struct store_loop *loop, const struct item *items, size_t count)
 {
     write_order_begin(&loop->order);
+    if (atomic_exchange(&loop->tables_changed, false) && take_tables(loop) != STATUS_OK) {
+        atomic_store(&loop->tables_changed, true); /* out of memory: with the next round */
+    }
     for (size_t i = 0; i < count; i++) {
         handle(loop, &items[i]);
     }
     store_poll(loop->store);
     write_order_end(&loop->order);
+}
+
+/* Writes that are under way cannot be answered: a disk that hangs, most likely.  Their memory is in
+ * use for ever, so there is no clean end; the log has what was promised. */
+static void give_up(struct store_loop *loop)
+{
+    LOG_EVENT(LOG_LEVEL_ERROR, "store_not_stopped", LOG_TEXT("store", loop->folder),
+              LOG_U64("waiting", loop->order.waiting));
+    _Exit(1);
+}
+
+/* The store counts on this thread; what others want to know is put where they may look. */
+static void publish_statistics(struct store_loop *loop, int64_t now_ns)
+{
+    struct store_statistics statistics;
+    if (now_ns < loop->statistics_due_ns) {
+        return;
+    }
+    loop->statistics_due_ns = now_ns + STATISTICS_NS;
+    store_statistics(loop->store, &statistics);
+    pthread_mutex_lock(&loop->statistics_lock);
+    loop->statistics = statistics;
+    pthread_mutex_unlock(&loop->statistics_lock);
 }
 
 static void *run_loop(void *argument)
@@ -182,18 +275,22 @@ static void *run_loop(void *argument)
     struct item items[LOOP_TAKE_MAX];
     int64_t give_up_ns = INT64_MAX;
 
-    while (clock_monotonic_ns() < give_up_ns) {
+    for (;;) {
         bool stopping = atomic_load(&loop->stopping);
         if (stopping && loop->order.waiting == 0 && mailbox_depth(loop->mailbox) == 0) {
-            break;
+            return NULL;
         }
+        int64_t now_ns = clock_monotonic_ns();
         if (stopping && give_up_ns == INT64_MAX) {
-            give_up_ns = clock_monotonic_ns() + STOP_PATIENCE_NS;
+            give_up_ns = now_ns + STOP_PATIENCE_NS;
         }
-        size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX, give_up_ns);
+        if (now_ns > give_up_ns) {
+            give_up(loop);
+        }
+        publish_statistics(loop, now_ns);
+        size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX, now_ns + LOOP_TICK_NS);
         one_round(loop, items, count);
     }
-    return NULL;
 }
 
 static enum status add_recovered_tablets(struct store_loop *loop)
@@ -205,31 +302,16 @@ static enum status add_recovered_tablets(struct store_loop *loop)
     return status;
 }
 
-struct table_hand_over {
-    struct store *store;
-    enum status status;
-};
-
-static void hand_table_over(void *context, const struct table *table)
-{
-    struct table_hand_over *hand_over = context;
-    if (hand_over->status == STATUS_OK) {
-        hand_over->status = store_set_table(hand_over->store, table);
-    }
-}
-
 static enum status start(struct store_loop *loop, struct error *ret_error)
 {
-    struct table_hand_over tables = {.store = loop->store, .status = STATUS_OK};
-
     enum status status = write_order_init(&loop->order, loop->server, loop, loop->store);
     if (status == STATUS_OK) {
-        schema_cache_visit(loop->server->schemas, hand_table_over, &tables);
-        status = tables.status;
+        status = take_tables(loop);
     }
     if (status == STATUS_OK) {
         status = add_recovered_tablets(loop);
     }
+    publish_statistics(loop, clock_monotonic_ns());
     if (status == STATUS_OK && pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
         status = STATUS_NO_MEMORY;
     }
@@ -277,6 +359,7 @@ enum status store_loop_open(struct server *server,
         memory_free(loop);
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the store in %s", folder);
     }
+    pthread_mutex_init(&loop->statistics_lock, NULL);
     loop->server = server;
     (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
     enum status status = open_store(loop, settings, ret_error);
@@ -301,17 +384,26 @@ static void discard_items(struct store_loop *loop)
     }
 }
 
+void store_loop_stop(struct store_loop *loop)
+{
+    if (loop->started) {
+        atomic_store(&loop->stopping, true);
+        mailbox_wake(loop->mailbox);
+        pthread_join(loop->thread, NULL);
+        loop->started = false;
+    }
+}
+
 void store_loop_close(struct store_loop *loop)
 {
     if (loop == NULL) {
         return;
     }
-    if (loop->started) {
-        atomic_store(&loop->stopping, true);
-        mailbox_wake(loop->mailbox);
-        pthread_join(loop->thread, NULL);
-    }
+    store_loop_stop(loop);
     discard_items(loop);
+    while (loop->creating != NULL) {
+        forget_creating(loop, loop->creating->tablet);
+    }
     if (loop->order.store != NULL) {
         write_order_deinit(&loop->order);
     }
@@ -319,12 +411,20 @@ void store_loop_close(struct store_loop *loop)
         store_close(loop->store);
     }
     mailbox_destroy(loop->mailbox);
+    pthread_mutex_destroy(&loop->statistics_lock);
     memory_free(loop);
 }
 
 struct store *store_loop_store(const struct store_loop *loop)
 {
     return loop->store;
+}
+
+void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics)
+{
+    pthread_mutex_lock(&loop->statistics_lock);
+    *ret_statistics = loop->statistics;
+    pthread_mutex_unlock(&loop->statistics_lock);
 }
 
 const char *store_loop_folder(const struct store_loop *loop)
@@ -344,6 +444,12 @@ void store_loop_evaluated(struct store_loop *loop, struct work *work)
     while (!mailbox_push_reserved(loop->mailbox, &item)) {
         sched_yield(); /* the loop never waits for a worker, so a place comes free */
     }
+}
+
+void store_loop_tables_changed(struct store_loop *loop)
+{
+    atomic_store(&loop->tables_changed, true);
+    mailbox_wake(loop->mailbox);
 }
 
 bool store_loop_command(struct store_loop *loop, struct store_command *command)

@@ -31,11 +31,18 @@ enum status store_loop_open(struct server *server,
                             struct store_loop **ret_loop,
                             struct error *ret_error);
 
-/* Answer what is committed, close the store, end the thread.  NULL is fine. */
+/* Answer every write that is under way, then end the thread.  No more may be submitted.  Workers
+ * must run still (evaluations), and may go on reading. */
+void store_loop_stop(struct store_loop *loop);
+
+/* Stop, close the store.  No read may be open, no batch alive.  NULL is fine. */
 void store_loop_close(struct store_loop *loop);
 
 struct store *store_loop_store(const struct store_loop *loop);
 const char *store_loop_folder(const struct store_loop *loop);
+
+/* store_statistics() of at most a second ago.  From any thread. */
+void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics);
 
 /* From any thread.  False: too much waits already; the caller answers "unavailable". */
 bool store_loop_submit(struct store_loop *loop, struct part *part);
@@ -48,7 +55,6 @@ enum store_command_kind {
     STORE_COMMAND_CREATE,
     STORE_COMMAND_DROP,
     STORE_COMMAND_SPLIT,
-    STORE_COMMAND_TABLE, /* the schema cache knows a newer version of this table */
 };
 
 struct store_command {
@@ -59,6 +65,9 @@ struct store_command {
     uint64_t right;
     uint8_t bytes[]; /* what the fields above borrow from */
 };
+
+/* The schema cache knows something new.  From any thread; never refused. */
+void store_loop_tables_changed(struct store_loop *loop);
 
 /* Takes over the command (memory_free). */
 bool store_loop_command(struct store_loop *loop, struct store_command *command);

@@ -19,13 +19,15 @@
 struct server;
 struct sync;
 
-enum status sync_start(struct server *server, struct sync **ret_sync, struct error *ret_error);
+/* Ready for sync_hurry(), which the store loops call; the thread comes with sync_start(). */
+enum status sync_create(struct server *server, struct sync **ret_sync, struct error *ret_error);
+enum status sync_start(struct sync *sync, struct error *ret_error);
 
 /* End the thread; sync_hurry() may still be called.  NULL is fine. */
 void sync_stop(struct sync *sync);
 void sync_destroy(struct sync *sync); /* NULL is fine */
 
-/* Something changed that the master should hear now.  Any thread; NULL is fine. */
+/* Something changed that the master should hear now.  Any thread. */
 void sync_hurry(struct sync *sync);
 
 /* Has a master answered in the last interval?  For /health and the status report. */

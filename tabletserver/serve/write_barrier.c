@@ -17,7 +17,7 @@ void barrier_append_drop_range(struct write_order *order,
     uint64_t sequence = 0;
 
     write_flush(order, tablet);
-    if (!write_is_new(order, tablet, work)) {
+    if (write_is_late(order, work) || !write_is_new(order, tablet, work)) {
         return;
     }
     if (!row_range_intersect(&work->operation->range, range, &drop.range)) {
@@ -93,6 +93,7 @@ static void finish_drop(struct write_order *order, struct tablet_order *tablet)
     store_tablet_set_context(stored, NULL);
     schema_release(tablet->schema);
     memory_free(tablet);
+    order->last = NULL;
     store_tablet_drop(order->store, stored);
 }
 
@@ -142,8 +143,18 @@ void write_order_split(struct write_order *order,
                        struct store_command *command)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
+    const struct row_range *range = &store_tablet_describe(stored)->range;
     if (tablet == NULL || tablet->blocked) {
         memory_free(command); /* another barrier is on its way: the master asks again */
+        return;
+    }
+    if (!row_range_contains(range, command->key) || bytes_equal(range->start, command->key) ||
+        store_tablet_find(order->store, command->left) != NULL ||
+        store_tablet_find(order->store, command->right) != NULL) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "split_makes_no_sense",
+                  LOG_U64("tablet", store_tablet_describe(stored)->tablet),
+                  LOG_BYTES("row", command->key));
+        memory_free(command);
         return;
     }
     tablet->blocked = true;

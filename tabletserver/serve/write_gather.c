@@ -1,9 +1,12 @@
 #include "tabletserver/serve/write_parts.h"
 
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define GATHER_BYTES_MAX (4 * 1024 * 1024)
+#define GATHER_BYTES_MAX  (4 * 1024 * 1024)
+#define GATHER_SPARES_MAX 16
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -166,26 +169,111 @@ bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct
 
 /* --- gather and flush ------------------------------------------------------------------------- */
 
-void write_flush(struct write_order *order, struct tablet_order *tablet)
+static struct gather *gather_take(struct write_order *order)
 {
-    struct record_write write = {tablet->gathered, tablet->gathered_count};
-    uint64_t sequence = 0;
+    struct gather *gather = order->spare;
+    if (gather == NULL) {
+        gather = memory_allocate(sizeof *gather);
+        if (gather == NULL) {
+            return NULL;
+        }
+    } else {
+        order->spare = gather->next;
+        order->spare_count -= 1;
+    }
+    gather->next = NULL;
+    gather->count = 0;
+    gather->size_bytes = 0;
+    memset(gather->seen, 0, sizeof gather->seen);
+    return gather;
+}
 
-    if (tablet->gathered_count == 0) {
+static void gather_give_back(struct write_order *order, struct gather *gather)
+{
+    if (order->spare_count >= GATHER_SPARES_MAX) {
+        memory_free(gather);
         return;
     }
+    gather->next = order->spare;
+    order->spare = gather;
+    order->spare_count += 1;
+}
+
+void write_free_spares(struct write_order *order)
+{
+    while (order->spare != NULL) {
+        struct gather *next = order->spare->next;
+        memory_free(order->spare);
+        order->spare = next;
+    }
+    order->spare_count = 0;
+}
+
+/* Append entries [first, first + count) as one record; STATUS_NO_SPACE is for the caller to judge. */
+static enum status append(struct write_order *order,
+                          struct tablet_order *tablet,
+                          const struct gather *gather,
+                          uint32_t first,
+                          uint32_t count)
+{
+    struct record_write write = {&gather->entries[first], count};
+    uint64_t sequence = 0;
+
     enum status status = store_append_write(tablet->tablet, &write, store_next_clock(order->store),
                                             &sequence);
-    for (uint32_t i = 0; i < tablet->gathered_count; i++) {
-        struct work *work = tablet->gathered_works[i];
+    bool mixed = status == STATUS_NO_SPACE && count > 1;
+    for (uint32_t i = first; i < first + count && !mixed; i++) {
         if (status == STATUS_OK) {
-            write_pend(tablet, work, sequence);
+            write_pend(tablet, gather->works[i], sequence);
         } else {
-            write_fail_append(order, work, status);
+            write_fail_append(order, gather->works[i], status);
         }
     }
-    tablet->gathered_count = 0;
-    tablet->gathered_bytes = 0;
+    return status;
+}
+
+void write_flush(struct write_order *order, struct tablet_order *tablet)
+{
+    struct gather *gather = tablet->gather;
+    if (gather == NULL) {
+        return;
+    }
+    tablet->gather = NULL;
+    enum status status = append(order, tablet, gather, 0, gather->count);
+    if (status == STATUS_NO_SPACE && gather->count > 1) {
+        /* On a full disk deletes still pass, but not in one record with what does not. */
+        for (uint32_t i = 0; i < gather->count; i++) {
+            (void)append(order, tablet, gather, i, 1); /* answered one by one */
+        }
+    }
+    gather_give_back(order, gather);
+}
+
+static uint32_t seen_bit(const struct request_id *identity)
+{
+    uint64_t mixed = (identity->client + identity->sequence) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> 32) % GATHER_SEEN_BITS;
+}
+
+static void put_entry(struct gather *gather,
+                      struct work *work,
+                      const struct change *changes,
+                      size_t change_count)
+{
+    uint32_t at = gather->count++;
+    gather->works[at] = work;
+    gather->entries[at] = (struct record_entry){
+        .row = work->operation->row,
+        .request = write_identity(work),
+        .result = work->result,
+        .changes = changes,
+        .change_count = change_count,
+    };
+    uint32_t bit = seen_bit(&gather->entries[at].request);
+    gather->seen[bit / 64] |= UINT64_C(1) << bit % 64;
+    for (size_t i = 0; i < change_count; i++) {
+        gather->size_bytes += changes[i].value.size_bytes + changes[i].qualifier.size_bytes;
+    }
 }
 
 void write_gather(struct write_order *order,
@@ -194,37 +282,45 @@ void write_gather(struct write_order *order,
                   const struct change *changes,
                   size_t change_count)
 {
-    uint32_t at = tablet->gathered_count++;
-    tablet->gathered_works[at] = work;
-    tablet->gathered[at] = (struct record_entry){
-        .row = work->operation->row,
-        .request = write_identity(work),
-        .result = work->result,
-        .changes = changes,
-        .change_count = change_count,
-    };
-    for (size_t i = 0; i < change_count; i++) {
-        tablet->gathered_bytes += changes[i].value.size_bytes;
+    if (tablet->gather == NULL) {
+        tablet->gather = gather_take(order);
     }
+    if (tablet->gather == NULL) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
+        return;
+    }
+    put_entry(tablet->gather, work, changes, change_count);
     if (!tablet->dirty) {
         tablet->dirty = true;
         tablet->dirty_next = order->dirty;
         order->dirty = tablet;
     }
-    if (tablet->gathered_count == GATHER_ENTRIES_MAX || tablet->gathered_bytes > GATHER_BYTES_MAX) {
+    if (tablet->gather->count == GATHER_ENTRIES_MAX ||
+        tablet->gather->size_bytes > GATHER_BYTES_MAX) {
         write_flush(order, tablet);
     }
 }
 
-/* Could a gathered entry be the same request as this one?  Only of the same client, and one
- * message never holds a request twice. */
-bool write_may_repeat_gathered(const struct tablet_order *tablet, const struct work *work)
+/* Is the same request among those gathered?  They are not on record yet. */
+bool write_repeats_gathered(const struct tablet_order *tablet, const struct work *work)
 {
-    if (tablet->gathered_count == 0) {
+    const struct gather *gather = tablet->gather;
+    struct request_id identity = write_identity(work);
+
+    if (gather == NULL || identity.client == 0) {
         return false;
     }
-    const struct batch *last = tablet->gathered_works[tablet->gathered_count - 1]->part->batch;
-    return last != work->part->batch;
+    uint32_t bit = seen_bit(&identity);
+    if ((gather->seen[bit / 64] >> bit % 64 & 1) == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < gather->count; i++) {
+        const struct request_id *other = &gather->entries[i].request;
+        if (other->client == identity.client && other->sequence == identity.sequence) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void write_resolve_and_gather(struct write_order *order,
@@ -245,8 +341,9 @@ void write_resolve_and_gather(struct write_order *order,
     }
     if (status == STATUS_OK) {
         write_gather(order, tablet, work, changes, change_count);
+    } else if (status == STATUS_NO_MEMORY) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     } else {
-        write_fail(order, work, status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : status,
-                   error.text);
+        write_fail(order, work, status, error.text);
     }
 }

@@ -56,6 +56,9 @@ static bool is_well_formed(struct write_order *order, struct work *work)
     const struct operation *operation = work->operation;
     struct error error = {.status = STATUS_OK};
 
+    if (operation->kind == OPERATION_DROP_RANGE) {
+        return true; /* its row only names a tablet: the first one's may be empty */
+    }
     if (row_key_check(operation->row, &error) != STATUS_OK) {
         write_fail(order, work, error.status, error.text);
         return false;
@@ -69,13 +72,25 @@ static bool is_well_formed(struct write_order *order, struct work *work)
     return true;
 }
 
+bool write_is_late(struct write_order *order, struct work *work)
+{
+    if (order->now_ns <= work->part->batch->deadline_ns) {
+        return false;
+    }
+    write_fail(order, work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the write began");
+    return true;
+}
+
 /* The row is free, or its lock is the work's own (locked). */
 static void start_write(struct write_order *order,
                         struct tablet_order *tablet,
                         struct work *work,
                         bool locked)
 {
-    if (write_may_repeat_gathered(tablet, work)) {
+    if (write_is_late(order, work)) {
+        return;
+    }
+    if (write_repeats_gathered(tablet, work)) {
         write_flush(order, tablet);
     }
     if (!write_is_new(order, tablet, work)) {
@@ -91,24 +106,10 @@ static void start_write(struct write_order *order,
     }
 }
 
-static bool is_expired(const struct work *work)
-{
-    int64_t deadline_ns = work->part->batch->deadline_ns;
-    return deadline_ns != INT64_MAX && clock_monotonic_ns() > deadline_ns;
-}
-
 static void order_write(struct write_order *order, struct tablet_order *tablet, struct work *work)
 {
     uint64_t number = store_tablet_describe(tablet->tablet)->tablet;
 
-    if (is_expired(work)) {
-        write_fail(order, work, STATUS_DEADLINE_EXCEEDED,
-                   "the deadline passed before the write began");
-        return;
-    }
-    if (!is_well_formed(order, work)) {
-        return;
-    }
     if (tablet->locks > 0 && row_lock_is_held(order->locks, number, work->operation->row)) {
         row_lock_wait(order->locks, number, work->operation->row, &work->waiter);
         return;
@@ -122,20 +123,28 @@ static struct tablet_order *find(struct write_order *order, const struct work *w
 {
     struct served served;
     const struct operation *operation = work->operation;
+    struct tablet_order *last = order->last;
 
+    if (last != NULL && store_tablet_describe(last->tablet)->table == operation->table &&
+        row_range_contains(&store_tablet_describe(last->tablet)->range, operation->row)) {
+        return last;
+    }
     if (!served_map_find(order->server->served, operation->table, operation->row, &served)) {
         return NULL;
     }
     struct tablet_order *tablet = served.loop == order->loop ? store_tablet_context(served.tablet)
                                                              : NULL;
     store_tablet_unref(served.tablet); /* the store keeps it: this is its loop */
+    order->last = tablet;
     return tablet;
 }
 
 void write_route(struct write_order *order, struct work *work)
 {
+    if (!is_well_formed(order, work)) {
+        return;
+    }
     struct tablet_order *tablet = find(order, work);
-
     if (tablet == NULL || tablet->schema == NULL) {
         write_redirect(order, work);
         return;
@@ -161,9 +170,7 @@ void write_order_take(struct write_order *order, struct part *part)
     struct work *work = part->first;
     part->first = NULL;
     part->last = NULL;
-    for (const struct work *each = work; each != NULL; each = each->next) {
-        order->waiting += 1;
-    }
+    order->waiting += part->work_count;
     while (work != NULL) {
         struct work *next = work->next;
         write_route(order, work);
@@ -181,7 +188,9 @@ static void gather_evaluated(struct write_order *order,
     struct evaluation *evaluation = work->evaluation;
     const struct operation *operation = work->operation;
 
-    if (evaluation->status != STATUS_OK) {
+    if (evaluation->status == STATUS_NO_MEMORY || evaluation->status == STATUS_LIMIT) {
+        write_fail(order, work, STATUS_UNAVAILABLE, "too little memory to read the row; retry");
+    } else if (evaluation->status != STATUS_OK) {
         write_fail(order, work, evaluation->error.status, evaluation->error.text);
     } else if (operation->kind == OPERATION_READ_MODIFY_WRITE) {
         work->answer.rows = buffer_bytes(&evaluation->rows);
@@ -202,13 +211,9 @@ void write_order_evaluated(struct write_order *order, struct work *work)
     struct evaluation *evaluation = work->evaluation;
     struct tablet_order *tablet = store_tablet_context(evaluation->tablet);
     uint64_t number = store_tablet_describe(evaluation->tablet)->tablet;
-    /* The work's bytes go with its batch, which an answer may free: the waiters need the key. */
-    struct bytes row = arena_copy(&order->arena, work->operation->row);
+    struct bytes row = work->operation->row; /* stays: answers are sent at the round's end */
 
     ASSERT(tablet != NULL); /* barriers wait for locks */
-    if (row.data == NULL) {
-        row = work->operation->row; /* answers are sent at the round's end only */
-    }
     gather_evaluated(order, tablet, work);
     for (struct row_waiter *waiter = row_lock_next(order->locks, number, row); waiter != NULL;
          waiter = row_lock_next(order->locks, number, row)) {
@@ -304,9 +309,11 @@ void write_order_was_split(struct write_order *order,
                              ? served_map_replace(order->server->served, parent, children, 2)
                              : STATUS_NO_MEMORY;
     ASSERT(status == STATUS_OK); /* a split that is logged cannot be taken back */
+    order->last = NULL;
     if (tablet != NULL) {
         ASSERT(tablet->pending_first == NULL);
         struct work *deferred = barrier_take_deferred(tablet);
+        ASSERT(tablet->gather == NULL); /* nothing is appended after a split */
         barrier_forget_dirty(order, tablet);
         schema_release(tablet->schema);
         memory_free(tablet);
@@ -315,15 +322,16 @@ void write_order_was_split(struct write_order *order,
     }
 }
 
-void write_order_refresh(struct write_order *order, uint64_t table)
+void write_order_refresh(struct write_order *order)
 {
     for (uint32_t i = 0; i < store_tablet_count(order->store); i++) {
         struct store_tablet *stored = store_tablet_at(order->store, i);
         struct tablet_order *tablet = store_tablet_context(stored);
-        if (tablet != NULL && store_tablet_describe(stored)->table == table) {
-            write_flush(order, tablet);
+        if (tablet != NULL) {
+            write_flush(order, tablet); /* resolved against the schema that now goes */
             schema_release(tablet->schema);
-            tablet->schema = schema_cache_find(order->server->schemas, table);
+            tablet->schema = schema_cache_find(order->server->schemas,
+                                               store_tablet_describe(stored)->table);
         }
     }
 }
@@ -333,6 +341,7 @@ void write_order_refresh(struct write_order *order, uint64_t table)
 void write_order_begin(struct write_order *order)
 {
     order->clock = store_next_clock(order->store);
+    order->now_ns = clock_monotonic_ns();
 }
 
 void write_order_end(struct write_order *order)
@@ -372,5 +381,6 @@ void write_order_deinit(struct write_order *order)
         }
     }
     row_lock_table_destroy(order->locks);
+    write_free_spares(order);
     arena_deinit(&order->arena);
 }

@@ -20,9 +20,20 @@
 #include "tabletserver/tablet/row_lock.h"
 
 #define GATHER_ENTRIES_MAX 256
+#define GATHER_SEEN_BITS   4096 /* sixteen an entry: few entries look like another */
 
 struct store_command;
 struct server;
+
+/* What a tablet's next record is made of.  Only tablets that are written to in this round have one. */
+struct gather {
+    struct gather *next; /* in the list of spare ones */
+    uint32_t count;
+    uint64_t size_bytes;
+    uint64_t seen[GATHER_SEEN_BITS / 64]; /* a bit for each request gathered (a Bloom filter) */
+    struct record_entry entries[GATHER_ENTRIES_MAX];
+    struct work *works[GATHER_ENTRIES_MAX];
+};
 
 /* The loop's side of a tablet: the store tablet's context. */
 struct tablet_order {
@@ -35,13 +46,10 @@ struct tablet_order {
     struct store_command *split; /* the barrier is this split */
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
-    uint32_t locks; /* rows locked */
+    uint32_t locks;        /* rows locked */
+    struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
-    bool dirty; /* in the list of those with gathered entries */
-    uint32_t gathered_count;
-    uint64_t gathered_bytes;
-    struct record_entry gathered[GATHER_ENTRIES_MAX];
-    struct work *gathered_works[GATHER_ENTRIES_MAX];
+    bool dirty; /* in the list of those that may have something gathered */
 };
 
 /* What all tablets of one loop share. */
@@ -51,10 +59,14 @@ struct write_order {
     struct store_loop *loop;
     struct row_lock_table *locks;
     struct arena arena;         /* resolved changes, until the round's flush */
+    struct tablet_order *last;  /* the tablet of the write before; NULL = look it up */
     struct tablet_order *dirty; /* tablets with gathered entries */
-    struct part *answered;      /* parts with something to send */
-    uint64_t clock;             /* of this round */
-    uint64_t waiting;           /* works taken and not answered, for a clean stop */
+    struct gather *spare;       /* gathers not in use */
+    uint32_t spare_count;
+    struct part *answered; /* parts with something to send */
+    uint64_t clock;        /* of this round */
+    int64_t now_ns;        /* of this round, monotonic */
+    uint64_t waiting;      /* works taken and not answered, for a clean stop */
 };
 
 enum status write_order_init(struct write_order *order,
@@ -66,8 +78,8 @@ void write_order_deinit(struct write_order *order);
 /* A tablet is served from now on.  Errors: STATUS_NO_MEMORY. */
 enum status write_order_add(struct write_order *order, struct store_tablet *tablet);
 
-/* A new schema of this table is in the cache. */
-void write_order_refresh(struct write_order *order, uint64_t table);
+/* There are new schemas in the cache: take them. */
+void write_order_refresh(struct write_order *order);
 
 /* One round: begin, any of the others, end. */
 void write_order_begin(struct write_order *order);

@@ -40,13 +40,15 @@ void write_resolve_and_gather(struct write_order *order,
                               struct work *work,
                               const struct mutation *mutations,
                               size_t mutation_count);
-/* Could a gathered entry be the same request as this one? */
-bool write_may_repeat_gathered(const struct tablet_order *tablet, const struct work *work);
+/* Is the same request among those gathered? */
+bool write_repeats_gathered(const struct tablet_order *tablet, const struct work *work);
 /* Append what is gathered. */
 void write_flush(struct write_order *order, struct tablet_order *tablet);
+void write_free_spares(struct write_order *order);
 
 /* --- barriers (write_barrier.c) ----------------------------------------------------------------- */
 
+/* The row is not locked and no barrier stands: at once. */
 void barrier_append_drop_range(struct write_order *order,
                                struct tablet_order *tablet,
                                struct work *work);
@@ -61,5 +63,7 @@ void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet
 /* --- routing (write_order.c) -------------------------------------------------------------------- */
 
 void write_route(struct write_order *order, struct work *work);
+/* Past its deadline?  Then it has been answered so. */
+bool write_is_late(struct write_order *order, struct work *work);
 
 #endif /* TABLETSERVER_SERVE_WRITE_PARTS_H */

@@ -115,8 +115,9 @@ enum status base_writer_put(struct base_writer *writer,
                             struct bytes row,
                             const struct entry *entry);
 
-/* Write out what the last puts still hold in memory: call before commit and before looking at
- * base_writer_dirty_bytes() where a cut between transactions is wanted. */
+/* Write out what the last puts still hold in memory.  Must be called before a commit that cuts a
+ * row (more of its entries come in a later transaction): without it, commit takes the row for whole
+ * and tidies its chunks.  May be called before looking at base_writer_dirty_bytes(). */
 enum status base_writer_settle(struct base_writer *writer);
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value);

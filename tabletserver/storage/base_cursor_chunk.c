@@ -5,7 +5,7 @@ static enum status open_chunk(struct base_cursor *cursor)
 {
     struct base_walk *walk = &cursor->data;
     cursor->chunk_open = false;
-    if (!walk->found || !bytes_equal(base_key_row(walk->key), buffer_bytes(&cursor->row_key))) {
+    if (!walk->found || !base_row_key_equal(walk->row, buffer_bytes(&cursor->row_key))) {
         cursor->place = BASE_PLACE_BEHIND;
         return STATUS_OK;
     }
@@ -87,8 +87,7 @@ static enum status search_chunk(struct base_cursor *cursor, const struct base_po
     enum status status = base_walk_seek(walk, key);
     if (status == STATUS_OK && !(walk->found && bytes_equal(walk->key, key))) {
         status = base_walk_previous(walk);
-        if (status == STATUS_OK &&
-            !(walk->found && bytes_equal(base_key_row(walk->key), row_key))) {
+        if (status == STATUS_OK && !(walk->found && base_row_key_equal(walk->row, row_key))) {
             status = base_walk_seek(walk, key);
         }
     }

@@ -102,7 +102,7 @@ static enum status choose_row(struct base_cursor *cursor,
                               struct bytes tombstone_row,
                               bool *ret_found)
 {
-    struct bytes data_row = cursor->data.found ? base_key_row(cursor->data.key) : BYTES_EMPTY;
+    struct bytes data_row = cursor->data.found ? cursor->data.row : BYTES_EMPTY;
     bool has_data = cursor->data.found;
     *ret_found = has_data || has_tombstones;
     if (has_data && has_tombstones) {
@@ -181,8 +181,8 @@ static enum status seek_forward(struct base_cursor *cursor,
     return status;
 }
 
-/* From the current row: mostly the walk is there already, or a step away. */
-static enum status seek_next(struct base_cursor *cursor, bool *ret_found)
+/* Over a few chunks step by step. */
+static enum status step_behind_row(struct base_cursor *cursor)
 {
     enum status status = STATUS_OK;
     for (int i = 0; status == STATUS_OK && i < STEPS_MAX &&
@@ -190,20 +190,29 @@ static enum status seek_next(struct base_cursor *cursor, bool *ret_found)
          i++) {
         status = base_walk_next(&cursor->data);
         bool in_row = cursor->data.found &&
-                      bytes_equal(base_key_row(cursor->data.key), buffer_bytes(&cursor->row_key));
+                      base_row_key_equal(cursor->data.row, buffer_bytes(&cursor->row_key));
         cursor->place = in_row ? BASE_PLACE_IN_ROW : BASE_PLACE_BEHIND;
     }
-    buffer_reset(&cursor->seek);
-    buffer_append_bytes(&cursor->seek, buffer_bytes(&cursor->row_key));
-    buffer_append_u8(&cursor->seek, 1);
-    if (cursor->seek.failed) {
-        return STATUS_NO_MEMORY;
+    return base_cursor_trouble(cursor, status, "a link");
+}
+
+/* From the current row: mostly the walk is there already, or a step away. */
+static enum status seek_next(struct base_cursor *cursor, bool *ret_found)
+{
+    struct bytes low = BYTES_EMPTY;
+    enum status status = step_behind_row(cursor);
+    if (cursor->place != BASE_PLACE_BEHIND || cursor->with_tombstones) {
+        buffer_reset(&cursor->seek);
+        buffer_append_bytes(&cursor->seek, buffer_bytes(&cursor->row_key));
+        buffer_append_u8(&cursor->seek, 1);
+        if (cursor->seek.failed) {
+            return STATUS_NO_MEMORY;
+        }
+        low = buffer_bytes(&cursor->seek);
     }
-    struct bytes low = buffer_bytes(&cursor->seek);
     if (status == STATUS_OK && cursor->place != BASE_PLACE_BEHIND) {
-        status = base_walk_seek(&cursor->data, low);
+        status = base_cursor_trouble(cursor, base_walk_seek(&cursor->data, low), "a link");
     }
-    status = base_cursor_trouble(cursor, status, "a link");
     if (status == STATUS_OK) {
         status = choose_forward(cursor, low, ret_found);
     }

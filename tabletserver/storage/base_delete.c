@@ -60,7 +60,7 @@ enum status base_drop_kept(struct base_writer *writer, const struct base_drop *d
             kept++;
             continue;
         }
-        enum status status = base_writer_drop_value(writer, writer->data.extent, &list->cells[i]);
+        enum status status = base_writer_drop_value(writer, &list->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }
@@ -145,8 +145,7 @@ static enum status is_reached(struct base_writer *writer,
     struct base_position start;
     const struct base_walk *walk = &writer->data;
     *ret_reached = false;
-    if (!walk->found ||
-        !bytes_equal(base_key_row(walk->key), buffer_bytes(&writer->window.row_key))) {
+    if (!walk->found || !base_row_key_equal(walk->row, buffer_bytes(&writer->window.row_key))) {
         return STATUS_OK;
     }
     if (!base_key_position(walk->key, &writer->qualifier, &start)) {
@@ -246,7 +245,7 @@ static enum status drop_old(struct base_writer *writer, const struct entry *entr
             continue;
         }
         window->changed = true;
-        enum status status = base_writer_drop_value(writer, window->extent, &old->cells[i]);
+        enum status status = base_writer_drop_value(writer, &old->cells[i]);
         if (status != STATUS_OK) {
             return status;
         }

@@ -37,8 +37,8 @@ static bool is_dead(const struct erase *erase, struct stamp stamp)
 
 static bool is_in_range(const struct erase *erase, const struct base_walk *walk)
 {
-    return walk->found && (erase->end.size_bytes == 0 ||
-                           bytes_compare(base_key_row(walk->key), buffer_bytes(&erase->end)) < 0);
+    return walk->found &&
+           (erase->end.size_bytes == 0 || bytes_compare(walk->row, buffer_bytes(&erase->end)) < 0);
 }
 
 /* next := the least key above the one that the walk stands on. */
@@ -65,7 +65,7 @@ static enum status erase_chunk(struct erase *erase)
     }
     status = base_drop_cells(writer, &drop);
     if (status == STATUS_CORRUPT || status == STATUS_VERSION) {
-        /* Damaged, but to be erased anyway; its pieces go with the extent. */
+        /* Damaged, but to be erased anyway; where its pieces are is not known any more. */
         status = base_walk_delete(&writer->data, buffer_bytes(&writer->dropped_key), value_bytes);
     }
     return status;
@@ -88,7 +88,7 @@ static enum status erase_chunks(struct erase *erase, bool *ret_done)
 static enum status erase_tombstone(struct erase *erase, struct base_walk *walk)
 {
     struct base_writer *writer = erase->writer;
-    struct entry tombstone = {0};
+    struct entry tombstone = {.kind = ENTRY_ROW_DELETE};
     size_t value_bytes = walk->value.size_bytes;
     enum status status = base_tombstone_decode(walk->key, walk->stored_key, walk->value,
                                                &writer->qualifier, &tombstone);
@@ -124,6 +124,29 @@ static enum status erase_tombstones(struct erase *erase, bool *ret_done)
 
 /* --- whole extents ---------------------------------------------------------------------------- */
 
+/* A chunk's large values, as far as it can be read. */
+static enum status erase_values(struct erase *erase, struct bytes stored_key, struct bytes value)
+{
+    struct base_writer *writer = erase->writer;
+    struct base_drop drop = {.everything = true};
+    struct stamp stamp;
+    bool has_large = false;
+    if (value.data[0] != CHUNK_FORMAT || !chunk_peek(value, &stamp, &has_large) || !has_large) {
+        return STATUS_OK;
+    }
+    base_cells_reset(&writer->kept);
+    enum status status = base_buffer_set(&writer->dropped_data, value);
+    if (status == STATUS_OK) {
+        status = base_cells_decode(&writer->kept, &writer->reader,
+                                   buffer_bytes(&writer->dropped_data), base_seed(stored_key));
+    }
+    if (status == STATUS_CORRUPT || status == STATUS_VERSION) {
+        return STATUS_OK;
+    }
+    spend(erase, base_cells_large_bytes(&writer->kept));
+    return status == STATUS_OK ? base_drop_kept(writer, &drop) : status;
+}
+
 /* All records of a space of the extent, whatever they are. */
 static enum status erase_space(struct erase *erase, enum base_space space, bool *ret_done)
 {
@@ -147,7 +170,11 @@ static enum status erase_space(struct erase *erase, enum base_space space, bool 
         writer->delta_bytes -= (int64_t)(key.size_bytes + value.size_bytes);
         spend(erase, value.size_bytes);
         memcpy(copy, key.data, key.size_bytes);
-        status = kv_write_delete(writer->write, bytes_of(copy, key.size_bytes), &found);
+        key.data = copy;
+        status = value.size_bytes > 0 ? erase_values(erase, key, value) : STATUS_OK;
+        if (status == STATUS_OK) {
+            status = kv_write_delete(writer->write, key, &found);
+        }
     }
     return status;
 }

@@ -65,7 +65,7 @@ static enum status weigh(struct scale *scale, uint64_t *ret_bytes)
 
 static enum status note_row(struct scale *scale)
 {
-    struct bytes row_key = base_key_row(scale->walk.key);
+    struct bytes row_key = scale->walk.row;
     if (scale->first.size_bytes == 0) {
         buffer_append_bytes(&scale->first, row_key);
     }
@@ -89,9 +89,9 @@ static enum status weigh_piece(struct scale *scale, const struct base_piece *pie
     }
     base_walk_set_extent(walk, piece->extent);
     enum status status = base_walk_seek(walk, buffer_bytes(&scale->start));
-    while (status == STATUS_OK && walk->found &&
-           (scale->end.size_bytes == 0 ||
-            bytes_compare(base_key_row(walk->key), buffer_bytes(&scale->end)) < 0)) {
+    while (
+        status == STATUS_OK && walk->found &&
+        (scale->end.size_bytes == 0 || bytes_compare(walk->row, buffer_bytes(&scale->end)) < 0)) {
         uint64_t bytes = 0;
         if (!scale->sampled && scale->count == EXACT_CHUNKS_MAX) {
             *ret_more = true;

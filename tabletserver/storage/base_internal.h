@@ -7,6 +7,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base_room.h"
 #include "tabletserver/storage/base_sample.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/base_tombstone.h"
@@ -91,6 +92,7 @@ struct base_writer {
     struct base_counters counters_before;
     int64_t delta_bytes; /* of pieces and meta; the walks count their own */
     struct base_window window;
+    struct base_room room;
     struct chunk_reader reader;
     struct buffer chunk;        /* being encoded */
     struct buffer seek;         /* a key looked for */
@@ -178,9 +180,7 @@ enum status base_absorb_own(struct base_writer *writer);
 enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent);
 
 /* Erase the pieces of a cell whose value is large. */
-enum status base_writer_drop_value(struct base_writer *writer,
-                                   uint64_t extent,
-                                   const struct chunk_cell *cell);
+enum status base_writer_drop_value(struct base_writer *writer, const struct chunk_cell *cell);
 
 /* --- base_delete.c ---------------------------------------------------------------------------- */
 

@@ -20,10 +20,17 @@ int base_position_compare(const struct base_position *a, const struct base_posit
     return (a->timestamp_us < b->timestamp_us) - (a->timestamp_us > b->timestamp_us);
 }
 
-/* How many bytes from the front need no escape. */
+#define BLOCK_BYTES 64
+
+/* How many bytes from the front need no escape: block by block where there are many. */
 static size_t plain_length(struct bytes bytes)
 {
     size_t length = 0;
+    while (bytes.size_bytes - length >= BLOCK_BYTES &&
+           memchr(bytes.data + length, 0, BLOCK_BYTES) == NULL &&
+           memchr(bytes.data + length, ESCAPE, BLOCK_BYTES) == NULL) {
+        length += BLOCK_BYTES;
+    }
     while (length < bytes.size_bytes && bytes.data[length] > ESCAPE) {
         length++;
     }

@@ -1,7 +1,8 @@
 /*
  * The scrub: every record of an extent is read and checked, whether or not anything refers to it.
  *
- * It goes over the stored keys as they are, so that a damaged link hides nothing.  Order is checked
+ * It goes over the stored keys as they are, so that a damaged link hides nothing; the pieces of
+ * large values are read where a cell refers to them.  Order is checked
  * where keys are whole (the top layer): cells ascend, no cell lies before its chunk's key, and none
  * of a chunk lies behind the key of the next.
  *
@@ -16,7 +17,9 @@
 
 struct scrub {
     struct kv_cursor *cursor;
+    struct kv_cursor *value_cursor;
     uint64_t extent;
+    uint64_t value_bytes; /* read in pieces since the record's beginning */
     struct chunk_reader reader;
     struct buffer qualifier;
     struct buffer last; /* key of the last cell seen in the top layer; empty = none */
@@ -39,6 +42,25 @@ static struct bytes rest_of(struct bytes stored_key)
     return stored_key.size_bytes >= prefix ? drop_front(stored_key, prefix) : BYTES_EMPTY;
 }
 
+static bool is_value_good(struct scrub *scrub, const struct chunk_cell *cell)
+{
+    struct base_reference reference;
+    if (!cell->large) {
+        return true;
+    }
+    if (!base_reference_decode(cell->value, &reference)) {
+        return false;
+    }
+    scrub->value_bytes += reference.size_bytes;
+    return base_value_read(scrub->value_cursor, scrub->extent, &reference, NULL) == STATUS_OK;
+}
+
+static bool is_link(struct bytes stored_key)
+{
+    return rest_of(stored_key).size_bytes ==
+           (stored_key.data[0] == BASE_SPACE_LAYER ? BASE_SUBSLICE_BYTES : BASE_SLICE_BYTES);
+}
+
 /* Cells of the open chunk: NULL when all is well, else what is not. */
 static const char *check_cells(struct scrub *scrub, struct base_position *ret_first)
 {
@@ -59,6 +81,9 @@ static const char *check_cells(struct scrub *scrub, struct base_position *ret_fi
         last.qualifier = buffer_bytes(&scrub->before);
         if (count > 0 && base_position_compare(&last, &position) >= 0) {
             return "cells out of order";
+        }
+        if (!is_value_good(scrub, &cell)) {
+            return "the pieces of a large value";
         }
         last = position;
         buffer_reset(&scrub->before);
@@ -121,9 +146,7 @@ static const char *check_record(struct scrub *scrub, struct bytes stored_key, st
     struct stamp stamp;
     enum status status = STATUS_OK;
     uint8_t space = stored_key.data[0];
-    if (space == BASE_SPACE_PIECE) {
-        status = base_piece_check(stored_key, value);
-    } else if (rest_of(stored_key).size_bytes == BASE_SLICE_BYTES) {
+    if (is_link(stored_key)) {
         status = base_link_check(stored_key, value, &number);
     } else if (space == BASE_SPACE_SAMPLE || value.size_bytes == 8) {
         return NULL; /* marks are not checked; in a sublayer they are known by their size */
@@ -184,9 +207,10 @@ static enum status scrub_space(struct scrub *scrub,
             *ret_done = false;
             return STATUS_OK;
         }
-        uint64_t cost = RECORD_COST_BYTES + value.size_bytes;
-        *budget_bytes -= cost < *budget_bytes ? cost : *budget_bytes;
+        scrub->value_bytes = 0;
         const char *bad = check_record(scrub, key, value);
+        uint64_t cost = RECORD_COST_BYTES + value.size_bytes + scrub->value_bytes;
+        *budget_bytes -= cost < *budget_bytes ? cost : *budget_bytes;
         if (scrub->no_memory || scrub->before.failed || scrub->qualifier.failed ||
             scrub->last.failed) {
             return STATUS_NO_MEMORY;
@@ -237,6 +261,11 @@ enum status base_scrub_step(struct base_snapshot *snapshot,
     if (status != STATUS_OK) {
         return status;
     }
+    status = kv_cursor_open_read(snapshot->read, &scrub.value_cursor);
+    if (status != STATUS_OK) {
+        kv_cursor_close(scrub.cursor);
+        return status;
+    }
     chunk_reader_init(&scrub.reader);
     status = run(&scrub, resume, budget_bytes > 0 ? budget_bytes : 1, &done);
     if (status == STATUS_CORRUPT) {
@@ -246,6 +275,7 @@ enum status base_scrub_step(struct base_snapshot *snapshot,
         done = true;
     }
     kv_cursor_close(scrub.cursor);
+    kv_cursor_close(scrub.value_cursor);
     chunk_reader_deinit(&scrub.reader);
     buffer_deinit(&scrub.qualifier);
     buffer_deinit(&scrub.before);

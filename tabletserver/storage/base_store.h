@@ -10,16 +10,16 @@
 #include "common/base/checksum.h"
 #include "common/io/kv.h"
 
-/* First byte of every key; numbers are stored: never reuse one.  All but SYSTEM and META are
- * followed by the extent, 8 bytes big-endian. */
+/* First byte of every key; numbers are stored: never reuse one.  DATA to SAMPLE are followed by the
+ * extent, 8 bytes big-endian.  PIECE is the last, so that new pieces lie at the end of the file. */
 enum base_space {
     BASE_SPACE_SYSTEM = 0x00, /* format, counters */
     BASE_SPACE_META = 0x01,   /* the store's own records */
     BASE_SPACE_DATA = 0x02,   /* chunks */
     BASE_SPACE_DELETE = 0x03, /* tombstones */
-    BASE_SPACE_PIECE = 0x04,  /* pieces of large values */
-    BASE_SPACE_LAYER = 0x05,  /* what long keys go on with */
-    BASE_SPACE_SAMPLE = 0x06, /* marks on some chunks, for estimates */
+    BASE_SPACE_LAYER = 0x04,  /* what long keys go on with */
+    BASE_SPACE_SAMPLE = 0x05, /* marks on some chunks, for estimates */
+    BASE_SPACE_PIECE = 0x06,  /* pieces of large values */
 };
 
 #define BASE_EXTENT_PREFIX_BYTES 9 /* space, extent */

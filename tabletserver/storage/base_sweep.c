@@ -105,7 +105,7 @@ static enum status is_reached(struct sweep *sweep, bool *ret_reached)
     struct base_position start;
     *ret_reached = false;
     if (!writer->data.found ||
-        !bytes_equal(base_key_row(writer->data.key), buffer_bytes(&sweep->row_key))) {
+        !base_row_key_equal(writer->data.row, buffer_bytes(&sweep->row_key))) {
         return STATUS_OK;
     }
     if (!base_key_position(writer->data.key, &writer->qualifier, &start)) {

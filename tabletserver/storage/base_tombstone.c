@@ -239,7 +239,7 @@ static enum status remember_gap(struct base_tombstone_finder *finder, struct byt
     buffer_append_bytes(&finder->gap_start, row_key);
     finder->gap_has_end = finder->walk.found;
     if (finder->walk.found) {
-        buffer_append_bytes(&finder->gap_end, base_key_row(finder->walk.key));
+        buffer_append_bytes(&finder->gap_end, finder->walk.row);
     }
     finder->gap_known = !finder->gap_start.failed && !finder->gap_end.failed;
     return finder->gap_known ? STATUS_OK : STATUS_NO_MEMORY;
@@ -285,7 +285,7 @@ enum status base_tombstone_find_before(struct base_tombstone_finder *finder,
     }
     *ret_found = finder->walk.found;
     if (finder->walk.found) {
-        *ret_row_key = base_key_row(finder->walk.key);
+        *ret_row_key = finder->walk.row;
     }
     return STATUS_OK;
 }
@@ -304,7 +304,7 @@ enum status base_tombstone_load(struct base_tombstone_finder *finder,
         return status;
     }
     status = base_walk_seek(walk, row_key);
-    while (status == STATUS_OK && walk->found && bytes_equal(base_key_row(walk->key), row_key)) {
+    while (status == STATUS_OK && walk->found && base_row_key_equal(walk->row, row_key)) {
         struct entry tombstone;
         status = base_tombstone_decode(walk->key, walk->stored_key, walk->value, &finder->qualifier,
                                        &tombstone);

@@ -6,9 +6,9 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 
-#define PIECE_KEY_BYTES   17
+#define PIECE_KEY_BYTES   9
 #define CHECKSUM_BYTES    8
-#define LEAF_PIECE_BYTES  777 /* with key, checksum and header a fifth of a leaf */
+#define LEAF_PIECE_BYTES  789 /* with key, checksum and header a fifth of a leaf */
 #define LEAF_VALUE_BYTES  16384
 #define PAGES_PIECE_BYTES (15 * 4096 - 16 - CHECKSUM_BYTES) /* 16: header of LMDB's first page */
 #define NUMBER_MAX        ((UINT64_C(1) << 48) - 1)
@@ -38,6 +38,12 @@ bool base_reference_decode(struct bytes bytes, struct base_reference *ret_refere
     return true;
 }
 
+/* A piece is bound to its extent, although its key does not name it. */
+static uint64_t seed_of(struct bytes stored_key, uint64_t extent)
+{
+    return base_seed(stored_key) ^ extent;
+}
+
 static uint64_t divide_up(uint64_t a, uint64_t b)
 {
     return (a + b - 1) / b;
@@ -63,16 +69,12 @@ uint64_t base_value_stored_bytes(const struct base_reference *reference)
            base_value_piece_count(reference) * (PIECE_KEY_BYTES + CHECKSUM_BYTES);
 }
 
-static struct bytes make_key(uint64_t extent,
-                             uint64_t number,
-                             uint64_t index,
-                             uint8_t key[PIECE_KEY_BYTES])
+static struct bytes make_key(uint64_t number, uint64_t index, uint8_t key[PIECE_KEY_BYTES])
 {
     ASSERT(number <= NUMBER_MAX);
     ASSERT(index < PIECES_MAX);
     key[0] = BASE_SPACE_PIECE;
-    store_be64(key + 1, extent);
-    store_be64(key + BASE_EXTENT_PREFIX_BYTES, number << 16 | index);
+    store_be64(key + 1, number << 16 | index);
     return bytes_of(key, PIECE_KEY_BYTES);
 }
 
@@ -88,11 +90,11 @@ enum status base_value_write(struct kv_write *write,
 
     for (uint64_t done = 0; status == STATUS_OK && done < value.size_bytes; done += step) {
         uint8_t key[PIECE_KEY_BYTES];
-        struct bytes stored_key = make_key(extent, number, index, key);
+        struct bytes stored_key = make_key(number, index, key);
         uint64_t left = value.size_bytes - done;
         size_t size = (size_t)(left < step ? left : step);
         memcpy(piece, value.data + done, size);
-        store_le64(piece + size, checksum64(piece, size, base_seed(stored_key)));
+        store_le64(piece + size, checksum64(piece, size, seed_of(stored_key, extent)));
         status = kv_write_put(write, stored_key, bytes_of(piece, size + CHECKSUM_BYTES));
         index++;
     }
@@ -100,15 +102,13 @@ enum status base_value_write(struct kv_write *write,
     return status;
 }
 
-enum status base_value_erase(struct kv_write *write,
-                             uint64_t extent,
-                             const struct base_reference *reference)
+enum status base_value_erase(struct kv_write *write, const struct base_reference *reference)
 {
     uint64_t count = base_value_piece_count(reference);
     for (uint64_t index = 0; index < count; index++) {
         uint8_t key[PIECE_KEY_BYTES];
         bool found = false; /* a missing piece is no reason to keep the others */
-        enum status status = kv_write_delete(write, make_key(extent, reference->number, index, key),
+        enum status status = kv_write_delete(write, make_key(reference->number, index, key),
                                              &found);
         if (status != STATUS_OK) {
             return status;
@@ -117,14 +117,11 @@ enum status base_value_erase(struct kv_write *write,
     return STATUS_OK;
 }
 
-enum status base_piece_check(struct bytes stored_key, struct bytes piece)
+static bool is_good(struct bytes stored_key, struct bytes piece, uint64_t extent)
 {
-    if (piece.size_bytes < CHECKSUM_BYTES) {
-        return STATUS_CORRUPT;
-    }
     size_t size = piece.size_bytes - CHECKSUM_BYTES;
-    uint64_t expected = checksum64(piece.data, size, base_seed(stored_key));
-    return load_le64(piece.data + size) == expected ? STATUS_OK : STATUS_CORRUPT;
+    return load_le64(piece.data + size) ==
+           checksum64(piece.data, size, seed_of(stored_key, extent));
 }
 
 enum status base_value_read(struct kv_cursor *cursor,
@@ -137,7 +134,7 @@ enum status base_value_read(struct kv_cursor *cursor,
     uint64_t left = reference->size_bytes;
     for (uint64_t index = 0; index < count; index++) {
         uint8_t key[PIECE_KEY_BYTES];
-        struct bytes wanted = make_key(extent, reference->number, index, key);
+        struct bytes wanted = make_key(reference->number, index, key);
         struct bytes stored_key;
         struct bytes piece;
         bool found = false;
@@ -148,12 +145,13 @@ enum status base_value_read(struct kv_cursor *cursor,
         }
         uint64_t size = left < step ? left : step;
         if (!found || !bytes_equal(stored_key, wanted) ||
-            piece.size_bytes != size + CHECKSUM_BYTES ||
-            base_piece_check(stored_key, piece) != STATUS_OK) {
+            piece.size_bytes != size + CHECKSUM_BYTES || !is_good(stored_key, piece, extent)) {
             return STATUS_CORRUPT;
         }
-        buffer_append(out, piece.data, (size_t)size);
+        if (out != NULL) {
+            buffer_append(out, piece.data, (size_t)size);
+        }
         left -= size;
     }
-    return out->failed ? STATUS_NO_MEMORY : STATUS_OK;
+    return out != NULL && out->failed ? STATUS_NO_MEMORY : STATUS_OK;
 }

@@ -2,16 +2,17 @@
  * Large values: cut into pieces that fill the file's pages, apart from the chunks.
  *
  * A value that does not fit a chunk beside its key leaves a REFERENCE there (number, size: varints)
- * and is kept as pieces under (PIECE, extent, number, index):
+ * and is kept as pieces under (PIECE, number, index):
  *
- *   up to 16 KiB   equal pieces of at most 777 bytes, so that five or more share a leaf
+ *   up to 16 KiB   equal pieces of at most 789 bytes, so that five or more share a leaf
  *   above          pieces of 15 pages, the last one as long as it is
  *
- *   stored key     PIECE, extent (8), number (6), index (2), big-endian
- *   piece          its bytes, then a checksum (8) seeded with the stored key
+ *   stored key     PIECE, number (6), index (2), big-endian
+ *   piece          its bytes, then a checksum (8) seeded with the stored key and the extent
  *
- * Numbers are never reused and rise, so pieces are written side by side at the end of their space
- * even when their rows are spread: docs/storage-format.md has what that gains.
+ * Numbers rise and are never given twice, in the whole file, and PIECE is its last space: so all
+ * pieces are appended at its end, which fills its pages, even when their rows are spread over all
+ * extents.  docs/storage-format.md has what that gains.
  *
  * Thread rule: that of the transaction.
  */
@@ -45,18 +46,13 @@ enum status base_value_write(struct kv_write *write,
                              uint64_t extent,
                              uint64_t number,
                              struct bytes value);
-enum status base_value_erase(struct kv_write *write,
-                             uint64_t extent,
-                             const struct base_reference *reference);
+enum status base_value_erase(struct kv_write *write, const struct base_reference *reference);
 
-/* Appends the value to out.  cursor is one of the transaction's, for this alone.
- * Errors: STATUS_CORRUPT (a piece is missing or bad), STATUS_NO_MEMORY, STATUS_IO. */
+/* Appends the value to out; with out NULL it is only checked.  cursor is one of the transaction's,
+ * for this alone.  Errors: STATUS_CORRUPT (a piece is missing or bad), STATUS_NO_MEMORY, STATUS_IO. */
 enum status base_value_read(struct kv_cursor *cursor,
                             uint64_t extent,
                             const struct base_reference *reference,
                             struct buffer *out);
-
-/* Check one piece as read from the file. */
-enum status base_piece_check(struct bytes stored_key, struct bytes piece);
 
 #endif /* TABLETSERVER_STORAGE_BASE_VALUE_H */

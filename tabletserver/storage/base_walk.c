@@ -10,7 +10,8 @@
 #define LINK_OFFSET_CHECKSUM 1
 #define LINK_OFFSET_NUMBER   5
 
-_Static_assert(LAYER_PREFIX_BYTES + BASE_SLICE_BYTES <= KV_KEY_BYTES_MAX, "a slice fits a key");
+_Static_assert(BASE_EXTENT_PREFIX_BYTES + BASE_SLICE_BYTES <= KV_KEY_BYTES_MAX,
+               "a slice fits a key");
 
 /* What a move of the file's cursor hit. */
 struct hit {
@@ -100,15 +101,23 @@ static bool is_in_layer(struct base_walk *walk, const struct hit *hit, struct by
     return true;
 }
 
-static struct bytes slice_of(struct bytes bytes, size_t from)
+/* Of the slices in the layer that the walk is in. */
+static size_t slice_bytes(const struct base_walk *walk)
 {
-    size_t size = bytes.size_bytes - from;
-    return bytes_of(bytes.data + from, size < BASE_SLICE_BYTES ? size : BASE_SLICE_BYTES);
+    return walk->depth == 0 ? BASE_SLICE_BYTES : BASE_SUBSLICE_BYTES;
 }
 
 static size_t path_bytes(const struct base_walk *walk)
 {
-    return (size_t)walk->depth * BASE_SLICE_BYTES;
+    return walk->depth == 0 ? 0 : BASE_SLICE_BYTES + (walk->depth - 1) * BASE_SUBSLICE_BYTES;
+}
+
+/* What is left of a key below the path, a slice at most. */
+static struct bytes slice_of(const struct base_walk *walk, struct bytes key)
+{
+    size_t size = key.size_bytes - path_bytes(walk);
+    size_t slice = slice_bytes(walk);
+    return bytes_of(key.data + path_bytes(walk), size < slice ? size : slice);
 }
 
 /* --- links ------------------------------------------------------------------------------------ */
@@ -136,6 +145,20 @@ static void make_link(struct bytes stored_key, uint64_t number, uint8_t link[LIN
                checksum32(link + LINK_OFFSET_NUMBER, sizeof number, base_seed(stored_key)));
 }
 
+/* How much of path and rest is row': up to the first 00. */
+static size_t row_bytes(const struct base_walk *walk, struct bytes rest)
+{
+    size_t before = walk->depth > 0 ? walk->row_bytes_known[walk->depth - 1] : 0;
+    const uint8_t *end = NULL;
+    if (before < path_bytes(walk)) {
+        return before;
+    }
+    if (rest.size_bytes > 0) {
+        end = memchr(rest.data, 0, rest.size_bytes);
+    }
+    return before + (end != NULL ? (size_t)(end - rest.data) : rest.size_bytes);
+}
+
 /* Go down into a sublayer; slice must not be memory of the path. */
 static enum status push(struct base_walk *walk, struct bytes slice, uint64_t number)
 {
@@ -150,6 +173,7 @@ static enum status push(struct base_walk *walk, struct bytes slice, uint64_t num
         return STATUS_NO_MEMORY;
     }
     walk->numbers[walk->depth] = number;
+    walk->row_bytes_known[walk->depth] = (uint32_t)row_bytes(walk, slice);
     walk->depth++;
     return STATUS_OK;
 }
@@ -191,6 +215,7 @@ static enum status stand_on(struct base_walk *walk, const struct hit *hit, struc
         }
         walk->key = buffer_bytes(&walk->path);
     }
+    walk->row = bytes_of(walk->key.data, row_bytes(walk, rest));
     walk->found = true;
     return STATUS_OK;
 }
@@ -200,7 +225,7 @@ static enum status enter(struct base_walk *walk, bool forward, struct bytes rest
 {
     uint64_t number = 0;
     walk->stored_key = hit->key;
-    enum status status = rest.size_bytes == BASE_SLICE_BYTES
+    enum status status = rest.size_bytes == slice_bytes(walk)
                              ? base_link_check(hit->key, hit->value, &number)
                              : STATUS_CORRUPT;
     if (status == STATUS_OK) {
@@ -220,8 +245,8 @@ static enum status enter(struct base_walk *walk, bool forward, struct bytes rest
 static enum status leave(struct base_walk *walk, bool forward, struct hit *hit)
 {
     walk->depth--;
-    struct bytes link = make_stored(walk,
-                                    bytes_of(walk->path.data + path_bytes(walk), BASE_SLICE_BYTES));
+    struct bytes link = make_stored(
+        walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
     enum status status = move(walk, KV_SEEK, link, hit);
     if (status != STATUS_OK) {
         return status;
@@ -242,7 +267,7 @@ static enum status settle(struct base_walk *walk, bool forward, struct hit *hit)
         struct bytes rest;
         enum status status = STATUS_OK;
         if (is_in_layer(walk, hit, &rest)) {
-            if (rest.size_bytes < BASE_SLICE_BYTES) {
+            if (rest.size_bytes < slice_bytes(walk)) {
                 return stand_on(walk, hit, rest);
             }
             status = enter(walk, forward, rest, hit);
@@ -263,13 +288,13 @@ enum status base_walk_seek(struct base_walk *walk, struct bytes key)
     pop_to_common(walk, key);
     for (;;) {
         struct hit hit = {0};
-        struct bytes slice = slice_of(key, path_bytes(walk));
+        struct bytes slice = slice_of(walk, key);
         struct bytes stored = make_stored(walk, slice);
         enum status status = move(walk, KV_SEEK, stored, &hit);
         if (status != STATUS_OK) {
             return status;
         }
-        if (slice.size_bytes < BASE_SLICE_BYTES || !hit.found || !bytes_equal(hit.key, stored)) {
+        if (slice.size_bytes < slice_bytes(walk) || !hit.found || !bytes_equal(hit.key, stored)) {
             return settle(walk, true, &hit);
         }
         uint64_t number = 0;
@@ -333,8 +358,8 @@ enum status base_walk_resolve(struct base_walk *walk,
 {
     stand_nowhere(walk);
     pop_to_common(walk, key);
-    while (key.size_bytes - path_bytes(walk) >= BASE_SLICE_BYTES) {
-        struct bytes slice = slice_of(key, path_bytes(walk));
+    while (key.size_bytes - path_bytes(walk) >= slice_bytes(walk)) {
+        struct bytes slice = slice_of(walk, key);
         struct bytes stored = make_stored(walk, slice);
         struct bytes value;
         bool found = false;
@@ -355,7 +380,7 @@ enum status base_walk_resolve(struct base_walk *walk,
             return status;
         }
     }
-    *ret_stored_key = make_stored(walk, slice_of(key, path_bytes(walk)));
+    *ret_stored_key = make_stored(walk, slice_of(walk, key));
     *ret_found = true;
     return STATUS_OK;
 }
@@ -386,7 +411,7 @@ static enum status prune(struct base_walk *walk)
         }
         walk->depth--;
         struct bytes link = make_stored(
-            walk, bytes_of(walk->path.data + path_bytes(walk), BASE_SLICE_BYTES));
+            walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
         bool found = false;
         status = kv_write_delete(walk->store.write, link, &found);
         if (status != STATUS_OK) {

@@ -1,13 +1,13 @@
 /*
  * Keys of any length, in order, over a file whose keys end at 511 bytes.
  *
- * As in Masstree, a long key is cut into slices of 400 bytes:
+ * As in Masstree, a long key is cut into slices, of 400 bytes in the top layer, of 200 below:
  *
- *   less than 400 bytes    stored as it is
- *   400 bytes or more      the first 400 name a LINK in this layer, whose value is the number of
- *                          the SUBLAYER where the rest of the key is stored by the same rule
+ *   shorter than a slice   stored as it is
+ *   a slice or longer      the slice names a LINK in this layer, whose value is the number of the
+ *                          SUBLAYER where the rest of the key is stored by the same rule
  *
- * Keys that begin with the same 400 bytes lie side by side in the order, so a sublayer stands for
+ * Keys that begin with the same slice lie side by side in the order, so a sublayer stands for
  * exactly the keys at its link.  A walk remembers the path of links to where it stands: a million
  * rows below one long prefix cost one look at the path, then plain cursor steps in a sublayer.
  *
@@ -26,22 +26,25 @@
 #include "common/base/buffer.h"
 #include "tabletserver/storage/base_store.h"
 
-#define BASE_SLICE_BYTES 400
-#define BASE_DEPTH_MAX   128 /* a row and a qualifier of the greatest length, all escaped: 103 */
+#define BASE_SLICE_BYTES    400 /* in the top layer: most keys are shorter and pay nothing */
+#define BASE_SUBSLICE_BYTES 200 /* below: what is left over stands in every key of the sublayer */
+#define BASE_DEPTH_MAX      256 /* a row and a qualifier of the greatest length, all escaped: 204 */
 
 struct base_walk {
     struct base_store store;
     struct kv_cursor *cursor;
     enum base_space space;
     uint64_t extent;
-    uint32_t depth;                   /* of the layer that it stands in; 0 = top */
-    uint64_t numbers[BASE_DEPTH_MAX]; /* of the sublayers on the path */
-    struct buffer path;               /* their slices, then the rest of the key stood on */
-    uint8_t stored[KV_KEY_BYTES_MAX]; /* the stored key last looked for */
+    uint32_t depth;                           /* of the layer that it stands in; 0 = top */
+    uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
+    uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
+    struct buffer path;                       /* their slices, then the rest of the key stood on */
+    uint8_t stored[KV_KEY_BYTES_MAX];         /* the stored key last looked for */
 
     /* Where it stands, good until the next call (or put) below. */
     bool found;
     struct bytes key;
+    struct bytes row; /* row' of the key: up to its first 00 */
     struct bytes value;
     struct bytes stored_key;
 
@@ -84,7 +87,22 @@ enum status base_walk_put(struct base_walk *walk,
  * be memory of the file or of this walk.  The walk stands nowhere then. */
 enum status base_walk_delete(struct base_walk *walk, struct bytes key, size_t value_bytes);
 
+/* How many bytes of a key its stored key has, with what names its layer. */
+static inline size_t base_walk_stored_bytes(size_t key_bytes)
+{
+    return key_bytes < BASE_SLICE_BYTES ? BASE_EXTENT_PREFIX_BYTES + key_bytes
+                                        : BASE_EXTENT_PREFIX_BYTES + 8 +
+                                              (key_bytes - BASE_SLICE_BYTES) % BASE_SUBSLICE_BYTES;
+}
+
 /* Check a link read from the file. */
 enum status base_link_check(struct bytes stored_key, struct bytes value, uint64_t *ret_number);
+
+/* Are two row' equal?  They mostly differ at their ends, behind long shared prefixes. */
+static inline bool base_row_key_equal(struct bytes a, struct bytes b)
+{
+    return a.size_bytes == b.size_bytes && a.size_bytes > 0 &&
+           a.data[a.size_bytes - 1] == b.data[b.size_bytes - 1] && bytes_equal(a, b);
+}
 
 #endif /* TABLETSERVER_STORAGE_BASE_WALK_H */

@@ -31,8 +31,7 @@ void base_window_deinit(struct base_window *window)
 bool base_window_walk_is_in_row(const struct base_writer *writer)
 {
     const struct base_walk *walk = &writer->data;
-    return walk->found &&
-           bytes_equal(base_key_row(walk->key), buffer_bytes(&writer->window.row_key));
+    return walk->found && base_row_key_equal(walk->row, buffer_bytes(&writer->window.row_key));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -43,7 +42,8 @@ static enum status take_end(struct base_writer *writer)
     struct base_window *window = &writer->window;
     window->has_end = base_window_walk_is_in_row(writer);
     if (!window->has_end) {
-        return STATUS_OK;
+        return base_room_note_follower(&writer->room,
+                                       writer->data.found ? writer->data.stored_key : BYTES_EMPTY);
     }
     enum status status = base_buffer_set(&window->end_key, writer->data.key);
     if (status != STATUS_OK) {
@@ -73,7 +73,7 @@ static enum status apply_tombstones(struct base_writer *writer)
     for (size_t i = 0; i < old->count; i++) {
         if (base_tombstones_kill(&window->tombstones, &old->cells[i], old->stamps[i])) {
             window->changed = true;
-            enum status status = base_writer_drop_value(writer, window->extent, &old->cells[i]);
+            enum status status = base_writer_drop_value(writer, &old->cells[i]);
             if (status != STATUS_OK) {
                 return status;
             }
@@ -201,6 +201,20 @@ static enum status open_chunk(struct base_writer *writer, const struct base_posi
     return status;
 }
 
+/* What was taken out to make room comes back before a row at or behind it is looked at. */
+static enum status restore_before(struct base_writer *writer)
+{
+    struct bytes taken = base_room_taken_key(&writer->room);
+    if (taken.size_bytes == 0) {
+        return STATUS_OK;
+    }
+    struct bytes key = bytes_of(taken.data + BASE_EXTENT_PREFIX_BYTES,
+                                taken.size_bytes - BASE_EXTENT_PREFIX_BYTES);
+    return bytes_compare(buffer_bytes(&writer->window.row_key), base_key_row(key)) < 0
+               ? STATUS_OK
+               : base_room_restore(&writer->room, writer->write);
+}
+
 enum status base_window_open_row(struct base_writer *writer, uint64_t extent, struct bytes row)
 {
     struct base_window *window = &writer->window;
@@ -220,6 +234,9 @@ enum status base_window_open_row(struct base_writer *writer, uint64_t extent, st
     base_key_append_row(&window->row_key, row);
     if (status == STATUS_OK) {
         status = window->row_key.failed ? STATUS_NO_MEMORY : base_buffer_set(&window->row, row);
+    }
+    if (status == STATUS_OK) {
+        status = restore_before(writer);
     }
     if (status == STATUS_OK) {
         status = base_tombstone_load(&writer->tombstones, buffer_bytes(&window->row_key),

@@ -8,10 +8,7 @@
 
 size_t base_window_budget(size_t key_bytes)
 {
-    size_t stored = key_bytes < BASE_SLICE_BYTES
-                        ? BASE_EXTENT_PREFIX_BYTES + key_bytes
-                        : BASE_EXTENT_PREFIX_BYTES + 8 + key_bytes % BASE_SLICE_BYTES;
-    return BASE_CHUNK_BYTES - HEADER_BYTES - stored;
+    return BASE_CHUNK_BYTES - HEADER_BYTES - base_walk_stored_bytes(key_bytes);
 }
 
 /* Cells from `first` on, up to `end`. */
@@ -97,6 +94,12 @@ static enum status write_chunk(struct base_writer *writer, size_t count)
     chunk_encode(window->out.cells, count, stamp, base_seed(stored_key), &writer->chunk);
     if (writer->chunk.failed) {
         return STATUS_NO_MEMORY;
+    }
+    if (!window->stored && !window->has_end && window->key.size_bytes < BASE_SLICE_BYTES) {
+        status = base_room_make(&writer->room, writer->write, writer->data.cursor, stored_key);
+        if (status != STATUS_OK) {
+            return status;
+        }
     }
     status = base_walk_put(&writer->data, stored_key, buffer_bytes(&writer->chunk),
                            window->stored ? window->stored_bytes : 0);
@@ -192,7 +195,9 @@ static bool is_small(const struct base_window *window, size_t size_bytes)
 /*
  * Stamps rise to the largest in a chunk, so only cells may be joined that no delete still to come
  * can cover: those before the last position given, and at the row's end all.  The stored cells
- * behind a cut may join each other: what comes is younger than all of them.
+ * behind a cut stay as they are, even among each other: after a crash in the middle of a row some of
+ * them may be younger than deletes that are to come for the rest.  Where nothing was put, the last
+ * position lies somewhere among the old cells: then a cut joins nothing.
  */
 static enum status absorb_neighbours(struct base_writer *writer,
                                      enum base_close close,
@@ -203,9 +208,10 @@ static enum status absorb_neighbours(struct base_writer *writer,
     size_t last_begin = cut && *first_count < window->out.count ? *first_count : 0;
     size_t last_size = sum_range(&window->out, last_begin, window->out.count);
     enum status status = STATUS_OK;
-    bool next_allowed = close == BASE_CLOSE_ROW || !window->has_new || last_begin > 0;
-    if (window->has_end && close != BASE_CLOSE_MOVE && next_allowed &&
-        is_small(window, last_size)) {
+    if (close == BASE_CLOSE_CUT && !window->has_new) {
+        return STATUS_OK;
+    }
+    if (window->has_end && close == BASE_CLOSE_ROW && is_small(window, last_size)) {
         status = base_absorb_next(writer, last_size);
     }
     size_t first_end = last_begin > 0 ? last_begin : window->out.count;

@@ -14,6 +14,7 @@ static void destroy(struct base_writer *writer)
         writer->piece_cursor = NULL;
     }
     base_window_deinit(&writer->window);
+    base_room_deinit(&writer->room);
     base_cells_deinit(&writer->kept);
     chunk_reader_deinit(&writer->reader);
     buffer_deinit(&writer->chunk);
@@ -73,7 +74,8 @@ void base_writer_abort(struct base_writer *writer)
 
 enum status base_writer_commit(struct base_writer *writer)
 {
-    enum status status = base_writer_settle(writer);
+    enum status status = writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_ROW)
+                                                 : STATUS_OK;
     bool counted = writer->counters.extent_next != writer->counters_before.extent_next ||
                    writer->counters.number_next != writer->counters_before.number_next;
     if (status == STATUS_OK && counted) {
@@ -98,15 +100,17 @@ enum status base_writer_allocate_extent(struct base_writer *writer, uint64_t *re
 enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent)
 {
     enum status status = base_window_close_row(writer);
+    if (status == STATUS_OK) {
+        status = base_room_restore(&writer->room, writer->write);
+    }
+    base_room_forget(&writer->room);
     base_walk_set_extent(&writer->data, extent);
     base_walk_set_extent(&writer->samples, extent);
     base_tombstone_finder_forget(&writer->tombstones, extent);
     return status;
 }
 
-enum status base_writer_drop_value(struct base_writer *writer,
-                                   uint64_t extent,
-                                   const struct chunk_cell *cell)
+enum status base_writer_drop_value(struct base_writer *writer, const struct chunk_cell *cell)
 {
     struct base_reference reference;
     if (!cell->large) {
@@ -116,7 +120,7 @@ enum status base_writer_drop_value(struct base_writer *writer,
         return STATUS_CORRUPT;
     }
     writer->delta_bytes -= (int64_t)base_value_stored_bytes(&reference);
-    return base_value_erase(writer->write, extent, &reference);
+    return base_value_erase(writer->write, &reference);
 }
 
 /* The state of a stored cell, wherever it is. */
@@ -190,7 +194,7 @@ static enum status put_cell(struct base_writer *writer, const struct entry *entr
         status = fold(writer, &stored, &cell);
     }
     if (status == STATUS_OK && found) {
-        status = base_writer_drop_value(writer, writer->window.extent, &stored);
+        status = base_writer_drop_value(writer, &stored);
     }
     if (status == STATUS_OK && entry->kind != ENTRY_ERASE) {
         status = base_window_append(writer, &cell, entry->stamp);
@@ -224,7 +228,11 @@ enum status base_writer_put(struct base_writer *writer,
 
 enum status base_writer_settle(struct base_writer *writer)
 {
-    return writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_CUT) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (writer->window.row_open) {
+        status = base_window_close_chunk(writer, BASE_CLOSE_CUT);
+    }
+    return status == STATUS_OK ? base_room_restore(&writer->room, writer->write) : status;
 }
 
 enum status base_writer_meta_put(struct base_writer *writer, struct bytes key, struct bytes value)

@@ -67,7 +67,8 @@ enum status store_freeze(struct store_tablet *tablet)
         STORE_POSITION_NONE) {
         return STATUS_OK;
     }
-    if (tablet->layer_count >= STORE_LAYERS_MAX) {
+    if (tablet->layer_count >= STORE_LAYERS_MAX ||
+        store_tablet_prepared(tablet) < tablet->hold_until) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     struct store_layer *fresh = NULL;
@@ -118,7 +119,8 @@ static struct store_tablet *largest_active(struct store *store)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         size_t bytes = memtable_bytes(tablet->layers[0]->memtable);
-        if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX) {
+        if (bytes > largest_bytes && tablet->layer_count < STORE_LAYERS_MAX &&
+            store_tablet_prepared(tablet) >= tablet->hold_until) {
             largest = tablet;
             largest_bytes = bytes;
         }

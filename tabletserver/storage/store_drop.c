@@ -123,6 +123,7 @@ static enum status write_created(struct base_writer *writer, struct store_tablet
     store_pieces_unref(tablet->pieces);
     tablet->pieces = pieces;
     status = encode_empty(tablet);
+    tablet->applied_whole = true;
     if (status == STATUS_OK) {
         status = store_put_applied(writer, tablet->descriptor.tablet, &tablet->applied);
     }
@@ -265,6 +266,9 @@ static bool due_range_delete(struct store_tablet *tablet,
                              struct store_pieces **ret_pieces)
 {
     bool due = false;
+    if (!store_may_keep_house(tablet)) {
+        return false;
+    }
     (void)pthread_mutex_lock(&tablet->mutex);
     if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
         !atomic_load(&tablet->erase_told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&

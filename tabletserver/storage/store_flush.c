@@ -291,6 +291,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     struct buffer old = tablet->applied;
     tablet->applied = *applied;
     *applied = old;
+    tablet->applied_whole = run->reached.everything;
     struct flush_event event = {.kind = FLUSH_EVENT_ADVANCED};
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
@@ -330,8 +331,8 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
         run.reached = run.from;
         status = run.from.everything ? STATUS_OK : put_entries(&run);
     }
-    if (status == STATUS_OK) {
-        status = base_writer_settle(run.writer);
+    if (status == STATUS_OK && run.reached.family != 0) {
+        status = base_writer_settle(run.writer); /* the row goes on in the next one */
     }
     if (status == STATUS_OK) {
         status = put_meta(&run, &applied, &dedupe_pieces);

@@ -272,9 +272,6 @@ static enum status erase_expired(struct store_tablet *tablet, const struct table
         base_snapshot_end(eraser.snapshot);
     }
     if (status == STATUS_OK && eraser.writer != NULL) {
-        status = base_writer_settle(eraser.writer);
-    }
-    if (status == STATUS_OK && eraser.writer != NULL) {
         status = base_writer_commit(eraser.writer);
     } else if (eraser.writer != NULL) {
         base_writer_abort(eraser.writer);
@@ -332,7 +329,7 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
         }
         return STATUS_OK;
     case STORE_COLLECT_ERASE:
-        if (!horizons_are_committed(tablet)) {
+        if (!horizons_are_committed(tablet) || !store_may_keep_house(tablet)) {
             *ret_worked = false;
             return STATUS_OK;
         }

@@ -154,7 +154,8 @@ struct store_tablet {
     uint64_t split_sequence;          /* [T] 0 = none */
     struct buffer split_dedupe;
     struct store_event split_event;
-    bool flush_wanted; /* [L] freeze as soon as there is a free layer */
+    uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
+    bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
     struct store_job *drop_job;       /* [L] ready, so that dropping cannot fail */
     struct store_tablet *hidden_next; /* [S] in store->hidden */
@@ -164,6 +165,7 @@ struct store_tablet {
     uint64_t flushed_clock;
     uint32_t dedupe_piece_count;
     struct buffer applied; /* encoded applied map */
+    bool applied_whole;    /* the map says the same everywhere: no flush has stopped half way */
     bool sweep_due;
     uint32_t sweep_piece;
     struct buffer sweep_resume;
@@ -446,6 +448,10 @@ void store_collect_append(struct store *store); /* loop */
 void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
 enum status store_estimate_step(struct store *store, bool *ret_worked);
+
+/* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
+ * them: a chunk joined across that place would look younger than deletes that are still to come. */
+bool store_may_keep_house(struct store_tablet *tablet);
 
 /* --- store_recover.c ------------------------------------------------------------------------------ */
 

@@ -65,6 +65,8 @@ static enum status load_applied(struct store_tablet *tablet,
     if (status != STATUS_OK) {
         return status;
     }
+    tablet->applied_whole = map.count == 1;
+    tablet->hold_until = applied_map_highest(&map);
     buffer_append_bytes(&tablet->applied, image);
     return tablet->applied.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
@@ -251,6 +253,29 @@ enum status store_load_metas(struct store *store,
     return status == STATUS_OK ? STATUS_OK : error_prefix(ret_error, "%s", store->folder);
 }
 
+/* What the base holds came from the log; a log that ends before it has lost records. */
+static enum status check_log_end(struct store *store, struct error *ret_error)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (store_tablet_prepared(tablet) < tablet->hold_until) {
+            return error_set(ret_error, STATUS_CORRUPT,
+                             "%s: tablet %llu is in data.mdb up to sequence %llu, and the log ends "
+                             "at %llu: the log was lost or replaced. Restore it, or re-learn the "
+                             "store from replicas",
+                             store->folder, (unsigned long long)tablet->descriptor.tablet,
+                             (unsigned long long)tablet->hold_until,
+                             (unsigned long long)store_tablet_prepared(tablet));
+        }
+        if (!tablet->applied_whole) {
+            /* Finish soon what was interrupted: until then nothing else is tidied up there. */
+            tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
+            store->flush_wanted = store->flush_wanted || tablet->flush_wanted;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status store_finish_recovery(struct store *store, struct error *ret_error)
 {
     enum status status = STATUS_OK;
@@ -269,6 +294,10 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
     }
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s: %s", store->folder, status_text(status));
+    }
+    status = check_log_end(store, ret_error);
+    if (status != STATUS_OK) {
+        return status;
     }
     struct log_statistics numbers;
     log_statistics(store->log, &numbers);

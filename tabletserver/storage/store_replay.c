@@ -187,7 +187,14 @@ static enum status replay_record(struct replay *replay, struct error *ret_error)
                      "log record of type %u was written by a newer version", replay->record->type);
 }
 
-/* The record is in memory: it counts as appended, synced and committed. */
+/*
+ * The record is in memory: it counts as appended, synced and committed.
+ *
+ * What a flush was in the middle of when the process died comes back as ONE memtable: the base has
+ * cells of its whole length, so deletes of all of it must be applied in one pass, or a delete that
+ * came with a second one would find cells of the first in chunks that look younger than itself.  It
+ * fitted into memory before, and no range delete or split lies inside it, for those end a memtable.
+ */
 static enum status note_replayed(struct store_tablet *tablet,
                                  const struct log_record *record,
                                  uint64_t position)
@@ -207,7 +214,7 @@ static enum status note_replayed(struct store_tablet *tablet,
     if (record->type == RECORD_SPLIT) {
         return store_split_apply(tablet);
     }
-    if (store_is_full(tablet)) {
+    if (store_is_full(tablet) && record->sequence >= tablet->hold_until) {
         enum status status = freeze_surely(tablet);
         if (status != STATUS_OK) {
             return status;

@@ -207,6 +207,7 @@ void store_split_note_written(struct store_tablet *parent)
         struct store_tablet *child = parent->children[i];
         child->flushed_sequence = parent->split_sequence;
         child->flushed_clock = parent->flushed_clock;
+        child->applied_whole = true;
         child->estimate_due = true;
         child->sweep_due = true;
     }

@@ -6,9 +6,17 @@
 
 #define SWEEP_BUDGET_BYTES (1024 * 1024)
 
+bool store_may_keep_house(struct store_tablet *tablet)
+{
+    (void)pthread_mutex_lock(&tablet->mutex);
+    bool child = tablet->lineage_count > 0;
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    return !child && tablet->applied_whole && atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+}
+
 /* The first visible tablet that `wants`, with a reference on it and on its pieces. */
 static struct store_tablet *choose(struct store *store,
-                                   bool (*wants)(const struct store_tablet *tablet),
+                                   bool (*wants)(struct store_tablet *tablet),
                                    struct store_pieces **ret_pieces)
 {
     struct store_tablet *tablet = NULL;
@@ -26,9 +34,9 @@ static struct store_tablet *choose(struct store *store,
     return tablet;
 }
 
-static bool wants_sweep(const struct store_tablet *tablet)
+static bool wants_sweep(struct store_tablet *tablet)
 {
-    return tablet->sweep_due;
+    return tablet->sweep_due && store_may_keep_house(tablet);
 }
 
 static enum status sweep(struct store_tablet *tablet, const struct store_pieces *pieces)
@@ -74,7 +82,7 @@ enum status store_sweep_step(struct store *store, bool *ret_worked)
     return status;
 }
 
-static bool wants_estimate(const struct store_tablet *tablet)
+static bool wants_estimate(struct store_tablet *tablet)
 {
     return tablet->estimate_due;
 }

@@ -20,7 +20,7 @@ enum status assignment_list_create(struct assignment_list **ret_list);
 void assignment_list_destroy(struct assignment_list *list); /* NULL is fine */
 
 /* The master spoke: copied.  Tablets of other servers are passed over (and taken off the list if
- * they were here). */
+ * they were here).  Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status assignment_list_note(struct assignment_list *list,
                                  uint64_t server,
                                  const struct assigned_tablet *assigned);
@@ -53,8 +53,10 @@ struct assignment_action {
     uint64_t right;
 };
 
-/* Decide.  held in any order.  Actions are in the arena and borrow from the list. */
-enum status assignment_decide(const struct assignment_list *list,
+/* Decide.  held in any order.  Actions are in the arena and borrow from the list.  Removals of what
+ * was held and is gone, or never was asked for here, are forgotten.  n log n.
+ * Errors: STATUS_NO_MEMORY. */
+enum status assignment_decide(struct assignment_list *list,
                               const struct assignment_held *held,
                               size_t held_count,
                               struct arena *arena,

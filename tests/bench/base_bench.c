@@ -30,6 +30,7 @@ struct bench {
     struct base_writer *writer;
     uint64_t clock;
     uint64_t commits;
+    int64_t stored_bytes; /* keys and values */
 };
 
 static const struct base_piece WHOLE = {{{NULL, 0}, {NULL, 0}}, EXTENT};
@@ -80,6 +81,8 @@ static void close_bench(struct bench *bench)
 static void commit(struct bench *bench)
 {
     if (bench->writer != NULL) {
+        must(base_writer_settle(bench->writer));
+        bench->stored_bytes += base_writer_delta_bytes(bench->writer);
         must(base_writer_commit(bench->writer));
         bench->writer = NULL;
         bench->commits++;
@@ -233,7 +236,11 @@ static double run_rows(size_t prefix_bytes)
     printf("1 M rows of 100 bytes, prefix of %zu bytes\n", prefix_bytes);
     load_rows(&bench, prefix_bytes);
     scan(&bench, false);
-    double rate = scan(&bench, true);
+    double rate = 0;
+    for (int i = 0; i < 3; i++) {
+        double one = scan(&bench, true);
+        rate = one > rate ? one : rate;
+    }
     if (prefix_bytes == 0) {
         raw_gets(&bench);
     }
@@ -295,7 +302,8 @@ static void run_series(void)
     double seconds = now() - start;
     printf("time series: %u hosts, rows host#time, 10 metrics of 8 bytes\n", hosts);
     printf("  %-28s %8.2f M cells/s\n", "load in time order", (double)cells / seconds / 1e6);
-    printf("  %-28s %8.2f bytes\n", "file, per cell", (double)used_bytes(&bench) / (double)cells);
+    printf("  %-28s %8.2f bytes, keys and values alone %.2f\n", "file, per cell",
+           (double)used_bytes(&bench) / (double)cells, (double)bench.stored_bytes / (double)cells);
     scan(&bench, true);
     close_bench(&bench);
 }

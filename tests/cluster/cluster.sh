@@ -7,7 +7,7 @@
 set -uo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=${BUILD:-$ROOT/build/release}
-PORT=${PORT:-$((20000 + RANDOM % 20000))}
+PORT=${PORT:-$((20000 + RANDOM % 12000))}
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/edubba-test-XXXXXX")
 declare -A PIDS=()
 export EDUBBA_MASTERS=tcp://127.0.0.1:$PORT

@@ -5,6 +5,8 @@
  *   master_driver create ADDRESS PREFIX        create tables until killed; print each acknowledged
  *                                              one as "NAME NUMBER TABLETS"
  *   master_driver check ADDRESS < acknowledged every one is there as it was, covering the key space
+ *   master_driver split ADDRESS < acknowledged  split each, print it as it should be then
+ *   master_driver delete ADDRESS < acknowledged delete them all
  *
  * Both serve and create go on through restarts of the master.
  */
@@ -248,6 +250,61 @@ static void check(const char *address)
     }
 }
 
+/* --- split ------------------------------------------------------------------------------------ */
+
+/* Split each at "m", and print what it should be now. */
+static void split_all(const char *address)
+{
+    struct blocking_client client = {0};
+    char name[NAME_SIZE];
+    uint64_t number = 0;
+    unsigned tablets = 0;
+
+    connect_again(&client, address);
+    while (scanf("%63s %" SCNu64 " %u", name, &number, &tablets) == 3) {
+        struct buffer body = BUFFER_INIT;
+        struct bytes answer;
+        struct error error = {0};
+        const struct split_request split = {bytes_of_text(name), bytes_of_text("m")};
+        split_request_encode(&split, &body);
+        if (blocking_call(&client, METHOD_SPLIT_TABLET, &body, 5000, &answer, &error) !=
+            STATUS_OK) {
+            die(name, error.text);
+        }
+        printf("%s %" PRIu64 " %u\n", name, number, tablets + 1);
+    }
+    blocking_close(&client);
+}
+
+/* --- delete ----------------------------------------------------------------------------------- */
+
+/* Delete exactly what is named, and only if it is still the table of that number. */
+static void delete_all(const char *address)
+{
+    struct blocking_client client = {0};
+    struct arena arena;
+    char name[NAME_SIZE];
+    uint64_t number = 0;
+    unsigned tablets = 0;
+
+    arena_init(&arena, 65536, SIZE_MAX);
+    connect_again(&client, address);
+    while (scanf("%63s %" SCNu64 " %u", name, &number, &tablets) == 3) {
+        struct buffer body = BUFFER_INIT;
+        struct bytes answer;
+        struct error error = {0};
+        const struct table_name_request request = {bytes_of_text(name)};
+        check_table(&client, &arena, name, number, tablets);
+        table_name_request_encode(&request, &body);
+        if (blocking_call(&client, METHOD_DELETE_TABLE, &body, 5000, &answer, &error) !=
+            STATUS_OK) {
+            die(name, error.text);
+        }
+    }
+    blocking_close(&client);
+    arena_deinit(&arena);
+}
+
 int main(int argument_count, char **arguments)
 {
     if (argument_count == 4 && strcmp(arguments[1], "serve") == 0) {
@@ -256,8 +313,12 @@ int main(int argument_count, char **arguments)
         create(arguments[2], arguments[3]);
     } else if (argument_count == 3 && strcmp(arguments[1], "check") == 0) {
         check(arguments[2]);
+    } else if (argument_count == 3 && strcmp(arguments[1], "split") == 0) {
+        split_all(arguments[2]);
+    } else if (argument_count == 3 && strcmp(arguments[1], "delete") == 0) {
+        delete_all(arguments[2]);
     } else {
-        die("usage", "serve ADDRESS NUMBER | create ADDRESS PREFIX | check ADDRESS");
+        die("usage", "serve ADDRESS NUMBER | create ADDRESS PREFIX | check|split|delete ADDRESS");
     }
     return 0;
 }

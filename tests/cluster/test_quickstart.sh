@@ -5,7 +5,7 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 passed=0 failed=0
 verdict() { if [[ $1 == 0 ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $2"; fi; }
 work=$(mktemp -d)
-export EDUBBA_VAR=$work/var EDUBBA_PORT=$((40000 + RANDOM % 10000)) EDUBBA_SAMPLES=2
+export EDUBBA_VAR=$work/var EDUBBA_PORT=$((10000 + RANDOM % 9000)) EDUBBA_SAMPLES=2
 trap './quickstart stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 output=$(./quickstart --once 2>&1); verdict $? "quickstart --once: $output"

@@ -84,7 +84,7 @@ static int compare_keys(const void *a, const void *b)
 /* Short and long, with and without what must be escaped, with long shared prefixes. */
 static struct key make_key(struct prng *prng, size_t longest)
 {
-    static const size_t lengths[] = {1, 2, 5, 14, 398, 399, 400, 401, 799, 800, 1010};
+    static const size_t lengths[] = {1, 2, 5, 14, 195, 196, 395, 396, 397, 594, 595, 596, 1010};
     size_t length = lengths[prng_below(prng, sizeof lengths / sizeof *lengths)];
     struct key key = {length + 4, NULL};
     if (prng_chance(prng, 12)) {

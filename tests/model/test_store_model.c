@@ -217,8 +217,43 @@ static void apply_operation(const struct operation *operation)
 
 /* --- comparing ------------------------------------------------------------------------------------ */
 
+static const char *reading; /* what kind of read is being compared */
+
+/* What happened to the row, for whoever has to find out. */
+static void explain(unsigned row)
+{
+    fprintf(stderr, "%s read; row %u:\n", reading, row);
+    for (uint32_t i = 0; i < shared->count; i++) {
+        const struct operation *o = &shared->operations[i];
+        if (o->kind == WRITE && o->row == row) {
+            for (unsigned j = 0; j < o->change_count; j++) {
+                const struct model_change *c = &o->changes[j];
+                fprintf(stderr,
+                        "  tablet %d sequence %d%s: kind %u family %u qualifier %u timestamp %d "
+                        "[%d, %d) value %u size %u\n",
+                        (int)o->tablet, (int)o->sequence, o->committed ? "" : " (prepared)",
+                        c->kind, c->family, c->qualifier, c->timestamp, c->start, c->end,
+                        c->value_seed, c->value_size);
+            }
+        } else if (o->kind == SPLIT || (o->row <= row && row < o->row_end)) {
+            fprintf(stderr, "  tablet %d sequence %d: %s\n", (int)o->tablet, (int)o->sequence,
+                    o->kind == SPLIT ? "split" : "range dropped");
+        }
+    }
+}
+
 static void expect_cell(const struct cell *cell, const struct cell_model *model)
 {
+    if (cell->family != model->family ||
+        !bytes_equal(cell->qualifier, qualifier_name(model->qualifier)) ||
+        cell->timestamp_us != model->timestamp) {
+        explain(model->row);
+        fprintf(stderr,
+                "found family %u qualifier %.*s timestamp %d, expected family %u qualifier %u "
+                "timestamp %d\n",
+                cell->family, (int)cell->qualifier.size_bytes, (const char *)cell->qualifier.data,
+                (int)cell->timestamp_us, model->family, model->qualifier, model->timestamp);
+    }
     cr_assert_eq(cell->family, model->family);
     cr_assert(bytes_equal(cell->qualifier, qualifier_name(model->qualifier)));
     cr_assert_eq(cell->timestamp_us, model->timestamp);
@@ -318,6 +353,7 @@ static void expect_tablet(struct store_tablet *tablet, enum store_read_point poi
     uint64_t sequence = point == STORE_READ_COMMITTED ? store_tablet_committed(tablet)
                                                       : store_tablet_prepared(tablet);
     cr_assert_eq(store_read_begin(tablet, &fixture_table, point, 0, &read), STATUS_OK);
+    reading = point == STORE_READ_COMMITTED ? "committed" : "prepared";
     build_model(shared->count, number, sequence);
     expect_read(read, &store_tablet_describe(tablet)->range);
     store_read_end(read);
@@ -569,6 +605,7 @@ static void hold_read(void)
 static void release_read(struct held *slot)
 {
     if (slot->read != NULL) {
+        reading = "held";
         build_model(slot->operations, store_tablet_describe(slot->tablet)->tablet, slot->sequence);
         expect_read(slot->read, &store_tablet_describe(slot->tablet)->range);
         store_read_end(slot->read);
@@ -720,6 +757,10 @@ Test(store_model, killed_and_reopened)
 
 Test(store_model, long_lives)
 {
+    if (getenv("EDUBBA_SEED") != NULL) {
+        run_seed(strtoull(getenv("EDUBBA_SEED"), NULL, 10), 1, 2500);
+        return;
+    }
     for (uint64_t seed = 100; seed <= 102; seed++) {
         run_seed(seed, 1, 2500);
     }

@@ -374,7 +374,7 @@ static inline void fake_obey(struct fake_server *server, const struct sync_respo
         const struct assigned_tablet *tablet = &response->tablets[i];
         uint64_t number = tablet->location.tablet;
         if (tablet->removed) {
-            continue; /* out of the map; what is held stays (a copy that came too late) */
+            fake_drop(server, number);
         } else if (tablet->location.server != server->number) {
             fake_drop(server, number);
         } else if (tablet->location.state == TABLET_CREATING) {

@@ -203,6 +203,18 @@ Test(catalog, requests_wait_for_their_turn_in_order)
     (void)driver_body(&driver, third);
 }
 
+Test(catalog, a_request_whose_time_is_over_gets_no_turn)
+{
+    driver.hold_commits = true;
+    (void)driver_create(&driver, "a", NULL, 0);
+    uint64_t waits = driver_create(&driver, "b", NULL, 0);
+    driver_pass(&driver, 31 * SECOND_NS);
+    driver_assert_refused(&driver, waits, STATUS_DEADLINE_EXCEEDED, "nothing was changed");
+    (void)driver_commit(&driver);
+    uint64_t get = driver_by_name(&driver, METHOD_GET_TABLE, "b");
+    driver_assert_refused(&driver, get, STATUS_NOT_FOUND, "'b'");
+}
+
 /* --- alter and delete ------------------------------------------------------------------------- */
 
 Test(catalog, alter_is_all_or_none)
@@ -296,6 +308,28 @@ Test(catalog, delete_is_told_to_servers_and_numbers_move_on)
     driver_assert_refused(&driver, request, STATUS_NOT_FOUND, "Failed to read");
     make_table("t", NULL, 0);
     cr_assert_gt(driver_locate(&driver, "t", "").table.number, number);
+}
+
+Test(catalog, tablets_of_a_dropped_table_are_dropped_whenever_they_are_reported)
+{
+    const char *splits[] = {"h", "q"};
+    make_table("t", splits, 2);
+    cr_assert_eq(servers[0].held_count + servers[1].held_count + servers[2].held_count, 3);
+    (void)driver_split(&driver, "t", "c");
+    fakes_settle(&driver, servers, 3);
+    driver_pass(&driver, 4 * SECOND_NS); /* all are away */
+    (void)driver_body(&driver, driver_by_name(&driver, METHOD_DELETE_TABLE, "t"));
+    driver_crash(&driver); /* and the master forgets what it need not remember */
+    fakes_settle(&driver, servers, 3);
+    cr_assert_eq(servers[0].held_count + servers[1].held_count + servers[2].held_count, 0);
+}
+
+Test(catalog, what_nobody_knows_is_left_alone)
+{
+    fake_hold(&servers[0], 999, 10, HELD_SERVING);
+    fakes_settle(&driver, servers, 3);
+    cr_assert_not_null(fake_held(&servers[0], 999));
+    cr_assert_str_eq(driver.last_note, "tablet_unknown");
 }
 
 Test(catalog, a_server_that_was_away_learns_of_dropped_tables_even_after_a_restart)

@@ -1,5 +1,3 @@
-#include <errno.h>
-
 #include "transport_fixture.h"
 
 Test(transport, greets_and_echoes)
@@ -261,16 +259,14 @@ Test(transport, a_reader_that_is_slow_is_not_read_from_either)
     /* Far more than any socket buffers hold, echoed; nothing is read. */
     struct timeval patience = {.tv_usec = 300000};
     setsockopt(raw, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    for (uint64_t i = 1; i <= 4000; i++) {
-        raw_request(raw, i, bytes_of(body, sizeof body), 0);
-        if (service.requests > 3000) {
-            break;
-        }
+    uint64_t sent = 0;
+    while (sent < 4000 && raw_request(raw, sent + 1, bytes_of(body, sizeof body), 0)) {
+        sent++;
     }
+    cr_assert_lt(sent, 4000, "the socket must fill up");
     unsigned before = service.requests;
     clock_sleep_us(100000);
     cr_assert_eq(service.requests, before, "reading has paused");
-    cr_assert_lt(before, 3000);
     close(raw);
     transport_listener_close(service.listener, 0);
 }
@@ -369,7 +365,7 @@ Test(transport, nobody_listening_is_an_error_that_names_the_address)
     service_open(&service);
     transport_listener_close(service.listener, 0);
     caller_open(&caller, service.address);
-    cr_assert_eq(caller_send_number(&caller), STATUS_OK);
+    (void)caller_send_number(&caller); /* too early to know, or refused already */
     WAIT_FOR(caller.closed == 1);
     cr_assert(caller.error.status == STATUS_UNAVAILABLE, "%s", caller.error.text);
     cr_assert(strstr(caller.error.text, service.address) != NULL, "%s", caller.error.text);

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -225,26 +226,27 @@ static inline int raw_connect(uint16_t port)
     return raw;
 }
 
-static inline void raw_send(int raw, const void *data, size_t size_bytes)
+/* False when the other side takes no more. */
+static inline bool raw_send(int raw, const void *data, size_t size_bytes)
 {
     const uint8_t *at = data;
     while (size_bytes > 0) {
         ssize_t sent = send(raw, at, size_bytes, MSG_NOSIGNAL);
         if (sent <= 0) {
-            return; /* the other side has had enough */
+            return false;
         }
         at += sent;
         size_bytes -= (size_t)sent;
     }
+    return true;
 }
 
-static inline void raw_send_frame(int raw, struct frame_header header, struct bytes payload)
+static inline bool raw_send_frame(int raw, struct frame_header header, struct bytes payload)
 {
     uint8_t head[FRAME_HEADER_BYTES];
     header.payload_bytes = (uint32_t)payload.size_bytes;
     frame_header_encode(&header, payload, head);
-    raw_send(raw, head, sizeof head);
-    raw_send(raw, payload.data, payload.size_bytes);
+    return raw_send(raw, head, sizeof head) && raw_send(raw, payload.data, payload.size_bytes);
 }
 
 static inline void raw_receive(int raw, void *data, size_t size_bytes)
@@ -305,18 +307,19 @@ static inline int raw_open(const struct service *service)
     return raw;
 }
 
-static inline void raw_request(int raw, uint64_t request, struct bytes body, uint8_t flags)
+static inline bool raw_request(int raw, uint64_t request, struct bytes body, uint8_t flags)
 {
     struct buffer message = BUFFER_INIT;
     struct request_head head = {0};
     request_head_encode(&head, &message);
     buffer_append_bytes(&message, body);
-    raw_send_frame(
+    bool sent = raw_send_frame(
         raw,
         (struct frame_header){
             .type = FRAME_REQUEST, .method = METHOD_OPERATIONS, .request = request, .flags = flags},
         buffer_bytes(&message));
     buffer_deinit(&message);
+    return sent;
 }
 
 #endif /* TESTS_UNIT_TRANSPORT_FIXTURE_H */

@@ -1,0 +1,107 @@
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io/daemon.h"
+
+static int64_t number = 5;
+static const struct config_key keys[] = {{"number", CONFIG_NUMBER, &number, 1, 9, false}};
+
+static enum status refuse_seven(void *context, struct error *ret_error)
+{
+    (void)context;
+    return number == 7 ? error_set(ret_error, STATUS_INVALID_ARGUMENT, "number: seven is taken")
+                       : STATUS_OK;
+}
+
+static const struct daemon_description description = {
+    .name = "test-daemon",
+    .summary = "does nothing",
+    .keys = keys,
+    .key_count = 1,
+    .check = refuse_seven,
+};
+
+/* -1 = it goes on. */
+static int start(char **arguments, struct daemon *ret_daemon)
+{
+    struct arena arena;
+    int exit_code = -1;
+    int count = 0;
+    while (arguments[count] != NULL) {
+        count++;
+    }
+    arena_init(&arena, 4096, SIZE_MAX);
+    bool goes_on = daemon_start(&description, count, arguments, &arena, ret_daemon, &exit_code);
+    cr_assert_eq(goes_on, exit_code == -1);
+    arena_deinit(&arena);
+    return exit_code;
+}
+
+#define START(...) \
+    start((char *[]){"test-daemon", __VA_ARGS__ __VA_OPT__(, ) NULL}, &(struct daemon){0})
+
+Test(daemon, command_line)
+{
+    cr_redirect_stdout();
+    cr_redirect_stderr();
+    cr_assert_eq(START(), -1);
+    cr_assert_eq(START("--set", "number=6"), -1);
+    cr_assert_eq(number, 6);
+    cr_assert_eq(START("--set", "number=6", "--set", "number=8"), -1);
+    cr_assert_eq(number, 8, "the later one holds");
+    cr_assert_eq(START("--help"), DAEMON_EXIT_OK);
+    cr_assert_eq(START("--version"), DAEMON_EXIT_OK);
+    cr_assert_eq(START("--check-config"), DAEMON_EXIT_OK);
+    cr_assert_eq(START("--set"), DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--set", "number=10"), DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--set", "numbr=1"), DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--set", "number=7"), DAEMON_EXIT_USAGE, "the check across keys");
+    cr_assert_eq(START("--nonsense"), DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--ready-fd", "nine"), DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--ready-fd", "987"), DAEMON_EXIT_USAGE, "not open");
+    cr_assert_eq(START("--config", "/nonexistent/file"), DAEMON_EXIT_USAGE);
+}
+
+Test(daemon, ready_is_one_line_and_the_descriptor_is_closed)
+{
+    int ends[2];
+    char text[16];
+    char line[64] = {0};
+    struct daemon daemon;
+    cr_assert_eq(pipe(ends), 0);
+    snprintf(text, sizeof text, "%d", ends[1]);
+    cr_assert_eq(start((char *[]){"test-daemon", "--ready-fd", text, NULL}, &daemon), -1);
+    daemon_ready(&daemon, "address=tcp://127.0.0.1:1");
+    cr_assert_gt(read(ends[0], line, sizeof line - 1), 0);
+    cr_assert_str_eq(line, "READY address=tcp://127.0.0.1:1\n");
+    cr_assert_eq(read(ends[0], line, sizeof line), 0, "its end is closed");
+    close(ends[0]);
+}
+
+Test(daemon, a_folder_is_made_and_locked_once)
+{
+    char folder[] = "/tmp/edubba-daemon-XXXXXX";
+    char deep[64];
+    char command[96];
+    int lock = -1;
+    int second = -1;
+    struct error error = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(deep, sizeof deep, "%s/a/b/c", folder);
+    cr_assert_eq(daemon_lock_folder(deep, &lock, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(daemon_lock_folder(deep, &second, &error), STATUS_FAILED_PRECONDITION);
+    snprintf(command, sizeof command, "process %ld", (long)getpid());
+    cr_assert_not_null(strstr(error.text, command), "%s", error.text);
+    daemon_unlock_folder(lock);
+    cr_assert_eq(daemon_lock_folder(deep, &lock, &error), STATUS_OK);
+    daemon_unlock_folder(lock);
+    cr_assert_eq(daemon_lock_folder("/proc/nonsense/x", &lock, &error), STATUS_IO);
+    cr_assert_not_null(strstr(error.text, "/proc/nonsense/x"), "%s", error.text);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}

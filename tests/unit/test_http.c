@@ -1,0 +1,117 @@
+#include "transport_fixture.h"
+
+#include "common/io/http.h"
+#include "common/io/metrics.h"
+
+static char answer[1 << 16];
+
+/* The whole answer to one request, as text. */
+static const char *ask(uint16_t port, const char *method, const char *path)
+{
+    char request[256];
+    int raw = raw_connect(port);
+    int length = snprintf(request, sizeof request,
+                          "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method,
+                          path);
+    raw_send(raw, request, (size_t)length);
+    size_t size_bytes = 0;
+    ssize_t got = 0;
+    while ((got = recv(raw, answer + size_bytes, sizeof answer - 1 - size_bytes, 0)) > 0) {
+        size_bytes += (size_t)got;
+    }
+    answer[size_bytes] = '\0';
+    close(raw);
+    return answer;
+}
+
+static struct http_server *open_server(void)
+{
+    struct http_server *server = NULL;
+    struct error error;
+    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error), STATUS_OK, "%s",
+                 error.text);
+    cr_assert_gt(http_server_port(server), 0);
+    return server;
+}
+
+static void hello(void *context, const char *path, struct http_response *response)
+{
+    if (context == NULL) {
+        response->status = 503;
+    }
+    response->content_type = "application/json";
+    buffer_append_format(&response->body, "{\"path\":\"%s\"}", path);
+}
+
+Test(http, serves_metrics_and_handlers)
+{
+    struct http_server *server = open_server();
+    uint16_t port = http_server_port(server);
+    metric_add(metric_counter("edubba_test_total", "", "Test."), 41);
+    cr_assert_eq(http_server_handle(server, "/hello", hello, &port), STATUS_OK);
+    cr_assert_eq(http_server_handle(server, "/sick", hello, NULL), STATUS_OK);
+    cr_assert_eq(http_server_handle(server, "/hello", hello, NULL), STATUS_ALREADY_EXISTS);
+
+    cr_assert(strncmp(ask(port, "GET", "/metrics"), "HTTP/1.1 200", 12) == 0, "%s", answer);
+    cr_assert(strstr(answer, "text/plain; version=0.0.4") != NULL, "%s", answer);
+    cr_assert(strstr(answer, "\nedubba_test_total 41\n") != NULL, "%s", answer);
+    cr_assert(strstr(ask(port, "GET", "/hello"), "{\"path\":\"/hello\"}") != NULL, "%s", answer);
+    cr_assert(strstr(answer, "application/json") != NULL, "%s", answer);
+    cr_assert(strncmp(ask(port, "GET", "/sick"), "HTTP/1.1 503", 12) == 0, "%s", answer);
+    cr_assert(strncmp(ask(port, "HEAD", "/hello"), "HTTP/1.1 200", 12) == 0, "%s", answer);
+    cr_assert(strstr(answer, "{") == NULL, "no body for HEAD");
+    cr_assert(strncmp(ask(port, "GET", "/nothing"), "HTTP/1.1 404", 12) == 0, "%s", answer);
+    cr_assert(strncmp(ask(port, "POST", "/hello"), "HTTP/1.1 405", 12) == 0, "%s", answer);
+    http_server_close(server);
+}
+
+Test(http, bind_errors_name_the_address)
+{
+    struct http_server *server = open_server();
+    struct http_server *second = NULL;
+    struct error error;
+    char address[64];
+    (void)snprintf(address, sizeof address, "127.0.0.1:%u", (unsigned)http_server_port(server));
+    cr_assert_eq(http_server_open(address, false, &second, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert(strstr(error.text, address) != NULL, "%s", error.text);
+    cr_assert(strstr(error.text, "in use") != NULL, "%s", error.text);
+    http_server_close(server);
+    cr_assert_eq(http_server_open(address, false, &server, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(http_server_open(address, false, &second, &error), STATUS_FAILED_PRECONDITION,
+                 "taken by ourselves");
+    http_server_close(server);
+    cr_assert_eq(http_server_open("0.0.0.0:0", false, &server, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert_neq(http_server_open("nonsense", false, &server, &error), STATUS_OK);
+    http_server_close(NULL);
+}
+
+static atomic_uint slow_running;
+
+static void slow(void *context, const char *path, struct http_response *response)
+{
+    (void)context;
+    (void)path;
+    atomic_store(&slow_running, 1);
+    clock_sleep_us(100000);
+    atomic_store(&slow_running, 2);
+    buffer_append(&response->body, "ok", 2);
+}
+
+static void *ask_slow(void *context)
+{
+    (void)ask(*(uint16_t *)context, "GET", "/slow");
+    return NULL;
+}
+
+Test(http, closing_waits_for_handlers)
+{
+    struct http_server *server = open_server();
+    uint16_t port = http_server_port(server);
+    pthread_t thread;
+    cr_assert_eq(http_server_handle(server, "/slow", slow, NULL), STATUS_OK);
+    pthread_create(&thread, NULL, ask_slow, &port);
+    WAIT_FOR(slow_running == 1);
+    http_server_close(server);
+    cr_assert_eq(slow_running, 2);
+    pthread_join(thread, NULL);
+}

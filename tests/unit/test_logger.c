@@ -1,0 +1,133 @@
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "common/io/logger.h"
+
+static char output[1 << 20];
+static int log_file;
+
+/* From here on the log goes into a file. */
+static void capture(enum log_level level, bool json)
+{
+    struct logger_settings settings = {.level = level, .json = json};
+    char path[] = "/tmp/edubba-test-logger-XXXXXX";
+    logger_init(&settings);
+    log_file = mkstemp(path);
+    cr_assert_geq(log_file, 0);
+    unlink(path);
+    dup2(log_file, STDERR_FILENO);
+}
+
+static const char *captured(void)
+{
+    ssize_t size_bytes = pread(log_file, output, sizeof output - 1, 0);
+    cr_assert_geq(size_bytes, 0);
+    output[size_bytes] = '\0';
+    return output;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++) {
+        count += *text == '\n';
+    }
+    return count;
+}
+
+Test(logger, one_event_a_line)
+{
+    capture(LOG_LEVEL_INFO, false);
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_opened", LOG_U64("tablet", 17), LOG_TEXT("store", "a"),
+              LOG_I64("delta", -3), LOG_BYTES("row", bytes_of_text("k1")));
+    LOG_EVENT(LOG_LEVEL_WARN, "bare");
+    const char *text = captured();
+    cr_assert_eq(count_lines(text), 2);
+    cr_assert_eq(text[10], 'T');
+    cr_assert_eq(text[23], 'Z');
+    cr_assert(strstr(text, "Z INFO  tablet_opened tablet=17 store=a delta=-3 row=k1\n") != NULL,
+              "%s", text);
+    cr_assert(strstr(text, "Z WARN  bare\n") != NULL, "%s", text);
+}
+
+Test(logger, levels_below_are_dropped)
+{
+    capture(LOG_LEVEL_WARN, false);
+    cr_assert(!logger_wants(LOG_LEVEL_INFO));
+    LOG_EVENT(LOG_LEVEL_INFO, "quiet");
+    LOG_EVENT(LOG_LEVEL_ERROR, "loud");
+    cr_assert_eq(count_lines(captured()), 1);
+    cr_assert(strstr(captured(), "ERROR loud") != NULL);
+}
+
+Test(logger, a_hostile_value_forges_nothing)
+{
+    capture(LOG_LEVEL_INFO, false);
+    LOG_EVENT(LOG_LEVEL_INFO, "read", LOG_BYTES("row", bytes_of("a\n2026 INFO x=\"1\"\\\xff", 20)),
+              LOG_TEXT("empty", ""), LOG_TEXT("spaced", "a b"));
+    const char *text = captured();
+    cr_assert_eq(count_lines(text), 1);
+    cr_assert(strstr(text, "row=\"a\\x0a2026 INFO x=\\x221\\x22\\x5c\\xff") != NULL, "%s", text);
+    cr_assert(strstr(text, " empty=\"\" spaced=\"a b\"\n") != NULL, "%s", text);
+}
+
+Test(logger, json_is_json_whatever_the_bytes)
+{
+    capture(LOG_LEVEL_INFO, true);
+    uint8_t all[256];
+    for (int i = 0; i < 256; i++) {
+        all[i] = (uint8_t)i;
+    }
+    LOG_EVENT(LOG_LEVEL_INFO, "read", LOG_BYTES("row", bytes_of(all, sizeof all)),
+              LOG_U64("count", UINT64_C(5)), LOG_TEXT("text", "say \"hi\" = \\"));
+    json_error_t error;
+    json_t *line = json_loads(captured(), 0, &error);
+    cr_assert(line != NULL, "%s in %s", error.text, output);
+    cr_assert_str_eq(json_string_value(json_object_get(line, "event")), "read");
+    cr_assert_str_eq(json_string_value(json_object_get(line, "level")), "info");
+    cr_assert_eq(json_integer_value(json_object_get(line, "count")), 5);
+    json_decref(line);
+}
+
+Test(logger, a_long_line_is_cut_between_fields)
+{
+    static char big[3000];
+    capture(LOG_LEVEL_INFO, true);
+    memset(big, '\n', sizeof big - 1);
+    LOG_EVENT(LOG_LEVEL_INFO, "big", LOG_TEXT("a", big), LOG_TEXT("b", "small"));
+    json_error_t error;
+    json_t *line = json_loads(captured(), 0, &error);
+    cr_assert(line != NULL, "%s in %s", error.text, output);
+    cr_assert_str_eq(json_string_value(json_object_get(line, "b")), "small");
+    json_decref(line);
+}
+
+static void *write_many(void *context)
+{
+    (void)context;
+    for (int i = 0; i < 2000; i++) {
+        LOG_EVENT(LOG_LEVEL_INFO, "flood", LOG_I64("i", i));
+    }
+    return NULL;
+}
+
+Test(logger, floods_are_counted_not_written)
+{
+    capture(LOG_LEVEL_INFO, false);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        pthread_create(&threads[i], NULL, write_many, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    LOG_EVENT(LOG_LEVEL_INFO, "other");
+    cr_assert_leq(count_lines(captured()), 301, "100 a second, and the other");
+    cr_assert(strstr(captured(), " other\n") != NULL, "one flood does not silence the rest");
+    usleep(1100 * 1000);
+    LOG_EVENT(LOG_LEVEL_INFO, "flood");
+    cr_assert(strstr(captured(), "flood suppressed=") != NULL);
+}
