@@ -30,8 +30,7 @@ static void send(struct sim_client *client,
                  struct buffer *message)
 {
     sim_effects_send(client->effects, to, FRAME_REQUEST, method, request, message);
-    sim_effects_timer(client->effects,
-                      request * SIM_CLIENT_TIMER_KINDS + SIM_CLIENT_TIMER_SILENCE,
+    sim_effects_timer(client->effects, request * SIM_CLIENT_TIMER_KINDS + SIM_CLIENT_TIMER_SILENCE,
                       client->sim->settings.attempt_timeout_ns);
 }
 
@@ -173,8 +172,8 @@ void sim_request_send(struct sim_client *client,
     }
     request_head_encode(&(struct request_head){.deadline_ms = deadline, .trace = number}, &out);
     operations_request_encode(&request, &out);
-    send(client, sim_node_of_address(address_of(client, operations[0]->address)),
-         METHOD_OPERATIONS, number, &out);
+    send(client, sim_node_of_address(address_of(client, operations[0]->address)), METHOD_OPERATIONS,
+         number, &out);
 }
 
 void sim_request_scan(struct sim_client *client, struct sim_operation *operation)
@@ -199,9 +198,8 @@ void sim_request_scan(struct sim_client *client, struct sim_operation *operation
 
 void sim_request_locate(struct sim_client *client, struct sim_operation *operation)
 {
-    struct locate_request request = {.table = operation->task->table,
-                                     .row = sim_operation_row(operation),
-                                     .count_max = 3};
+    struct locate_request request = {
+        .table = operation->task->table, .row = sim_operation_row(operation), .count_max = 3};
     struct buffer out = BUFFER_INIT;
     operation->state = SIM_OPERATION_LOCATING;
     operation->request = client->request_next++;
