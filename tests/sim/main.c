@@ -4,7 +4,7 @@
  *   edubba-sim [--seeds A..B | --replay SEED] [--trace] [--check-determinism] [--planted NAME]
  *
  * Ends with "N passed, N failed".  With --planted it stops at the first seed that finds the bug,
- * and that is the success.
+ * and that is the success; --planted list names them.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -45,6 +45,12 @@ static void usage(void)
 
 static enum sim_planted planted_of_name(const char *name)
 {
+    if (strcmp(name, "list") == 0) {
+#define LIST_NAME(text, constant) (void)puts(text);
+        SIM_PLANTED_LIST(LIST_NAME)
+#undef LIST_NAME
+        exit(0);
+    }
 #define COMPARE_NAME(text, constant)       \
     if (strcmp(name, text) == 0) {         \
         return SIM_PLANTED_##constant;     \

@@ -50,7 +50,7 @@
     X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */ \
     X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */            \
     X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */            \
-    X("reply-before-commit", REPLY_BEFORE_COMMIT) /* the master does not wait */                \
+    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */ \
     X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */
 
 enum sim_planted {
@@ -101,6 +101,7 @@ struct sim_settings {
     uint32_t power_cut; /* of kills: the page cache is lost too */
     uint32_t kill_all;
     uint32_t kill_in_step; /* per step with effects */
+    uint32_t kill_again;   /* per restart: soon after it */
     uint32_t cut;          /* per turn */
     uint32_t clog;
     uint32_t clock_step;
