@@ -4,7 +4,7 @@
  *   edubba-sim [--seeds A..B | --replay SEED] [--trace] [--check-determinism] [--planted NAME]
  *
  * Ends with "N passed, N failed".  With --planted it stops at the first seed that finds the bug,
- * and that is the success.
+ * and that is the success; --planted list names them.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -45,9 +45,15 @@ static void usage(void)
 
 static enum sim_planted planted_of_name(const char *name)
 {
-#define COMPARE_NAME(text, constant)   \
-    if (strcmp(name, text) == 0) {     \
-        return SIM_PLANTED_##constant; \
+    if (strcmp(name, "list") == 0) {
+#define LIST_NAME(text, constant) (void)puts(text);
+        SIM_PLANTED_LIST(LIST_NAME)
+#undef LIST_NAME
+        exit(0);
+    }
+#define COMPARE_NAME(text, constant)       \
+    if (strcmp(name, text) == 0) {         \
+        return SIM_PLANTED_##constant;     \
     }
     SIM_PLANTED_LIST(COMPARE_NAME)
 #undef COMPARE_NAME
@@ -121,9 +127,8 @@ static void on_abort(int signal_number)
     (void)fprintf(stdout, "seed %" PRIu64 " FAILED: an assertion at event %" PRIu64 "\n", sim.seed,
                   sim.event_count);
     print_replay(stdout);
-    (void)fprintf(stdout, "%s\n",
-                  running->planted != SIM_PLANTED_NONE ? "1 passed, 0 failed"
-                                                       : "0 passed, 1 failed");
+    (void)fprintf(stdout, "%s\n", running->planted != SIM_PLANTED_NONE ? "1 passed, 0 failed"
+                                                                        : "0 passed, 1 failed");
     (void)fflush(stdout);
     _exit(running->planted != SIM_PLANTED_NONE ? 0 : 1);
 }
@@ -135,10 +140,10 @@ static void print_summary(void)
     sim_faults_describe(&sim, &settings);
     (void)printf("  %.*s\n", (int)settings.size_bytes, (const char *)settings.data);
     (void)printf("  %" PRIu64 " events, %.1f s, hash %016" PRIx64 "; operations %" PRIu64
-                 ", unknown %" PRIu64 ", retries %" PRIu64 ", duplicates %" PRIu64
-                 ", scans %" PRIu64 ", messages %" PRIu64 ", lost %" PRIu64 ", kills %" PRIu64
-                 ", power cuts %" PRIu64 ", splits %" PRIu64 ", flushes %" PRIu64
-                 ", replayed %" PRIu64 ", tables %" PRIu64 "\n",
+                 ", unknown %" PRIu64 ", retries %" PRIu64 ", duplicates %" PRIu64 ", scans %" PRIu64
+                 ", messages %" PRIu64 ", lost %" PRIu64 ", kills %" PRIu64 ", power cuts %" PRIu64
+                 ", splits %" PRIu64 ", flushes %" PRIu64 ", replayed %" PRIu64 ", tables %" PRIu64
+                 "\n",
                  sim.event_count, (double)sim.now_ns / 1e9, sim.hash, s->operations, s->unknown,
                  s->retries, s->duplicates, s->scans, s->messages, s->lost, s->kills, s->power_cuts,
                  s->splits, s->flushes, s->replays, s->tables);

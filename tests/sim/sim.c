@@ -322,6 +322,7 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
         break;
     case SIM_EVENT_FAULT:
     case SIM_EVENT_RESTART:
+    case SIM_EVENT_KILL:
         UNREACHABLE();
     }
     perform(sim, event->node);
@@ -344,6 +345,19 @@ static void hash_event(struct sim *sim, const struct sim_event *event)
     }
 }
 
+/* Crashes that follow each other closely find what recovery forgot to make sure of. */
+static void restart(struct sim *sim, const struct sim_event *event)
+{
+    if (sim->nodes[event->node].alive || sim->nodes[event->node].life != event->life) {
+        return;
+    }
+    sim_start(sim, event->node);
+    if (sim->nodes[event->node].alive && sim_chance(sim, sim->settings.kill_again)) {
+        expect(sim, event->node, SIM_EVENT_KILL, sim_chance(sim, sim->settings.power_cut),
+               1 + (int64_t)prng_below(&sim->prng, 100 * SIM_MS));
+    }
+}
+
 static void take_event(struct sim *sim, struct sim_event *event)
 {
     sim->now_ns = event->time_ns;
@@ -352,8 +366,10 @@ static void take_event(struct sim *sim, struct sim_event *event)
     if (event->kind == SIM_EVENT_FAULT) {
         sim_faults_turn(sim);
     } else if (event->kind == SIM_EVENT_RESTART) {
-        if (!sim->nodes[event->node].alive && sim->nodes[event->node].life == event->life) {
-            sim_start(sim, event->node);
+        restart(sim, event);
+    } else if (event->kind == SIM_EVENT_KILL) {
+        if (!is_void(sim, event) && !sim->healed) {
+            sim_kill(sim, event->node, event->number != 0);
         }
     } else if (!is_void(sim, event)) {
         dispatch(sim, event);

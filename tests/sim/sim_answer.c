@@ -88,7 +88,6 @@ void sim_answer_fail(struct sim_work *work, enum status status, const char *text
     sim_answer_complete(work);
 }
 
-/* As production: the location of a tablet that is still to be created is not handed out. */
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work)
 {
     const struct location *location = sim_server_locate(server, work->operation->table,
@@ -137,6 +136,35 @@ void sim_answer_send(struct sim_server *server)
             link = &batch->next;
         }
     }
+}
+
+/* Any server answers where is, from what it last heard. */
+void sim_answer_locate(struct sim_server *server, const struct sim_message *message)
+{
+    struct request_head head;
+    struct bytes body;
+    struct locate_request request;
+    struct locate_response response = {0};
+    struct error error = {.status = STATUS_OK};
+    struct buffer out = BUFFER_INIT;
+
+    if (request_head_decode(message->payload, &head, &body, &error) != STATUS_OK ||
+        locate_request_decode(body, &server->arena, &request, &error) != STATUS_OK) {
+        sim_fail(server->sim, "a LOCATE request does not decode: %s", error.text);
+        return;
+    }
+    const struct table *schema = sim_server_schema(server, request.table);
+    if (schema == NULL) {
+        sim_answer_error(server, message, STATUS_NOT_FOUND, "no such table here");
+        return;
+    }
+    response.table = *schema;
+    response.locations = sim_server_locate(server, request.table, request.row);
+    response.location_count = response.locations != NULL ? 1 : 0;
+    response_head_encode(&(struct response_head){0}, &out);
+    locate_response_encode(&response, &out);
+    sim_effects_send(server->effects, message->from, FRAME_RESPONSE, (enum method)0,
+                     message->request, &out);
 }
 
 /* --- reads ------------------------------------------------------------------------------------ */

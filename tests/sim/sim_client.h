@@ -38,6 +38,7 @@ struct sim_operation {
     uint64_t request;    /* LOCATING, SENT: the message it is in */
     uint32_t index;
     uint32_t address;
+    uint32_t locator; /* LOCATING: the node that was asked */
     /* scans */
     struct arena arena;
     struct scan_plan plan;

@@ -89,6 +89,7 @@ void sim_faults_draw(struct sim *sim)
     settings->kill_all = maybe(sim, 60000);
     settings->power_cut = prng_chance(&sim->prng, 3) ? 0 : (uint32_t)between(sim, 100000, 1000000);
     settings->kill_in_step = maybe(sim, 3000);
+    settings->kill_again = maybe(sim, 500000);
     settings->cut = maybe(sim, 300000);
     settings->clog = maybe(sim, 300000);
     settings->clock_step = maybe(sim, 200000);
@@ -226,6 +227,7 @@ void sim_faults_heal(struct sim *sim)
     sim->heal_ns = sim->now_ns;
     settings->fault_interval_ns = 0;
     settings->kill_in_step = 0;
+    settings->kill_again = 0;
     settings->commit_failure = 0;
     if (settings->attempt_timeout_ns < HEALED_TIMEOUT_NS) {
         settings->attempt_timeout_ns = HEALED_TIMEOUT_NS; /* some disks are slower than patience */

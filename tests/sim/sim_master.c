@@ -53,8 +53,18 @@ struct sim_master *sim_master_create(struct sim *sim, struct coordinator *coordi
 
 /* --- commits ---------------------------------------------------------------------------------- */
 
+/* Planted: a commit is lost now and then. */
+static bool is_lost(struct sim_master *master)
+{
+    return master->sim->planted == SIM_PLANTED_LOSE_COMMIT && !master->sim->healed &&
+           prng_chance(&master->sim->prng, 8);
+}
+
 static enum status commit(struct sim_master *master, struct error *ret_error)
 {
+    if (is_lost(master)) {
+        return STATUS_OK;
+    }
     enum status status = coordinator_commit(master->coordinator, master->puts, master->put_count,
                                             ret_error);
     if (status == STATUS_OK) {

@@ -196,6 +196,15 @@ void sim_request_scan(struct sim_client *client, struct sim_operation *operation
          operation->request, &out);
 }
 
+/* The master; now and then a server, as a client does that cannot reach the master. */
+static uint32_t choose_locator(struct sim_client *client)
+{
+    if (!prng_chance(&client->prng, 4)) {
+        return SIM_MASTER;
+    }
+    return 1 + (uint32_t)prng_below(&client->prng, client->sim->settings.server_count);
+}
+
 void sim_request_locate(struct sim_client *client, struct sim_operation *operation)
 {
     struct locate_request request = {
@@ -206,7 +215,8 @@ void sim_request_locate(struct sim_client *client, struct sim_operation *operati
     request_head_encode(&(struct request_head){.deadline_ms = deadline_ms(client, operation)},
                         &out);
     locate_request_encode(&request, &out);
-    send(client, SIM_MASTER, METHOD_LOCATE, operation->request, &out);
+    operation->locator = choose_locator(client);
+    send(client, operation->locator, METHOD_LOCATE, operation->request, &out);
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -220,6 +230,22 @@ static void learn(struct sim_client *client, const struct location *location, bo
     ASSERT(location_cache_put(&client->cache, location, from_master) == STATUS_OK);
 }
 
+/* A server denied the row, and may have said who has it.  True: it is worth going there at once. */
+static bool follow(struct sim_client *client,
+                   struct sim_operation *operation,
+                   const struct location *location)
+{
+    struct bytes row = sim_operation_row(operation);
+    location_cache_invalidate(&client->cache, operation->task->table, row, operation->address);
+    if (location != NULL) {
+        learn(client, location, false);
+    }
+    const struct location_entry *entry = location_cache_find(&client->cache, operation->task->table,
+                                                             row);
+    return entry != NULL && entry->address != operation->address &&
+           entry->address != LOCATION_NOT_SERVED;
+}
+
 static void take_locations(struct sim_client *client,
                            struct sim_operation *operation,
                            const struct response_head *head,
@@ -228,8 +254,10 @@ static void take_locations(struct sim_client *client,
     struct locate_response response;
     struct error error = {.status = STATUS_OK};
 
+    bool by_master = operation->locator == SIM_MASTER;
     if (head->status != STATUS_OK) {
-        sim_client_fail(client, operation, (enum status)head->status, false);
+        enum status status = by_master ? (enum status)head->status : STATUS_CLOSED;
+        sim_client_fail(client, operation, status, false);
         return;
     }
     if (locate_response_decode(body, &client->arena, &response, &error) != STATUS_OK) {
@@ -237,7 +265,12 @@ static void take_locations(struct sim_client *client,
         return;
     }
     for (size_t i = 0; i < response.location_count; i++) {
-        learn(client, &response.locations[i], true);
+        learn(client, &response.locations[i], by_master);
+    }
+    if (location_cache_find(&client->cache, operation->task->table, sim_operation_row(operation)) ==
+        NULL) {
+        sim_client_fail(client, operation, STATUS_CLOSED, false); /* older than what is doubted */
+        return;
     }
     operation->state = SIM_OPERATION_READY;
 }
@@ -282,12 +315,8 @@ static void take_slice(struct sim_client *client,
         return;
     }
     if (head->status != STATUS_OK) {
-        bool located = has_body && response.has_location;
-        location_cache_invalidate(&client->cache, operation->task->table,
-                                  sim_operation_row(operation), operation->address);
-        if (located) {
-            learn(client, &response.location, false);
-        }
+        bool located = follow(client, operation,
+                              has_body && response.has_location ? &response.location : NULL);
         sim_client_fail(client, operation, (enum status)head->status, located);
         return;
     }
@@ -322,15 +351,9 @@ static void take_result(struct sim_client *client,
 
     if (result->status != STATUS_OK) {
         bool moved = result->status == STATUS_NOT_OWNER;
-        if (moved) {
-            location_cache_invalidate(&client->cache, operation->task->table,
-                                      sim_operation_row(operation), operation->address);
-        }
-        if (moved && result->has_location) {
-            learn(client, &result->location, false);
-        }
-        sim_client_fail(client, operation, (enum status)result->status,
-                        moved && result->has_location);
+        bool located = moved && follow(client, operation,
+                                       result->has_location ? &result->location : NULL);
+        sim_client_fail(client, operation, (enum status)result->status, located);
         return;
     }
     if (row_block_next(&block, &client->arena, &row, &found, &error) != STATUS_OK) {

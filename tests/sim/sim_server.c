@@ -51,6 +51,7 @@ struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_
     arena_init(&server->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     ASSERT(row_lock_table_create(&server->locks) == STATUS_OK);
     ASSERT(assignment_list_create(&server->assignments) == STATUS_OK);
+    ASSERT(location_map_create(&server->locations) == STATUS_OK);
     return server;
 }
 
@@ -136,17 +137,14 @@ const struct table *sim_server_schema(const struct sim_server *server, uint64_t 
     return NULL;
 }
 
-const struct location *sim_server_locate(const struct sim_server *server,
+const struct location *sim_server_locate(struct sim_server *server,
                                          uint64_t table,
                                          struct bytes row)
 {
-    for (uint32_t i = 0; i < server->location_count; i++) {
-        const struct location *location = &server->locations[i]->location;
-        if (location->table == table && row_range_contains(&location->range, row)) {
-            return location;
-        }
-    }
-    return NULL;
+    struct location *location = arena_allocate(&server->arena, sizeof *location);
+    ASSERT(location != NULL);
+    return location_map_find(server->locations, table, row, &server->arena, location) ? location
+                                                                                      : NULL;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -182,6 +180,8 @@ void sim_server_on_message(struct sim_server *server,
         sim_answer_start(server, message);
     } else if (message->method == METHOD_SCAN) {
         sim_answer_scan(server, message);
+    } else if (message->method == METHOD_LOCATE) {
+        sim_answer_locate(server, message);
     } else {
         sim_answer_error(server, message, STATUS_UNIMPLEMENTED, "not here");
     }

@@ -1,6 +1,6 @@
 /*
  * A simulated tablet server: production's decisions (assignment, row locks, exactly-once records,
- * mutation rules) around the simulated store, with the write order of production's store loop.
+ * mutation rules, location map) around the simulated store, with the write order of production's store loop.
  *
  *   sim_server_step(server, event, effects)
  *
@@ -9,14 +9,14 @@
 #ifndef TESTS_SIM_SIM_SERVER_H
 #define TESTS_SIM_SIM_SERVER_H
 
+#include "tabletserver/serve/location_map.h"
 #include "tabletserver/tablet/assignment.h"
 #include "tabletserver/tablet/row_lock.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_store.h"
 
-#define SIM_SCHEMAS_MAX   64
-#define SIM_LOCATIONS_MAX 512
-#define SIM_GATHER_MAX    64
+#define SIM_SCHEMAS_MAX 64
+#define SIM_GATHER_MAX  64
 
 struct sim_server_disk {
     uint64_t incarnation;
@@ -73,11 +73,6 @@ struct sim_schema {
     struct table table;
 };
 
-struct sim_location {
-    struct arena arena;
-    struct location location;
-};
-
 struct sim_server {
     struct sim *sim;
     uint32_t node;
@@ -93,8 +88,7 @@ struct sim_server {
     struct assignment_list *assignments;
     struct sim_schema *schemas[SIM_SCHEMAS_MAX];
     uint32_t schema_count;
-    struct sim_location *locations[SIM_LOCATIONS_MAX];
-    uint32_t location_count;
+    struct location_map *locations;
     uint64_t known_version;
     uint64_t known_generation;
     uint64_t sync_request; /* the one that an answer is due to; 0 = none */
@@ -129,8 +123,8 @@ static inline struct sim_order *sim_order_of(struct sim_tablet *tablet)
 }
 
 const struct table *sim_server_schema(const struct sim_server *server, uint64_t table);
-/* NULL when it is not known. */
-const struct location *sim_server_locate(const struct sim_server *server,
+/* NULL when it is not known; in the step's arena. */
+const struct location *sim_server_locate(struct sim_server *server,
                                          uint64_t table,
                                          struct bytes row);
 void sim_server_add_order(struct sim_tablet *tablet);
@@ -156,6 +150,7 @@ void sim_answer_fail(struct sim_work *work, enum status status, const char *text
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work);
 void sim_answer_send(struct sim_server *server);
 void sim_answer_scan(struct sim_server *server, const struct sim_message *message);
+void sim_answer_locate(struct sim_server *server, const struct sim_message *message);
 void sim_answer_read(struct sim_server *server, struct sim_work *work);
 void sim_answer_destroy_all(struct sim_server *server);
 /* An error, or a head of OK to which the caller adds the body. */

@@ -151,42 +151,12 @@ void sim_sync_load_schemas(struct sim_server *server)
     }
 }
 
-/* --- locations ---------------------------------------------------------------------------------- */
-
-static void location_remove(struct sim_server *server, uint64_t tablet)
-{
-    for (uint32_t i = 0; i < server->location_count; i++) {
-        if (server->locations[i]->location.tablet == tablet) {
-            arena_deinit(&server->locations[i]->arena);
-            memory_free(server->locations[i]);
-            server->locations[i] = server->locations[--server->location_count];
-            return;
-        }
-    }
-}
-
-static void location_put(struct sim_server *server, const struct location *location)
-{
-    location_remove(server, location->tablet);
-    ASSERT(server->location_count < SIM_LOCATIONS_MAX);
-    struct sim_location *copy = memory_allocate_zeroed(1, sizeof *copy);
-    ASSERT(copy != NULL);
-    arena_init(&copy->arena, 128, SIZE_MAX);
-    copy->location = *location;
-    copy->location.range.start = arena_copy(&copy->arena, location->range.start);
-    copy->location.range.end = arena_copy(&copy->arena, location->range.end);
-    copy->location.address = arena_copy(&copy->arena, location->address);
-    server->locations[server->location_count++] = copy;
-}
-
 void sim_sync_destroy(struct sim_server *server)
 {
     for (uint32_t i = 0; i < server->schema_count; i++) {
         schema_destroy(server->schemas[i]);
     }
-    while (server->location_count > 0) {
-        location_remove(server, server->locations[0]->location.tablet);
-    }
+    location_map_destroy(server->locations);
 }
 
 /* --- the answer --------------------------------------------------------------------------------- */
@@ -209,9 +179,9 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
     for (size_t i = 0; i < response->tablet_count; i++) {
         const struct assigned_tablet *assigned = &response->tablets[i];
         if (assigned->removed) {
-            location_remove(server, assigned->location.tablet);
+            location_map_remove(server->locations, assigned->location.tablet);
         } else {
-            location_put(server, &assigned->location);
+            ASSERT(location_map_put(server->locations, &assigned->location) == STATUS_OK);
         }
         ASSERT(assignment_list_note(server->assignments, server->node, assigned) == STATUS_OK);
     }
@@ -292,9 +262,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
         return;
     }
     if (response.reset) {
-        while (server->location_count > 0) {
-            location_remove(server, server->locations[0]->location.tablet);
-        }
+        location_map_clear(server->locations);
         assignment_list_clear(server->assignments);
     }
     take_tables(server, &response);

@@ -134,3 +134,27 @@ Test(location_map, failing_for_memory_changes_nothing)
         location_map_destroy(map);
     }
 }
+
+/* Found by edubba-sim: a tablet whose server's report was lost was placed again on another, and what
+ * clients had written to the first, where servers had sent them, was gone. */
+Test(location_map, does_not_say_where_a_tablet_is_created)
+{
+    struct location_map *map = NULL;
+    struct arena arena;
+    struct location location = location_of(11, "", "", 1);
+    struct location found;
+
+    arena_init(&arena, 1024, SIZE_MAX);
+    cr_assert_eq(location_map_create(&map), STATUS_OK);
+    location.state = TABLET_CREATING;
+    cr_assert_eq(location_map_put(map, &location), STATUS_OK);
+    cr_assert(location_map_find(map, 1, bytes_of_text("a"), &arena, &found));
+    cr_assert_eq(found.server, 0);
+    cr_assert_eq(found.address.size_bytes, 0);
+    location.state = TABLET_SERVING;
+    cr_assert_eq(location_map_put(map, &location), STATUS_OK);
+    cr_assert(location_map_find(map, 1, bytes_of_text("a"), &arena, &found));
+    cr_assert_eq(found.server, 5);
+    location_map_destroy(map);
+    arena_deinit(&arena);
+}
