@@ -1,3 +1,4 @@
+#include "common/io/clock.h"
 #include "tabletserver/storage/store.h"
 
 #include <fcntl.h>
