@@ -88,6 +88,7 @@ static void script_answer(struct script *script,
                                                : request->server.number;
         tablets[i].location.address = elsewhere ? bytes_of_text("tcp://127.0.0.1:1")
                                                 : request->server.address;
+        tablets[i].location.state = elsewhere ? TABLET_SERVING : tablets[i].location.state;
         tablets[i].store = request->server.stores[0].number;
     }
     script->held_count = 0;
