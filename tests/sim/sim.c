@@ -15,11 +15,11 @@
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_server.h"
 
-#define WALL_BASE_US     INT64_C(1700000000000000)
-#define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
-#define CHECK_INTERVAL   64            /* events between two looks into the stores */
-#define EVENTS_MAX       UINT64_C(3000000)
-#define MILLION          1000000
+#define WALL_BASE_US   INT64_C(1700000000000000)
+#define LIVENESS_NS    (120 * SIM_S) /* after healing, all must be well within it */
+#define CHECK_INTERVAL 64            /* events between two looks into the stores */
+#define EVENTS_MAX     UINT64_C(3000000)
+#define MILLION        1000000
 
 /* --- small things ------------------------------------------------------------------------------- */
 
@@ -114,16 +114,12 @@ void sim_effects_send(struct sim_effects *effects,
 
 void sim_effects_timer(struct sim_effects *effects, uint64_t number, int64_t delay_ns)
 {
-    sim_effects_add(effects, &(struct sim_effect){.kind = SIM_EFFECT_TIMER,
-                                                  .number = number,
-                                                  .delay_ns = delay_ns});
+    sim_effects_add(effects, &(struct sim_effect){
+                                 .kind = SIM_EFFECT_TIMER, .number = number, .delay_ns = delay_ns});
 }
 
-static void expect(struct sim *sim,
-                   uint32_t node,
-                   enum sim_event_kind kind,
-                   uint64_t number,
-                   int64_t delay_ns)
+static void expect(
+    struct sim *sim, uint32_t node, enum sim_event_kind kind, uint64_t number, int64_t delay_ns)
 {
     sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = sim->now_ns + delay_ns,
                                                  .kind = kind,
@@ -341,7 +337,7 @@ static bool is_void(const struct sim *sim, const struct sim_event *event)
 
 static void hash_event(struct sim *sim, const struct sim_event *event)
 {
-    uint64_t numbers[] = {sim->hash, (uint64_t)event->time_ns, event->kind, event->node,
+    uint64_t numbers[] = {sim->hash,     (uint64_t)event->time_ns, event->kind, event->node,
                           event->number, event->message.size_bytes};
     sim->hash = checksum64(numbers, sizeof numbers, 0);
     if (event->message.size_bytes > 0) {
@@ -357,7 +353,8 @@ static void restart(struct sim *sim, const struct sim_event *event)
     }
     sim_start(sim, event->node);
     if (sim->nodes[event->node].alive && sim_chance(sim, sim->settings.kill_again)) {
-        expect(sim, event->node, SIM_EVENT_KILL, sim_chance(sim, sim->settings.power_cut),
+        bool power_cut = sim->settings.power_cut > 0 && prng_chance(&sim->prng, 2);
+        expect(sim, event->node, SIM_EVENT_KILL, power_cut,
                1 + (int64_t)prng_below(&sim->prng, 100 * SIM_MS));
     }
 }
@@ -433,11 +430,11 @@ static void look_for_end(struct sim *sim)
         sim_checker_is_settled(sim->checker)) {
         begin_final_scan(sim);
     } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
-        sim_fail(sim, "no progress for %d s after healing: clients %s, administrator %s, catalog %s",
-                 (int)(LIVENESS_NS / SIM_S),
-                 clients_are(sim, sim_client_is_done) ? "done" : "not done",
-                 sim_admin_is_idle(sim->admin) ? "idle" : "busy",
-                 sim_checker_is_settled(sim->checker) ? "settled" : "not settled");
+        sim_fail(
+            sim, "no progress for %d s after healing: clients %s, administrator %s, catalog %s",
+            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
+            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
+            sim_checker_is_settled(sim->checker) ? "settled" : "not settled");
     }
 }
 

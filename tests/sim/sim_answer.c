@@ -58,9 +58,8 @@ static struct sim_batch *decode(struct sim_server *server, const struct sim_mess
     batch->works = arena_allocate_array(&batch->arena, batch->request.operation_count,
                                         sizeof *batch->works);
     for (uint32_t i = 0; i < batch->remaining; i++) {
-        batch->works[i] = (struct sim_work){.batch = batch,
-                                            .operation = &batch->request.operations[i],
-                                            .answer = {.index = i}};
+        batch->works[i] = (struct sim_work){
+            .batch = batch, .operation = &batch->request.operations[i], .answer = {.index = i}};
     }
     return batch;
 }
@@ -203,8 +202,8 @@ void sim_answer_read(struct sim_server *server, struct sim_work *work)
 /* The first key of what is asked for, or, reversed, one of the tablet with the last. */
 static struct bytes scan_first_row(struct sim_server *server, const struct scan_request *request)
 {
-    const struct row_range *range = &request->rows[request->reversed ? request->row_range_count - 1
-                                                                     : 0];
+    const struct row_range
+        *range = &request->rows[request->reversed ? request->row_range_count - 1 : 0];
     if (!request->reversed) {
         return range->start;
     }
@@ -329,9 +328,8 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
     row_block_writer_init(&slice.writer, &rows);
     for (size_t i = 0; i < request.row_range_count && slice.done; i++) {
         struct row_range clipped;
-        const struct row_range *range = &request.rows[request.reversed
-                                                          ? request.row_range_count - 1 - i
-                                                          : i];
+        const struct row_range
+            *range = &request.rows[request.reversed ? request.row_range_count - 1 - i : i];
         if (row_range_intersect(range, &tablet->range, &clipped)) {
             scan_range(&slice, &clipped, request.reversed);
         }

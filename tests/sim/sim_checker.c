@@ -56,7 +56,8 @@ static struct sim_task *add_task(struct sim_checker *checker,
 static void name_row(struct sim_task *task, char kind, uint32_t index)
 {
     task->index = index;
-    task->row_bytes = (uint32_t)snprintf((char *)task->row, sizeof task->row, "%c%03u", kind, index);
+    task->row_bytes = (uint32_t)snprintf((char *)task->row, sizeof task->row, "%c%03u", kind,
+                                         index);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -173,11 +174,13 @@ static struct sim_task *make_delete(struct sim_checker *checker)
     for (int i = 0; i < 8 && checker->entry_count > 0; i++) {
         uint32_t index = (uint32_t)prng_below(&checker->prng, checker->entry_count);
         struct sim_entry *entry = &checker->entries[index];
-        if (entry->put->acknowledged && entry->erase == NULL && is_live(checker, entry->put->table)) {
+        if (entry->put->acknowledged && entry->erase == NULL &&
+            is_live(checker, entry->put->table)) {
             struct sim_task *task = add_task(checker, SIM_OPERATION_DELETE, entry->put->table);
             memcpy(task->row, entry->put->row, sizeof task->row);
             task->row_bytes = entry->put->row_bytes;
             task->index = index;
+            task->by_range = prng_chance(&checker->prng, 3);
             entry->erase = task;
             return task;
         }
@@ -236,8 +239,7 @@ static struct sim_task *make(struct sim_checker *checker, enum sim_operation_kin
     case SIM_OPERATION_READ:
         return make_read(checker);
     case SIM_OPERATION_SCAN:
-        return sim_checker_final_scan(checker, checker->main_table,
-                                      prng_chance(&checker->prng, 2));
+        return sim_checker_final_scan(checker, checker->main_table, prng_chance(&checker->prng, 2));
     case SIM_OPERATION_PUT:
     case SIM_OPERATION_KINDS:
         break;

@@ -46,13 +46,14 @@ struct sim_task {
     uint8_t row[SIM_KEY_BYTES_MAX];
     uint32_t row_bytes;
     int64_t amount;
-    uint32_t index;     /* into the checker's own arrays */
-    uint64_t begun_at;  /* moment */
-    uint64_t ended_at;  /* 0 = under way */
+    uint32_t index;    /* into the checker's own arrays */
+    uint64_t begun_at; /* moment */
+    uint64_t ended_at; /* 0 = under way */
     bool acknowledged;
-    bool reversed;      /* SCAN */
-    bool final;         /* SCAN: nothing else is under way, all must be exact */
-    int64_t floor;      /* READ of a counter: what it must show at least */
+    bool by_range; /* DELETE: as a range of one row */
+    bool reversed; /* SCAN */
+    bool final;    /* SCAN: nothing else is under way, all must be exact */
+    int64_t floor; /* READ of a counter: what it must show at least */
 };
 
 struct sim_side_table {

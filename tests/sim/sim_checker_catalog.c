@@ -84,8 +84,7 @@ static void check_cover(const struct image *image)
     for (uint32_t i = 0; i < image->tablet_count; i++) {
         const struct tablet_record *tablet = &image->tablets[i];
         bool first = i == 0 || image->tablets[i - 1].table != tablet->table;
-        bool last = i + 1 == image->tablet_count ||
-                    image->tablets[i + 1].table != tablet->table;
+        bool last = i + 1 == image->tablet_count || image->tablets[i + 1].table != tablet->table;
         struct bytes due = first ? BYTES_EMPTY : image->tablets[i - 1].range.end;
         bool joins = bytes_equal(tablet->range.start, due) && (first || due.size_bytes > 0);
         bool ends = !last || tablet->range.end.size_bytes == 0;

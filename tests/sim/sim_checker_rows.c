@@ -10,9 +10,9 @@
  * k claim, r register, u written once.
  */
 
-#define WRONG(checker, task, format, ...)                                                    \
-    sim_fail((checker)->sim, "task %llu, table %llu, row %.*s: " format,                     \
-             (unsigned long long)(task)->id, (unsigned long long)(task)->table,              \
+#define WRONG(checker, task, format, ...)                                       \
+    sim_fail((checker)->sim, "task %llu, table %llu, row %.*s: " format,        \
+             (unsigned long long)(task)->id, (unsigned long long)(task)->table, \
              (int)(task)->row_bytes, (const char *)(task)->row __VA_OPT__(, ) __VA_ARGS__)
 
 /* --- reading cells ---------------------------------------------------------------------------- */
@@ -86,8 +86,8 @@ static void check_counter(struct sim_checker *checker,
         WRONG(checker, task, "counter shows %lld, not within %lld..%lld", (long long)value,
               (long long)floor, (long long)counter->issued);
     }
-    if (task->final && (value < counter->acknowledged ||
-                        value > counter->acknowledged + counter->given_up)) {
+    if (task->final &&
+        (value < counter->acknowledged || value > counter->acknowledged + counter->given_up)) {
         WRONG(checker, task, "in the end the counter is %lld; acknowledged %lld, unknown %lld",
               (long long)value, (long long)counter->acknowledged, (long long)counter->given_up);
     }
@@ -149,7 +149,8 @@ static void check_entry(struct sim_checker *checker,
                         const struct row *row)
 {
     bool must = ended_before(entry->put, task) &&
-                (entry->erase == NULL || (task->ended_at != 0 && entry->erase->begun_at > task->ended_at));
+                (entry->erase == NULL ||
+                 (task->ended_at != 0 && entry->erase->begun_at > task->ended_at));
     bool must_not = entry->erase != NULL && ended_before(entry->erase, task);
     if (row == NULL) {
         if (must) {
@@ -176,8 +177,8 @@ static void check_row(struct sim_checker *checker,
                       int64_t floor)
 {
     char key[SIM_KEY_BYTES_MAX + 1] = "";
-    memcpy(key, row->key.data, row->key.size_bytes < SIM_KEY_BYTES_MAX ? row->key.size_bytes
-                                                                       : SIM_KEY_BYTES_MAX);
+    memcpy(key, row->key.data,
+           row->key.size_bytes < SIM_KEY_BYTES_MAX ? row->key.size_bytes : SIM_KEY_BYTES_MAX);
     uint32_t index = (uint32_t)strtoul(key + 1, NULL, 10) % SIM_WORKLOAD_ROWS_MAX;
     bool main = task->table == checker->main_table;
     if (main && key[0] == 'a') {
@@ -330,7 +331,8 @@ static void give_up(struct sim_checker *checker, const struct sim_task *task)
     } else if (task->kind == SIM_OPERATION_INCREMENT) {
         checker->increments[task->index].given_up++;
     } else if (task->final) {
-        WRONG(checker, task, "the final scan of table %llu failed", (unsigned long long)task->table);
+        WRONG(checker, task, "the final scan of table %llu failed",
+              (unsigned long long)task->table);
     }
 }
 

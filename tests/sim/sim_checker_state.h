@@ -19,7 +19,7 @@ struct sim_counter {
     int64_t issued;
     int64_t acknowledged;
     int64_t given_up;
-    int64_t shown; /* the most that anyone was shown */
+    int64_t shown;        /* the most that anyone was shown */
     uint64_t results[16]; /* increments: bits of the values that were answered, the first 1024 */
 };
 
@@ -44,7 +44,7 @@ struct sim_checker {
     struct sim *sim;
     struct prng prng;
     struct arena tasks_arena;
-    struct arena arena;     /* of one check */
+    struct arena arena;      /* of one check */
     struct sim_task **tasks; /* by id - 1 */
     uint64_t task_count;
     uint64_t task_capacity;

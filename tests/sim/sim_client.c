@@ -87,8 +87,7 @@ static bool find_address(struct sim_client *client, struct sim_operation *operat
         return false;
     }
     if (entry->address == LOCATION_NOT_SERVED) {
-        location_cache_invalidate(&client->cache, operation->task->table, row,
-                                  LOCATION_NOT_SERVED);
+        location_cache_invalidate(&client->cache, operation->task->table, row, LOCATION_NOT_SERVED);
         sim_client_fail(client, operation, STATUS_CLOSED, false);
         return false;
     }
@@ -103,8 +102,7 @@ static void send_alike(struct sim_client *client, struct sim_operation *first)
     for (uint32_t i = 0; i < SIM_WINDOW_MAX; i++) {
         struct sim_operation *operation = &client->operations[i];
         if (operation->state == SIM_OPERATION_READY &&
-            operation->task->kind != SIM_OPERATION_SCAN &&
-            operation->address == first->address &&
+            operation->task->kind != SIM_OPERATION_SCAN && operation->address == first->address &&
             sim_operation_is_write(operation) == sim_operation_is_write(first)) {
             alike[count++] = operation;
         }
@@ -144,12 +142,11 @@ static void begin_scan(struct sim_operation *operation)
 static void begin(struct sim_client *client, struct sim_operation *operation, struct sim_task *task)
 {
     const struct sim_settings *settings = &client->sim->settings;
-    *operation = (struct sim_operation){.state = SIM_OPERATION_READY,
-                                        .task = task,
-                                        .number = client->operation_next++};
+    *operation = (struct sim_operation){
+        .state = SIM_OPERATION_READY, .task = task, .number = client->operation_next++};
     operation->deadline_ns = settings->operation_deadline_ns == 0 || task->final
-                                       ? INT64_MAX
-                                       : client->sim->now_ns + settings->operation_deadline_ns;
+                                 ? INT64_MAX
+                                 : client->sim->now_ns + settings->operation_deadline_ns;
     operation->first_attempt_us = client->sim->now_ns / 1000 + client->server_time_offset_us;
     retry_budget_on_first(&client->budget);
     if (task->kind == SIM_OPERATION_SCAN) {

@@ -30,12 +30,12 @@ enum sim_operation_state {
 struct sim_operation {
     enum sim_operation_state state;
     struct sim_task *task;
-    uint64_t number; /* of the operation: tells a late timer from one that counts */
+    uint64_t number;   /* of the operation: tells a late timer from one that counts */
     uint64_t sequence; /* exactly once; 0 = a read */
     int64_t first_attempt_us;
     struct retry retry;
     int64_t deadline_ns; /* INT64_MAX = none */
-    uint64_t request; /* LOCATING, SENT: the message it is in */
+    uint64_t request;    /* LOCATING, SENT: the message it is in */
     uint32_t index;
     uint32_t address;
     uint32_t locator; /* LOCATING: the node that was asked */
@@ -78,16 +78,16 @@ void sim_client_on_timer(struct sim_client *client, uint64_t number, struct sim_
 
 /* A task out of turn: the final scans.  Requires: idle. */
 void sim_client_do(struct sim_client *client, struct sim_task *task, struct sim_effects *effects);
-bool sim_client_is_idle(const struct sim_client *client);  /* nothing under way */
-bool sim_client_is_done(const struct sim_client *client);  /* and nothing left to do */
+bool sim_client_is_idle(const struct sim_client *client); /* nothing under way */
+bool sim_client_is_done(const struct sim_client *client); /* and nothing left to do */
 
 /* --- between its files: sim_request.c puts messages together and takes them apart ---------------- */
 
-#define SIM_CLIENT_TIMER_THINK UINT64_C(1)
-#define SIM_CLIENT_TIMER_PAUSE UINT64_C(2)   /* number of the operation */
+#define SIM_CLIENT_TIMER_THINK   UINT64_C(1)
+#define SIM_CLIENT_TIMER_PAUSE   UINT64_C(2) /* number of the operation */
 #define SIM_CLIENT_TIMER_SILENCE UINT64_C(3) /* number of the request */
-#define SIM_CLIENT_TIMER_HELLO UINT64_C(4)
-#define SIM_CLIENT_TIMER_KINDS UINT64_C(16)
+#define SIM_CLIENT_TIMER_HELLO   UINT64_C(4)
+#define SIM_CLIENT_TIMER_KINDS   UINT64_C(16)
 
 bool sim_operation_is_write(const struct sim_operation *operation);
 struct bytes sim_operation_row(struct sim_operation *operation);

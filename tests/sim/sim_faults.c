@@ -37,9 +37,9 @@ static void draw_workload(struct sim *sim)
     settings->operations_per_client = (uint32_t)between(sim, 30, 200);
     settings->window = (uint32_t)between(sim, 1, 8);
     settings->think_ns = spread_ns(sim, 1 * SIM_MS, 100 * SIM_MS);
-    settings->operation_deadline_ns = prng_chance(&sim->prng, 4) ? spread_ns(sim, 500 * SIM_MS,
-                                                                             10 * SIM_S)
-                                                                 : 0;
+    settings->operation_deadline_ns = prng_chance(&sim->prng, 4)
+                                          ? spread_ns(sim, 500 * SIM_MS, 10 * SIM_S)
+                                          : 0;
     settings->attempt_timeout_ns = spread_ns(sim, 30 * SIM_MS, 1 * SIM_S);
     settings->row_count = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 4 : 40);
     for (int i = 0; i < SIM_OPERATION_KINDS; i++) {
@@ -87,9 +87,12 @@ void sim_faults_draw(struct sim *sim)
     settings->kill_server = maybe(sim, 400000);
     settings->kill_master = maybe(sim, 300000);
     settings->kill_all = maybe(sim, 60000);
-    settings->power_cut = prng_chance(&sim->prng, 3) ? 0 : (uint32_t)between(sim, 100000, 1000000);
+    settings->power_cut = prng_chance(&sim->prng, 3)
+                              ? 0
+                              : (uint32_t)between(sim, 50000,
+                                                  prng_chance(&sim->prng, 2) ? 300000 : 1000000);
     settings->kill_in_step = maybe(sim, 3000);
-    settings->kill_again = maybe(sim, 500000);
+    settings->kill_again = maybe(sim, 800000);
     settings->cut = maybe(sim, 300000);
     settings->clog = maybe(sim, 300000);
     settings->clock_step = maybe(sim, 200000);
@@ -214,8 +217,9 @@ void sim_faults_turn(struct sim *sim)
             step_clock(sim);
         }
     }
-    sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = sim->now_ns + sim_about_ns(sim, next_ns),
-                                                 .kind = SIM_EVENT_FAULT});
+    sim_heap_add(&sim->heap,
+                 &(struct sim_event){.time_ns = sim->now_ns + sim_about_ns(sim, next_ns),
+                                     .kind = SIM_EVENT_FAULT});
 }
 
 void sim_faults_heal(struct sim *sim)

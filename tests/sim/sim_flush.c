@@ -87,8 +87,8 @@ static struct tablet_position choose_end(struct sim_store *store, struct sim_tab
     const struct sim_row *row = &rows->rows[at + 1 + prng_below(&store->sim->prng, left - 1)];
     struct tablet_position end = {.row = sim_row_key(row)};
     if (row->cell_count > 1 && prng_chance(&store->sim->prng, 2)) {
-        const struct sim_cell *cell = &row->cells[1 + prng_below(&store->sim->prng,
-                                                                 row->cell_count - 1)];
+        const struct sim_cell
+            *cell = &row->cells[1 + prng_below(&store->sim->prng, row->cell_count - 1)];
         end.family = cell->family;
         end.qualifier = bytes_of(cell->qualifier, cell->qualifier_bytes);
         end.timestamp_us = cell->timestamp_us;
@@ -148,9 +148,8 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
 /* The transaction that ends a split tablet: its children take its place. */
 static void queue_split_end(struct sim_store *store, struct sim_tablet *parent)
 {
-    struct sim_base_transaction transaction = {.purpose = SIM_BASE_FLUSH_FINISHED,
-                                               .tablet = parent->tablet,
-                                               .removed = parent->tablet};
+    struct sim_base_transaction transaction = {
+        .purpose = SIM_BASE_FLUSH_FINISHED, .tablet = parent->tablet, .removed = parent->tablet};
     for (int i = 0; i < 2; i++) {
         const struct sim_tablet *child = sim_store_find_any(store, parent->children[i]);
         if (child != NULL && child->parent == parent->tablet) { /* else it was dropped */
@@ -219,7 +218,8 @@ static void drop_oldest(struct sim_store *store, struct sim_tablet *tablet)
     sim_rows_deinit(&tablet->frozen[0].rows);
     buffer_deinit(&tablet->frozen[0].dedupe);
     tablet->frozen_count--;
-    memmove(&tablet->frozen[0], &tablet->frozen[1], tablet->frozen_count * sizeof tablet->frozen[0]);
+    memmove(&tablet->frozen[0], &tablet->frozen[1],
+            tablet->frozen_count * sizeof tablet->frozen[0]);
     tablet->flushed_to = (struct tablet_position){0};
     buffer_reset(&tablet->flushed_row);
     store->sim->statistics.flushes++;
@@ -256,9 +256,9 @@ void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *
         return; /* dropped meanwhile: the removal follows */
     }
     run(store, tablet,
-        flush_progress_step(&tablet->progress,
-                            &(struct flush_event){.kind = finished ? FLUSH_EVENT_FINISHED
-                                                                   : FLUSH_EVENT_ADVANCED}));
+        flush_progress_step(
+            &tablet->progress,
+            &(struct flush_event){.kind = finished ? FLUSH_EVENT_FINISHED : FLUSH_EVENT_ADVANCED}));
     if (tablet->hidden && tablet->frozen_count == 0) {
         end_parent(store, tablet);
     }

@@ -43,8 +43,7 @@ bool sim_heap_take(struct sim_heap *heap, struct sim_event *ret_event)
     struct sim_event last = heap->events[--heap->count];
     uint32_t at = 0;
     for (uint32_t child = 1; child < heap->count; child = 2 * at + 1) {
-        if (child + 1 < heap->count &&
-            is_earlier(&heap->events[child + 1], &heap->events[child])) {
+        if (child + 1 < heap->count && is_earlier(&heap->events[child + 1], &heap->events[child])) {
             child++;
         }
         if (!is_earlier(&heap->events[child], &last)) {

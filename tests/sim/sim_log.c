@@ -94,11 +94,8 @@ static uint32_t segment_of(const struct sim_log *log, uint64_t position)
     UNREACHABLE();
 }
 
-static void transfer(struct sim_log *log,
-                     uint64_t position,
-                     uint8_t *data,
-                     size_t size_bytes,
-                     bool write)
+static void transfer(
+    struct sim_log *log, uint64_t position, uint8_t *data, size_t size_bytes, bool write)
 {
     size_t done = 0;
     while (done < size_bytes) {

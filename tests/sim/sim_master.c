@@ -134,8 +134,8 @@ static void perform(struct sim_master *master,
         master->transaction = effect->number;
         master->puts = effect->puts;
         master->put_count = effect->put_count;
-        sim_effects_add(effects, &(struct sim_effect){.kind = SIM_EFFECT_COMMIT,
-                                                      .number = effect->number});
+        sim_effects_add(effects,
+                        &(struct sim_effect){.kind = SIM_EFFECT_COMMIT, .number = effect->number});
         break;
     case CATALOG_EFFECT_REPLY:
         reply(master, effect, effects);
@@ -152,7 +152,8 @@ static void perform(struct sim_master *master,
 static void set_timer(struct sim_master *master, struct sim_effects *effects)
 {
     int64_t due_ns = catalog_deadline_ns(master->catalog);
-    if (due_ns != CATALOG_NEVER && (due_ns < master->tick_ns || master->tick_ns < master->sim->now_ns)) {
+    if (due_ns != CATALOG_NEVER &&
+        (due_ns < master->tick_ns || master->tick_ns < master->sim->now_ns)) {
         int64_t delay_ns = due_ns - master->sim->now_ns;
         delay_ns = delay_ns < 1000 ? 1000 : delay_ns;
         master->tick_ns = master->sim->now_ns + delay_ns;
@@ -183,7 +184,9 @@ void sim_master_on_timer(struct sim_master *master, struct sim_effects *effects)
     step(master, (struct catalog_event){.type = CATALOG_EVENT_TICK}, effects);
 }
 
-void sim_master_on_committed(struct sim_master *master, uint64_t number, struct sim_effects *effects)
+void sim_master_on_committed(struct sim_master *master,
+                             uint64_t number,
+                             struct sim_effects *effects)
 {
     struct error error = {.status = STATUS_OK};
     struct catalog_event event = {.number = number, .error = &error};

@@ -42,6 +42,8 @@ void sim_master_on_message(struct sim_master *master,
                            const struct sim_message *message,
                            struct sim_effects *effects);
 void sim_master_on_timer(struct sim_master *master, struct sim_effects *effects);
-void sim_master_on_committed(struct sim_master *master, uint64_t number, struct sim_effects *effects);
+void sim_master_on_committed(struct sim_master *master,
+                             uint64_t number,
+                             struct sim_effects *effects);
 
 #endif /* TESTS_SIM_SIM_MASTER_H */

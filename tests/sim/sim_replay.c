@@ -78,8 +78,7 @@ static enum status replay_one(struct sim_store *store,
     struct record_split split;
 
     if (record->sequence != tablet->prepared + 1) {
-        return error_set(ret_error, STATUS_CORRUPT,
-                         "tablet %llu: sequence %llu where %llu is due",
+        return error_set(ret_error, STATUS_CORRUPT, "tablet %llu: sequence %llu where %llu is due",
                          (unsigned long long)tablet->tablet, (unsigned long long)record->sequence,
                          (unsigned long long)tablet->prepared + 1);
     }

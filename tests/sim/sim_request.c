@@ -30,8 +30,7 @@ static void send(struct sim_client *client,
                  struct buffer *message)
 {
     sim_effects_send(client->effects, to, FRAME_REQUEST, method, request, message);
-    sim_effects_timer(client->effects,
-                      request * SIM_CLIENT_TIMER_KINDS + SIM_CLIENT_TIMER_SILENCE,
+    sim_effects_timer(client->effects, request * SIM_CLIENT_TIMER_KINDS + SIM_CLIENT_TIMER_SILENCE,
                       client->sim->settings.attempt_timeout_ns);
 }
 
@@ -91,6 +90,19 @@ static void describe_claim(struct sim_client *client,
     out->mutation_count = 0;
 }
 
+static void describe_delete(struct sim_client *client,
+                            const struct sim_task *task,
+                            struct operation *out)
+{
+    if (task->by_range) {
+        out->kind = OPERATION_DROP_RANGE;
+        out->range.start = out->row;
+        ASSERT(row_key_after(&client->arena, out->row, &out->range.end) == STATUS_OK);
+    } else {
+        add_mutations(client, out)[0] = (struct mutation){.kind = MUTATION_DELETE_FROM_ROW};
+    }
+}
+
 static struct operation describe(struct sim_client *client, const struct sim_operation *operation)
 {
     const struct sim_task *task = operation->task;
@@ -126,8 +138,7 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
         mutations[0] = set_cell("v", value_of(client, task), 0);
         break;
     case SIM_OPERATION_DELETE:
-        mutations = add_mutations(client, &out);
-        mutations[0] = (struct mutation){.kind = MUTATION_DELETE_FROM_ROW};
+        describe_delete(client, task, &out);
         break;
     case SIM_OPERATION_READ:
         out.kind = OPERATION_READ;
@@ -173,8 +184,8 @@ void sim_request_send(struct sim_client *client,
     }
     request_head_encode(&(struct request_head){.deadline_ms = deadline, .trace = number}, &out);
     operations_request_encode(&request, &out);
-    send(client, sim_node_of_address(address_of(client, operations[0]->address)),
-         METHOD_OPERATIONS, number, &out);
+    send(client, sim_node_of_address(address_of(client, operations[0]->address)), METHOD_OPERATIONS,
+         number, &out);
 }
 
 void sim_request_scan(struct sim_client *client, struct sim_operation *operation)
@@ -208,9 +219,8 @@ static uint32_t choose_locator(struct sim_client *client)
 
 void sim_request_locate(struct sim_client *client, struct sim_operation *operation)
 {
-    struct locate_request request = {.table = operation->task->table,
-                                     .row = sim_operation_row(operation),
-                                     .count_max = 3};
+    struct locate_request request = {
+        .table = operation->task->table, .row = sim_operation_row(operation), .count_max = 3};
     struct buffer out = BUFFER_INIT;
     operation->state = SIM_OPERATION_LOCATING;
     operation->request = client->request_next++;
@@ -353,8 +363,8 @@ static void take_result(struct sim_client *client,
 
     if (result->status != STATUS_OK) {
         bool moved = result->status == STATUS_NOT_OWNER;
-        bool located = moved && follow(client, operation,
-                                       result->has_location ? &result->location : NULL);
+        bool located = moved &&
+                       follow(client, operation, result->has_location ? &result->location : NULL);
         sim_client_fail(client, operation, (enum status)result->status, located);
         return;
     }

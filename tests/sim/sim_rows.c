@@ -84,7 +84,8 @@ static int compare_to(const struct sim_cell *cell, const struct change *change)
     if (order != 0) {
         return order;
     }
-    return (cell->timestamp_us < change->timestamp_us) - (cell->timestamp_us > change->timestamp_us);
+    return (cell->timestamp_us < change->timestamp_us) -
+           (cell->timestamp_us > change->timestamp_us);
 }
 
 static void set_value(struct sim_cell *cell, struct bytes value)
@@ -283,7 +284,8 @@ const struct sim_cell *sim_row_newest(const struct sim_row *row,
                                       struct bytes qualifier)
 {
     for (uint32_t i = 0; row != NULL && i < row->cell_count; i++) {
-        if (row->cells[i].family == family && bytes_equal(qualifier_of(&row->cells[i]), qualifier)) {
+        if (row->cells[i].family == family &&
+            bytes_equal(qualifier_of(&row->cells[i]), qualifier)) {
             return &row->cells[i];
         }
     }

@@ -194,15 +194,14 @@ static uint64_t append(struct sim_store *store,
     ASSERT(record->clock > tablet->prepared_clock);
     record->sequence = ++tablet->prepared;
     tablet->prepared_clock = record->clock;
-    record->position = sim_log_append(&store->log,
-                                      &(struct log_record){
-                                          .type = (uint8_t)record->type,
-                                          .tablet = tablet->tablet,
-                                          .configuration = tablet->configuration,
-                                          .sequence = record->sequence,
-                                          .stamp = {record->clock, 1, 0},
-                                          .payload = buffer_bytes(&record->payload),
-                                      });
+    record->position = sim_log_append(&store->log, &(struct log_record){
+                                                       .type = (uint8_t)record->type,
+                                                       .tablet = tablet->tablet,
+                                                       .configuration = tablet->configuration,
+                                                       .sequence = record->sequence,
+                                                       .stamp = {record->clock, 1, 0},
+                                                       .payload = buffer_bytes(&record->payload),
+                                                   });
     if (tablet->active_position == LOG_POSITION_NONE) {
         tablet->active_position = record->position;
     }
@@ -287,9 +286,8 @@ static void apply_entry(struct sim_rows *rows,
                         const struct record_entry *entry,
                         const struct applied_map *map)
 {
-    enum replay_verdict verdict = map == NULL
-                                      ? REPLAY_ALL
-                                      : replay_plan_row(map, record->sequence, entry->row);
+    enum replay_verdict verdict = map == NULL ? REPLAY_ALL
+                                              : replay_plan_row(map, record->sequence, entry->row);
     for (size_t i = 0; i < entry->change_count; i++) {
         if (must_apply(map, verdict, record, entry->row, &entry->changes[i])) {
             sim_rows_apply(rows, record->sequence, entry->row, &entry->changes[i]);

@@ -61,7 +61,7 @@ struct sim_tablet {
     uint64_t configuration;
     struct row_range range;
     uint8_t bounds[2 * SIM_KEY_BYTES_MAX];
-    bool hidden; /* split: its children serve, its records are still to reach the base */
+    bool hidden;    /* split: its children serve, its records are still to reach the base */
     bool splitting; /* the split is appended */
     struct sim_rows prepared_rows;
     struct sim_rows committed_rows;
