@@ -287,9 +287,9 @@ void batch_start(struct server *server,
     }
     if (status == STATUS_OK) {
         status = cut_into_parts(batch);
-        if (status != STATUS_OK) {
-            (void)error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
-        }
+    }
+    if (status == STATUS_NO_MEMORY) {
+        status = error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
     if (status != STATUS_OK) {
         transport_reply_fail(reply, error.status, error.text);

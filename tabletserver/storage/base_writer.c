@@ -76,6 +76,9 @@ enum status base_writer_commit(struct base_writer *writer)
 {
     enum status status = writer->window.row_open ? base_window_close_chunk(writer, BASE_CLOSE_ROW)
                                                  : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = base_room_restore(&writer->room, writer->write);
+    }
     bool counted = writer->counters.extent_next != writer->counters_before.extent_next ||
                    writer->counters.number_next != writer->counters_before.number_next;
     if (status == STATUS_OK && counted) {

@@ -34,7 +34,7 @@ static void draw_workload(struct sim *sim)
     struct sim_settings *settings = &sim->settings;
     settings->server_count = (uint32_t)between(sim, 1, SIM_SERVERS_MAX);
     settings->client_count = (uint32_t)between(sim, 1, SIM_CLIENTS_MAX);
-    settings->operations_per_client = (uint32_t)between(sim, 30, 200);
+    settings->operations_per_client = (uint32_t)between(sim, 50, 300);
     settings->window = (uint32_t)between(sim, 1, 8);
     settings->think_ns = spread_ns(sim, 1 * SIM_MS, 100 * SIM_MS);
     settings->operation_deadline_ns = prng_chance(&sim->prng, 4)

@@ -436,6 +436,7 @@ Test(client, chaos_loses_nothing_and_doubles_nothing)
     fake_split(session.fake, "row00010", 2);
     fake_split(session.fake, "row00020", 3);
     SET(session, chaos_one_in, 20);
+    SET(session, drops_after_left, 10); /* some lost answers for certain */
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){&session, i};
         pthread_create(&threads[i], NULL, work, &workers[i]);
@@ -526,6 +527,7 @@ Test(client, a_table_that_is_gone_is_not_found)
     cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
     SET(session, table_is_gone, true);
     cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
     close_session(&session);
 }
 
@@ -537,6 +539,20 @@ Test(client, tablet_servers_tell_locations_while_no_master_answers)
     session.fake->servers[0].listener = NULL;
     cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
     cr_assert_gt(GET(session, locates[1]) + GET(session, locates[2]) + GET(session, locates[3]), 0);
+    close_session(&session);
+}
+
+Test(client, a_scan_of_a_table_that_is_gone_ends)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_scan *scan = NULL;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, table_is_gone, true);
+    cr_assert_eq(edubba_scan_open(session.table, NULL, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    edubba_scan_close(scan);
     close_session(&session);
 }
 

@@ -312,6 +312,7 @@ static void expect_refused(uint64_t bad_position)
     char offset[64];
     cr_assert_eq(reopen(), STATUS_CORRUPT, "%s", error.text);
     cr_assert_null(store_log);
+    cr_assert_eq(owner.replayed, 0, "of a log that is refused no record is given out");
     cr_assert_eq(log_segment_path(path, folder, LOG_SEGMENT_PREFIX, segment_of(bad_position), NULL),
                  STATUS_OK);
     snprintf(offset, sizeof offset, "offset %llu:", (unsigned long long)offset_of(bad_position));
