@@ -63,6 +63,15 @@ static struct mutation set_cell(const char *qualifier, struct bytes value, int64
                              .value = value};
 }
 
+static struct mutation add_to_cell(const char *qualifier, int64_t amount)
+{
+    return (struct mutation){.kind = MUTATION_ADD_TO_CELL,
+                             .family = bytes_of_text("s"),
+                             .qualifier = bytes_of_text(qualifier),
+                             .input = INPUT_INT64,
+                             .integer = amount};
+}
+
 static void describe_increment(struct sim_client *client,
                                const struct sim_task *task,
                                struct operation *out)
@@ -115,11 +124,9 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
     switch (task->kind) {
     case SIM_OPERATION_ADD:
         mutations = add_mutations(client, &out);
-        mutations[0] = (struct mutation){.kind = MUTATION_ADD_TO_CELL,
-                                         .family = bytes_of_text("s"),
-                                         .qualifier = bytes_of_text("n"),
-                                         .input = INPUT_INT64,
-                                         .integer = task->amount};
+        mutations[0] = add_to_cell("m", task->amount);
+        mutations[1] = add_to_cell("n", task->amount);
+        out.mutation_count = 2;
         break;
     case SIM_OPERATION_INCREMENT:
         describe_increment(client, task, &out);
