@@ -51,9 +51,9 @@ static enum sim_planted planted_of_name(const char *name)
 #undef LIST_NAME
         exit(0);
     }
-#define COMPARE_NAME(text, constant)       \
-    if (strcmp(name, text) == 0) {         \
-        return SIM_PLANTED_##constant;     \
+#define COMPARE_NAME(text, constant)   \
+    if (strcmp(name, text) == 0) {     \
+        return SIM_PLANTED_##constant; \
     }
     SIM_PLANTED_LIST(COMPARE_NAME)
 #undef COMPARE_NAME
@@ -127,8 +127,9 @@ static void on_abort(int signal_number)
     (void)fprintf(stdout, "seed %" PRIu64 " FAILED: an assertion at event %" PRIu64 "\n", sim.seed,
                   sim.event_count);
     print_replay(stdout);
-    (void)fprintf(stdout, "%s\n", running->planted != SIM_PLANTED_NONE ? "1 passed, 0 failed"
-                                                                        : "0 passed, 1 failed");
+    (void)fprintf(stdout, "%s\n",
+                  running->planted != SIM_PLANTED_NONE ? "1 passed, 0 failed"
+                                                       : "0 passed, 1 failed");
     (void)fflush(stdout);
     _exit(running->planted != SIM_PLANTED_NONE ? 0 : 1);
 }
@@ -140,10 +141,10 @@ static void print_summary(void)
     sim_faults_describe(&sim, &settings);
     (void)printf("  %.*s\n", (int)settings.size_bytes, (const char *)settings.data);
     (void)printf("  %" PRIu64 " events, %.1f s, hash %016" PRIx64 "; operations %" PRIu64
-                 ", unknown %" PRIu64 ", retries %" PRIu64 ", duplicates %" PRIu64 ", scans %" PRIu64
-                 ", messages %" PRIu64 ", lost %" PRIu64 ", kills %" PRIu64 ", power cuts %" PRIu64
-                 ", splits %" PRIu64 ", flushes %" PRIu64 ", replayed %" PRIu64 ", tables %" PRIu64
-                 "\n",
+                 ", unknown %" PRIu64 ", retries %" PRIu64 ", duplicates %" PRIu64
+                 ", scans %" PRIu64 ", messages %" PRIu64 ", lost %" PRIu64 ", kills %" PRIu64
+                 ", power cuts %" PRIu64 ", splits %" PRIu64 ", flushes %" PRIu64
+                 ", replayed %" PRIu64 ", tables %" PRIu64 "\n",
                  sim.event_count, (double)sim.now_ns / 1e9, sim.hash, s->operations, s->unknown,
                  s->retries, s->duplicates, s->scans, s->messages, s->lost, s->kills, s->power_cuts,
                  s->splits, s->flushes, s->replays, s->tables);

@@ -15,11 +15,12 @@
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_server.h"
 
-#define WALL_BASE_US   INT64_C(1700000000000000)
-#define LIVENESS_NS    (120 * SIM_S) /* after healing, all must be well within it */
-#define CHECK_INTERVAL 64            /* events between two looks into the stores */
-#define EVENTS_MAX     UINT64_C(3000000)
-#define MILLION        1000000
+#define WALL_BASE_US     INT64_C(1700000000000000)
+#define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
+#define CHECK_INTERVAL   64            /* events between two looks into the stores */
+#define EVENTS_MAX       UINT64_C(3000000)
+#define HEALED_TASKS_MAX 40
+#define MILLION          1000000
 
 /* --- small things ------------------------------------------------------------------------------- */
 
@@ -353,7 +354,8 @@ static void restart(struct sim *sim, const struct sim_event *event)
     }
     sim_start(sim, event->node);
     if (sim->nodes[event->node].alive && sim_chance(sim, sim->settings.kill_again)) {
-        expect(sim, event->node, SIM_EVENT_KILL, sim_chance(sim, sim->settings.power_cut),
+        bool power_cut = sim->settings.power_cut > 0 && prng_chance(&sim->prng, 2);
+        expect(sim, event->node, SIM_EVENT_KILL, power_cut,
                1 + (int64_t)prng_below(&sim->prng, 100 * SIM_MS));
     }
 }
@@ -420,7 +422,8 @@ static void look_for_end(struct sim *sim)
             sim_faults_heal(sim);
             for (uint32_t i = 0; i < sim->settings.client_count; i++) {
                 struct sim_client *client = sim->clients[i];
-                client->tasks_left = client->tasks_left < 8 ? client->tasks_left : 8;
+                client->tasks_left = client->tasks_left < HEALED_TASKS_MAX ? client->tasks_left
+                                                                           : HEALED_TASKS_MAX;
             }
         }
         return;

@@ -39,17 +39,17 @@
 
 /* X(name as given on the command line, constant): bugs that can be switched on.  Each lives in the
  * simulator's own store, server or master, never in production code. */
-#define SIM_PLANTED_LIST(X)                                                                     \
-    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                     \
-    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */  \
-    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */               \
-    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */      \
-    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */        \
-    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */     \
-    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */  \
-    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */ \
-    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */            \
-    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */            \
+#define SIM_PLANTED_LIST(X)                                                                      \
+    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                      \
+    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */   \
+    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                \
+    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */       \
+    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */         \
+    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */      \
+    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */   \
+    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */  \
+    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */             \
+    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */             \
     X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */ \
     X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */
 
@@ -69,9 +69,9 @@ struct sim_settings {
     int64_t think_ns;
     int64_t operation_deadline_ns;
     int64_t attempt_timeout_ns;
-    uint32_t row_count;      /* of counters and claims */
-    uint32_t weights[12];    /* of the kinds of operations */
-    bool admin;              /* tables come, change and go */
+    uint32_t row_count;   /* of counters and claims */
+    uint32_t weights[12]; /* of the kinds of operations */
+    bool admin;           /* tables come, change and go */
     bool splits_by_hand;
     uint64_t soft_limit_bytes;
     uint32_t initial_splits;
@@ -193,7 +193,7 @@ struct sim {
     struct sim_link links[SIM_NODES_MAX][SIM_NODES_MAX];
     struct coordinator *coordinator; /* outlives masters, as disks outlive servers */
     struct sim_server_disk *disks[SIM_SERVERS_MAX];
-    struct sim_master *master; /* NULL = down; servers too */
+    struct sim_master *master;                   /* NULL = down; servers too */
     struct sim_server *servers[SIM_SERVERS_MAX]; /* node 1 + index */
     struct sim_client *clients[SIM_CLIENTS_MAX];
     struct sim_admin *admin;

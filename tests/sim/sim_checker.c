@@ -180,6 +180,7 @@ static struct sim_task *make_delete(struct sim_checker *checker)
             memcpy(task->row, entry->put->row, sizeof task->row);
             task->row_bytes = entry->put->row_bytes;
             task->index = index;
+            task->by_range = prng_chance(&checker->prng, 3);
             entry->erase = task;
             return task;
         }

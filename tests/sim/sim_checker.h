@@ -5,7 +5,8 @@
  * Moments are counted in events, so "before" is exact.  An operation that was given up is unknown:
  * it may have happened once, or not, or may yet.
  *
- *   counters   acked <= value <= acked + unknown; never less than what someone was shown before
+ *   counters   acked <= value <= acked + unknown; never less than what someone was shown before;
+ *              its two cells, added to together, are the same
  *   increments each acknowledged one returned a value of its own
  *   claims     of those who tried to be first, one was, and all see the same
  *   registers  two cells written together are read together; what was overwritten stays so
@@ -50,6 +51,7 @@ struct sim_task {
     uint64_t begun_at; /* moment */
     uint64_t ended_at; /* 0 = under way */
     bool acknowledged;
+    bool by_range; /* DELETE: as a range of one row */
     bool reversed; /* SCAN */
     bool final;    /* SCAN: nothing else is under way, all must be exact */
     int64_t floor; /* READ of a counter: what it must show at least */

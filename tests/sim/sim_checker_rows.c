@@ -182,6 +182,9 @@ static void check_row(struct sim_checker *checker,
     uint32_t index = (uint32_t)strtoul(key + 1, NULL, 10) % SIM_WORKLOAD_ROWS_MAX;
     bool main = task->table == checker->main_table;
     if (main && key[0] == 'a') {
+        if (!bytes_equal(newest(row, "m"), newest(row, "n"))) {
+            WRONG(checker, task, "the two cells of counter %s are not the same", key);
+        }
         check_counter(checker, &checker->adds[index], task, row, floor);
     } else if (main && key[0] == 'i') {
         check_counter(checker, &checker->increments[index], task, row, floor);

@@ -34,7 +34,7 @@ static void draw_workload(struct sim *sim)
     struct sim_settings *settings = &sim->settings;
     settings->server_count = (uint32_t)between(sim, 1, SIM_SERVERS_MAX);
     settings->client_count = (uint32_t)between(sim, 1, SIM_CLIENTS_MAX);
-    settings->operations_per_client = (uint32_t)between(sim, 30, 200);
+    settings->operations_per_client = (uint32_t)between(sim, 50, 300);
     settings->window = (uint32_t)between(sim, 1, 8);
     settings->think_ns = spread_ns(sim, 1 * SIM_MS, 100 * SIM_MS);
     settings->operation_deadline_ns = prng_chance(&sim->prng, 4)
@@ -87,9 +87,12 @@ void sim_faults_draw(struct sim *sim)
     settings->kill_server = maybe(sim, 400000);
     settings->kill_master = maybe(sim, 300000);
     settings->kill_all = maybe(sim, 60000);
-    settings->power_cut = prng_chance(&sim->prng, 3) ? 0 : (uint32_t)between(sim, 100000, 1000000);
+    settings->power_cut = prng_chance(&sim->prng, 3)
+                              ? 0
+                              : (uint32_t)between(sim, 50000,
+                                                  prng_chance(&sim->prng, 2) ? 300000 : 1000000);
     settings->kill_in_step = maybe(sim, 3000);
-    settings->kill_again = maybe(sim, 500000);
+    settings->kill_again = maybe(sim, 800000);
     settings->cut = maybe(sim, 300000);
     settings->clog = maybe(sim, 300000);
     settings->clock_step = maybe(sim, 200000);

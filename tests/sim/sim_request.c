@@ -63,6 +63,15 @@ static struct mutation set_cell(const char *qualifier, struct bytes value, int64
                              .value = value};
 }
 
+static struct mutation add_to_cell(const char *qualifier, int64_t amount)
+{
+    return (struct mutation){.kind = MUTATION_ADD_TO_CELL,
+                             .family = bytes_of_text("s"),
+                             .qualifier = bytes_of_text(qualifier),
+                             .input = INPUT_INT64,
+                             .integer = amount};
+}
+
 static void describe_increment(struct sim_client *client,
                                const struct sim_task *task,
                                struct operation *out)
@@ -90,6 +99,19 @@ static void describe_claim(struct sim_client *client,
     out->mutation_count = 0;
 }
 
+static void describe_delete(struct sim_client *client,
+                            const struct sim_task *task,
+                            struct operation *out)
+{
+    if (task->by_range) {
+        out->kind = OPERATION_DROP_RANGE;
+        out->range.start = out->row;
+        ASSERT(row_key_after(&client->arena, out->row, &out->range.end) == STATUS_OK);
+    } else {
+        add_mutations(client, out)[0] = (struct mutation){.kind = MUTATION_DELETE_FROM_ROW};
+    }
+}
+
 static struct operation describe(struct sim_client *client, const struct sim_operation *operation)
 {
     const struct sim_task *task = operation->task;
@@ -102,11 +124,9 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
     switch (task->kind) {
     case SIM_OPERATION_ADD:
         mutations = add_mutations(client, &out);
-        mutations[0] = (struct mutation){.kind = MUTATION_ADD_TO_CELL,
-                                         .family = bytes_of_text("s"),
-                                         .qualifier = bytes_of_text("n"),
-                                         .input = INPUT_INT64,
-                                         .integer = task->amount};
+        mutations[0] = add_to_cell("m", task->amount);
+        mutations[1] = add_to_cell("n", task->amount);
+        out.mutation_count = 2;
         break;
     case SIM_OPERATION_INCREMENT:
         describe_increment(client, task, &out);
@@ -125,8 +145,7 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
         mutations[0] = set_cell("v", value_of(client, task), 0);
         break;
     case SIM_OPERATION_DELETE:
-        mutations = add_mutations(client, &out);
-        mutations[0] = (struct mutation){.kind = MUTATION_DELETE_FROM_ROW};
+        describe_delete(client, task, &out);
         break;
     case SIM_OPERATION_READ:
         out.kind = OPERATION_READ;
@@ -351,8 +370,8 @@ static void take_result(struct sim_client *client,
 
     if (result->status != STATUS_OK) {
         bool moved = result->status == STATUS_NOT_OWNER;
-        bool located = moved && follow(client, operation,
-                                       result->has_location ? &result->location : NULL);
+        bool located = moved &&
+                       follow(client, operation, result->has_location ? &result->location : NULL);
         sim_client_fail(client, operation, (enum status)result->status, located);
         return;
     }
