@@ -173,6 +173,7 @@ static enum status evaluate(struct evaluation *evaluation)
     } else {
         status = modify(evaluation, reader);
     }
+    status = store_read_explain(read, status, &evaluation->error);
     store_read_end(read);
     if (status != STATUS_OK && evaluation->error.status == STATUS_OK) {
         (void)error_set(&evaluation->error, status, "cannot read the row: %s", status_text(status));

@@ -221,7 +221,7 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     slice->end_ns = clock_monotonic_ns() + SCAN_SLICE_NS;
     slice->until_clock = SCAN_LOOK_AT_CLOCK;
     row_block_writer_init(&slice->writer, &slice->rows);
-    status = read_slice(scan, slice, ret_error);
+    status = store_read_explain(read, read_slice(scan, slice, ret_error), ret_error);
     store_read_end(read);
     return status;
 }
