@@ -9,6 +9,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/entropy.h"
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
 #include "tabletserver/serve/server.h"
@@ -337,7 +338,7 @@ static enum status open_store(struct store_loop *loop,
     };
     enum status status = store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
     if (status == STATUS_NOT_FOUND) {
-        status = store_open(loop->folder, random_u64(), settings, &callbacks, &loop->store,
+        status = store_open(loop->folder, entropy_u64(), settings, &callbacks, &loop->store,
                             ret_error);
     }
     return status;

@@ -344,7 +344,8 @@ enum status assignment_decide(struct assignment_list *list,
         if (assigned->removed && here && !has_child_to_come(&view, tablet)) {
             actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
                                                           .tablet = tablet};
-        } else if (!assigned->removed && !here && decide_absent(&view, list->items[i], &actions[count])) {
+        } else if (!assigned->removed && !here &&
+                   decide_absent(&view, list->items[i], &actions[count])) {
             count += 1;
         }
     }
