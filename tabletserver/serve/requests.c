@@ -162,7 +162,7 @@ static void start_small(struct server *server,
     request->reply = reply;
     request->method = transport->method;
     request->body = transport->body;
-    arena_init(&request->arena, SMALL_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&request->arena, SMALL_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     worker_pool_submit(server->workers, &request->job, JOB_URGENT);
 }
 

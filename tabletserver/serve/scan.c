@@ -387,7 +387,7 @@ void scan_start(struct server *server,
     scan->deadline_ns = request->head.deadline_ms == 0
                             ? INT64_MAX
                             : request->received_ns + (int64_t)request->head.deadline_ms * 1000000;
-    arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     enum status status = scan_request_decode(request->body, &scan->arena, &scan->request, &error);
     if (status == STATUS_OK) {
         status = prepare(scan, &error);
