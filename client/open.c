@@ -6,6 +6,7 @@
 #include "client/submission.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/entropy.h"
 
 #define MASTERS_DEFAULT           "tcp://127.0.0.1:7400"
 #define AGENT_DEFAULT             "libedubba/" EDUBBA_VERSION
@@ -134,8 +135,8 @@ static struct edubba_client *client_make(void)
     retry_budget_init(&client->budget, clock_monotonic_ns());
     list_init(&client->dirty_lanes);
     list_init(&client->routes);
-    client->process = random_u64();
-    client->prng = prng_of_seed(random_u64());
+    client->process = entropy_u64();
+    client->prng = prng_of_seed(entropy_u64());
     /* Until a server has told its clock, ours has to do. */
     atomic_store(&client->server_clock_offset_us, clock_wall_us() - clock_monotonic_ns() / 1000);
     return client;

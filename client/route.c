@@ -168,8 +168,18 @@ bool route_learn(struct edubba_client *client,
         /* Without memory it stays unknown, and is asked for. */
         (void)location_cache_put(&client->locations, location, false);
     }
+    /* A server whose map is behind may name itself, though it has just denied. */
+    location_cache_invalidate(&client->locations, table, row, address);
     const struct location_entry *entry = location_cache_find(&client->locations, table, row);
-    return entry != NULL && entry->address != address && entry->address != LOCATION_NOT_SERVED;
+    return entry != NULL && entry->address != LOCATION_NOT_SERVED;
+}
+
+void route_doubt(struct edubba_client *client, uint64_t table, struct bytes row)
+{
+    const struct location_entry *entry = location_cache_find(&client->locations, table, row);
+    if (entry != NULL) {
+        location_cache_invalidate(&client->locations, table, row, entry->address);
+    }
 }
 
 void routes_destroy(struct edubba_client *client)

@@ -31,6 +31,9 @@ bool route_learn(struct edubba_client *client,
                  uint32_t address,
                  const struct location *location);
 
+/* What is known of row leads nowhere, or in circles: ask a master before it is tried again. */
+void route_doubt(struct edubba_client *client, uint64_t table, struct bytes row);
+
 void routes_destroy(struct edubba_client *client);
 
 #endif /* CLIENT_ROUTE_H */

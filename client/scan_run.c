@@ -81,6 +81,9 @@ static void on_failure(struct plain_scan *scan, enum status status, struct bytes
         go_on(scan);
         return;
     case RETRY_LATER:
+        if (status == STATUS_NOT_OWNER) {
+            route_doubt(scan->client, scan->table, buffer_bytes(&scan->row));
+        }
         arm(scan, pause_ns);
         return;
     }

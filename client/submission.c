@@ -134,6 +134,9 @@ static void on_failure(struct submission *submission,
         submission_route(submission);
         return;
     case RETRY_LATER:
+        if (status == STATUS_NOT_OWNER) {
+            route_doubt(client, submission->table, submission->row);
+        }
         remember_trouble(submission, text);
         pause_for(submission, pause_ns);
         return;

@@ -3,6 +3,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "client/cli/output.h"
+
+#define NAME_BYTES_MAX 32
+
 const struct command COMMANDS[] = {
     {"createtable", "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...]",
      "Create a table",
@@ -97,6 +101,55 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+/* Letters to change, to insert or to drop between two short words; large for long ones. */
+static size_t distance(const char *left, const char *right)
+{
+    size_t row[NAME_BYTES_MAX + 1];
+    size_t left_size = strlen(left);
+    size_t right_size = strlen(right);
+
+    if (left_size > NAME_BYTES_MAX || right_size > NAME_BYTES_MAX) {
+        return NAME_BYTES_MAX;
+    }
+    for (size_t j = 0; j <= right_size; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= left_size; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= right_size; j++) {
+            size_t changed = diagonal + (left[i - 1] != right[j - 1]);
+            size_t moved = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = changed < moved ? changed : moved;
+        }
+    }
+    return row[right_size];
+}
+
+const char *command_nearest(const char *name)
+{
+    const char *nearest = NULL;
+    size_t least = 3; /* further off it is another word, not a slip */
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        size_t far = distance(name, COMMANDS[i].name);
+        if (far < least && far < strlen(COMMANDS[i].name)) {
+            least = far;
+            nearest = COMMANDS[i].name;
+        }
+    }
+    return nearest;
+}
+
+int session_unknown_command(const struct session *session, const char *name)
+{
+    const char *nearest = command_nearest(name);
+    if (nearest == NULL) {
+        return session_misuse(session, "there is no command '%s'", name);
+    }
+    return session_misuse(session, "there is no command '%s'; did you mean '%s'?", name, nearest);
+}
+
 struct edubba_client *session_client(struct session *session)
 {
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
@@ -106,6 +159,7 @@ struct edubba_client *session_client(struct session *session)
         options.masters = session->masters;
         options.agent = "ebt/" EDUBBA_VERSION;
         options.deadline_ms = session->timeout_ms;
+        waiting_begin(session->timeout_ms);
         if (edubba_client_open(&options, &session->client, &error) != EDUBBA_OK) {
             (void)session_fail(session, &error);
             session->client = NULL;
@@ -130,7 +184,11 @@ struct edubba_table *session_table(struct session *session, const char *name)
 int session_fail(const struct session *session, const struct edubba_error *error)
 {
     (void)session;
+    waiting_end();
     fprintf(stderr, "ebt: %s: %s\n", edubba_code_name(error->code), error->text);
+    if (strncmp(error->text, "no master answers", strlen("no master answers")) == 0) {
+        fputs("Is the cluster running?  --masters or EDUBBA_MASTERS say where it is.\n", stderr);
+    }
     return EXIT_CODE_FAILED;
 }
 
@@ -143,8 +201,8 @@ int session_misuse(const struct session *session, const char *format, ...)
     (void)vfprintf(stderr, format, arguments);
     va_end(arguments);
     if (session->command != NULL) {
-        fprintf(stderr, "\nusage: ebt %s %s\n", session->command->name,
-                session->command->arguments);
+        fprintf(stderr, "\nusage: ebt %s%s%s\n", session->command->name,
+                session->command->arguments[0] != '\0' ? " " : "", session->command->arguments);
     } else {
         fputs("\nTry: ebt help\n", stderr);
     }

@@ -43,6 +43,9 @@ extern const size_t COMMAND_COUNT;
 /* NULL when there is none. */
 const struct command *command_find(const char *name);
 
+/* The command that was probably meant; NULL when none is near. */
+const char *command_nearest(const char *name);
+
 /* The client, opened on first use; NULL after saying why not. */
 struct edubba_client *session_client(struct session *session);
 
@@ -53,6 +56,8 @@ struct edubba_table *session_table(struct session *session, const char *name);
 int session_fail(const struct session *session, const struct edubba_error *error);
 int session_misuse(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+int session_unknown_command(const struct session *session, const char *name);
 
 /* Say "ok" in the form asked for: nothing as text, {"ok":true} as JSON. */
 int session_done(const struct session *session);

@@ -100,8 +100,9 @@ int run_export(struct session *session)
         write_header(out, schema);
         code = export_rows(session, table, out);
     }
-    if (out == NULL || ferror(out) || (path != NULL && fclose(out) != 0)) {
-        fprintf(stderr, "ebt: %s: %s\n", path != NULL ? path : "output", strerror(errno));
+    /* What is wrong with session->out, main() says: a closed pipe is nothing to speak of. */
+    if (out == NULL || (path != NULL && (ferror(out) || fclose(out) != 0))) {
+        fprintf(stderr, "ebt: %s: %s\n", path, strerror(errno));
         code = EXIT_CODE_FAILED;
     }
     edubba_schema_free(schema);

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "client/cli/command.h"
+#include "client/cli/output.h"
 
 static const char OVERVIEW[] =
     "ebt -- read and change an Edubba cluster\n"
@@ -31,9 +32,23 @@ static void print_overview(FILE *out)
     fputs(OPTIONS, out);
 }
 
+static void print_command_json(FILE *out, const struct command *command)
+{
+    fputs("{\"command\":", out);
+    print_json_text(out, command->name);
+    fputs(",\"arguments\":", out);
+    print_json_text(out, command->arguments);
+    fputs(",\"summary\":", out);
+    print_json_text(out, command->summary);
+    fputs(",\"details\":", out);
+    print_json_text(out, command->details);
+    fputs("}\n", out);
+}
+
 static void print_command(FILE *out, const struct command *command)
 {
-    fprintf(out, "ebt %s %s\n\n%s.\n", command->name, command->arguments, command->summary);
+    fprintf(out, "ebt %s%s%s\n\n%s.\n", command->name, command->arguments[0] != '\0' ? " " : "",
+            command->arguments, command->summary);
     if (command->details[0] != '\0') {
         fprintf(out, "\n%s\n", command->details);
     }
@@ -91,6 +106,12 @@ int run_help(struct session *session)
 {
     const char *what = session->argument_count > 0 ? session->arguments[0] : NULL;
 
+    if (what == NULL && session->json) {
+        for (size_t i = 0; i < COMMAND_COUNT; i++) {
+            print_command_json(session->out, &COMMANDS[i]);
+        }
+        return EXIT_CODE_OK;
+    }
     if (what == NULL) {
         print_overview(session->out);
         return EXIT_CODE_OK;
@@ -108,8 +129,12 @@ int run_help(struct session *session)
     const struct command *command = command_find(what);
     if (command == NULL) {
         session->command = NULL;
-        return session_misuse(session, "there is no command '%s'", what);
+        return session_unknown_command(session, what);
     }
-    print_command(session->out, command);
+    if (session->json) {
+        print_command_json(session->out, command);
+    } else {
+        print_command(session->out, command);
+    }
     return EXIT_CODE_OK;
 }

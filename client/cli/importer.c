@@ -88,8 +88,10 @@ int run_import(struct session *session)
         return EXIT_CODE_FAILED;
     }
     int code = EXIT_CODE_FAILED;
+    errno = 0;
     if (getline(&line, &capacity, file) < 0) {
-        fprintf(stderr, "ebt: %s is empty\n", path);
+        fprintf(stderr, "ebt: %s%s%s\n", path, errno != 0 ? ": " : " is empty",
+                errno != 0 ? strerror(errno) : "");
     } else if (strncmp(line, "{\"edubba_export\":", strlen("{\"edubba_export\":")) == 0) {
         code = import_export(session, file, line);
     } else {

@@ -86,7 +86,7 @@ static int run(struct session *session, int count, char **arguments, int first)
     }
     const struct command *command = command_find(arguments[first]);
     if (command == NULL) {
-        return session_misuse(session, "there is no command '%s'", arguments[first]);
+        return session_unknown_command(session, arguments[first]);
     }
     session->command = command;
     session->argument_count = count - first - 1;
@@ -98,7 +98,9 @@ static int run(struct session *session, int count, char **arguments, int first)
         session->argument_count -= 1;
     }
     if (session->argument_count < command->argument_count_min) {
-        return session_misuse(session, "%s needs more words", command->name);
+        return session_misuse(session, "%s takes at least %d argument%s, not %d", command->name,
+                              command->argument_count_min,
+                              command->argument_count_min == 1 ? "" : "s", session->argument_count);
     }
     if (command->argument_count_max >= 0 && session->argument_count > command->argument_count_max) {
         return session_misuse(session, "%s takes no '%s'", command->name,

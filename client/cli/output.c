@@ -1,6 +1,8 @@
 #include "client/cli/output.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,12 +156,23 @@ static void print_time(FILE *out, int64_t timestamp_us)
     fprintf(out, "%s.%06d", text, (int)(timestamp_us % 1000000));
 }
 
+/* How wide a text prints, about: bytes that begin a character. */
+static int characters(struct edubba_bytes bytes)
+{
+    const unsigned char *p = bytes.data;
+    int count = 0;
+    for (size_t i = 0; i < bytes.size; i++) {
+        count += (p[i] & 0xc0) != 0x80;
+    }
+    return count;
+}
+
 static void print_cell(FILE *out,
                        const struct edubba_cell *cell,
                        const struct edubba_schema *schema)
 {
     int64_t number = 0;
-    int width = 40 - (int)cell->family.size - 1 - (int)cell->qualifier.size;
+    int width = 40 - (int)cell->family.size - 1 - characters(cell->qualifier);
 
     fputs("  ", out);
     fwrite(cell->family.data, 1, cell->family.size, out);
@@ -258,6 +271,9 @@ void progress_begin(struct progress *progress, const char *what)
 
 void progress_step(struct progress *progress, unsigned long long count)
 {
+    if (count == 1) {
+        waiting_end();
+    }
     if (count % 1024 != 0) {
         return;
     }
@@ -275,4 +291,39 @@ void progress_end(struct progress *progress)
     if (progress->visible) {
         fputs("\r                                                  \r", stderr);
     }
+}
+
+/* --- waiting ------------------------------------------------------------------------------------ */
+
+#define WAITING_SILENT_SECONDS 2
+
+static char waiting_text[128];
+static size_t waiting_bytes;
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+    int kept = errno;
+    (void)!write(STDERR_FILENO, waiting_text, waiting_bytes);
+    errno = kept;
+}
+
+void waiting_begin(unsigned timeout_ms)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+
+    if (!isatty(STDERR_FILENO) || timeout_ms <= WAITING_SILENT_SECONDS * 1000) {
+        return;
+    }
+    int size = snprintf(waiting_text, sizeof waiting_text,
+                        "ebt: no answer yet; trying for %u s (--timeout), Ctrl-C stops it\n",
+                        timeout_ms / 1000);
+    waiting_bytes = size > 0 ? (size_t)size : 0;
+    (void)sigaction(SIGALRM, &action, NULL);
+    (void)alarm(WAITING_SILENT_SECONDS);
+}
+
+void waiting_end(void)
+{
+    (void)alarm(0);
 }

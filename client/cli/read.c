@@ -62,9 +62,19 @@ static bool take_word(struct wanted *wanted, char *word, bool whole_table)
 static int take_words(struct session *session, int first, bool whole_table, struct wanted *wanted)
 {
     for (int i = first; i < session->argument_count; i++) {
-        if (!take_word(wanted, session->arguments[i], whole_table)) {
-            return session_misuse(session, "'%s' is not understood", session->arguments[i]);
+        const char *word = session->arguments[i];
+        if (take_word(wanted, session->arguments[i], whole_table)) {
+            continue;
         }
+        if (word_value(word, "cells-per-column") != NULL ||
+            (whole_table && word_value(word, "count") != NULL)) {
+            return session_misuse(session, "'%s': the number must be a whole one above 0", word);
+        }
+        if (word_value(word, "keys-only") != NULL ||
+            (whole_table && word_value(word, "reversed") != NULL)) {
+            return session_misuse(session, "'%s': it is either true or false", word);
+        }
+        return session_misuse(session, "%s does not know '%s'", session->command->name, word);
     }
     if (wanted->prefix != NULL && (wanted->start != NULL || wanted->end != NULL)) {
         return session_misuse(session, "prefix does not go with start or end");

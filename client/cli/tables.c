@@ -55,8 +55,11 @@ int run_createtable(struct session *session)
             }
         } else if (word_value(word, "splits") != NULL) {
             char *list = word + strlen("splits=");
-            for (char *key = word_next(&list); key != NULL && split_count < SPLITS_MAX;
-                 key = word_next(&list)) {
+            for (char *key = word_next(&list); key != NULL; key = word_next(&list)) {
+                if (split_count == SPLITS_MAX) {
+                    families_free(&families);
+                    return session_misuse(session, "more than %d splits", SPLITS_MAX);
+                }
                 splits[split_count++] = EDUBBA_TEXT(key);
             }
         } else {

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COLUMNS_MAX    256
-#define RULE_BYTES_MAX 512
+#define COLUMNS_MAX       256
+#define RULE_BYTES_MAX    512   /* the servers take 500 */
+#define PATTERN_BYTES_MAX 40960 /* above what a filter may have */
 
 const char *word_value(const char *word, const char *key)
 {
@@ -54,8 +55,8 @@ bool word_cell_parse(char *word, struct word_cell *ret_cell)
     return true;
 }
 
-/* cbt writes || and && where the rule language has words. */
-static void spell_operators(const char *text, char out[RULE_BYTES_MAX])
+/* cbt writes || and && where the rule language has words. False: it is too long. */
+static bool spell_operators(const char *text, char out[RULE_BYTES_MAX])
 {
     size_t used = 0;
     while (*text != '\0' && used + 6 < RULE_BYTES_MAX) {
@@ -68,6 +69,7 @@ static void spell_operators(const char *text, char out[RULE_BYTES_MAX])
         }
     }
     out[used] = '\0';
+    return *text == '\0';
 }
 
 bool word_rule_parse(const char *text,
@@ -75,7 +77,12 @@ bool word_rule_parse(const char *text,
                      struct edubba_error *ret_error)
 {
     char spelled[RULE_BYTES_MAX];
-    spell_operators(text[0] != '\0' ? text : "never", spelled);
+    if (!spell_operators(text[0] != '\0' ? text : "never", spelled)) {
+        ret_error->code = EDUBBA_INVALID_ARGUMENT;
+        (void)snprintf(ret_error->text, sizeof ret_error->text,
+                       "the garbage-collection rule is longer than 500 bytes");
+        return false;
+    }
     return edubba_gc_rule_parse(spelled, ret_rule, ret_error) == EDUBBA_OK;
 }
 
@@ -162,10 +169,10 @@ static struct edubba_filter *column_filter(char *word)
 {
     char *colon = strchr(word, ':');
     const char *column = colon != NULL ? colon + 1 : NULL;
-    char pattern[2048];
+    char pattern[PATTERN_BYTES_MAX];
 
-    if (colon == NULL) {
-        size_t size = quote_pattern(word, pattern, sizeof pattern);
+    if (colon == NULL || colon == word) {
+        size_t size = quote_pattern(colon == NULL ? word : column, pattern, sizeof pattern);
         return edubba_filter_qualifier_regex(edubba_bytes_of(pattern, size));
     }
     *colon = '\0';

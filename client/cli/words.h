@@ -48,7 +48,7 @@ char *word_next(char **list);
 
 const char *aggregate_text(enum edubba_aggregate aggregate); /* "" for plain */
 
-/* A filter of "FAMILY:COLUMN,FAMILY:,COLUMN..."; NULL with *ret_good false where the list is bad. */
+/* A filter of "FAMILY:COLUMN,FAMILY:,COLUMN,:COLUMN..."; NULL with *ret_good false where the list is bad. */
 struct edubba_filter *word_columns_filter(char *list, bool *ret_good);
 
 #endif /* CLIENT_CLI_WORDS_H */

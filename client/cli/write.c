@@ -47,7 +47,19 @@ static int write_row(struct session *session, const struct mutations *mutations)
     enum edubba_code code = edubba_mutate_row(table, EDUBBA_TEXT(session->arguments[1]),
                                               mutations->items, mutations->count, &error);
     edubba_table_close(table);
-    return code == EDUBBA_OK ? session_done(session) : session_fail(session, &error);
+    if (code == EDUBBA_OK) {
+        return session_done(session);
+    }
+    (void)session_fail(session, &error);
+    if (strstr(error.text, "family not found") != NULL) {
+        fprintf(stderr, "Try: ebt ls %s, which lists its families\n", session->arguments[0]);
+    } else if (strstr(error.text, "family type mismatch") != NULL) {
+        fprintf(stderr,
+                "Families of aggregate cells take addtocell, plain ones take set; ebt ls %s "
+                "lists the types\n",
+                session->arguments[0]);
+    }
+    return EXIT_CODE_FAILED;
 }
 
 int run_set(struct session *session)
@@ -70,19 +82,19 @@ int run_set(struct session *session)
     return code;
 }
 
-/* A number for the integer kinds; whatever it is for a family of byte sketches. */
-static bool add_add(struct session *session,
-                    struct mutations *mutations,
-                    char *word,
-                    const struct edubba_schema *schema)
+/* A number for the integer kinds; whatever it is for a family of byte sketches.  Returns the exit
+ * code, or -1 to go on. */
+static int add_add(struct session *session,
+                   struct mutations *mutations,
+                   char *word,
+                   const struct edubba_schema *schema)
 {
     struct word_cell cell;
     int64_t number = 0;
     bool bytes = false;
 
-    (void)session;
     if (!word_cell_parse(word, &cell)) {
-        return false;
+        return session_misuse(session, "'%s' is not FAMILY:COLUMN=NUMBER[@TIMESTAMP]", word);
     }
     for (size_t i = 0; i < schema->family_count; i++) {
         bytes = bytes || (strcmp(schema->families[i].name, cell.family) == 0 &&
@@ -93,14 +105,15 @@ static bool add_add(struct session *session,
     if (bytes) {
         mutations->items[mutations->count++] = edubba_add_bytes(
             cell.family, column, timestamp_us, edubba_bytes_of(cell.value, cell.value_bytes));
-        return true;
+        return -1;
     }
     if (!word_i64(cell.value, &number)) {
-        return false;
+        return session_misuse(session, "'%s' for %s:%s is not a whole number of 64 bits",
+                              cell.value, cell.family, cell.column);
     }
     mutations->items[mutations->count++] = edubba_add_int64(cell.family, column, timestamp_us,
                                                             number);
-    return true;
+    return -1;
 }
 
 int run_addtocell(struct session *session)
@@ -119,10 +132,7 @@ int run_addtocell(struct session *session)
         return session_fail(session, &error);
     }
     for (int i = 2; i < session->argument_count && code < 0; i++) {
-        if (!add_add(session, &mutations, session->arguments[i], schema)) {
-            code = session_misuse(session, "'%s' is not FAMILY:COLUMN=NUMBER[@TIMESTAMP]",
-                                  session->arguments[i]);
-        }
+        code = add_add(session, &mutations, session->arguments[i], schema);
     }
     if (code < 0) {
         code = write_row(session, &mutations);

@@ -1,7 +1,6 @@
 #include "common/io/clock.h"
 
 #include <errno.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "common/base/assert.h"
@@ -29,27 +28,4 @@ void clock_sleep_us(int64_t us)
     struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
-}
-
-void random_fill(void *data, size_t size_bytes)
-{
-    uint8_t *at = data;
-    while (size_bytes > 0) {
-        ssize_t got = getrandom(at, size_bytes, 0);
-        if (got < 0) {
-            ASSERT(errno == EINTR);
-            continue;
-        }
-        at += got;
-        size_bytes -= (size_t)got;
-    }
-}
-
-uint64_t random_u64(void)
-{
-    uint64_t value = 0;
-    while (value == 0) {
-        random_fill(&value, sizeof value);
-    }
-    return value;
 }

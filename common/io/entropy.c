@@ -7,6 +7,8 @@
 uint64_t entropy_u64(void)
 {
     uint64_t value = 0;
-    ASSERT(getentropy(&value, sizeof value) == 0);
+    while (value == 0) {
+        ASSERT(getentropy(&value, sizeof value) == 0);
+    }
     return value;
 }

@@ -7,6 +7,6 @@
 #include <stdint.h>
 
 /* Never fails: the system's generator is there from early boot on.  Any thread. */
-uint64_t entropy_u64(void);
+uint64_t entropy_u64(void); /* never 0 */
 
 #endif /* COMMON_IO_ENTROPY_H */

@@ -1,5 +1,5 @@
 /*
- * kv.h over LMDB: the only file that includes lmdb.h.
+ * kv.h over LMDB: the only file, with kv_lmdb_check.c, that includes lmdb.h.
  *
  * Flags, and why:
  *   MDB_NOTLS       Readers are tied to transactions, not to threads, so a pool may share them.
@@ -27,11 +27,11 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/kv_implementation.h"
+#include "common/io/kv_lmdb_check.h"
 
 #define READERS_DEFAULT 1024
 #define READ_POOL_MAX   64
 #define PAGE_BYTES      4096
-#define FREE_DBI        0 /* LMDB's list of free pages, readable as mdb_stat does */
 #define FILE_MODE       0640
 #define MAP_SIZE_MIN    (UINT64_C(1) << 20)
 #define MAP_SIZE_TSAN   (UINT64_C(64) << 30)
@@ -167,6 +167,9 @@ static int open_environment(struct lmdb_kv *kv, const char *folder, uint32_t rea
         code = mdb_env_open(kv->env, folder, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE);
     }
     if (code == 0) {
+        code = kv_lmdb_check_length(kv->env);
+    }
+    if (code == 0) {
         int dead = 0; /* slots of processes that were killed would pin pages for ever */
         code = mdb_reader_check(kv->env, &dead);
     }
@@ -200,7 +203,8 @@ enum status kv_open(const char *folder,
     if (code != 0) {
         memory_free(kv);
         return error_set(ret_error, status_of_lmdb(code), "open %s/data.mdb: %s", folder,
-                         mdb_strerror(code));
+                         code == MDB_CORRUPTED ? "the file is damaged or was cut short"
+                                               : mdb_strerror(code));
     }
     kv->kv.operations = &LMDB_OPERATIONS;
     ASSERT(pthread_mutex_init(&kv->pool_lock, NULL) == 0);
@@ -309,25 +313,6 @@ static enum status lmdb_read_get(struct kv_read *base,
     return get(read->txn, read->kv->dbi, key, ret_value, ret_found);
 }
 
-/* Pages on the free list, with the ones that no reader sees any more. */
-static uint64_t count_free_pages(MDB_txn *txn)
-{
-    MDB_cursor *cursor = NULL;
-    uint64_t pages = 0;
-    if (mdb_cursor_open(txn, FREE_DBI, &cursor) != 0) {
-        return 0;
-    }
-    MDB_val key = {0, NULL};
-    MDB_val value = {0, NULL};
-    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-        size_t count = 0;
-        memcpy(&count, value.mv_data, sizeof count);
-        pages += count;
-    }
-    mdb_cursor_close(cursor);
-    return pages;
-}
-
 static void lmdb_statistics(struct kv *base, struct kv_statistics *ret_statistics)
 {
     struct lmdb_kv *kv = (struct lmdb_kv *)base;
@@ -337,7 +322,7 @@ static void lmdb_statistics(struct kv *base, struct kv_statistics *ret_statistic
 
     ASSERT(mdb_env_info(kv->env, &info) == 0);
     if (lmdb_read_begin(base, &read) == STATUS_OK) {
-        free_pages = count_free_pages(((struct lmdb_read *)read)->txn);
+        free_pages = kv_lmdb_count_free_pages(((struct lmdb_read *)read)->txn);
         lmdb_read_end(read);
     }
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;

@@ -8,6 +8,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/daemon.h"
+#include "common/io/entropy.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
 #include "master/coordinator/coordinator.h"
@@ -266,7 +267,7 @@ static enum status load_record(void *context,
 static enum status open_catalog(struct master *master, struct error *ret_error)
 {
     const struct master_settings *settings = master->settings;
-    const struct coordinator_identity identity = {(uint64_t)settings->cluster, random_u64()};
+    const struct coordinator_identity identity = {(uint64_t)settings->cluster, entropy_u64()};
     enum status status = daemon_lock_folder(settings->folder, &master->lock, ret_error);
 
     if (status == STATUS_OK) {

@@ -139,7 +139,7 @@ static struct batch *batch_create(struct server *server,
                              ? INT64_MAX
                              : request->received_ns + (int64_t)request->head.deadline_ms * 1000000;
     pthread_mutex_init(&batch->lock, NULL);
-    arena_init(&batch->arena, BATCH_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&batch->arena, BATCH_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     return batch;
 }
 
@@ -287,9 +287,9 @@ void batch_start(struct server *server,
     }
     if (status == STATUS_OK) {
         status = cut_into_parts(batch);
-        if (status != STATUS_OK) {
-            (void)error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
-        }
+    }
+    if (status == STATUS_NO_MEMORY) {
+        status = error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
     if (status != STATUS_OK) {
         transport_reply_fail(reply, error.status, error.text);

@@ -24,6 +24,9 @@
 #include "tabletserver/serve/worker_pool.h"
 #include "tabletserver/tablet/row_lock.h"
 
+/* What one request may need beside its bytes: a message of very small parts grows when decoded. */
+#define REQUEST_ARENA_BYTES_MAX ((size_t)256 << 20)
+
 struct batch;
 struct evaluation;
 struct server;

@@ -173,6 +173,7 @@ static enum status evaluate(struct evaluation *evaluation)
     } else {
         status = modify(evaluation, reader);
     }
+    status = store_read_explain(read, status, &evaluation->error);
     store_read_end(read);
     if (status != STATUS_OK && evaluation->error.status == STATUS_OK) {
         (void)error_set(&evaluation->error, status, "cannot read the row: %s", status_text(status));
@@ -204,7 +205,7 @@ enum status evaluation_start(struct work *work,
     evaluation->now_us = now_us;
     store_tablet_ref(tablet);
     schema_retain(schema);
-    arena_init(&evaluation->arena, EVALUATION_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&evaluation->arena, EVALUATION_ARENA_BLOCK_BYTES, 2 * REQUEST_ARENA_BYTES_MAX);
 
     pthread_mutex_lock(&batch->lock);
     evaluation->next = batch->evaluations;

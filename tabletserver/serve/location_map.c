@@ -145,8 +145,23 @@ static void put_in(struct location_map *map, struct item *item)
     map->count += 1;
 }
 
-enum status location_map_put(struct location_map *map, const struct location *location)
+/* As it may be shown.  A tablet that is still being created may yet be placed elsewhere, even if its
+ * server has made it and its report was lost: whoever wrote to it there would have written to
+ * nowhere. */
+static struct location reachable(const struct location *from)
 {
+    struct location location = *from;
+    if (location.state == TABLET_CREATING) {
+        location.server = 0;
+        location.address = BYTES_EMPTY;
+    }
+    return location;
+}
+
+enum status location_map_put(struct location_map *map, const struct location *told)
+{
+    const struct location shown = reachable(told);
+    const struct location *location = &shown;
     enum status status = STATUS_OK;
     struct item *item = memory_allocate(sizeof *item + bytes_needed(location));
     if (item == NULL) {

@@ -19,7 +19,8 @@ struct location_map;
 enum status location_map_create(struct location_map **ret_map);
 void location_map_destroy(struct location_map *map); /* NULL is fine */
 
-/* Copied.  An older configuration of a tablet that is known is passed over.
+/* Copied; of a tablet that is still being created it is not said where, as the master does not say
+ * it to clients either.  An older configuration of a tablet that is known is passed over.
  * Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status location_map_put(struct location_map *map, const struct location *location);
 void location_map_remove(struct location_map *map, uint64_t tablet);

@@ -116,6 +116,7 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
         status = row_read_filtered(reader, operation->row, schema_table(reading->schema), program,
                                    &writer, &statistics, ret_error);
     }
+    status = store_read_explain(reading->read, status, ret_error);
     if (program != reading->pass_all) {
         filter_destroy(program);
     }

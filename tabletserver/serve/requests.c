@@ -135,7 +135,7 @@ static void run_small(struct job *job)
 
     response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
     enum status status = answerer_of(request->method)(request, &message, &error);
-    if (status == STATUS_OK && message.failed) {
+    if (status == STATUS_NO_MEMORY || (status == STATUS_OK && message.failed)) {
         status = error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
     if (status == STATUS_OK) {
@@ -162,7 +162,7 @@ static void start_small(struct server *server,
     request->reply = reply;
     request->method = transport->method;
     request->body = transport->body;
-    arena_init(&request->arena, SMALL_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&request->arena, SMALL_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     worker_pool_submit(server->workers, &request->job, JOB_URGENT);
 }
 

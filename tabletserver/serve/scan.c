@@ -221,7 +221,7 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     slice->end_ns = clock_monotonic_ns() + SCAN_SLICE_NS;
     slice->until_clock = SCAN_LOOK_AT_CLOCK;
     row_block_writer_init(&slice->writer, &slice->rows);
-    status = read_slice(scan, slice, ret_error);
+    status = store_read_explain(read, read_slice(scan, slice, ret_error), ret_error);
     store_read_end(read);
     return status;
 }
@@ -387,7 +387,7 @@ void scan_start(struct server *server,
     scan->deadline_ns = request->head.deadline_ms == 0
                             ? INT64_MAX
                             : request->received_ns + (int64_t)request->head.deadline_ms * 1000000;
-    arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, SIZE_MAX);
+    arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     enum status status = scan_request_decode(request->body, &scan->arena, &scan->request, &error);
     if (status == STATUS_OK) {
         status = prepare(scan, &error);

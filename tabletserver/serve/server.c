@@ -8,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/entropy.h"
 #include "common/io/file.h"
 #include "common/io/logger.h"
 #include "tabletserver/serve/record_metrics.h"
@@ -44,7 +45,7 @@ static enum status read_identity(struct server *server, const char *path, struct
     enum status status = file_read_whole(path, IDENTITY_BYTES_MAX, &text, ret_error);
 
     if (status == STATUS_NOT_FOUND) {
-        server->number = random_u64() >> 1 | 1; /* never 0 */
+        server->number = entropy_u64() >> 1 | 1; /* never 0 */
         status = STATUS_OK;
     } else if (status == STATUS_OK) {
         buffer_append_u8(&text, '\0');

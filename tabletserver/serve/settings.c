@@ -14,7 +14,7 @@ void server_settings_default(struct server_settings *settings)
         .advertise = "",
         .http_address = "127.0.0.1:7481",
         .masters = "tcp://127.0.0.1:7400",
-        .folder = "var/tabletserver",
+        .folder = "/var/lib/edubba/tabletserver",
         .zone = "",
         .connections_max = 1024,
         .request_bytes_max = (uint64_t)(512 * MIB),

@@ -47,7 +47,7 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     struct store *store = store_loop_store(loop);
     struct store_statistics statistics;
 
-    store_statistics(store, &statistics);
+    store_loop_statistics(loop, &statistics);
     buffer_append_format(out, "{\"number\":%" PRIu64 ",", store_number(store));
     append_text_member(out, "folder", store_loop_folder(loop));
     append_text_member(out, "condition", condition_text(statistics.condition));
@@ -145,7 +145,7 @@ void status_report_on_health(void *context, const char *path, struct http_respon
     }
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics statistics;
-        store_statistics(store_loop_store(server->loops[i]), &statistics);
+        store_loop_statistics(server->loops[i], &statistics);
         if (statistics.condition != STORE_HEALTHY) {
             response->status = 503;
             buffer_append_format(&response->body, "store %s: %s: %s\n",
@@ -169,7 +169,7 @@ void status_report_gauges(struct server *server)
 
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics one;
-        store_statistics(store_loop_store(server->loops[i]), &one);
+        store_loop_statistics(server->loops[i], &one);
         sum.memory_bytes += one.memory_bytes;
         sum.log_bytes += one.log_bytes;
         sum.log_syncs += one.log_syncs;

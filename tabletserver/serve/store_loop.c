@@ -9,6 +9,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/entropy.h"
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
 #include "tabletserver/serve/server.h"
@@ -19,6 +20,7 @@
 #define LOOP_TAKE_MAX         256
 #define LOOP_FOLDER_BYTES_MAX 1024
 #define LOOP_TICK_NS          (INT64_C(500) * 1000 * 1000) /* what failed for want of memory goes on */
+#define STATISTICS_NS         (INT64_C(200) * 1000 * 1000)
 #define STOP_PATIENCE_NS      (INT64_C(30) * 1000 * 1000 * 1000)
 
 enum item_type {
@@ -43,6 +45,9 @@ struct store_loop {
     struct store *store;
     struct mailbox *mailbox;
     struct write_order order;
+    pthread_mutex_t statistics_lock;
+    struct store_statistics statistics; /* as of some moments ago, for other threads */
+    int64_t statistics_due_ns;
     struct creating *creating;
     atomic_bool tables_changed;
     atomic_bool stopping;
@@ -251,6 +256,20 @@ static void give_up(struct store_loop *loop)
     _Exit(1);
 }
 
+/* The store counts on this thread; what others want to know is put where they may look. */
+static void publish_statistics(struct store_loop *loop, int64_t now_ns)
+{
+    struct store_statistics statistics;
+    if (now_ns < loop->statistics_due_ns) {
+        return;
+    }
+    loop->statistics_due_ns = now_ns + STATISTICS_NS;
+    store_statistics(loop->store, &statistics);
+    pthread_mutex_lock(&loop->statistics_lock);
+    loop->statistics = statistics;
+    pthread_mutex_unlock(&loop->statistics_lock);
+}
+
 static void *run_loop(void *argument)
 {
     struct store_loop *loop = argument;
@@ -269,6 +288,7 @@ static void *run_loop(void *argument)
         if (now_ns > give_up_ns) {
             give_up(loop);
         }
+        publish_statistics(loop, now_ns);
         size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX, now_ns + LOOP_TICK_NS);
         one_round(loop, items, count);
     }
@@ -292,6 +312,7 @@ static enum status start(struct store_loop *loop, struct error *ret_error)
     if (status == STATUS_OK) {
         status = add_recovered_tablets(loop);
     }
+    publish_statistics(loop, clock_monotonic_ns());
     if (status == STATUS_OK && pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
         status = STATUS_NO_MEMORY;
     }
@@ -317,7 +338,7 @@ static enum status open_store(struct store_loop *loop,
     };
     enum status status = store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
     if (status == STATUS_NOT_FOUND) {
-        status = store_open(loop->folder, random_u64(), settings, &callbacks, &loop->store,
+        status = store_open(loop->folder, entropy_u64(), settings, &callbacks, &loop->store,
                             ret_error);
     }
     return status;
@@ -339,6 +360,7 @@ enum status store_loop_open(struct server *server,
         memory_free(loop);
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the store in %s", folder);
     }
+    pthread_mutex_init(&loop->statistics_lock, NULL);
     loop->server = server;
     (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
     enum status status = open_store(loop, settings, ret_error);
@@ -390,12 +412,20 @@ void store_loop_close(struct store_loop *loop)
         store_close(loop->store);
     }
     mailbox_destroy(loop->mailbox);
+    pthread_mutex_destroy(&loop->statistics_lock);
     memory_free(loop);
 }
 
 struct store *store_loop_store(const struct store_loop *loop)
 {
     return loop->store;
+}
+
+void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics)
+{
+    pthread_mutex_lock(&loop->statistics_lock);
+    *ret_statistics = loop->statistics;
+    pthread_mutex_unlock(&loop->statistics_lock);
 }
 
 const char *store_loop_folder(const struct store_loop *loop)

@@ -41,6 +41,9 @@ void store_loop_close(struct store_loop *loop);
 struct store *store_loop_store(const struct store_loop *loop);
 const char *store_loop_folder(const struct store_loop *loop);
 
+/* store_statistics() of at most a second ago.  From any thread. */
+void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics);
+
 /* From any thread.  False: too much waits already; the caller answers "unavailable". */
 bool store_loop_submit(struct store_loop *loop, struct part *part);
 

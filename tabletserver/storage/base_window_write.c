@@ -197,7 +197,8 @@ static bool is_small(const struct base_window *window, size_t size_bytes)
  * can cover: those before the last position given, and at the row's end all.  The stored cells
  * behind a cut stay as they are, even among each other: after a crash in the middle of a row some of
  * them may be younger than deletes that are to come for the rest.  Where nothing was put, the last
- * position lies somewhere among the old cells: then a cut joins nothing.
+ * position lies somewhere among the old cells, and the next may still lie among them (the chunk is
+ * written and opened again): then nothing is joined before the row's end.
  */
 static enum status absorb_neighbours(struct base_writer *writer,
                                      enum base_close close,
@@ -208,7 +209,7 @@ static enum status absorb_neighbours(struct base_writer *writer,
     size_t last_begin = cut && *first_count < window->out.count ? *first_count : 0;
     size_t last_size = sum_range(&window->out, last_begin, window->out.count);
     enum status status = STATUS_OK;
-    if (close == BASE_CLOSE_CUT && !window->has_new) {
+    if (close != BASE_CLOSE_ROW && !window->has_new) {
         return STATUS_OK;
     }
     if (window->has_end && close == BASE_CLOSE_ROW && is_small(window, last_size)) {

@@ -83,7 +83,7 @@ static void init_threading(struct log *log)
     (void)pthread_condattr_destroy(&attributes);
 }
 
-static void log_destroy(struct log *log)
+void log_destroy(struct log *log)
 {
     for (size_t i = 0; i < log->segments.count; i++) {
         log_segment_destroy(log->segments.at[i]);
@@ -100,7 +100,7 @@ static void log_destroy(struct log *log)
     memory_free(log);
 }
 
-static struct log *log_create(const struct log_options *options)
+struct log *log_create(const struct log_options *options)
 {
     struct log *log = memory_allocate_zeroed(1, sizeof *log);
     if (log == NULL) {
@@ -144,8 +144,12 @@ enum status log_open(const struct log_options *options,
                      struct log **ret_log,
                      struct error *ret_error)
 {
-    ASSERT(options->segment_bytes >= LOG_SEGMENT_BYTES_MIN);
-    ASSERT(options->segment_bytes % LOG_BLOCK_BYTES == 0);
+    if (options->segment_bytes < LOG_SEGMENT_BYTES_MIN ||
+        options->segment_bytes % LOG_BLOCK_BYTES != 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "log segments of %u bytes: it must be a multiple of %d, at least %d",
+                         options->segment_bytes, LOG_BLOCK_BYTES, LOG_SEGMENT_BYTES_MIN);
+    }
     if (strlen(options->folder) >= FILE_PATH_SIZE_MAX) {
         return error_set(ret_error, STATUS_LIMIT, "%s: the path is too long", options->folder);
     }

@@ -8,14 +8,20 @@
  * segment never passes; each batch header carries the position known to be synced before it.
  * docs/storage-format.md has the bytes.
  *
+ * Each opening is an epoch, anchored durably where it begins: what a torn end or an earlier life of
+ * a segment left behind it is never replayed (log_replay.h says why this and not zeroing).
+ *
  * Recovery (log_replay.h, pure): a bad batch above the highest proven-synced position is a torn
  * tail and ends the log; a bad batch below it is corruption: refuse, name file and offset.
  *
  * A failed fdatasync or write is fatal to the store: on_failed is called once, nothing after it is
  * ever reported synced, and nothing is retried.
  *
+ * A full disk is no failure: what is preallocated is used up, then appends are refused, until space
+ * returns or segments are released; releasing needs no new space.
+ *
  * Thread rules: log_append, log_commit, log_release on the owner's thread.  on_synced and on_failed
- * are called on the log's own thread and must only hand over.
+ * are called on the log's own threads, one at a time, and must only hand over.
  */
 #ifndef TABLETSERVER_STORAGE_LOG_H
 #define TABLETSERVER_STORAGE_LOG_H
@@ -39,9 +45,10 @@ struct log_record {
 struct log_options {
     const char *folder;
     uint64_t store_number;         /* bound into every segment header */
-    uint32_t segment_bytes;        /* multiple of 4096; default 64 MiB */
+    uint32_t segment_bytes;        /* multiple of 4096, at least 16384; default 64 MiB */
     uint32_t spare_segments_max;   /* recycled ones kept ready */
-    uint64_t pending_bytes_max;    /* log_append refuses above it (back-pressure) */
+    uint64_t pending_bytes_max;    /* log_append refuses above it (back-pressure), except a
+                                      record larger than that when nothing is pending */
     uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
     void *context;
     void (*on_synced)(void *context, uint64_t position); /* everything below is durable */
@@ -70,7 +77,8 @@ struct log_statistics {
 
 /* Open or create, replay everything kept, start the thread.
  * Errors: STATUS_CORRUPT (file and offset named, and what to do), STATUS_VERSION, STATUS_IO,
- * STATUS_NO_SPACE, STATUS_NO_MEMORY, or what on_replay returned. */
+ * STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_FAILED_PRECONDITION (another process has it open),
+ * STATUS_INVALID_ARGUMENT (segment_bytes), those of file.h, or what on_replay returned. */
 enum status log_open(const struct log_options *options,
                      struct log **ret_log,
                      struct error *ret_error);
@@ -80,7 +88,8 @@ void log_close(struct log *log);
 
 /* Copy a record into the gathering batch; *ret_position is where that batch will begin.  Errors:
  * STATUS_RESOURCE_EXHAUSTED (too much pending: push back), STATUS_NO_SPACE (no room for segments;
- * tried again by itself), STATUS_NO_MEMORY, STATUS_CLOSED (the log has failed).
+ * tried again by itself), STATUS_LIMIT (larger than a batch can be: 320 MiB), STATUS_NO_MEMORY,
+ * STATUS_CLOSED (the log has failed).
  * After an error nothing was taken. */
 enum status log_append(struct log *log, const struct log_record *record, uint64_t *ret_position);
 

@@ -12,7 +12,8 @@
  *     48  4  segment bytes              48  8  epoch
  *     52     zero                       56  8  epoch position
  *                                       64  8  synced position
- *                                       72     zero
+ *                                       72  4  flags: 1 = cut
+ *                                       76     zero
  *   4088  8  checksum of 0..4087      4088  8  checksum of 0..4087
  *
  *   batch header                      record, in a batch's payload; v = varint
@@ -36,6 +37,7 @@
 
 #define SEGMENT_MAGIC "EDUBLOGS"
 #define ANCHOR_MAGIC  "EDUBLOGA"
+#define ANCHOR_CUT    UINT32_C(1)
 #define MAGIC_BYTES   8
 #define BATCH_MAGIC   UINT32_C(0x74426445) /* "EdBt" */
 #define CHECKSUM_AT   (LOG_BLOCK_BYTES - 8)
@@ -73,7 +75,7 @@ static enum status block_check(const uint8_t *block,
                          "written in log format %u with features %#x; this program knows format %d",
                          version, unknown, LOG_FORMAT_VERSION);
     }
-    if (load_le64(block + 16) != store_number) {
+    if (store_number != 0 && load_le64(block + 16) != store_number) {
         return error_set(ret_error, STATUS_CORRUPT, "it belongs to store %llx, not to %llx",
                          (unsigned long long)load_le64(block + 16),
                          (unsigned long long)store_number);
@@ -128,6 +130,7 @@ void log_anchor_encode(const struct log_anchor *anchor, uint8_t ret_slot[LOG_BLO
     store_le64(ret_slot + 48, anchor->epoch);
     store_le64(ret_slot + 56, anchor->epoch_position);
     store_le64(ret_slot + 64, anchor->synced_position);
+    store_le32(ret_slot + 72, anchor->cut ? ANCHOR_CUT : 0);
     block_end(ret_slot);
 }
 
@@ -140,17 +143,19 @@ static enum status slot_decode(const uint8_t *slot,
     if (status != STATUS_OK) {
         return status;
     }
+    uint32_t flags = load_le32(slot + 72);
     struct log_anchor anchor = {
-        .store_number = store_number,
+        .store_number = load_le64(slot + 16),
         .counter = load_le64(slot + 24),
         .start_segment = load_le64(slot + 32),
         .start_position = load_le64(slot + 40),
         .epoch = load_le64(slot + 48),
         .epoch_position = load_le64(slot + 56),
         .synced_position = load_le64(slot + 64),
+        .cut = flags == ANCHOR_CUT,
     };
-    if (anchor.start_segment == 0 || anchor.epoch == UINT64_MAX || anchor.counter == UINT64_MAX ||
-        anchor.start_position < LOG_POSITION_FIRST ||
+    if ((flags & ~ANCHOR_CUT) != 0 || anchor.start_segment == 0 || anchor.epoch == UINT64_MAX ||
+        anchor.counter == UINT64_MAX || anchor.start_position < LOG_POSITION_FIRST ||
         anchor.start_position % LOG_ALIGNMENT_BYTES != 0 ||
         anchor.start_position > anchor.synced_position ||
         anchor.epoch_position > anchor.synced_position) {

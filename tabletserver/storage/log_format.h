@@ -75,6 +75,7 @@ struct log_anchor {
     uint64_t epoch;           /* of the latest opening */
     uint64_t epoch_position;  /* where it began to write */
     uint64_t synced_position; /* known synced when this was written */
+    bool cut;                 /* log_repair() cut the log: hints of before speak of what is lost */
 };
 
 enum log_batch_flag {
@@ -108,7 +109,7 @@ enum status log_segment_header_decode(const uint8_t block[LOG_BLOCK_BYTES],
 
 void log_anchor_encode(const struct log_anchor *anchor, uint8_t ret_slot[LOG_BLOCK_BYTES]);
 
-/* The newer of the two slots that are whole.  Errors as above. */
+/* The newer of the two slots that are whole; store_number 0 takes any.  Errors as above. */
 enum status log_anchor_decode(const uint8_t slots[2 * LOG_BLOCK_BYTES],
                               uint64_t store_number,
                               struct log_anchor *ret_anchor,

@@ -95,7 +95,9 @@ static enum status retire(struct log *log, struct log_segment *segment, struct e
     };
     bool keep = log_recycle_fate(&released, &spares) == LOG_RECYCLE_SPARE;
     log_segment_destroy(segment);
-    enum status status = log_segment_retire(log->folder, released.number, keep, ret_error);
+    enum status status = keep ? log_segment_put_aside(log->folder, released.number,
+                                                      LOG_SPARE_PREFIX, ret_error)
+                              : log_segment_remove(log->folder, released.number, ret_error);
     if (status == STATUS_OK && keep) {
         log->spares[log->spare_count++] = released.number;
     }
@@ -135,6 +137,7 @@ static enum status release_segments(struct log *log, struct error *ret_error)
     anchor.counter++;
     anchor.start_segment = plan.start_segment;
     anchor.start_position = plan.start_position;
+    anchor.cut = false; /* what releases has said anew what it knows to be synced */
     (void)pthread_mutex_lock(&log->mutex);
     anchor.synced_position = log->statistics.synced_position;
     (void)pthread_mutex_unlock(&log->mutex);

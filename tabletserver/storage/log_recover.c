@@ -66,7 +66,7 @@ static enum status open_anchor(struct log *log,
         return status;
     }
     status = file_open(path, &log->anchor_file, ret_error);
-    if (status == STATUS_NOT_FOUND) {
+    if (status == STATUS_NOT_FOUND && log->repair == NULL) {
         status = create_anchor(log, listing, ret_error);
         if (status == STATUS_OK) {
             status = file_open(path, &log->anchor_file, ret_error);
@@ -84,13 +84,10 @@ static enum status open_anchor(struct log *log,
     }
     struct error error = {0};
     status = log_anchor_decode(slots, log->options.store_number, &log->anchor, &error);
+    if (status == STATUS_OK && log->repair != NULL) {
+        log->options.store_number = log->anchor.store_number;
+    }
     return status == STATUS_OK ? status : error_set(ret_error, status, "%s: %s", path, error.text);
-}
-
-/* What an interrupted release left behind: below the start of the log. */
-static enum status retire_leftover(struct log *log, uint64_t number, struct error *ret_error)
-{
-    return log_segment_retire(log->folder, number, false, ret_error);
 }
 
 static enum status add_segment(struct log *log,
@@ -106,9 +103,11 @@ static enum status add_segment(struct log *log,
     enum status status = log_segment_open(log->folder, number, log->options.store_number, &segment,
                                           &error);
     if (status == STATUS_OK) {
-        log_segments_add(&log->segments, segment);
         status = log_replay_add_segment(replay, number, &segment->header, &error);
-        if (status != STATUS_OK) {
+        if (status == STATUS_OK) {
+            log_segments_add(&log->segments, segment);
+        } else {
+            log_segment_destroy(segment);
             (void)error_prefix(&error, "log in %s", log->folder);
         }
     }
@@ -139,6 +138,33 @@ static enum status take_spare(struct log *log, uint64_t number, struct error *re
     return file_unlink(path, ret_error);
 }
 
+/*
+ * Below the start of the log is what an interrupted release left behind.  A repair puts aside the
+ * first segment that is damaged or does not follow, and all after it.
+ */
+static enum status take_segment(struct log *log,
+                                struct log_replay *replay,
+                                uint64_t number,
+                                struct error *ret_error)
+{
+    if (number < log->anchor.start_segment) {
+        return log_segment_remove(log->folder, number, ret_error);
+    }
+    struct error error = {.status = STATUS_OK};
+    enum status status = STATUS_CORRUPT;
+    if (log->repair == NULL || log->repair->lost_segments == 0) {
+        status = add_segment(log, replay, number, &error);
+    }
+    if (status == STATUS_CORRUPT && log->repair != NULL) {
+        if (log->repair->lost_segments == 0) {
+            memcpy(log->repair->reason, error.text, sizeof error.text);
+        }
+        log->repair->lost_segments++;
+        return log_segment_put_aside(log->folder, number, LOG_LOST_PREFIX, ret_error);
+    }
+    return status == STATUS_OK ? status : error_set(ret_error, status, "%s", error.text);
+}
+
 /* Names are sorted, so numbers ascend. */
 static enum status open_files(struct log *log,
                               struct log_replay *replay,
@@ -150,10 +176,8 @@ static enum status open_files(struct log *log,
         const char *name = listing->names[i];
         uint64_t number = 0;
         if (log_segment_number(name, LOG_SEGMENT_PREFIX, &number)) {
-            status = number < log->anchor.start_segment
-                         ? retire_leftover(log, number, ret_error)
-                         : add_segment(log, replay, number, ret_error);
-        } else if (log_segment_number(name, LOG_SPARE_PREFIX, &number)) {
+            status = take_segment(log, replay, number, ret_error);
+        } else if (log->repair == NULL && log_segment_number(name, LOG_SPARE_PREFIX, &number)) {
             status = take_spare(log, number, ret_error);
         }
     }
@@ -198,10 +222,24 @@ static enum status refuse(struct log *log,
         return status;
     }
     return error_set(ret_error, STATUS_CORRUPT,
-                     "%s, offset %llu: %s at position %llu, and the log was synced up to %llu. "
-                     "Nothing was changed: let replicas restore this store, or repair its log",
+                     "%s, offset %llu: %s at position %llu, and the log was synced up to %llu; "
+                     "restore this store from its replicas, or, with one copy only, "
+                     "run edubba-repair-log",
                      path, (unsigned long long)output->offset, output->reason,
                      (unsigned long long)output->position, (unsigned long long)output->proven);
+}
+
+/* A repair takes the damage for the end of the log. */
+static struct log_replay_output cut_at(struct log *log,
+                                       const struct log_replay_output *output,
+                                       const struct error *error)
+{
+    log->repair->cut = true;
+    log->repair->proven_position = output->proven;
+    if (log->repair->lost_segments == 0) {
+        memcpy(log->repair->reason, error->text, sizeof error->text);
+    }
+    return (struct log_replay_output){.position = output->position, .proven = output->position};
 }
 
 /* Drive the machine to the end of the log; give the records out, or only look where it ends. */
@@ -229,7 +267,12 @@ static enum status replay_records(struct log *log,
             *ret_end = output;
             return STATUS_OK;
         case LOG_REPLAY_CORRUPT:
-            return refuse(log, &output, ret_error);
+            status = refuse(log, &output, ret_error);
+            if (status == STATUS_CORRUPT && log->repair != NULL) {
+                *ret_end = cut_at(log, &output, ret_error);
+                return STATUS_OK;
+            }
+            break;
         case LOG_REPLAY_NO_MEMORY:
             return error_set(ret_error, STATUS_NO_MEMORY, "no memory to read the log back");
         }
@@ -272,6 +315,10 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
     anchor.epoch++;
     anchor.epoch_position = end;
     anchor.synced_position = end;
+    if (log->repair != NULL) {
+        log->repair->position = end;
+        anchor.cut = anchor.cut || log->repair->cut || log->repair->lost_segments > 0;
+    }
     enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
     if (status == STATUS_OK) {
         log->anchor = anchor;
@@ -361,7 +408,10 @@ enum status log_recover(struct log *log, struct error *ret_error)
     struct listing listing = {.names = NULL};
     bool may_retry = false;
     arena_init(&listing.arena, NAME_BLOCK_BYTES, SIZE_MAX);
-    enum status status = file_make_folders(log->folder, ret_error);
+    enum status status = STATUS_OK;
+    if (log->repair == NULL) {
+        status = file_make_folders(log->folder, ret_error);
+    }
     if (status == STATUS_OK) {
         status = file_list_folder(log->folder, &listing.arena, &listing.names, &listing.count,
                                   ret_error);
@@ -370,7 +420,7 @@ enum status log_recover(struct log *log, struct error *ret_error)
         status = recover_listing(log, &listing, ret_error);
     }
     arena_deinit(&listing.arena);
-    if (status == STATUS_OK && log->segments.count == 0) {
+    if (status == STATUS_OK && log->segments.count == 0 && log->repair == NULL) {
         status = log_add_room(log, &may_retry, ret_error);
     }
     return status;

@@ -294,13 +294,13 @@ void log_replay_init(struct log_replay *replay,
                      const struct log_anchor *anchor,
                      uint64_t synced_position_hint)
 {
+    uint64_t hint = anchor->cut ? 0 : synced_position_hint;
     *replay = (struct log_replay){
         .anchor = *anchor,
         .phase = LOG_REPLAY_PHASE_BATCH,
         .position = anchor->start_position,
         .window_position = anchor->start_position,
-        .proven_position = anchor->synced_position > synced_position_hint ? anchor->synced_position
-                                                                          : synced_position_hint,
+        .proven_position = anchor->synced_position > hint ? anchor->synced_position : hint,
     };
     buffer_init(&replay->segments);
     buffer_init(&replay->window);

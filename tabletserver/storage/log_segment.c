@@ -201,20 +201,29 @@ void log_segment_destroy(struct log_segment *segment)
     }
 }
 
-enum status log_segment_retire(const char *folder,
-                               uint64_t number,
-                               bool keep_spare,
-                               struct error *ret_error)
+enum status log_segment_put_aside(const char *folder,
+                                  uint64_t number,
+                                  const char *prefix,
+                                  struct error *ret_error)
 {
     struct file file = FILE_CLOSED;
-    char spare[FILE_PATH_SIZE_MAX];
+    char to[FILE_PATH_SIZE_MAX];
     enum status status = log_segment_path(file.path, folder, LOG_SEGMENT_PREFIX, number, ret_error);
     if (status == STATUS_OK) {
-        status = log_segment_path(spare, folder, LOG_SPARE_PREFIX, number, ret_error);
+        status = log_segment_path(to, folder, prefix, number, ret_error);
     }
     if (status == STATUS_OK) {
-        status = keep_spare ? file_rename(&file, spare, ret_error)
-                            : file_unlink(file.path, ret_error);
+        status = file_rename(&file, to, ret_error);
+    }
+    return status == STATUS_OK ? file_sync_folder(folder, ret_error) : status;
+}
+
+enum status log_segment_remove(const char *folder, uint64_t number, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = log_segment_path(path, folder, LOG_SEGMENT_PREFIX, number, ret_error);
+    if (status == STATUS_OK) {
+        status = file_unlink(path, ret_error);
     }
     return status == STATUS_OK ? file_sync_folder(folder, ret_error) : status;
 }

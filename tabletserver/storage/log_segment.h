@@ -3,6 +3,7 @@
  *
  *   segment-<number>.log   in use, or ready ahead; the header is synced before it gets this name
  *   spare-<number>.log     not needed any more; its space is there for the next segment
+ *   lost-<number>.log      taken out of the log by log_repair(), which deletes nothing
  *   preparing.log          on its way to be a segment; of no meaning after a crash
  *   anchor.log             two slots (log_format.h)
  *
@@ -25,6 +26,7 @@
 
 #define LOG_SEGMENT_PREFIX "segment-"
 #define LOG_SPARE_PREFIX   "spare-"
+#define LOG_LOST_PREFIX    "lost-"
 #define LOG_PREPARING_NAME "preparing.log"
 #define LOG_ANCHOR_NAME    "anchor.log"
 
@@ -65,11 +67,14 @@ enum status log_segment_prepare(const char *folder,
 /* Close, free.  NULL is fine. */
 void log_segment_destroy(struct log_segment *segment);
 
-/* Turn the file into a spare of the same number, or remove it, durably. */
-enum status log_segment_retire(const char *folder,
-                               uint64_t number,
-                               bool keep_spare,
-                               struct error *ret_error);
+/* Rename the segment's file to another prefix, durably. */
+enum status log_segment_put_aside(const char *folder,
+                                  uint64_t number,
+                                  const char *prefix,
+                                  struct error *ret_error);
+
+/* Remove the segment's file, durably. */
+enum status log_segment_remove(const char *folder, uint64_t number, struct error *ret_error);
 
 /* Create the anchor's file.  Errors: those of file.h. */
 enum status log_anchor_create(const char *folder,

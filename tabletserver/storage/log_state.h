@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 
+#include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/log_segment.h"
 
 struct log_segments {
@@ -38,6 +39,7 @@ struct log {
     struct log_options options;      /* [constant] */
     char folder[FILE_PATH_SIZE_MAX]; /* [constant]; options.folder points here */
     uint64_t epoch;                  /* [constant] */
+    struct log_repair *repair;       /* [constant] NULL unless this is log_repair() */
 
     pthread_mutex_t mutex;
     pthread_mutex_t report_mutex;
@@ -66,6 +68,12 @@ struct log {
     uint64_t *spares;         /* [keeper] numbers; room for spare_segments_max */
     uint32_t spare_count;     /* [keeper] */
 };
+
+/* Without files and threads; NULL without memory.  options->folder must fit a path. */
+struct log *log_create(const struct log_options *options);
+
+/* The threads do not run, or have ended. */
+void log_destroy(struct log *log);
 
 /* Where the room ends that is ready.  Needs the mutex. */
 uint64_t log_room_end(const struct log *log);

@@ -100,7 +100,7 @@ static enum aggregate_kind read_aggregate(struct byte_reader *reader)
 
 static struct change read_change(struct byte_reader *reader)
 {
-    struct change change = {0};
+    struct change change = {.family = 0};
     uint8_t kind = byte_reader_u8(reader);
     if (kind < CHANGE_PUT || kind > CHANGE_DELETE_ROW) {
         reader->failed = true;

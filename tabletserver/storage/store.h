@@ -208,6 +208,12 @@ enum status store_read_begin(struct store_tablet *tablet,
                              int64_t now_us,
                              struct store_read **ret_read);
 struct row_reader *store_read_reader(struct store_read *read);
+/* Say what a read met that failed with STATUS_CORRUPT: store, extent, row.  Other statuses leave
+ * ret_error alone.  Returns status. */
+enum status store_read_explain(const struct store_read *read,
+                               enum status status,
+                               struct error *ret_error);
+/* Counts damage that was met. */
 void store_read_end(struct store_read *read);
 
 /* --- operation -------------------------------------------------------------------------------- */

@@ -482,6 +482,11 @@ bool store_memory_presses(const struct store *store);
 
 /* Sort an error of the work thread into full, failed, or passing; true when it may be retried. */
 bool store_trouble_note(struct store *store, enum status status, const char *what);
+/* Damaged chunks of a tablet were found: counted, and told unless something worse is.  Any thread. */
+void store_trouble_note_damage(struct store_tablet *tablet,
+                               uint64_t chunks,
+                               const char *found_by,
+                               const char *text);
 /* Writes that the condition refuses. */
 enum status store_trouble_check(struct store *store, bool deletes_only);
 /* Work thread, now and then: does the disk have room again? */

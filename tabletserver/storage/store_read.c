@@ -278,9 +278,24 @@ struct row_reader *store_read_reader(struct store_read *read)
     return read->reader;
 }
 
+enum status store_read_explain(const struct store_read *read,
+                               enum status status,
+                               struct error *ret_error)
+{
+    const char *trouble = base_snapshot_trouble(read->snapshot);
+    if (status != STATUS_CORRUPT || trouble[0] == '\0') {
+        return status;
+    }
+    return error_set(ret_error, status, "store %s: %s", read->tablet->store->folder, trouble);
+}
+
 void store_read_end(struct store_read *read)
 {
     struct store_tablet *tablet = read->tablet;
+    const char *trouble = base_snapshot_trouble(read->snapshot);
+    if (trouble[0] != '\0') {
+        store_trouble_note_damage(tablet, 1, "read", trouble);
+    }
     row_reader_close(read->reader);
     let_go(read);
     arena_deinit(&read->arena);

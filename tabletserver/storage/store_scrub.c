@@ -2,8 +2,6 @@
  * The scrub: everything stored is read again, slowly, so that bad disks are found while there are
  * still good copies.  LMDB keeps no checksums; our chunks do.
  */
-#include <stdio.h>
-
 #include "tabletserver/storage/store_internal.h"
 
 #define SCRUB_BUDGET_BYTES (256 * 1024)
@@ -38,21 +36,6 @@ static bool next_extent(struct store *store,
     return found;
 }
 
-static void note_bad(struct store *store,
-                     struct store_tablet *tablet,
-                     uint64_t bad,
-                     const struct error *error)
-{
-    atomic_fetch_add(&store->bad_chunks, bad);
-    atomic_fetch_add(&tablet->bad_chunks, bad);
-    (void)pthread_mutex_lock(&store->mutex);
-    if (atomic_load(&store->condition) == STORE_HEALTHY) {
-        (void)snprintf(store->trouble.text, sizeof store->trouble.text, "%s: scrub: %.400s",
-                       store->folder, error->text);
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
-}
-
 enum status store_scrub_step(struct store *store, bool *ret_worked)
 {
     int64_t now_ns = store_monotonic_ns();
@@ -79,7 +62,7 @@ enum status store_scrub_step(struct store *store, bool *ret_worked)
         base_snapshot_end(snapshot);
     }
     if (bad > 0) {
-        note_bad(store, tablet, bad, &error);
+        store_trouble_note_damage(tablet, bad, "scrub", error.text);
     }
     if (status == STATUS_OK) {
         atomic_fetch_add(&store->scrubbed_bytes, SCRUB_BUDGET_BYTES);

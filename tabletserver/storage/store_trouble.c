@@ -74,6 +74,22 @@ bool store_trouble_note(struct store *store, enum status status, const char *wha
     }
 }
 
+void store_trouble_note_damage(struct store_tablet *tablet,
+                               uint64_t chunks,
+                               const char *found_by,
+                               const char *text)
+{
+    struct store *store = tablet->store;
+    atomic_fetch_add(&store->bad_chunks, chunks);
+    atomic_fetch_add(&tablet->bad_chunks, chunks);
+    (void)pthread_mutex_lock(&store->mutex);
+    if (atomic_load(&store->condition) == STORE_HEALTHY) {
+        (void)snprintf(store->trouble.text, sizeof store->trouble.text, "%s: %s: %.400s",
+                       store->folder, found_by, text);
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+}
+
 enum status store_trouble_check(struct store *store, bool deletes_only)
 {
     switch (atomic_load_explicit(&store->condition, memory_order_relaxed)) {

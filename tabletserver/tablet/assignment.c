@@ -272,11 +272,20 @@ static bool decide_split(const struct view *view,
     return true;
 }
 
+/* The master names a parent as removed only once it knows of the children; until then the list
+ * says what it last said, even that the parent is to be created. */
+static bool has_been_split(const struct view *view, uint64_t tablet)
+{
+    size_t first = 0;
+    return children_of(view, tablet, &first) > 0;
+}
+
 /* What to do about a tablet that should be here and is not; false = nothing now. */
 static bool decide_absent(const struct view *view,
-                          const struct assigned_tablet *assigned,
+                          const struct item *item,
                           struct assignment_action *ret_action)
 {
+    const struct assigned_tablet *assigned = &item->assigned;
     struct assignment_action action = {
         .tablet = assigned->location.tablet, .store = assigned->store, .assigned = assigned};
 
@@ -284,7 +293,9 @@ static bool decide_absent(const struct view *view,
         if (!decide_split(view, assigned, &action)) {
             return false;
         }
-    } else if (assigned->location.state == TABLET_CREATING) {
+    } else if (has_been_split(view, assigned->location.tablet)) {
+        return false;
+    } else if (assigned->location.state == TABLET_CREATING && !item->was_held) {
         action.kind = ASSIGNMENT_CREATE;
     } else {
         action.kind = ASSIGNMENT_MISSING;
@@ -333,7 +344,8 @@ enum status assignment_decide(struct assignment_list *list,
         if (assigned->removed && here && !has_child_to_come(&view, tablet)) {
             actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
                                                           .tablet = tablet};
-        } else if (!assigned->removed && !here && decide_absent(&view, assigned, &actions[count])) {
+        } else if (!assigned->removed && !here &&
+                   decide_absent(&view, list->items[i], &actions[count])) {
             count += 1;
         }
     }

@@ -322,7 +322,7 @@ static inline void fake_answer_one(struct fake_server *server,
     cluster->operations++;
     if (tablet->server != server->index || cluster->table_is_gone) {
         result->status = STATUS_NOT_OWNER;
-        result->has_location = cluster->tells_location && !cluster->table_is_gone;
+        result->has_location = cluster->tells_location; /* of a table that is gone: out of date */
         result->location = fake_location(cluster, tablet);
         return;
     }
@@ -582,7 +582,7 @@ static inline void fake_start_scan(struct fake_server *server,
     arena_init(&scan->arena, 16384, SIZE_MAX);
     ASSERT(scan_request_decode(transport->body, &scan->arena, &scan->request, NULL) == STATUS_OK);
     struct fake_tablet *tablet = fake_scan_tablet(scan);
-    if (tablet->server != server->index) {
+    if (tablet->server != server->index || cluster->table_is_gone) {
         fake_scan_refuse(scan, tablet);
         return;
     }

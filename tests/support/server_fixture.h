@@ -39,9 +39,7 @@
 /* --- the master --------------------------------------------------------------------------------- */
 
 static struct family fixture_families[] = {
-    {.number = 1,
-     .name = {(const uint8_t *)"f", 1},
-     .gc = {.kind = GC_VERSIONS, .versions = 1}},
+    {.number = 1, .name = {(const uint8_t *)"f", 1}, .gc = {.kind = GC_VERSIONS, .versions = 1}},
     {.number = 2, .name = {(const uint8_t *)"sum", 3}, .aggregate = AGGREGATE_INTSUM},
     {.number = 3, .name = {(const uint8_t *)"late", 4}}, /* from version 2 on */
 };
@@ -90,6 +88,7 @@ static void script_answer(struct script *script,
                                                : request->server.number;
         tablets[i].location.address = elsewhere ? bytes_of_text("tcp://127.0.0.1:1")
                                                 : request->server.address;
+        tablets[i].location.state = elsewhere ? TABLET_SERVING : tablets[i].location.state;
         tablets[i].store = request->server.stores[0].number;
     }
     script->held_count = 0;
@@ -349,7 +348,8 @@ __attribute__((unused)) static uint32_t client_message_count(struct client *clie
     return count;
 }
 
-static uint64_t client_send(struct client *client, enum method method, struct buffer *message)
+/* The number of a request that is about to be sent. */
+static uint64_t client_prepare(struct client *client)
 {
     uint64_t request = ++client->request;
     pthread_mutex_lock(&client->lock);
@@ -357,6 +357,12 @@ static uint64_t client_send(struct client *client, enum method method, struct bu
     buffer_deinit(&answer->messages);
     *answer = (struct answer){.messages = BUFFER_INIT};
     pthread_mutex_unlock(&client->lock);
+    return request;
+}
+
+static uint64_t client_send(struct client *client, enum method method, struct buffer *message)
+{
+    uint64_t request = client_prepare(client);
     cr_assert_eq(transport_connection_send(client->connection, request, method, message),
                  STATUS_OK);
     return request;

@@ -272,6 +272,34 @@ Test(client, many_rows_each_have_their_own_outcome)
     close_session(&session);
 }
 
+Test(client, an_operation_may_be_larger_than_a_frame_and_than_a_batch)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    size_t size = 5 << 20;
+    char *value = memory_allocate(size);
+    memset(value, 'v', size);
+    struct edubba_mutation large = edubba_set_cell("cf", EDUBBA_TEXT("q"), 0,
+                                                   edubba_bytes_of(value, size));
+    struct edubba_operation operation = {.kind = EDUBBA_OPERATION_MUTATE,
+                                         .row = row_key(1),
+                                         .mutations = &large,
+                                         .mutation_count = 1};
+    for (int i = 0; i < 8; i++) {
+        submit_add(&session, i, 1, &outcomes[2 * i]);
+        cr_assert_eq(
+            edubba_submit(session.table, &operation, on_done, &outcomes[2 * i + 1], &error),
+            EDUBBA_OK);
+    }
+    edubba_drain(session.client);
+    for (int i = 0; i < 16; i++) {
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK, "%s", outcomes[i].text);
+        cr_assert_eq(outcomes[i].completions, 1);
+    }
+    memory_free(value);
+    close_session(&session);
+}
+
 static atomic_int code_in_completion;
 
 static void block_in_completion(void *context, const struct edubba_result *result)
@@ -408,6 +436,7 @@ Test(client, chaos_loses_nothing_and_doubles_nothing)
     fake_split(session.fake, "row00010", 2);
     fake_split(session.fake, "row00020", 3);
     SET(session, chaos_one_in, 20);
+    SET(session, drops_after_left, 10); /* some lost answers for certain */
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){&session, i};
         pthread_create(&threads[i], NULL, work, &workers[i]);
@@ -498,6 +527,7 @@ Test(client, a_table_that_is_gone_is_not_found)
     cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
     SET(session, table_is_gone, true);
     cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
     close_session(&session);
 }
 
@@ -509,6 +539,20 @@ Test(client, tablet_servers_tell_locations_while_no_master_answers)
     session.fake->servers[0].listener = NULL;
     cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
     cr_assert_gt(GET(session, locates[1]) + GET(session, locates[2]) + GET(session, locates[3]), 0);
+    close_session(&session);
+}
+
+Test(client, a_scan_of_a_table_that_is_gone_ends)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_scan *scan = NULL;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, table_is_gone, true);
+    cr_assert_eq(edubba_scan_open(session.table, NULL, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    edubba_scan_close(scan);
     close_session(&session);
 }
 
@@ -930,6 +974,61 @@ Test(client, filters_are_built_and_freed_however_deep)
     cr_assert_null(edubba_filter_condition(NULL, edubba_filter_pass_all(), NULL));
     edubba_filter_free(edubba_filter_condition(edubba_filter_pass_all(), NULL, NULL));
     edubba_filter_free(NULL);
+}
+
+static struct edubba_filter *make_filter(void)
+{
+    struct edubba_bounds bounds = {.start = EDUBBA_TEXT("a"), .end = EDUBBA_TEXT("b")};
+    struct edubba_filter *branches[2] = {edubba_filter_column_range("cf", &bounds),
+                                         edubba_filter_value_range(&bounds)};
+    struct edubba_filter *steps[3] = {
+        edubba_filter_interleave(branches, 2),
+        edubba_filter_condition(edubba_filter_row_sample(0.5), edubba_filter_strip_value(),
+                                edubba_filter_label(EDUBBA_TEXT("l"))),
+        edubba_filter_cells_per_row_limit(3),
+    };
+    return edubba_filter_chain(steps, 3);
+}
+
+/* The address sanitizer sees what is lost or freed twice. */
+Test(client, without_memory_a_filter_is_null_and_nothing_is_lost)
+{
+    bool made = false;
+    for (uint64_t after = 0; !made; after++) {
+        cr_assert_lt(after, 100);
+        memory_fail_arm(after, 0);
+        struct edubba_filter *filter = make_filter();
+        memory_fail_disarm();
+        made = filter != NULL;
+        edubba_filter_free(filter);
+    }
+}
+
+Test(client, without_memory_a_scan_does_not_open_and_nothing_is_lost)
+{
+    struct session session = open_filled(10);
+    struct edubba_filter *filter = make_filter();
+    struct edubba_bounds range = {.start = EDUBBA_TEXT("row"), .end = EDUBBA_TEXT("rox")};
+    struct edubba_bytes key = EDUBBA_TEXT("row00001");
+    struct edubba_scan_options options = {
+        .keys = &key, .key_count = 1, .ranges = &range, .range_count = 1, .filter = filter};
+    struct edubba_error error;
+    clock_sleep_us(20000); /* the other threads are quiet: the failure comes to this one */
+    for (uint64_t after = 0; after < 8; after++) {
+        struct edubba_scan *scan = NULL;
+        memory_fail_arm(after, 1);
+        enum edubba_code code = edubba_scan_open_salted(session.table, &options, 1, &scan, &error);
+        memory_fail_disarm();
+        if (code == EDUBBA_OK) {
+            edubba_scan_close(scan);
+            break;
+        }
+        cr_assert_eq(code, EDUBBA_RESOURCE_EXHAUSTED, "%s", error.text);
+    }
+    cr_assert_eq(check_scan(&session, &(struct edubba_scan_options){.buffer_bytes = 100}, 0, 1),
+                 10);
+    edubba_filter_free(filter);
+    close_session(&session);
 }
 
 Test(client, gc_rules_come_back_as_they_went)

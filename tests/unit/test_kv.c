@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
@@ -262,6 +263,36 @@ Test(kv, reopened_files_hold_what_was_committed)
     kv_statistics(place.kv, &statistics);
     cr_assert_eq(statistics.map_size_bytes, UINT64_C(1) << 26);
     cr_assert_geq(statistics.file_bytes, statistics.used_bytes);
+    close_place(&place);
+}
+
+/* Not a SIGBUS at some later read. */
+Test(kv, a_file_cut_short_is_refused_by_name)
+{
+    struct place place = open_place(false);
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
+    struct error error = {0};
+    struct stat before;
+    struct stat after;
+    char path[96];
+    static uint8_t value[1000];
+    struct kv_write *write = begin(place.kv);
+    for (uint8_t i = 1; i < 100; i++) {
+        cr_assert_eq(kv_write_put(write, bytes_of(&i, 1), bytes_of(value, sizeof value)),
+                     STATUS_OK);
+    }
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    kv_close(place.kv);
+    snprintf(path, sizeof path, "%s/data.mdb", place.folder);
+    cr_assert_eq(stat(path, &before), 0);
+    for (off_t size = before.st_size - 4096; size > 8192; size -= 4096) {
+        cr_assert_eq(truncate(path, size), 0);
+        cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, path));
+        cr_assert_eq(stat(path, &after), 0);
+        cr_assert_eq(after.st_size, size);
+    }
+    place.kv = NULL;
     close_place(&place);
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/io/file.h"
 #include "tabletserver/storage/log.h"
+#include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/log_segment.h"
 
 #define SEGMENT_BYTES 65536u
@@ -311,6 +312,7 @@ static void expect_refused(uint64_t bad_position)
     char offset[64];
     cr_assert_eq(reopen(), STATUS_CORRUPT, "%s", error.text);
     cr_assert_null(store_log);
+    cr_assert_eq(owner.replayed, 0, "of a log that is refused no record is given out");
     cr_assert_eq(log_segment_path(path, folder, LOG_SEGMENT_PREFIX, segment_of(bad_position), NULL),
                  STATUS_OK);
     snprintf(offset, sizeof offset, "offset %llu:", (unsigned long long)offset_of(bad_position));
@@ -528,6 +530,23 @@ Test(log, headers_are_checked)
     file_close(&file);
 }
 
+Test(log, segment_sizes_are_checked)
+{
+    options.segment_bytes = 8192;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+    options.segment_bytes = SEGMENT_BYTES + 1;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+}
+
+Test(log, a_record_larger_than_a_batch_may_be_is_refused)
+{
+    uint64_t position = 7;
+    must_open();
+    struct log_record record = {.payload = {(const uint8_t *)folder, LOG_BATCH_PAYLOAD_BYTES_MAX}};
+    cr_assert_eq(log_append(store_log, &record, &position), STATUS_LIMIT);
+    cr_assert_eq(position, 7);
+}
+
 Test(log, only_one_process_at_a_time)
 {
     struct log *second = NULL;
@@ -547,6 +566,98 @@ Test(log, what_on_replay_refuses_ends_the_opening)
     owner.refuse_at = UINT64_MAX;
     must_open();
     cr_assert_eq(owner.replayed, 2);
+}
+
+/* ---- repair ---- */
+
+static struct log_repair repair(void)
+{
+    struct log_repair result;
+    cr_assert_eq(log_repair(folder, &result, &error), STATUS_OK, "%s", error.text);
+    return result;
+}
+
+Test(log, repair_finds_nothing_wrong_with_a_good_log)
+{
+    must_open();
+    put(0, 40);
+    put(1, 40);
+    cr_assert_eq(log_repair(folder, &(struct log_repair){0}, &error), STATUS_FAILED_PRECONDITION);
+    shut();
+    struct log_repair result = repair();
+    cr_assert_not(result.cut);
+    cr_assert_eq(result.records, 2);
+    cr_assert_str_eq(result.reason, "");
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+Test(log, repair_cuts_where_the_damage_begins_for_good)
+{
+    must_open();
+    put(0, 40);
+    uint64_t bad = put(1, 40);
+    for (uint64_t i = 2; i < 100; i++) {
+        put(i, 2000);
+    }
+    uint64_t end = statistics().synced_position;
+    shut();
+    flip(bad + 10);
+    options.synced_position_hint = end;
+    expect_refused(bad);
+    cr_assert_not_null(strstr(error.text, "edubba-repair-log"));
+    struct log_repair result = repair();
+    cr_assert(result.cut);
+    cr_assert_eq(result.records, 1);
+    cr_assert_eq(result.position, bad);
+    cr_assert_gt(result.proven_position, bad);
+    cr_assert_not_null(strstr(result.reason, "segment-0000000000000001.log"), "%s", result.reason);
+    /* The hint of before the cut is void; the log goes on, and nothing behind comes back. */
+    must_open();
+    cr_assert_eq(owner.replayed, 1);
+    put(1, 40);
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+Test(log, repair_puts_aside_what_does_not_follow)
+{
+    uint64_t positions[100];
+    uint64_t kept = 0;
+    must_open();
+    for (uint64_t i = 0; i < 100; i++) {
+        positions[i] = put(i, 2000);
+    }
+    shut();
+    struct file file = open_segment(2);
+    cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
+    file_close(&file);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    size_t segments = count_files(LOG_SEGMENT_PREFIX);
+    struct log_repair result = repair();
+    cr_assert_eq(result.lost_segments, segments - 1);
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), segments - 1);
+    cr_assert_not_null(strstr(result.reason, "segment-0000000000000002.log"), "%s", result.reason);
+    while (segment_of(positions[kept + 1] - 1) == 1) {
+        kept++;
+    }
+    cr_assert_eq(result.records, kept);
+    must_open();
+    cr_assert_eq(owner.replayed, kept);
+    for (uint64_t i = kept; i < 60; i++) {
+        put(i, 2000);
+    }
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 60);
+}
+
+Test(log, repair_of_no_log)
+{
+    struct log_repair result;
+    cr_assert_eq(log_repair(folder, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(log_repair("/nowhere/at/all", &result, &error), STATUS_NOT_FOUND);
 }
 
 /* ---- release ---- */

@@ -462,6 +462,36 @@ Test(server, splits_under_load_lose_nothing_and_double_nothing, .timeout = 120)
     fixture_deinit(&fixture);
 }
 
+Test(server, a_retry_after_a_split_is_still_a_retry)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    struct operation operations[] = {
+        client_increment(client, "a", "n", 1), client_increment(client, "z", "n", 2),
+        check_and_put(client, "z", "matched", "not", 3), drop_range("", "b", "c", 4)};
+    (void)client_results(client, client_send_operations(client, operations, 4, 0), 4);
+    CLIENT_EXPECT_OK(client, client_put(client, "bb", "later", "x", 5));
+    script_split(&fixture.script, 10, "m", 11, 12);
+    SCRIPT_WAIT_FOR(&fixture.script, 11, 12);
+    for (int i = 0; i < 2; i++) {
+        uint64_t request = client_send_operations(client, operations, 4, 0);
+        struct operation_result *results = client_results(client, request, 4);
+        for (int j = 0; j < 4; j++) {
+            cr_assert_eq(results[j].status, STATUS_OK, "%d %u", j, results[j].status);
+        }
+        cr_assert_str_eq(rows_text(client, results[0].rows), "a/f:n=1;");
+        cr_assert_str_eq(rows_text(client, results[1].rows), "z/f:n=1;");
+        cr_assert(results[2].matched);
+        CLIENT_EXPECT_ROW(client, "bb", "bb/f:later=x;");
+        if (i == 0) {
+            script_split(&fixture.script, 11, "b", 13, 14); /* and once more */
+            SCRIPT_WAIT_FOR(&fixture.script, 12, 13, 14);
+        }
+    }
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 /* --- deadlines ---------------------------------------------------------------------------------- */
 
 Test(server, what_is_late_is_refused_and_not_applied)
@@ -502,7 +532,6 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     uint64_t number = fixture.server->number;
     struct operation increment = client_increment(client, "r", "n", 7);
     CLIENT_EXPECT_OK(client, increment);
-    client_stop(client);
     fixture_close(&fixture);
 
     pthread_mutex_lock(&fixture.script.lock);
@@ -511,12 +540,13 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     fixture_open(&fixture);
     cr_assert_eq(fixture.server->number, number);
     cr_assert_eq(fixture.server->incarnation, 2);
-    client = client_start(fixture.server->address, 5);
-    CLIENT_EXPECT_ROW(client, "r", "r/f:n=1;");
-    struct operation_result result = client_run(client, &increment);
+    struct client *next = client_start(fixture.server->address, 5);
+    CLIENT_EXPECT_ROW(next, "r", "r/f:n=1;");
+    struct operation_result result = client_run(next, &increment);
     cr_assert_eq(result.status, STATUS_OK);
-    cr_assert_str_eq(rows_text(client, result.rows), "r/f:n=1;", "the request is still known");
+    cr_assert_str_eq(rows_text(next, result.rows), "r/f:n=1;", "the request is still known");
     client_stop(client);
+    client_stop(next);
     fixture_deinit(&fixture);
 }
 
@@ -577,6 +607,93 @@ Test(server, many_tablets_are_created_each_once)
         (void)snprintf(row, sizeof row, "k%02u", (unsigned)i);
         CLIENT_EXPECT_OK(client, client_put(client, row, "a", "x", i + 1));
     }
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+/* --- memory that fails -------------------------------------------------------------------------- */
+
+/* What came of operations whose answer may be lost: true if all are done. */
+static bool are_done(struct client *client, uint64_t request, size_t count)
+{
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    struct bytes message = BYTES_EMPTY;
+    struct bytes body = BYTES_EMPTY;
+    size_t done = 0;
+
+    if (client_answer(client, request)->messages.failed) {
+        return false; /* here too memory fails */
+    }
+    while (next_message(&messages, &message)) {
+        struct operations_response response;
+        struct response_head head = message_head(message, &body);
+        if (head.status != STATUS_OK) {
+            cr_assert_eq(head.status, STATUS_UNAVAILABLE, "%u %.*s", head.status,
+                         (int)head.text.size_bytes, (const char *)head.text.data);
+            return false;
+        }
+        cr_assert_eq(operations_response_decode(body, &client->arena, &response, NULL), STATUS_OK);
+        for (size_t i = 0; i < response.result_count; i++) {
+            uint32_t status = response.results[i].status;
+            cr_assert(status == STATUS_OK || status == STATUS_UNAVAILABLE, "%zu %u %.*s", i, status,
+                      (int)response.results[i].text.size_bytes,
+                      (const char *)response.results[i].text.data);
+            done += status == STATUS_OK;
+        }
+    }
+    return done == count;
+}
+
+/* Each allocation of the first so many after a request was encoded fails once, in whatever thread
+ * makes it.  The client asks again until it has an answer: all of it is applied once. */
+Test(server, whatever_allocation_fails_all_is_applied_once, .timeout = 120)
+{
+    enum {
+        ROUNDS = 150,
+        EACH = 4
+    };
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    uint64_t sequence = 0;
+
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        struct operation operations[EACH];
+        operations[0] = add_one(client, "r", ++sequence);
+        operations[1] = client_increment(client, "r", "n", ++sequence);
+        operations[2] = check_and_put(client, "s", "yes", "no", ++sequence);
+        operations[3] = client_get(client, "r");
+        bool done = false;
+        for (int attempt = 0; !done; attempt++) {
+            struct buffer message = BUFFER_INIT;
+            struct operations_request request = {
+                .client = client->number, .operations = operations, .operation_count = EACH};
+            request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
+            operations_request_encode(&request, &message);
+            uint64_t number = client_prepare(client);
+            if (attempt == 0) {
+                memory_fail_arm(round, 0);
+            }
+            enum status status = transport_connection_send(client->connection, number,
+                                                           METHOD_OPERATIONS, &message);
+            if (status == STATUS_OK) {
+                WAIT_FOR(client_has_ended(client, number));
+            } else {
+                buffer_deinit(&message);
+            }
+            memory_fail_disarm();
+            done = status == STATUS_OK && client_answer(client, number)->ended &&
+                   are_done(client, number, EACH);
+            if (client->closed) {
+                struct client *next = client_start(fixture.server->address, 5);
+                struct arena operations_of_the_old = client->arena;
+                client->arena = next->arena;
+                next->arena = operations_of_the_old;
+                client_stop(client);
+                client = next;
+            }
+        }
+    }
+    CLIENT_EXPECT_ROW(client, "r", "r/f:n=150;r/sum:n=150;");
     client_stop(client);
     fixture_deinit(&fixture);
 }

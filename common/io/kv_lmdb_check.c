@@ -1,0 +1,87 @@
+#include "common/io/kv_lmdb_check.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FREE_DATABASE 0 /* LMDB's list of free pages, readable as mdb_stat does */
+
+uint64_t kv_lmdb_count_free_pages(MDB_txn *txn)
+{
+    MDB_cursor *cursor = NULL;
+    uint64_t pages = 0;
+    if (mdb_cursor_open(txn, FREE_DATABASE, &cursor) != 0) {
+        return 0;
+    }
+    MDB_val key = {0, NULL};
+    MDB_val value = {0, NULL};
+    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
+        size_t count = 0;
+        memcpy(&count, value.mv_data, sizeof count);
+        pages += count;
+    }
+    mdb_cursor_close(cursor);
+    return pages;
+}
+
+/* How many pages from number `first` on are on the free list. */
+static uint64_t count_free_from(MDB_txn *txn, uint64_t first)
+{
+    MDB_cursor *cursor = NULL;
+    uint64_t pages = 0;
+    if (mdb_cursor_open(txn, FREE_DATABASE, &cursor) != 0) {
+        return 0;
+    }
+    MDB_val key = {0, NULL};
+    MDB_val value = {0, NULL};
+    while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
+        const uint8_t *words = value.mv_data;
+        size_t count = 0; /* word 0; the numbers follow, and perhaps room for more */
+        memcpy(&count, words, sizeof count);
+        for (size_t i = 1; i <= count && (i + 1) * sizeof count <= value.mv_size; i++) {
+            size_t page = 0;
+            memcpy(&page, words + i * sizeof page, sizeof page);
+            pages += page >= first ? 1 : 0;
+        }
+    }
+    mdb_cursor_close(cursor);
+    return pages;
+}
+
+int kv_lmdb_check_length(MDB_env *env)
+{
+    MDB_envinfo info;
+    MDB_stat status;
+    struct stat file;
+    MDB_txn *txn = NULL;
+    mdb_filehandle_t descriptor = -1;
+    int code = mdb_env_info(env, &info);
+    if (code == 0) {
+        code = mdb_env_stat(env, &status);
+    }
+    if (code == 0) {
+        code = mdb_env_get_fd(env, &descriptor);
+    }
+    if (code != 0 || fstat(descriptor, &file) != 0) {
+        return code != 0 ? code : errno;
+    }
+    uint64_t wanted = info.me_last_pgno + 1;
+    uint64_t there = (uint64_t)file.st_size / status.ms_psize;
+    if (there >= wanted) {
+        return 0;
+    }
+    if (ftruncate(descriptor, (off_t)(wanted * status.ms_psize)) != 0) {
+        return errno;
+    }
+    code = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
+    if (code == 0) {
+        code = count_free_from(txn, there) < wanted - there ? MDB_CORRUPTED : 0;
+        mdb_txn_abort(txn);
+    }
+    if (code != 0 && ftruncate(descriptor, file.st_size) != 0) {
+        return errno; /* as it was, so that the next one sees it too */
+    }
+    return code;
+}

@@ -1,0 +1,77 @@
+/*
+ * What the files of sync share: the connection and its thread (sync.c), what is reported
+ * (sync_report.c), what is done about the answer (sync_match.c).  The sync thread only.
+ */
+#ifndef TABLETSERVER_SERVE_SYNC_PARTS_H
+#define TABLETSERVER_SERVE_SYNC_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/base/arena.h"
+#include "common/base/buffer.h"
+#include "common/io/mailbox.h"
+#include "common/io/transport.h"
+#include "tabletserver/serve/served_map.h"
+#include "tabletserver/serve/sync.h"
+#include "tabletserver/tablet/assignment.h"
+
+#define SYNC_MASTERS_MAX         16
+#define SYNC_ADDRESS_BYTES       128
+#define SYNC_INTERVAL_DEFAULT_MS 250
+
+struct connection_context {
+    struct sync *sync;
+    uint64_t generation;
+};
+
+struct sync {
+    struct server *server;
+    struct mailbox *mailbox;
+    pthread_t thread;
+    atomic_bool stopping;
+    atomic_bool hurry;
+    atomic_bool connected;
+    atomic_uint_fast64_t version; /* of the catalog, as known here */
+    uint64_t catalog_generation;
+    char masters[SYNC_MASTERS_MAX][SYNC_ADDRESS_BYTES];
+    uint32_t master_count;
+    uint32_t master_index; /* the one dialled */
+    struct transport_connection *connection;
+    struct connection_context connection_context;
+    bool ready;
+    bool asking; /* an answer is due */
+    uint64_t request;
+    int64_t interval_ns;
+    int64_t next_ask_ns;
+    int64_t answer_due_ns;
+    int64_t next_gauges_ns;
+    int64_t next_missing_ns;
+    size_t next_middle; /* the tablet to begin with in the search for cuts */
+    bool started;
+    struct assignment_list *assignments;
+    struct arena arena; /* of one round */
+};
+
+/* What the server holds at one moment; in the arena of the round. */
+struct held_collection {
+    struct served *served; /* references are held */
+    size_t count;
+    size_t capacity;
+};
+
+/* Errors: STATUS_NO_MEMORY. */
+enum status sync_collect_held(struct sync *sync, struct held_collection *ret_held);
+void sync_release_held(struct held_collection *held);
+
+/* The whole request; check message->failed. */
+void sync_encode_request(struct sync *sync, struct buffer *message);
+
+/* Take in a master's answer.  Errors: the master's, STATUS_MALFORMED, STATUS_NO_MEMORY; then it is
+ * asked for again. */
+enum status sync_take_answer(struct sync *sync, struct bytes message, struct error *ret_error);
+
+/* Make the server match what is assigned to it. */
+void sync_match_assignments(struct sync *sync);
+
+#endif /* TABLETSERVER_SERVE_SYNC_PARTS_H */

@@ -1,0 +1,60 @@
+#include "tabletserver/storage/log_repair.h"
+
+#include <string.h>
+
+#include "tabletserver/storage/log_state.h"
+
+/* Nothing runs, so nothing is reported. */
+static void ignore_synced(void *context, uint64_t position)
+{
+    (void)context;
+    (void)position;
+}
+
+static void ignore_failed(void *context, const struct error *error)
+{
+    (void)context;
+    (void)error;
+}
+
+static enum status count_record(void *context,
+                                const struct log_record *record,
+                                uint64_t position,
+                                struct error *ret_error)
+{
+    struct log_repair *repair = context;
+    (void)record;
+    (void)position;
+    (void)ret_error;
+    repair->records++;
+    return STATUS_OK;
+}
+
+enum status log_repair(const char *folder, struct log_repair *ret_repair, struct error *ret_error)
+{
+    struct log_repair repair = {.cut = false};
+    struct error error = {.status = STATUS_OK};
+    const struct log_options options = {
+        .folder = folder,
+        .segment_bytes = LOG_SEGMENT_BYTES_MIN, /* none is made */
+        .context = &repair,
+        .on_synced = ignore_synced,
+        .on_failed = ignore_failed,
+        .on_replay = count_record,
+    };
+    if (strlen(folder) >= FILE_PATH_SIZE_MAX) {
+        return error_set(ret_error, STATUS_LIMIT, "%s: the path is too long", folder);
+    }
+    struct log *log = log_create(&options);
+    if (log == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to repair the log");
+    }
+    log->repair = &repair;
+    enum status status = log_recover(log, &error);
+    log_destroy(log);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "%s", error.text);
+    }
+    *ret_repair = repair;
+    return STATUS_OK;
+}

@@ -1,0 +1,458 @@
+#include "tests/sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/checksum.h"
+#include "common/base/memory.h"
+#include "tests/sim/sim_admin.h"
+#include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_client.h"
+#include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_master.h"
+#include "tests/sim/sim_network.h"
+#include "tests/sim/sim_server.h"
+
+#define WALL_BASE_US     INT64_C(1700000000000000)
+#define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
+#define CHECK_INTERVAL   64            /* events between two looks into the stores */
+#define EVENTS_MAX       UINT64_C(3000000)
+#define HEALED_TASKS_MAX 40
+#define MILLION          1000000
+
+/* --- small things ------------------------------------------------------------------------------- */
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+    va_list arguments;
+    if (sim->failed) {
+        return;
+    }
+    sim->failed = true;
+    va_start(arguments, format);
+    (void)vsnprintf(sim->failure, sizeof sim->failure, format, arguments);
+    va_end(arguments);
+}
+
+void sim_trace(struct sim *sim, const char *format, ...)
+{
+    va_list arguments;
+    if (!sim->trace) {
+        return;
+    }
+    (void)printf("%12.6f ", (double)sim->now_ns / 1e9);
+    va_start(arguments, format);
+    (void)vprintf(format, arguments);
+    va_end(arguments);
+    (void)putchar('\n');
+}
+
+bool sim_chance(struct sim *sim, uint32_t per_million)
+{
+    return per_million > 0 && prng_below(&sim->prng, MILLION) < per_million;
+}
+
+int64_t sim_about_ns(struct sim *sim, int64_t mean_ns)
+{
+    uint64_t mean = mean_ns < 10 ? 10 : (uint64_t)mean_ns;
+    uint64_t about = mean / 10 + prng_below(&sim->prng, mean * 9 / 5);
+    return (int64_t)(prng_chance(&sim->prng, 30) ? about * 6 : about);
+}
+
+int64_t sim_wall_us(const struct sim *sim, uint32_t node)
+{
+    return WALL_BASE_US + sim->now_ns / 1000 + sim->nodes[node].wall_offset_us;
+}
+
+bool sim_is_server(const struct sim *sim, uint32_t node)
+{
+    return node >= 1 && node <= sim->settings.server_count;
+}
+
+static struct sim_client *client_of(const struct sim *sim, uint32_t node)
+{
+    return sim->clients[node - 1 - sim->settings.server_count];
+}
+
+uint32_t sim_node_of_address(struct bytes address)
+{
+    char text[16] = "";
+    size_t prefix = strlen("sim://");
+    ASSERT(address.size_bytes > prefix && address.size_bytes - prefix < sizeof text);
+    memcpy(text, address.data + prefix, address.size_bytes - prefix);
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
+/* --- effects ------------------------------------------------------------------------------------ */
+
+void sim_effects_add(struct sim_effects *effects, const struct sim_effect *effect)
+{
+    if (effects->count == effects->capacity) {
+        effects->capacity = effects->capacity * 2 + 16;
+        effects->items = memory_resize(effects->items, effects->capacity * sizeof *effects->items);
+        ASSERT(effects->items != NULL);
+    }
+    effects->items[effects->count++] = *effect;
+}
+
+void sim_effects_send(struct sim_effects *effects,
+                      uint32_t to,
+                      enum frame_type type,
+                      enum method method,
+                      uint64_t request,
+                      struct buffer *message)
+{
+    sim_effects_add(effects,
+                    &(struct sim_effect){
+                        .kind = SIM_EFFECT_SEND,
+                        .to = to,
+                        .frame = {.type = type, .method = (uint16_t)method, .request = request},
+                        .message = *message,
+                    });
+}
+
+void sim_effects_timer(struct sim_effects *effects, uint64_t number, int64_t delay_ns)
+{
+    sim_effects_add(effects, &(struct sim_effect){
+                                 .kind = SIM_EFFECT_TIMER, .number = number, .delay_ns = delay_ns});
+}
+
+static void expect(
+    struct sim *sim, uint32_t node, enum sim_event_kind kind, uint64_t number, int64_t delay_ns)
+{
+    sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = sim->now_ns + delay_ns,
+                                                 .kind = kind,
+                                                 .node = node,
+                                                 .life = sim->nodes[node].life,
+                                                 .number = number});
+}
+
+static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect *effect)
+{
+    const struct sim_settings *settings = &sim->settings;
+    switch (effect->kind) {
+    case SIM_EFFECT_SEND:
+        sim_network_send(sim, node, effect);
+        break;
+    case SIM_EFFECT_TIMER:
+        expect(sim, node, SIM_EVENT_TIMER, effect->number, effect->delay_ns);
+        break;
+    case SIM_EFFECT_LOG:
+        sim_log_write(&sim->servers[node - 1]->store.log);
+        expect(sim, node, SIM_EVENT_DISK_LOG, 0, sim_about_ns(sim, settings->sync_mean_ns));
+        break;
+    case SIM_EFFECT_BASE:
+        expect(sim, node, SIM_EVENT_DISK_BASE, 0, sim_about_ns(sim, settings->base_mean_ns));
+        break;
+    case SIM_EFFECT_COMMIT:
+        expect(sim, node, SIM_EVENT_COMMITTED, effect->number,
+               sim_about_ns(sim, settings->commit_mean_ns));
+        break;
+    }
+}
+
+/* In order; a kill may fall between any two, and the rest never happens. */
+static void perform(struct sim *sim, uint32_t node)
+{
+    struct sim_effects *effects = &sim->effects;
+    bool mortal = node <= sim->settings.server_count;
+    uint32_t last = mortal && effects->count > 0 && sim_chance(sim, sim->settings.kill_in_step)
+                        ? (uint32_t)prng_below(&sim->prng, effects->count)
+                        : effects->count;
+    for (uint32_t i = 0; i < effects->count; i++) {
+        if (i < last) {
+            perform_one(sim, node, &effects->items[i]);
+        } else if (effects->items[i].kind == SIM_EFFECT_SEND) {
+            buffer_deinit(&effects->items[i].message);
+        }
+    }
+    bool killed = last < effects->count;
+    effects->count = 0;
+    if (killed) {
+        sim_kill(sim, node, sim_chance(sim, sim->settings.power_cut));
+    }
+}
+
+/* --- lives -------------------------------------------------------------------------------------- */
+
+void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
+{
+    ASSERT(sim->nodes[node].alive && node <= sim->settings.server_count);
+    sim_trace(sim, "node %u is killed%s", node, power_cut ? ", its power cut" : "");
+    sim->nodes[node].alive = false;
+    sim->statistics.kills++;
+    sim->statistics.power_cuts += power_cut;
+    if (node == SIM_MASTER) {
+        sim_master_kill(sim->master);
+        sim->master = NULL;
+    } else {
+        sim_server_kill(sim->servers[node - 1], power_cut);
+        sim->servers[node - 1] = NULL;
+    }
+    sim_heap_add(&sim->heap,
+                 &(struct sim_event){
+                     .time_ns = sim->now_ns + sim_about_ns(sim, sim->settings.restart_mean_ns),
+                     .kind = SIM_EVENT_RESTART,
+                     .node = node,
+                     .life = sim->nodes[node].life,
+                 });
+}
+
+void sim_start(struct sim *sim, uint32_t node)
+{
+    ASSERT(!sim->nodes[node].alive);
+    sim->nodes[node].alive = true;
+    sim->nodes[node].life++;
+    sim_trace(sim, "node %u starts", node);
+    if (node == SIM_MASTER) {
+        sim->master = sim_master_create(sim, sim->coordinator);
+        sim_master_start(sim->master, &sim->effects);
+    } else if (sim_is_server(sim, node)) {
+        sim->servers[node - 1] = sim_server_create(sim, node, sim->disks[node - 1]);
+        sim_server_start(sim->servers[node - 1], &sim->effects);
+    } else if (node + 1 == sim->node_count) {
+        sim_admin_start(sim->admin, &sim->effects);
+    } else {
+        sim_client_start(client_of(sim, node), &sim->effects);
+    }
+    perform(sim, node);
+}
+
+static void create_world(struct sim *sim)
+{
+    const struct sim_settings *settings = &sim->settings;
+    sim->node_count = 1 + settings->server_count + settings->client_count + 1;
+    sim->coordinator = sim_master_coordinator_create(sim);
+    sim->checker = sim_checker_create(sim);
+    for (uint32_t i = 0; i < sim->node_count && settings->clock_skew_us > 0; i++) {
+        sim->nodes[i].wall_offset_us = (int64_t)prng_below(&sim->prng,
+                                                           (uint64_t)settings->clock_skew_us);
+    }
+    for (uint32_t i = 0; i < settings->server_count; i++) {
+        sim->disks[i] = memory_allocate_zeroed(1, sizeof *sim->disks[i]);
+        ASSERT(sim->disks[i] != NULL);
+        sim_store_disk_init(&sim->disks[i]->store, 100 + i);
+    }
+    for (uint32_t i = 0; i < settings->client_count; i++) {
+        sim->clients[i] = sim_client_create(sim, 1 + settings->server_count + i);
+    }
+    sim->admin = sim_admin_create(sim, sim->node_count - 1);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        sim_start(sim, i);
+    }
+    sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = 100 * SIM_MS, .kind = SIM_EVENT_FAULT});
+}
+
+static void destroy_world(struct sim *sim)
+{
+    if (sim->master != NULL) {
+        sim_master_kill(sim->master);
+    }
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        if (sim->servers[i] != NULL) {
+            sim_server_kill(sim->servers[i], false);
+        }
+        sim_store_disk_deinit(&sim->disks[i]->store);
+        buffer_deinit(&sim->disks[i]->schemas);
+        memory_free(sim->disks[i]);
+    }
+    for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+        sim_client_destroy(sim->clients[i]);
+    }
+    sim_admin_destroy(sim->admin);
+    sim_checker_destroy(sim->checker);
+    coordinator_close(sim->coordinator);
+    sim_heap_deinit(&sim->heap);
+    memory_free(sim->effects.items);
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+
+static void on_message(struct sim *sim, const struct sim_event *event)
+{
+    struct sim_message message;
+    if (!sim->nodes[event->node].alive || !sim_network_open(sim, event, &message)) {
+        return;
+    }
+    sim_trace(sim, "%u -> %u: frame type %d method %d request %llu, %zu bytes", event->from,
+              event->node, (int)message.type, (int)message.method,
+              (unsigned long long)message.request, message.payload.size_bytes);
+    if (event->node == SIM_MASTER) {
+        sim_master_on_message(sim->master, &message, &sim->effects);
+    } else if (sim_is_server(sim, event->node)) {
+        sim_server_on_message(sim->servers[event->node - 1], &message, &sim->effects);
+    } else if (event->node + 1 == sim->node_count) {
+        sim_admin_on_message(sim->admin, &message, &sim->effects);
+    } else {
+        sim_client_on_message(client_of(sim, event->node), &message, &sim->effects);
+    }
+}
+
+static void on_timer(struct sim *sim, const struct sim_event *event)
+{
+    if (event->node == SIM_MASTER) {
+        sim_master_on_timer(sim->master, &sim->effects);
+    } else if (sim_is_server(sim, event->node)) {
+        sim_server_on_timer(sim->servers[event->node - 1], event->number, &sim->effects);
+    } else if (event->node + 1 == sim->node_count) {
+        sim_admin_on_timer(sim->admin, event->number, &sim->effects);
+    } else {
+        sim_client_on_timer(client_of(sim, event->node), event->number, &sim->effects);
+    }
+}
+
+static void dispatch(struct sim *sim, const struct sim_event *event)
+{
+    switch (event->kind) {
+    case SIM_EVENT_MESSAGE:
+        on_message(sim, event);
+        break;
+    case SIM_EVENT_TIMER:
+        on_timer(sim, event);
+        break;
+    case SIM_EVENT_DISK_LOG:
+        sim_server_on_log_synced(sim->servers[event->node - 1], &sim->effects);
+        break;
+    case SIM_EVENT_DISK_BASE:
+        sim_server_on_base_committed(sim->servers[event->node - 1], &sim->effects);
+        break;
+    case SIM_EVENT_COMMITTED:
+        sim_master_on_committed(sim->master, event->number, &sim->effects);
+        break;
+    case SIM_EVENT_FAULT:
+    case SIM_EVENT_RESTART:
+    case SIM_EVENT_KILL:
+        UNREACHABLE();
+    }
+    perform(sim, event->node);
+}
+
+/* Of another life, or of a node that is down. */
+static bool is_void(const struct sim *sim, const struct sim_event *event)
+{
+    const struct sim_node *node = &sim->nodes[event->node];
+    return event->life != 0 && (event->life != node->life || !node->alive);
+}
+
+static void hash_event(struct sim *sim, const struct sim_event *event)
+{
+    uint64_t numbers[] = {sim->hash,     (uint64_t)event->time_ns, event->kind, event->node,
+                          event->number, event->message.size_bytes};
+    sim->hash = checksum64(numbers, sizeof numbers, 0);
+    if (event->message.size_bytes > 0) {
+        sim->hash = checksum64(event->message.data, event->message.size_bytes, sim->hash);
+    }
+}
+
+/* Crashes that follow each other closely find what recovery forgot to make sure of. */
+static void restart(struct sim *sim, const struct sim_event *event)
+{
+    if (sim->nodes[event->node].alive || sim->nodes[event->node].life != event->life) {
+        return;
+    }
+    sim_start(sim, event->node);
+    if (sim->nodes[event->node].alive && sim_chance(sim, sim->settings.kill_again)) {
+        bool power_cut = sim->settings.power_cut > 0 && prng_chance(&sim->prng, 2);
+        expect(sim, event->node, SIM_EVENT_KILL, power_cut,
+               1 + (int64_t)prng_below(&sim->prng, 100 * SIM_MS));
+    }
+}
+
+static void take_event(struct sim *sim, struct sim_event *event)
+{
+    sim->now_ns = event->time_ns;
+    sim->event_count++;
+    hash_event(sim, event);
+    if (event->kind == SIM_EVENT_FAULT) {
+        sim_faults_turn(sim);
+    } else if (event->kind == SIM_EVENT_RESTART) {
+        restart(sim, event);
+    } else if (event->kind == SIM_EVENT_KILL) {
+        if (!is_void(sim, event) && !sim->healed) {
+            sim_kill(sim, event->node, event->number != 0);
+        }
+    } else if (!is_void(sim, event)) {
+        dispatch(sim, event);
+    }
+    buffer_deinit(&event->message);
+    for (uint32_t i = 0; i < sim->settings.server_count && sim->event_count % CHECK_INTERVAL == 0;
+         i++) {
+        if (sim->servers[i] != NULL) {
+            sim_server_check(sim->servers[i]);
+        }
+    }
+}
+
+/* --- the end ------------------------------------------------------------------------------------ */
+
+static bool clients_are(const struct sim *sim, bool (*is)(const struct sim_client *client))
+{
+    for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+        if (!is(sim->clients[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One after the other, each table that is there is scanned, both ways. */
+static void begin_final_scan(struct sim *sim)
+{
+    uint64_t numbers[SIM_SIDE_TABLES_MAX + 1];
+    uint32_t count = sim_checker_live_tables(sim->checker, numbers);
+    if (sim->final_count == 2 * count) {
+        sim->done = true;
+        return;
+    }
+    struct sim_task *task = sim_checker_final_scan(sim->checker, numbers[sim->final_count / 2],
+                                                   sim->final_count % 2 == 1);
+    task->final = true;
+    sim->final_count++;
+    sim_client_do(sim->clients[0], task, &sim->effects);
+    perform(sim, 1 + sim->settings.server_count);
+}
+
+static void look_for_end(struct sim *sim)
+{
+    if (!sim->healed) {
+        bool idle = clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin);
+        if (sim->now_ns >= sim->settings.faults_end_ns || idle) {
+            sim_faults_heal(sim);
+            for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+                struct sim_client *client = sim->clients[i];
+                client->tasks_left = client->tasks_left < HEALED_TASKS_MAX ? client->tasks_left
+                                                                           : HEALED_TASKS_MAX;
+            }
+        }
+        return;
+    }
+    if (clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
+        sim_checker_is_settled(sim->checker)) {
+        begin_final_scan(sim);
+    } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
+        sim_fail(
+            sim, "no progress for %d s after healing: clients %s, administrator %s, catalog %s",
+            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
+            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
+            sim_checker_is_settled(sim->checker) ? "settled" : "not settled");
+    }
+}
+
+void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trace)
+{
+    struct sim_event event;
+    *sim = (struct sim){.seed = seed, .planted = planted, .trace = trace};
+    sim->prng = prng_of_seed(seed);
+    sim_faults_draw(sim);
+    create_world(sim);
+    while (!sim->done && !sim->failed && sim_heap_take(&sim->heap, &event)) {
+        take_event(sim, &event);
+        look_for_end(sim);
+        if (sim->event_count > EVENTS_MAX) {
+            sim_fail(sim, "the run does not end");
+        }
+    }
+    destroy_world(sim);
+}

@@ -1,0 +1,243 @@
+/*
+ * The world of one seed: a master, tablet servers, clients, and the time, network and disks that
+ * join them.
+ *
+ *      heap --event--> step of a node --effects--> perform --future events--> heap
+ *                           |                          |
+ *                           +-------- checker ---------+
+ *
+ * Everything a run does follows from its seed: one process, one thread, one generator.  A node is
+ * stepped with one event at a time and changes the world through its effects only, which are
+ * performed in order; a kill may fall between any two of them.
+ *
+ * Nodes are numbered: 0 the master, then the servers, the clients, the administrator.  A node's address is
+ * "sim://<number>".  A life is the time between a start and a kill; events carry the life they
+ * belong to and are void in another.
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/arena.h"
+#include "common/base/buffer.h"
+#include "common/base/bytes.h"
+#include "common/base/prng.h"
+#include "common/wire/frame.h"
+#include "common/wire/message.h"
+#include "tests/sim/sim_heap.h"
+
+#define SIM_SERVERS_MAX 3
+#define SIM_CLIENTS_MAX 5
+#define SIM_NODES_MAX   (1 + SIM_SERVERS_MAX + SIM_CLIENTS_MAX + 1)
+#define SIM_MASTER      0
+
+#define SIM_MS INT64_C(1000000)
+#define SIM_S  INT64_C(1000000000)
+
+/* X(name as given on the command line, constant): bugs that can be switched on.  Each lives in the
+ * simulator's own store, server or master, never in production code. */
+#define SIM_PLANTED_LIST(X)                                                                      \
+    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                      \
+    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */   \
+    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                \
+    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */       \
+    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */         \
+    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */      \
+    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */   \
+    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */  \
+    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */             \
+    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */             \
+    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */ \
+    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */
+
+enum sim_planted {
+    SIM_PLANTED_NONE,
+#define SIM_PLANTED_ENUM(name, constant) SIM_PLANTED_##constant,
+    SIM_PLANTED_LIST(SIM_PLANTED_ENUM)
+#undef SIM_PLANTED_ENUM
+};
+
+/* What a seed draws: topology, workload, faults.  Chances are per million of their occasion. */
+struct sim_settings {
+    uint32_t server_count;
+    uint32_t client_count;
+    uint32_t operations_per_client;
+    uint32_t window; /* operations a client has under way */
+    int64_t think_ns;
+    int64_t operation_deadline_ns;
+    int64_t attempt_timeout_ns;
+    uint32_t row_count;   /* of counters and claims */
+    uint32_t weights[12]; /* of the kinds of operations */
+    bool admin;           /* tables come, change and go */
+    bool splits_by_hand;
+    uint64_t soft_limit_bytes;
+    uint32_t initial_splits;
+
+    int64_t latency_min_ns;
+    int64_t latency_mean_ns;
+    uint32_t loss;
+    uint32_t duplication;
+    uint32_t slow; /* a message takes many times longer: reordering */
+    uint32_t corruption;
+
+    int64_t sync_mean_ns; /* of disks */
+    int64_t base_mean_ns;
+    int64_t commit_mean_ns; /* of the coordinator */
+    uint32_t commit_failure;
+    int64_t server_timeout_ns; /* the catalog's */
+    int64_t place_timeout_ns;
+    uint32_t splits_per_server;
+    int64_t flush_interval_ns;
+    uint32_t flush_pieces; /* about */
+    int64_t evaluate_mean_ns;
+    uint32_t scan_slice_rows;
+
+    int64_t fault_interval_ns; /* between two turns of the fault maker; 0 = it does nothing */
+    uint32_t kill_server;      /* per turn */
+    uint32_t kill_master;
+    uint32_t power_cut; /* of kills: the page cache is lost too */
+    uint32_t kill_all;
+    uint32_t kill_in_step; /* per step with effects */
+    uint32_t kill_again;   /* per restart: soon after it */
+    uint32_t cut;          /* per turn */
+    uint32_t clog;
+    uint32_t clock_step;
+    int64_t clock_skew_us;
+    int64_t restart_mean_ns;
+    int64_t faults_end_ns;
+};
+
+/* --- what nodes want done ---------------------------------------------------------------------- */
+
+enum sim_effect_kind {
+    SIM_EFFECT_SEND,   /* message to node `to` */
+    SIM_EFFECT_TIMER,  /* an event with number after delay_ns */
+    SIM_EFFECT_LOG,    /* write and sync the log's gathered batch */
+    SIM_EFFECT_BASE,   /* commit the base's first queued transaction */
+    SIM_EFFECT_COMMIT, /* commit the catalog's transaction number */
+};
+
+struct sim_effect {
+    enum sim_effect_kind kind;
+    uint32_t to;
+    uint64_t number;
+    int64_t delay_ns;
+    struct frame_header frame; /* SEND: type, method and request */
+    struct buffer message;     /* SEND: owned */
+};
+
+struct sim_effects {
+    struct sim_effect *items;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+void sim_effects_add(struct sim_effects *effects, const struct sim_effect *effect);
+void sim_effects_send(struct sim_effects *effects,
+                      uint32_t to,
+                      enum frame_type type,
+                      enum method method,
+                      uint64_t request,
+                      struct buffer *message);
+void sim_effects_timer(struct sim_effects *effects, uint64_t number, int64_t delay_ns);
+
+/* A message as it arrives. */
+struct sim_message {
+    uint32_t from;
+    enum frame_type type;
+    enum method method;
+    uint64_t request;
+    struct bytes payload;
+};
+
+/* --- the world --------------------------------------------------------------------------------- */
+
+struct sim_node {
+    bool alive;
+    uint32_t life;
+    int64_t wall_offset_us;
+};
+
+struct sim_link {
+    bool cut;
+    int64_t clogged_until_ns;
+};
+
+struct sim_master;
+struct sim_server;
+struct sim_client;
+struct sim_admin;
+struct sim_checker;
+struct coordinator;
+struct sim_server_disk;
+
+struct sim {
+    uint64_t seed;
+    enum sim_planted planted;
+    bool trace;
+    struct sim_settings settings;
+    struct prng prng;
+    int64_t now_ns;
+    uint64_t event_count;
+    uint64_t hash; /* of every event so far */
+    bool healed;
+    bool failed;
+    char failure[512];
+    struct sim_heap heap;
+    struct sim_effects effects; /* of the step under way */
+    uint32_t node_count;
+    struct sim_node nodes[SIM_NODES_MAX];
+    struct sim_link links[SIM_NODES_MAX][SIM_NODES_MAX];
+    struct coordinator *coordinator; /* outlives masters, as disks outlive servers */
+    struct sim_server_disk *disks[SIM_SERVERS_MAX];
+    struct sim_master *master;                   /* NULL = down; servers too */
+    struct sim_server *servers[SIM_SERVERS_MAX]; /* node 1 + index */
+    struct sim_client *clients[SIM_CLIENTS_MAX];
+    struct sim_admin *admin;
+    struct sim_checker *checker;
+    int64_t heal_ns;      /* when it healed */
+    uint32_t final_count; /* final scans begun */
+    bool done;
+    struct sim_statistics {
+        uint64_t operations;
+        uint64_t unknown;
+        uint64_t retries;
+        uint64_t scans;
+        uint64_t kills;
+        uint64_t power_cuts;
+        uint64_t splits;
+        uint64_t flushes;
+        uint64_t replays;
+        uint64_t duplicates;
+        uint64_t messages;
+        uint64_t lost;
+        uint64_t tables;
+    } statistics;
+};
+
+/* The run of a seed, from nothing to its end; look at failed and failure then. */
+void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trace);
+
+/* The first failure stands. */
+void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_trace(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* True with the given chance per million. */
+bool sim_chance(struct sim *sim, uint32_t per_million);
+/* About mean, never below a tenth of it, now and then several times as much. */
+int64_t sim_about_ns(struct sim *sim, int64_t mean_ns);
+/* What the node takes for the wall clock. */
+int64_t sim_wall_us(const struct sim *sim, uint32_t node);
+
+bool sim_is_server(const struct sim *sim, uint32_t node);
+uint32_t sim_node_of_address(struct bytes address);
+
+/* Only the master and servers die; it starts again by itself, in time. */
+void sim_kill(struct sim *sim, uint32_t node, bool power_cut);
+/* One that is down. */
+void sim_start(struct sim *sim, uint32_t node);
+
+#endif /* TESTS_SIM_SIM_H */

@@ -1,0 +1,62 @@
+/*
+ * What LMDB is to the real store: tablets with their rows, changed by atomic, synced transactions.
+ *
+ * One transaction is on its way at a time, the others queue.  A kill meets it either done or not
+ * begun; the queue behind it is lost.  The base outlives the process; the queue does not.
+ */
+#ifndef TESTS_SIM_SIM_BASE_H
+#define TESTS_SIM_SIM_BASE_H
+
+#include "tests/sim/sim_rows.h"
+
+#define SIM_BASE_TABLETS_MAX 256
+
+/* A tablet as the base has it. */
+struct sim_base_tablet {
+    uint64_t tablet;
+    uint64_t table;
+    uint64_t configuration;
+    struct row_range range; /* into bounds */
+    uint8_t bounds[2 * SIM_KEY_BYTES_MAX];
+    uint64_t flushed_sequence;
+    uint64_t clock; /* of the log stamps that are in it */
+    struct sim_rows rows;
+    struct buffer applied; /* applied_map */
+    struct buffer dedupe;  /* image, as of flushed_sequence */
+};
+
+enum sim_base_purpose {
+    SIM_BASE_CREATED, /* tells which tablet was created */
+    SIM_BASE_DROPPED,
+    SIM_BASE_FLUSH_ADVANCED,
+    SIM_BASE_FLUSH_FINISHED,
+};
+
+struct sim_base_transaction {
+    enum sim_base_purpose purpose;
+    uint64_t tablet;  /* whom it is about */
+    uint64_t removed; /* 0 = none */
+    struct sim_base_tablet *puts[2];
+    uint32_t put_count;
+};
+
+struct sim_base {
+    struct sim_base_tablet *tablets[SIM_BASE_TABLETS_MAX];
+    uint32_t tablet_count;
+};
+
+/* Heap; range is copied. */
+struct sim_base_tablet *sim_base_tablet_create(uint64_t tablet,
+                                               uint64_t table,
+                                               uint64_t configuration,
+                                               const struct row_range *range);
+void sim_base_tablet_destroy(struct sim_base_tablet *tablet);
+void sim_base_transaction_discard(struct sim_base_transaction *transaction);
+
+void sim_base_deinit(struct sim_base *base);
+/* NULL when there is none. */
+const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_t tablet);
+/* Takes over what it puts. */
+void sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction);
+
+#endif /* TESTS_SIM_SIM_BASE_H */

@@ -1,0 +1,244 @@
+#include "tests/sim/sim_faults.h"
+
+#include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_network.h"
+
+#define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
+#define HEALED_TIMEOUT_NS      (2 * SIM_S)
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static uint64_t between(struct sim *sim, uint64_t low, uint64_t high)
+{
+    return low + prng_below(&sim->prng, high - low + 1);
+}
+
+/* Over orders of magnitude: 1, 2, 4 ... times low, up to high. */
+static int64_t spread_ns(struct sim *sim, int64_t low_ns, int64_t high_ns)
+{
+    int64_t value_ns = low_ns;
+    while (value_ns < high_ns && !prng_chance(&sim->prng, 4)) {
+        value_ns *= 2;
+    }
+    return value_ns + (int64_t)prng_below(&sim->prng, (uint64_t)value_ns);
+}
+
+/* Off in half of the seeds; else anything up to most. */
+static uint32_t maybe(struct sim *sim, uint32_t most)
+{
+    return prng_chance(&sim->prng, 2) ? (uint32_t)between(sim, 1, most) : 0;
+}
+
+static void draw_workload(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    settings->server_count = (uint32_t)between(sim, 1, SIM_SERVERS_MAX);
+    settings->client_count = (uint32_t)between(sim, 1, SIM_CLIENTS_MAX);
+    settings->operations_per_client = (uint32_t)between(sim, 50, 300);
+    settings->window = (uint32_t)between(sim, 1, 8);
+    settings->think_ns = spread_ns(sim, 1 * SIM_MS, 100 * SIM_MS);
+    settings->operation_deadline_ns = prng_chance(&sim->prng, 4)
+                                          ? spread_ns(sim, 500 * SIM_MS, 10 * SIM_S)
+                                          : 0;
+    settings->attempt_timeout_ns = spread_ns(sim, 30 * SIM_MS, 1 * SIM_S);
+    settings->row_count = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 4 : 40);
+    for (int i = 0; i < SIM_OPERATION_KINDS; i++) {
+        settings->weights[i] = prng_chance(&sim->prng, 3) ? 0 : (uint32_t)between(sim, 1, 10);
+    }
+    settings->weights[SIM_OPERATION_PUT] += 1;
+    settings->weights[SIM_OPERATION_SCAN] = settings->weights[SIM_OPERATION_SCAN] > 2 ? 2 : 1;
+    settings->admin = prng_chance(&sim->prng, 2);
+    settings->splits_by_hand = prng_chance(&sim->prng, 3);
+    settings->soft_limit_bytes = prng_chance(&sim->prng, 3) ? UINT64_C(1) << 30
+                                                            : between(sim, 200, 4000);
+    settings->initial_splits = (uint32_t)between(sim, 0, 3);
+}
+
+static void draw_machines(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    settings->latency_min_ns = (int64_t)between(sim, 10000, 500000);
+    settings->latency_mean_ns = spread_ns(sim, 100000, 10 * SIM_MS);
+    settings->loss = maybe(sim, 150000);
+    settings->duplication = maybe(sim, 200000);
+    settings->slow = maybe(sim, 50000);
+    settings->corruption = maybe(sim, 5000);
+    settings->sync_mean_ns = spread_ns(sim, 100000, 50 * SIM_MS);
+    settings->base_mean_ns = spread_ns(sim, 1 * SIM_MS, 300 * SIM_MS);
+    settings->commit_mean_ns = spread_ns(sim, 500000, 50 * SIM_MS);
+    settings->commit_failure = prng_chance(&sim->prng, 4) ? (uint32_t)between(sim, 1, 200000) : 0;
+    settings->server_timeout_ns = spread_ns(sim, 300 * SIM_MS, 3 * SIM_S);
+    settings->place_timeout_ns = spread_ns(sim, 100 * SIM_MS, 5 * SIM_S);
+    settings->splits_per_server = (uint32_t)between(sim, 1, 4);
+    settings->flush_interval_ns = spread_ns(sim, 20 * SIM_MS, 3 * SIM_S);
+    settings->flush_pieces = (uint32_t)between(sim, 1, 5);
+    settings->evaluate_mean_ns = spread_ns(sim, 10000, 5 * SIM_MS);
+    settings->scan_slice_rows = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 5 : 100);
+}
+
+void sim_faults_draw(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    draw_workload(sim);
+    draw_machines(sim);
+    settings->fault_interval_ns = prng_chance(&sim->prng, 8)
+                                      ? 0
+                                      : spread_ns(sim, 50 * SIM_MS, 2 * SIM_S);
+    settings->kill_server = maybe(sim, 400000);
+    settings->kill_master = maybe(sim, 300000);
+    settings->kill_all = maybe(sim, 60000);
+    settings->power_cut = prng_chance(&sim->prng, 3)
+                              ? 0
+                              : (uint32_t)between(sim, 50000,
+                                                  prng_chance(&sim->prng, 2) ? 300000 : 1000000);
+    settings->kill_in_step = maybe(sim, 3000);
+    settings->kill_again = maybe(sim, 800000);
+    settings->cut = maybe(sim, 300000);
+    settings->clog = maybe(sim, 300000);
+    settings->clock_step = maybe(sim, 200000);
+    settings->clock_skew_us = prng_chance(&sim->prng, 2) ? (int64_t)between(sim, 1000, 120000000)
+                                                         : 0;
+    settings->restart_mean_ns = spread_ns(sim, 20 * SIM_MS, 2 * SIM_S);
+    settings->faults_end_ns = (int64_t)between(sim, 3, 20) * SIM_S;
+    if (settings->fault_interval_ns == 0) {
+        settings->kill_in_step = 0;
+    }
+}
+
+void sim_faults_describe(const struct sim *sim, struct buffer *out)
+{
+    const struct sim_settings *s = &sim->settings;
+    buffer_append_format(
+        out,
+        "servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
+        s->server_count, s->client_count, s->operations_per_client, s->window, s->row_count,
+        (unsigned long long)s->soft_limit_bytes, s->admin, s->loss, s->duplication, s->slow,
+        s->kill_server, s->kill_master, s->kill_all, s->kill_in_step, s->power_cut, s->cut, s->clog,
+        s->clock_step, (long long)s->clock_skew_us);
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static uint32_t any_node(struct sim *sim)
+{
+    return (uint32_t)prng_below(&sim->prng, sim->node_count);
+}
+
+static void kill_one(struct sim *sim, uint32_t node)
+{
+    if (sim->nodes[node].alive) {
+        sim_kill(sim, node, sim_chance(sim, sim->settings.power_cut));
+    }
+}
+
+static void kill_some(struct sim *sim)
+{
+    const struct sim_settings *settings = &sim->settings;
+    if (sim_chance(sim, settings->kill_server)) {
+        kill_one(sim, 1 + (uint32_t)prng_below(&sim->prng, settings->server_count));
+    }
+    if (sim_chance(sim, settings->kill_master)) {
+        kill_one(sim, SIM_MASTER);
+    }
+    if (sim_chance(sim, settings->kill_all)) {
+        for (uint32_t i = 0; i <= settings->server_count; i++) {
+            kill_one(sim, i);
+        }
+    }
+}
+
+/* One way, both ways, or a node from all others. */
+static void cut_some(struct sim *sim)
+{
+    uint32_t a = any_node(sim);
+    uint32_t b = any_node(sim);
+    uint64_t how = prng_below(&sim->prng, 4);
+    sim_trace(sim, "cut %u %u how %llu", a, b, (unsigned long long)how);
+    sim->links[a][b].cut = true;
+    if (how == 1) {
+        sim->links[b][a].cut = true;
+    }
+    for (uint32_t i = 0; i < sim->node_count && how == 2; i++) {
+        sim->links[a][i].cut = true;
+        sim->links[i][a].cut = prng_chance(&sim->prng, 2);
+    }
+}
+
+static void mend_some(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        for (uint32_t j = 0; j < sim->node_count; j++) {
+            if (sim->links[i][j].cut && prng_chance(&sim->prng, 4)) {
+                sim->links[i][j].cut = false;
+            }
+        }
+    }
+}
+
+static void clog_some(struct sim *sim)
+{
+    uint32_t a = any_node(sim);
+    int64_t until_ns = sim->now_ns + spread_ns(sim, 10 * SIM_MS, 3 * SIM_S);
+    bool all = prng_chance(&sim->prng, 3);
+    uint32_t b = any_node(sim);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (all || i == b) {
+            sim->links[a][i].clogged_until_ns = until_ns;
+            sim->links[i][a].clogged_until_ns = until_ns;
+        }
+    }
+}
+
+static void step_clock(struct sim *sim)
+{
+    uint64_t most_us = (uint64_t)sim->settings.clock_skew_us + 1000;
+    uint32_t node = (uint32_t)prng_below(&sim->prng, sim->settings.server_count + 1);
+    sim->nodes[node].wall_offset_us = (int64_t)prng_below(&sim->prng, 2 * most_us) -
+                                      (int64_t)most_us;
+}
+
+void sim_faults_turn(struct sim *sim)
+{
+    const struct sim_settings *settings = &sim->settings;
+    int64_t next_ns = settings->fault_interval_ns;
+    if (next_ns == 0) {
+        next_ns = TURN_WITHOUT_FAULTS_NS;
+    } else {
+        kill_some(sim);
+        mend_some(sim);
+        if (sim_chance(sim, settings->cut)) {
+            cut_some(sim);
+        }
+        if (sim_chance(sim, settings->clog)) {
+            clog_some(sim);
+        }
+        if (sim_chance(sim, settings->clock_step)) {
+            step_clock(sim);
+        }
+    }
+    sim_heap_add(&sim->heap,
+                 &(struct sim_event){.time_ns = sim->now_ns + sim_about_ns(sim, next_ns),
+                                     .kind = SIM_EVENT_FAULT});
+}
+
+void sim_faults_heal(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    sim_trace(sim, "healed");
+    sim->healed = true;
+    sim->heal_ns = sim->now_ns;
+    settings->fault_interval_ns = 0;
+    settings->kill_in_step = 0;
+    settings->kill_again = 0;
+    settings->commit_failure = 0;
+    if (settings->attempt_timeout_ns < HEALED_TIMEOUT_NS) {
+        settings->attempt_timeout_ns = HEALED_TIMEOUT_NS; /* some disks are slower than patience */
+    }
+    sim_network_heal(sim);
+    for (uint32_t i = 0; i <= settings->server_count; i++) {
+        if (!sim->nodes[i].alive) {
+            sim_start(sim, i);
+        }
+    }
+}

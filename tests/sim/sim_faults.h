@@ -1,0 +1,20 @@
+/*
+ * Faults: what a seed draws, and the fault maker's turns.
+ *
+ * Swarm testing: each seed leaves whole classes of faults out and weighs the others wildly.  Bugs
+ * that hide behind one fault are found in seeds that lack it.
+ */
+#ifndef TESTS_SIM_SIM_FAULTS_H
+#define TESTS_SIM_SIM_FAULTS_H
+
+#include "tests/sim/sim.h"
+
+void sim_faults_draw(struct sim *sim);
+/* One line. */
+void sim_faults_describe(const struct sim *sim, struct buffer *out);
+/* The fault maker's turn; it asks for the next one itself. */
+void sim_faults_turn(struct sim *sim);
+/* From now on nothing fails any more; what is down starts. */
+void sim_faults_heal(struct sim *sim);
+
+#endif /* TESTS_SIM_SIM_FAULTS_H */

@@ -1,0 +1,48 @@
+/*
+ * Events that are still to come, earliest first; of equal times, the one that was added first.
+ *
+ * That second rule makes the order total, so a seed gives one run and no other.
+ */
+#ifndef TESTS_SIM_SIM_HEAP_H
+#define TESTS_SIM_SIM_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+
+enum sim_event_kind {
+    SIM_EVENT_MESSAGE,   /* a frame arrives */
+    SIM_EVENT_TIMER,     /* number: the node's own */
+    SIM_EVENT_DISK_LOG,  /* the log's batch is durable */
+    SIM_EVENT_DISK_BASE, /* the base's transaction is durable */
+    SIM_EVENT_COMMITTED, /* the coordinator's transaction is durable; number */
+    SIM_EVENT_FAULT,     /* the fault maker's turn */
+    SIM_EVENT_RESTART,   /* of a node that is down */
+    SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
+};
+
+struct sim_event {
+    int64_t time_ns;
+    uint64_t order; /* set by sim_heap_add */
+    enum sim_event_kind kind;
+    uint32_t node; /* whose event it is */
+    uint32_t life; /* of that node: in another life the event is void; 0 = of any */
+    uint32_t from; /* MESSAGE */
+    uint64_t number;
+    struct buffer message; /* MESSAGE: owned */
+};
+
+struct sim_heap {
+    struct sim_event *events;
+    uint32_t count;
+    uint32_t capacity;
+    uint64_t order_next;
+};
+
+void sim_heap_deinit(struct sim_heap *heap);
+void sim_heap_add(struct sim_heap *heap, const struct sim_event *event);
+/* False when there is none. */
+bool sim_heap_take(struct sim_heap *heap, struct sim_event *ret_event);
+
+#endif /* TESTS_SIM_SIM_HEAP_H */

@@ -1,0 +1,304 @@
+/* Scans through the whole server: order, limits, filters, credit, cancelling, splits on the way. */
+#include "tests/support/server_fixture.h"
+
+#define ROWS 3000 /* of about 300 bytes: several slices */
+
+static struct fixture fixture;
+static struct client *client;
+
+static void row_name(char name[8], int number)
+{
+    (void)snprintf(name, 8, "r%05d", number);
+}
+
+static void start_with_rows(void)
+{
+    enum {
+        EACH = 500
+    };
+    static char value[280];
+    struct operation operations[EACH];
+    char row[8];
+
+    memset(value, 'v', sizeof value - 1);
+    fixture_init(&fixture);
+    script_assign(&fixture.script, 10, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 10);
+    client = client_start(fixture.server->address, 0);
+    for (int i = 0; i < ROWS; i += EACH) {
+        for (int j = 0; j < EACH; j++) {
+            row_name(row, i + j);
+            operations[j] = client_put(client, row, j % 2 == 0 ? "even" : "odd", value, 0);
+        }
+        uint64_t request = client_send_operations(client, operations, EACH, 0);
+        struct operation_result *results = client_results(client, request, EACH);
+        for (int j = 0; j < EACH; j++) {
+            cr_assert_eq(results[j].status, STATUS_OK);
+        }
+    }
+}
+
+static void stop(void)
+{
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+static uint64_t send_scan(const struct scan_request *scan)
+{
+    struct buffer message = BUFFER_INIT;
+    request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
+    scan_request_encode(scan, &message);
+    return client_send(client, METHOD_SCAN, &message);
+}
+
+/* What came of a scan. */
+struct outcome {
+    uint32_t status;
+    int rows[ROWS];
+    int row_count;
+    bool done;
+    bool has_location;
+    uint64_t cells_returned;
+};
+
+static void take_rows(struct outcome *outcome, struct bytes block)
+{
+    struct row row;
+    bool found = false;
+    cr_assert_eq(row_block_next(&block, &client->arena, &row, &found, NULL), STATUS_OK);
+    while (found) {
+        cr_assert_lt(outcome->row_count, ROWS);
+        outcome->rows[outcome->row_count++] = atoi(arena_copy_text(&client->arena, row.key) + 1);
+        cr_assert_eq(row_block_next(&block, &client->arena, &row, &found, NULL), STATUS_OK);
+    }
+}
+
+static struct outcome outcome_of(uint64_t request)
+{
+    static struct outcome outcome;
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    struct bytes message = BYTES_EMPTY;
+    struct bytes body = BYTES_EMPTY;
+
+    outcome = (struct outcome){.status = STATUS_OK};
+    while (next_message(&messages, &message)) {
+        struct scan_response response;
+        outcome.status = message_head(message, &body).status;
+        if (body.size_bytes > 0) {
+            cr_assert_eq(scan_response_decode(body, &response, NULL), STATUS_OK);
+            take_rows(&outcome, response.rows);
+            outcome.done = response.done;
+            outcome.has_location = response.has_location;
+            outcome.cells_returned += response.cells_returned;
+        }
+    }
+    return outcome;
+}
+
+static struct outcome run_scan(const struct scan_request *scan)
+{
+    uint64_t request = send_scan(scan);
+    WAIT_FOR(client_has_ended(client, request));
+    return outcome_of(request);
+}
+
+static const struct row_range everything = {{(const uint8_t *)"", 0}, {(const uint8_t *)"", 0}};
+
+static struct scan_request all_rows(void)
+{
+    return (struct scan_request){
+        .table = FIXTURE_TABLE, .rows = &everything, .row_range_count = 1, .credit_bytes = 1 << 30};
+}
+
+Test(server_scan, all_rows_come_once_and_in_order)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    struct outcome outcome = run_scan(&scan);
+    cr_assert_eq(outcome.status, STATUS_OK);
+    cr_assert(outcome.done);
+    cr_assert_eq(outcome.row_count, ROWS);
+    cr_assert_eq(outcome.cells_returned, ROWS);
+    for (int i = 0; i < ROWS; i++) {
+        cr_assert_eq(outcome.rows[i], i);
+    }
+    scan.reversed = true;
+    outcome = run_scan(&scan);
+    cr_assert_eq(outcome.status, STATUS_OK);
+    cr_assert_eq(outcome.row_count, ROWS);
+    for (int i = 0; i < ROWS; i++) {
+        cr_assert_eq(outcome.rows[i], ROWS - 1 - i);
+    }
+    stop();
+}
+
+Test(server_scan, ranges_limits_and_filters)
+{
+    start_with_rows();
+    const struct row_range ranges[] = {
+        {bytes_of_text("r00010"), bytes_of_text("r00020")},
+        {bytes_of_text("r00500"), bytes_of_text("r00500a")},
+        {bytes_of_text("r02990"), bytes_of_text("")},
+    };
+    struct scan_request scan = all_rows();
+    scan.rows = ranges;
+    scan.row_range_count = 3;
+    cr_assert_eq(run_scan(&scan).row_count, 10 + 1 + 10);
+    scan.rows_limit = 11;
+    struct outcome outcome = run_scan(&scan);
+    cr_assert_eq(outcome.row_count, 11);
+    cr_assert(outcome.done);
+    cr_assert_eq(outcome.rows[10], 500);
+    scan.reversed = true;
+    outcome = run_scan(&scan);
+    cr_assert_eq(outcome.row_count, 11);
+    cr_assert_eq(outcome.rows[10], 500);
+    cr_assert_eq(outcome.rows[0], ROWS - 1);
+
+    /* The limit counts rows that pass the filter. */
+    const struct filter odd = {.kind = FILTER_QUALIFIER_REGEX, .bytes = bytes_of_text("odd")};
+    scan = all_rows();
+    scan.filter = &odd;
+    scan.rows_limit = 1000;
+    outcome = run_scan(&scan);
+    cr_assert_eq(outcome.row_count, 1000);
+    for (int i = 0; i < 1000; i++) {
+        cr_assert_eq(outcome.rows[i], 2 * i + 1);
+    }
+    const struct filter bad = {.kind = FILTER_QUALIFIER_REGEX, .bytes = bytes_of_text("(")};
+    scan.filter = &bad;
+    cr_assert_eq(run_scan(&scan).status, STATUS_INVALID_ARGUMENT);
+    scan = all_rows();
+    scan.row_range_count = 0;
+    cr_assert_eq(run_scan(&scan).status, STATUS_INVALID_ARGUMENT);
+    stop();
+}
+
+static size_t received_bytes(uint64_t request)
+{
+    pthread_mutex_lock(&client->lock);
+    size_t size = client_answer(client, request)->messages.size_bytes;
+    pthread_mutex_unlock(&client->lock);
+    return size;
+}
+
+Test(server_scan, nothing_is_sent_without_credit)
+{
+    enum {
+        SLICE = 320 * 1024
+    }; /* a slice and one row */
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.credit_bytes = 1;
+    uint64_t request = send_scan(&scan);
+    WAIT_FOR(client_message_count(client, request) == 1);
+    clock_sleep_us(30000);
+    cr_assert_eq(client_message_count(client, request), 1, "one slice for one byte, and no more");
+
+    /* Credit byte by byte until the debt is paid, then scraps of it, as clients give it. */
+    size_t credit = 1;
+    while (!client_has_ended(client, request)) {
+        cr_assert_leq(received_bytes(request), credit + SLICE);
+        transport_connection_credit(client->connection, request, 3000);
+        credit += 3000;
+        clock_sleep_us(100);
+    }
+    struct outcome outcome = outcome_of(request);
+    cr_assert_eq(outcome.status, STATUS_OK);
+    cr_assert_eq(outcome.row_count, ROWS);
+    stop();
+}
+
+Test(server_scan, a_cancelled_scan_ends)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.credit_bytes = 1;
+    uint64_t requests[50];
+    for (int i = 0; i < 50; i++) {
+        requests[i] = send_scan(&scan);
+        if (i % 3 == 0) {
+            transport_connection_cancel(client->connection, requests[i]);
+        }
+    }
+    for (int i = 0; i < 50; i++) {
+        if (i % 3 == 0) {
+            continue;
+        }
+        WAIT_FOR(client_message_count(client, requests[i]) > 0);
+        transport_connection_cancel(client->connection, requests[i]);
+    }
+    for (int i = 0; i < 50; i++) {
+        WAIT_FOR(client_has_ended(client, requests[i]));
+        cr_assert_eq(outcome_of(requests[i]).status, STATUS_CANCELLED);
+    }
+    stop();
+}
+
+Test(server_scan, parked_scans_do_not_outlive_client_or_server)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.credit_bytes = 0;
+    for (int i = 0; i < 20; i++) {
+        (void)send_scan(&scan);
+    }
+    client_stop(client);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    client = client_start(fixture.server->address, 0);
+    for (int i = 0; i < 20; i++) {
+        (void)send_scan(&scan);
+    }
+    fixture_close(&fixture);
+    stop();
+}
+
+Test(server_scan, a_split_on_the_way_is_told)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.credit_bytes = 1;
+    uint64_t request = send_scan(&scan);
+    WAIT_FOR(client_message_count(client, request) == 1);
+    script_split(&fixture.script, 10, "r01500", 11, 12);
+    SCRIPT_WAIT_FOR(&fixture.script, 11, 12);
+    transport_connection_credit(client->connection, request, 1 << 30);
+    WAIT_FOR(client_has_ended(client, request));
+    struct outcome outcome = outcome_of(request);
+    cr_assert_eq(outcome.status, STATUS_NOT_OWNER);
+    cr_assert(outcome.has_location);
+    int seen = outcome.row_count;
+    cr_assert_gt(seen, 0);
+
+    /* On from there: each tablet's own part, and nothing of it twice. */
+    char start[8];
+    row_name(start, seen);
+    const struct row_range rest = {bytes_of_text(start), bytes_of_text("")};
+    scan = all_rows();
+    scan.rows = &rest;
+    outcome = run_scan(&scan);
+    cr_assert_eq(outcome.status, STATUS_OK);
+    cr_assert_eq(outcome.rows[0], seen);
+    cr_assert_eq(outcome.row_count, 1500 - seen);
+    const struct row_range right = {bytes_of_text("r01500"), bytes_of_text("")};
+    scan.rows = &right;
+    cr_assert_eq(run_scan(&scan).row_count, ROWS - 1500);
+    scan.rows = &everything;
+    scan.reversed = true;
+    outcome = run_scan(&scan);
+    cr_assert_eq(outcome.row_count, ROWS - 1500);
+    cr_assert_eq(outcome.rows[0], ROWS - 1);
+    stop();
+}
+
+Test(server_scan, an_unknown_table_is_not_served_here)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    scan.table = 999;
+    struct outcome outcome = run_scan(&scan);
+    cr_assert_eq(outcome.status, STATUS_NOT_OWNER);
+    cr_assert_not(outcome.has_location);
+    stop();
+}
