@@ -60,12 +60,15 @@ const struct command COMMANDS[] = {
     {"deleteallrows", "TABLE [prefix=KEY]",
      "Delete all rows of a table, or all that begin with prefix",
      "Nothing is read: it is quick whatever the size.", 1, 2, run_deleteallrows},
-    {"import", "TABLE FILE [column-family=FAMILY] [batch-size=N] [timestamp=now|value-encoded]",
+    {"import",
+     "TABLE FILE [column-family=FAMILY] [timestamp=now|value-encoded] [batch-size=N] [workers=N]",
      "Import a CSV file, or what `ebt export` wrote",
      "CSV: the first field of each line is the row key; the first line names families (unless\n"
      "column-family is given), the next one columns; a family stands for the fields after it until the\n"
-     "next one.  value-encoded: fields are VALUE@TIMESTAMP.  An export is recognised by itself; its table\n"
-     "is created if it is not there, and rows that it has are replaced.",
+     "next one.  An empty field is no cell.  value-encoded: fields are VALUE@TIMESTAMP.  batch-size and\n"
+     "workers are taken for cbt's sake: writes gather by themselves.  FILE may be /dev/stdin.\n"
+     "An export is recognised by itself; its table is created if it is not there, and rows that it has\n"
+     "are replaced.",
      2, -1, run_import},
     {"export", "TABLE [FILE]", "Write a whole table as JSON lines, exactly",
      "Timestamps, aggregate cells and sketches come back as they were with `ebt import`.\n"
@@ -87,6 +90,7 @@ const struct command COMMANDS[] = {
     {"debug", "bundle [FILE]",
      "Gather what is worth sending with a question: status of all processes, tables, tablets",
      "Holds no cell values; row keys of tablet boundaries are in it.", 1, 2, run_debug},
+    {"version", "", "Print the version", "", 0, 0, run_version},
     {"help", "[COMMAND]", "Say what ebt, or one command, can do", "", 0, 1, run_help},
 };
 const size_t COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS;

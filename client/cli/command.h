@@ -63,6 +63,7 @@ int session_unknown_command(const struct session *session, const char *name);
 int session_done(const struct session *session);
 
 int run_help(struct session *session);
+int run_version(struct session *session);
 
 /* tables.c */
 int run_createtable(struct session *session);

@@ -76,7 +76,7 @@ static void print_roff(FILE *out, const char *text)
 /* The man page, made from the same table as the help. */
 static void print_man_page(FILE *out)
 {
-    fputs(".TH EBT 1 \"\" \"Edubba " EDUBBA_VERSION "\" \"User Commands\"\n"
+    fputs(".TH EBT 1 \"2026-11-21\" \"Edubba " EDUBBA_VERSION "\" \"User Commands\"\n"
           ".SH NAME\nebt \\- read and change an Edubba cluster\n"
           ".SH SYNOPSIS\n.B ebt\n[\\fB\\-\\-masters\\fR ADDRESSES] [\\fB\\-\\-timeout\\fR SECONDS] "
           "[\\fB\\-\\-json\\fR] [\\fB\\-o\\fR FILE] COMMAND ...\n"
@@ -100,6 +100,13 @@ static void print_man_page(FILE *out)
     print_roff(out, OPTIONS + 1);
     fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n",
           out);
+}
+
+int run_version(struct session *session)
+{
+    fputs(session->json ? "{\"ebt\":\"" EDUBBA_VERSION "\"}\n" : "ebt " EDUBBA_VERSION "\n",
+          session->out);
+    return EXIT_CODE_OK;
 }
 
 int run_help(struct session *session)

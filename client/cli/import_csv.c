@@ -7,6 +7,15 @@
 
 #define FIELDS_MAX 4096
 
+/* Records of a file whose first line has been read. */
+struct reader {
+    FILE *file;
+    char *first_line; /* NULL once it is taken */
+    char *line;
+    size_t line_capacity;
+    char *record;
+};
+
 struct csv {
     const char *family; /* of all columns; NULL = the first line names them */
     bool encoded;       /* values are VALUE@TIMESTAMP */
@@ -17,14 +26,72 @@ struct csv {
     size_t column_count;
 };
 
-/* Cut a line into fields in place ("..." with "" inside as usual); 0 if it is malformed. */
-static size_t cut_line(char *line, char **fields)
+/* Does the text end inside a quoted field? */
+static bool quote_is_open(const char *text)
+{
+    bool at_start = true; /* of a field */
+    bool quoted = false;  /* the field began with a quote */
+    bool open = false;
+    for (; *text != '\0'; text++) {
+        quoted = at_start ? *text == '"' : quoted;
+        open = quoted && *text == '"' ? !open : open; /* "" closes and opens again */
+        at_start = !open && *text == ',';
+    }
+    return open;
+}
+
+/* The next line into reader->line; its size, or -1 at the end of the file. */
+static ssize_t read_line(struct reader *reader)
+{
+    if (reader->first_line != NULL) {
+        reader->line = reader->first_line;
+        reader->line_capacity = strlen(reader->first_line) + 1;
+        reader->first_line = NULL;
+        return (ssize_t)reader->line_capacity - 1;
+    }
+    return getline(&reader->line, &reader->line_capacity, reader->file);
+}
+
+/* Read a record: a line, or several where a quoted field has line ends in it.  False at the end of
+ * the file, or with *ret_trouble at one that cannot be. */
+static bool read_record(struct reader *reader, struct importer *importer, const char **ret_trouble)
+{
+    size_t used = 0;
+    ssize_t size = 0;
+
+    *ret_trouble = NULL;
+    do {
+        size = read_line(reader);
+        if (size < 0) {
+            *ret_trouble = used > 0 ? "a quote is not closed" : NULL;
+            return false;
+        }
+        importer->line += 1;
+        if (strlen(reader->line) != (size_t)size) {
+            *ret_trouble = "a zero byte: CSV is text; export and import carry any bytes";
+            return false;
+        }
+        char *record = realloc(reader->record, used + (size_t)size + 1);
+        if (record == NULL) {
+            *ret_trouble = "no memory for this line";
+            return false;
+        }
+        reader->record = record;
+        memcpy(record + used, reader->line, (size_t)size + 1);
+        used += (size_t)size;
+    } while (quote_is_open(reader->record));
+    while (used > 0 && (reader->record[used - 1] == '\n' || reader->record[used - 1] == '\r')) {
+        reader->record[--used] = '\0';
+    }
+    return true;
+}
+
+/* Cut a record into fields in place ("..." with "" inside as usual); 0 if it is malformed. */
+static size_t cut_record(char *line, char **fields)
 {
     size_t count = 0;
     char *at = line;
-    char *end = line + strcspn(line, "\r\n");
 
-    *end = '\0';
     for (;;) {
         if (count == FIELDS_MAX) {
             return 0;
@@ -53,10 +120,10 @@ static size_t cut_line(char *line, char **fields)
 }
 
 /* Names stand for the fields after them until the next name. */
-static bool fill_families(struct csv *csv, char *line)
+static bool fill_families(struct csv *csv, const char *record)
 {
-    char *copy = strdup(line);
-    size_t count = copy != NULL ? cut_line(copy, csv->families) : 0;
+    char *copy = strdup(record);
+    size_t count = copy != NULL ? cut_record(copy, csv->families) : 0;
     for (size_t i = 2; i < count; i++) {
         if (csv->families[i][0] == '\0') {
             csv->families[i] = csv->families[i - 1];
@@ -66,10 +133,10 @@ static bool fill_families(struct csv *csv, char *line)
     return count > 1; /* copy lives as long as the process: the names point into it */
 }
 
-static bool fill_columns(struct csv *csv, const char *line)
+static bool fill_columns(struct csv *csv, const char *record)
 {
-    char *copy = strdup(line);
-    size_t count = copy != NULL ? cut_line(copy, csv->columns) : 0;
+    char *copy = strdup(record);
+    size_t count = copy != NULL ? cut_record(copy, csv->columns) : 0;
     if (csv->family != NULL) {
         csv->column_count = count;
     }
@@ -96,21 +163,28 @@ static size_t make_mutations(struct csv *csv, size_t field_count)
     return used;
 }
 
-static int import_lines(struct csv *csv, struct importer *importer, FILE *file)
+static int refuse_fields(const struct csv *csv, const struct importer *importer, size_t count)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    int code = -1;
+    char why[128];
+    if (count == 0) {
+        return importer_refuse(importer, "text stands behind a closing quote, or too many fields");
+    }
+    (void)snprintf(why, sizeof why, "%zu field%s where the header has %zu", count,
+                   count == 1 ? "" : "s", csv->column_count);
+    return importer_refuse(importer, why);
+}
 
-    while (code < 0 && getline(&line, &capacity, file) >= 0) {
-        importer->line += 1;
-        if (line[strspn(line, "\r\n")] == '\0') {
+static int import_records(struct csv *csv, struct importer *importer, struct reader *reader)
+{
+    const char *trouble = NULL;
+
+    while (read_record(reader, importer, &trouble)) {
+        if (reader->record[0] == '\0') {
             continue;
         }
-        size_t count = cut_line(line, csv->fields);
+        size_t count = cut_record(reader->record, csv->fields);
         if (count < 2 || count > csv->column_count) {
-            code = importer_refuse(importer, "wrong number of fields, or a quote is not closed");
-            break;
+            return refuse_fields(csv, importer, count);
         }
         size_t mutations = make_mutations(csv, count);
         if (mutations > 0 &&
@@ -118,8 +192,25 @@ static int import_lines(struct csv *csv, struct importer *importer, FILE *file)
             break;
         }
     }
-    free(line);
-    return code >= 0 ? code : importer_end(importer);
+    return trouble != NULL ? importer_refuse(importer, trouble) : importer_end(importer);
+}
+
+/* The lines of families and columns; NULL, or what is wrong with them. */
+static const char *read_header(struct csv *csv, struct importer *importer, struct reader *reader)
+{
+    const char *trouble = NULL;
+    bool good = true;
+
+    if (csv->family == NULL) {
+        good = read_record(reader, importer, &trouble) && fill_families(csv, reader->record);
+    }
+    good = good && read_record(reader, importer, &trouble) && fill_columns(csv, reader->record);
+    if (good || trouble != NULL) {
+        return trouble;
+    }
+    return csv->family != NULL ? "the first line must name the columns: ,COLUMN,COLUMN..."
+                               : "the first line must name families and the second columns, in as "
+                                 "many fields (or give column-family=FAMILY)";
 }
 
 /* Returns the exit code, or -1 to go on. */
@@ -148,25 +239,23 @@ static int take_words(struct session *session, struct csv *csv)
 int import_csv(struct session *session, FILE *file, char *first_line)
 {
     struct csv *csv = calloc(1, sizeof *csv);
+    struct reader reader = {.file = file, .first_line = strdup(first_line)};
     struct importer importer;
-    char *line = NULL;
-    size_t capacity = 0;
 
-    int code = csv == NULL ? EXIT_CODE_FAILED : take_words(session, csv);
+    int code = csv == NULL || reader.first_line == NULL ? EXIT_CODE_FAILED
+                                                        : take_words(session, csv);
     struct edubba_table *table = code < 0 ? session_table(session, session->arguments[0]) : NULL;
     if (table != NULL) {
         importer_begin(&importer, session, table);
-        bool good = true;
-        if (csv->family == NULL) {
-            good = fill_families(csv, first_line) && getline(&line, &capacity, file) >= 0;
-            importer.line += 1;
-        }
-        good = good && fill_columns(csv, csv->family != NULL ? first_line : line);
-        code = good ? import_lines(csv, &importer, file)
-                    : importer_refuse(&importer, "the lines of families and columns do not fit");
+        importer.line = 0;
+        const char *trouble = read_header(csv, &importer, &reader);
+        code = trouble == NULL ? import_records(csv, &importer, &reader)
+                               : importer_refuse(&importer, trouble);
         edubba_table_close(table);
     }
-    free(line);
+    free(reader.first_line);
+    free(reader.line);
+    free(reader.record);
     free(csv);
     return code < 0 ? EXIT_CODE_FAILED : code;
 }

@@ -57,8 +57,7 @@ static int parse_options(struct session *session,
         if (strcmp(arguments[i], "--json") == 0 || strcmp(arguments[i], "-json") == 0) {
             session->json = true;
         } else if (strcmp(arguments[i], "--version") == 0) {
-            printf("ebt " EDUBBA_VERSION "\n");
-            return EXIT_CODE_OK;
+            return run_version(session);
         } else if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
             return run_help(session);
         } else if ((value = option_value("-masters", count, arguments, &i)) != NULL) {
@@ -76,6 +75,19 @@ static int parse_options(struct session *session,
     }
     ret_options->first_argument = i;
     return -1;
+}
+
+/* cbt's app-profile=NAME may stand behind table and row; there is one profile here. */
+static void drop_app_profile(struct session *session)
+{
+    int kept = 0;
+    for (int i = 0; i < session->argument_count; i++) {
+        bool drop = i > 1 && strncmp(session->arguments[i], "app-profile=", 12) == 0;
+        if (!drop) {
+            session->arguments[kept++] = session->arguments[i];
+        }
+    }
+    session->argument_count = kept;
 }
 
 static int run(struct session *session, int count, char **arguments, int first)
@@ -97,6 +109,7 @@ static int run(struct session *session, int count, char **arguments, int first)
         session->json = true;
         session->argument_count -= 1;
     }
+    drop_app_profile(session);
     if (session->argument_count < command->argument_count_min) {
         return session_misuse(session, "%s takes at least %d argument%s, not %d", command->name,
                               command->argument_count_min,

@@ -35,7 +35,7 @@ static bool take_word(struct wanted *wanted, char *word, bool whole_table)
         return word_bool(value, &wanted->keys_only);
     }
     if (word_value(word, "app-profile") != NULL) {
-        return true; /* cbt's; there is one profile here */
+        return true; /* as in main.c; here it may be the first word */
     }
     if (!whole_table) {
         return false;
