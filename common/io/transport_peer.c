@@ -274,10 +274,7 @@ static enum status on_signal(struct transport_peer *peer,
     pthread_mutex_lock(&peer->lock);
     struct transport_reply *reply = find_reply_locked(peer, message->request);
     if (reply != NULL && is_credit) {
-        int64_t held = atomic_load(&reply->credit_bytes);
-        if (held < CREDIT_BYTES_MAX) {
-            atomic_fetch_add(&reply->credit_bytes, (int64_t)amount);
-        }
+        reply_add_credit(reply, amount);
         call_progress_locked(peer, reply);
     } else if (reply != NULL && !atomic_exchange(&reply->cancelled, true)) {
         call_progress_locked(peer, reply);

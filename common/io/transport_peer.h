@@ -14,6 +14,10 @@
 
 #define PEER_REPLY_BUCKETS 256 /* a power of two */
 
+/* A peer may grant more, but no stream has more than this on its way: enough to keep a connection
+ * busy, and a peer that never reads costs no more. */
+#define REPLY_CREDIT_BYTES_MAX (INT64_C(4) << 20)
+
 struct transport_reply {
     struct transport_peer *peer;
     uint64_t request;
@@ -53,6 +57,9 @@ struct transport_peer {
     struct transport_reply *replies;
     struct transport_reply *buckets[PEER_REPLY_BUCKETS];
 };
+
+/* More credit for a reply's stream, up to REPLY_CREDIT_BYTES_MAX. */
+void reply_add_credit(struct transport_reply *reply, uint64_t bytes);
 
 /* With one reference, the stream's, which is dropped when it is down.  NULL without memory. */
 struct transport_peer *transport_peer_create(struct transport_listener *listener, bool surplus);

@@ -102,10 +102,19 @@ int64_t transport_reply_credit(const struct transport_reply *reply)
     return atomic_load(&reply->credit_bytes);
 }
 
+void reply_add_credit(struct transport_reply *reply, uint64_t bytes)
+{
+    int64_t held = atomic_load(&reply->credit_bytes);
+    int64_t sum = 0;
+    do {
+        sum = bytes < (uint64_t)(REPLY_CREDIT_BYTES_MAX - held) ? held + (int64_t)bytes
+                                                                : REPLY_CREDIT_BYTES_MAX;
+    } while (!atomic_compare_exchange_weak(&reply->credit_bytes, &held, sum));
+}
+
 void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t bytes)
 {
-    int64_t amount = bytes > INT64_MAX / 2 ? INT64_MAX / 2 : (int64_t)bytes;
-    atomic_fetch_add(&reply->credit_bytes, amount);
+    reply_add_credit(reply, bytes);
 }
 
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply)

@@ -1,5 +1,6 @@
 #include "common/io/transport_stream.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -116,6 +117,27 @@ static enum status malformed(struct error *ret_error, const char *text)
     return error_set(ret_error, STATUS_MALFORMED, "%s", text);
 }
 
+/* What all streams of the process hold of messages that are not whole yet. */
+static atomic_size_t partial_bytes_total;
+
+static void release_partial(struct stream_partial *partial)
+{
+    atomic_fetch_sub(&partial_bytes_total, partial->charged_bytes);
+    partial->charged_bytes = 0;
+    partial->active = false;
+    buffer_deinit(&partial->buffer);
+}
+
+/* Many peers that each hold back the end of a large message must not add up to all memory.  The
+ * first message always fits, so a large one gets through in the end. */
+static bool charge_partial(struct stream_partial *partial, size_t size_bytes)
+{
+    size_t before = atomic_fetch_add(&partial_bytes_total, size_bytes);
+    partial->charged_bytes += size_bytes;
+    return before + size_bytes <= STREAM_PARTIALS_BYTES_MAX ||
+           before + size_bytes == partial->charged_bytes;
+}
+
 /* A frame that begins or goes on with a message in parts; delivers it when it is whole. */
 static enum status take_part(struct transport_stream *stream,
                              const struct frame_header *header,
@@ -136,6 +158,10 @@ static enum status take_part(struct transport_stream *stream,
         return error_set(ret_error, STATUS_MALFORMED, "message of more than %d bytes",
                          LIMIT_MESSAGE_BYTES);
     }
+    if (!charge_partial(partial, payload.size_bytes)) {
+        return error_set(ret_error, STATUS_RESOURCE_EXHAUSTED,
+                         "unfinished messages hold too much memory; send it again later");
+    }
     buffer_append_bytes(&partial->buffer, payload);
     if (partial->buffer.failed) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a message of %zu bytes",
@@ -153,8 +179,7 @@ static enum status take_part(struct transport_stream *stream,
         .assembled = &partial->buffer,
     };
     enum status status = stream->events->on_message(stream->owner, &message, ret_error);
-    buffer_deinit(&partial->buffer);
-    partial->active = false;
+    release_partial(partial);
     return status;
 }
 
@@ -364,7 +389,7 @@ void transport_stream_deinit(struct transport_stream *stream)
         nng_stream_free(stream->stream);
     }
     outbox_deinit(&stream->outbox);
-    buffer_deinit(&stream->partial.buffer);
+    release_partial(&stream->partial);
     memory_free(stream->in);
     pthread_mutex_destroy(&stream->lock);
 }

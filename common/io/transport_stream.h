@@ -29,7 +29,8 @@
 #include "common/io/transport_outbox.h"
 
 #define STREAM_HANDSHAKE_BYTES_MAX 4096
-#define STREAM_RECEIVE_BYTES       (64 * 1024) /* the buffer; more while a frame needs it */
+#define STREAM_PARTIALS_BYTES_MAX  ((size_t)1 << 30) /* unfinished messages of all streams */
+#define STREAM_RECEIVE_BYTES       (64 * 1024)       /* the buffer; more while a frame needs it */
 
 struct stream_message {
     enum frame_type type;
@@ -59,6 +60,7 @@ struct stream_partial {
     uint16_t method;
     uint64_t request;
     struct buffer buffer;
+    size_t charged_bytes; /* of the budget of all streams */
 };
 
 struct transport_stream {

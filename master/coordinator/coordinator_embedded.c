@@ -5,14 +5,16 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/file.h"
 #include "common/io/kv.h"
 #include "master/coordinator/coordinator.h"
 
 /* One LMDB file: each record a key.  A catalog of a million tablets is some 200 MiB. */
 
-#define PATH_SIZE_MAX  4096
-#define MAP_SIZE_BYTES (UINT64_C(16) << 30)
-#define READERS_MAX    8
+#define PATH_SIZE_MAX    4096
+#define MAP_SIZE_BYTES   (UINT64_C(16) << 30)
+#define READERS_MAX      8
+#define MARKER_BYTES_MAX 4096
 
 struct embedded {
     struct coordinator base;
@@ -110,6 +112,77 @@ static const struct coordinator_methods embedded_methods = {
     .close = embedded_close,
 };
 
+/* Is there any record? */
+static enum status has_records(struct kv *kv, bool *ret_any, struct error *ret_error)
+{
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key = BYTES_EMPTY;
+    struct bytes value = BYTES_EMPTY;
+    enum status status = kv_read_begin(kv, &read);
+
+    if (status != STATUS_OK) {
+        return trouble(status, "read", ret_error);
+    }
+    status = kv_cursor_open_read(read, &cursor);
+    if (status == STATUS_OK) {
+        status = kv_cursor_move(cursor, KV_SEEK, bytes_of_text("\x01"), &key, &value, ret_any);
+        kv_cursor_close(cursor);
+    }
+    kv_read_end(read);
+    return status == STATUS_OK ? STATUS_OK : trouble(status, "read", ret_error);
+}
+
+/*
+ * <folder>/catalog/CATALOG says that there is a catalog here: a data file that is missing or empty
+ * beside it has been lost, and must not be taken for a new cluster.
+ */
+static enum status check_marker(struct kv *kv, const char *marker, struct error *ret_error)
+{
+    struct buffer text = BUFFER_INIT;
+    bool any = false;
+    enum status status = has_records(kv, &any, ret_error);
+    if (status != STATUS_OK || any) {
+        return status;
+    }
+    status = file_read_whole(marker, MARKER_BYTES_MAX, &text, NULL);
+    buffer_deinit(&text);
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK; /* the first start */
+    }
+    return error_set(ret_error, STATUS_CORRUPT,
+                     "data.mdb holds no catalog although there was one: put it back from a copy, "
+                     "or remove %s to begin an empty cluster",
+                     marker);
+}
+
+/* Open the file, tell a lost catalog from a new one, settle whose it is, leave the marker. */
+static enum status open_catalog(struct embedded *embedded,
+                                const char *path,
+                                const struct coordinator_identity *identity,
+                                struct error *ret_error)
+{
+    static const char text[] = "A catalog is kept here, in data.mdb.\n";
+    const struct kv_options options = {MAP_SIZE_BYTES, READERS_MAX};
+    char marker[FILE_PATH_SIZE_MAX];
+
+    enum status status = file_path_join(marker, path, "CATALOG", ret_error);
+    if (status == STATUS_OK) {
+        status = kv_open(path, &options, &embedded->kv, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = check_marker(embedded->kv, marker, ret_error);
+    if (status == STATUS_OK) {
+        status = coordinator_settle_identity(&embedded->base, identity, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return error_prefix(ret_error, "%s", path);
+    }
+    return file_write_atomic(marker, text, sizeof text - 1, ret_error);
+}
+
 enum status coordinator_open_embedded(const char *folder,
                                       const struct coordinator_identity *identity,
                                       struct coordinator **ret_coordinator,
@@ -117,7 +190,6 @@ enum status coordinator_open_embedded(const char *folder,
 {
     char path[PATH_SIZE_MAX];
     int size = snprintf(path, sizeof path, "%s/catalog", folder);
-    const struct kv_options options = {MAP_SIZE_BYTES, READERS_MAX};
 
     if (size <= 0 || (size_t)size >= sizeof path) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "folder name too long: %s", folder);
@@ -131,13 +203,7 @@ enum status coordinator_open_embedded(const char *folder,
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to open the catalog");
     }
     embedded->base.methods = &embedded_methods;
-    enum status status = kv_open(path, &options, &embedded->kv, ret_error);
-    if (status == STATUS_OK) {
-        status = coordinator_settle_identity(&embedded->base, identity, ret_error);
-        if (status != STATUS_OK) {
-            (void)error_prefix(ret_error, "%s", path);
-        }
-    }
+    enum status status = open_catalog(embedded, path, identity, ret_error);
     if (status != STATUS_OK) {
         embedded_close(&embedded->base);
         return status;

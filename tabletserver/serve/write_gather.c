@@ -156,8 +156,10 @@ bool write_is_new(struct write_order *order, struct tablet_order *tablet, struct
         }
         return false;
     case DEDUPE_EXPIRED:
-        write_fail(order, work, STATUS_FAILED_PRECONDITION,
-                   "the request's first attempt is too long ago to tell whether it was applied");
+        write_fail(
+            order, work, STATUS_FAILED_PRECONDITION,
+            "it cannot be told whether this request was applied: its first attempt is more than 15 minutes "
+            "ago or ahead, or its client has given it up");
         return false;
     case DEDUPE_FULL:
         write_fail(order, work, STATUS_UNAVAILABLE,

@@ -109,6 +109,25 @@ Test(coordinator, another_clusters_catalog_is_refused_by_name)
     cr_assert_null(coordinator);
 }
 
+Test(coordinator, a_lost_catalog_is_not_taken_for_a_new_cluster)
+{
+    struct coordinator *coordinator = NULL;
+    struct error error = {.status = STATUS_OK};
+    char path[128];
+
+    coordinator_close(open_embedded());
+    snprintf(path, sizeof path, "%s/catalog/data.mdb", folder);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(coordinator_open_embedded(folder, &identity, &coordinator, &error),
+                 STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "CATALOG"), "%s", error.text);
+
+    /* Who means it takes the marker away. */
+    snprintf(path, sizeof path, "%s/catalog/CATALOG", folder);
+    cr_assert_eq(unlink(path), 0);
+    coordinator_close(open_embedded());
+}
+
 Test(coordinator, a_newer_format_is_refused_by_name)
 {
     struct coordinator *coordinator = open_embedded();
