@@ -118,6 +118,18 @@ static bool make_room(struct assignment_list *list)
     return true;
 }
 
+/* A child's word is a removal of its parent, which the master does not always give: held, the
+ * parent waits to be split; gone, it must not be missed when its children are split in turn. */
+static void retire_parent(struct assignment_list *list, const struct assigned_tablet *child)
+{
+    size_t index = 0;
+    struct item *parent = child->removed || child->parent == 0 ? NULL
+                                                               : find(list, child->parent, &index);
+    if (parent != NULL) {
+        parent->assigned.removed = true;
+    }
+}
+
 enum status assignment_list_note(struct assignment_list *list,
                                  uint64_t server,
                                  const struct assigned_tablet *assigned)
@@ -143,6 +155,7 @@ enum status assignment_list_note(struct assignment_list *list,
         item->unasked = false;
         memory_free(old);
         list->items[index] = item;
+        retire_parent(list, assigned);
         return STATUS_OK;
     }
     item->unasked = assigned->removed;
@@ -150,6 +163,7 @@ enum status assignment_list_note(struct assignment_list *list,
             (list->count - index) * sizeof(struct item *));
     list->items[index] = item;
     list->count += 1;
+    retire_parent(list, assigned);
     return STATUS_OK;
 }
 

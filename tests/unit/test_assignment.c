@@ -207,3 +207,29 @@ Test(assignment, what_was_held_is_not_created_again)
     cr_assert_eq(action_count, 1);
     cr_assert_eq(actions[0].kind, ASSIGNMENT_MISSING);
 }
+
+/* A server was seen to complain for ever of tablets that it had split long ago. */
+Test(assignment, a_parent_is_not_missed_when_its_children_are_split_in_turn)
+{
+    note(tablet_of(1, TABLET_SERVING));
+    DECIDE(1);
+    note_child(2, 1, "", "m");
+    note_child(3, 1, "m", "");
+    DECIDE(1);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_SPLIT);
+    DECIDE(2, 3);
+    cr_assert_eq(action_count, 0);
+    note_child(4, 2, "", "c");
+    note_child(5, 2, "c", "m");
+    note_removed(2);
+    DECIDE(2, 3);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_SPLIT);
+    note_child(6, 3, "m", "t");
+    note_child(7, 3, "t", "");
+    DECIDE(3, 4, 5);
+    cr_assert_eq(action_count, 1);
+    DECIDE(4, 5, 6, 7);
+    cr_assert_eq(action_count, 0);
+}
