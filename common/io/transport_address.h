@@ -1,5 +1,6 @@
 /*
- * Addresses: what they may be, and nng's errors in our words.  For transport_*.c and http.c.
+ * Addresses: what they may be, and nng's errors in our words.  For transport_*.c, http.c, and
+ * whoever wants to refuse an address before it is used.
  */
 #ifndef COMMON_IO_TRANSPORT_ADDRESS_H
 #define COMMON_IO_TRANSPORT_ADDRESS_H

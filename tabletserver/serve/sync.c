@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
+#include "common/io/transport_address.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
 #include "tabletserver/serve/sync_parts.h"
@@ -220,7 +221,11 @@ static enum status parse_masters(struct sync *sync, const char *masters, struct 
                              "masters: too long a list or name");
         }
         if (length > 0) {
-            memcpy(sync->masters[sync->master_count++], masters, length);
+            char *address = sync->masters[sync->master_count++];
+            memcpy(address, masters, length);
+            if (transport_address_check_dial(address, ret_error) != STATUS_OK) {
+                return error_prefix(ret_error, "masters");
+            }
         }
         masters += length;
         masters += strspn(masters, ", ");

@@ -61,6 +61,7 @@ says "good files" 0 '' "$SERVER" --config "$ROOT/conf/tabletserver.conf" --check
 says "good files" 0 '' "$MASTER" --config "$ROOT/conf/master.conf" --check-config
 says "port in use" 1 "$((PORT + 1))" "$SERVER" --set "folder=$WORK/other" --set "address=tcp://127.0.0.1:$((PORT + 1))" --set "http.address=127.0.0.1:0"
 says "master's port in use" 1 "$PORT" "$MASTER" --set "folder=$WORK/otherm" --set "address=tcp://127.0.0.1:$PORT" --set "http.address=127.0.0.1:0"
+says "a master that is no address" 2 "masters: .*foo" "$SERVER" --set "folder=$WORK/other" --set "address=tcp://127.0.0.1:0" --set "http.address=127.0.0.1:0" --set masters=foo
 says "not loopback" 1 'insecure' "$SERVER" --set "folder=$WORK/other" --set "address=tcp://0.0.0.0:0" --set "http.address=127.0.0.1:0"
 says "folder in use" 1 "$WORK/server1" "$SERVER" --set "folder=$WORK/server1" --set "address=tcp://127.0.0.1:0" --set "http.address=127.0.0.1:0"
 
