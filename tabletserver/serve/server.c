@@ -37,8 +37,10 @@ void request_bytes_release(struct server *server, uint64_t bytes)
 
 /* --- identity ----------------------------------------------------------------------------------- */
 
-/* <folder>/SERVER: "server NUMBER incarnation COUNT\n".  The number is for life; the count says
- * which of two starts is the later one. */
+/* <folder>/SERVER: "server NUMBER incarnation TIME\n".  The number is for life; the incarnation says
+ * which of two starts is the later one.  It is the time of the start, so that it rises even where
+ * a full disk kept the last one from being written, and above the one before, should the clock
+ * have been set back. */
 static enum status read_identity(struct server *server, const char *path, struct error *ret_error)
 {
     struct buffer text = BUFFER_INIT;
@@ -75,10 +77,18 @@ static enum status take_identity(struct server *server, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
-    server->incarnation += 1;
+    bool is_first_start = server->incarnation == 0;
+    uint64_t now_us = (uint64_t)clock_wall_us();
+    server->incarnation = now_us > server->incarnation ? now_us : server->incarnation + 1;
     int length = snprintf(text, sizeof text, "server %" PRIu64 " incarnation %" PRIu64 "\n",
                           server->number, server->incarnation);
-    return file_write_atomic(path, text, (size_t)length, ret_error);
+    status = file_write_atomic(path, text, (size_t)length, ret_error);
+    if (status == STATUS_NO_SPACE && !is_first_start) {
+        LOG_EVENT(LOG_LEVEL_WARN, "identity_not_saved", LOG_TEXT("error", ret_error->text));
+        error_clear(ret_error);
+        status = STATUS_OK; /* reads and deletes are to go on */
+    }
+    return status;
 }
 
 /* --- stores ------------------------------------------------------------------------------------- */
