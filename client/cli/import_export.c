@@ -183,7 +183,8 @@ static bool write_row(struct importer *importer,
         good = take_cell(header, memory, json_array_get(cells, i), &mutations[used]);
         used += 1;
         if (good && (used > MUTATIONS_AT_A_TIME || i + 1 == count)) {
-            good = importer_write(importer, key, mutations, used) || true;
+            (void)importer_write(importer, key, mutations,
+                                 used); /* a refusal is kept, and ends the import */
             if (i + 1 < count) {
                 edubba_drain(importer->session->client); /* the parts of a row stay in order */
                 importer->rows -= 1;
