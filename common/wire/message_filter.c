@@ -129,8 +129,12 @@ static struct filter_bound read_bound(struct wire_reader *reader,
     return bound;
 }
 
+/* Takes the place of what is too large or too deep to be taken apart. */
+static const struct filter stand_in = {.kind = FILTER_PASS_ALL, .flag = true};
+
 static void read_filter(struct wire_reader *reader,
                         struct wire_array *fields,
+                        int depth,
                         struct filter *ret_filter);
 
 /* Room for count children; NULL on failure or for none. */
@@ -152,12 +156,13 @@ static struct filter *children_create(struct wire_reader *reader, size_t count)
 
 static void read_members(struct wire_reader *reader,
                          struct wire_array *fields,
+                         int depth,
                          struct filter *filter)
 {
     size_t count = fields->left;
     struct filter *children = children_create(reader, count);
     for (size_t i = 0; i < count && reader->status == STATUS_OK; i++) {
-        read_filter(reader, fields, &children[i]);
+        read_filter(reader, fields, depth + 1, &children[i]);
     }
     filter->children = children;
     filter->child_count = count;
@@ -165,6 +170,7 @@ static void read_members(struct wire_reader *reader,
 
 static void read_condition(struct wire_reader *reader,
                            struct wire_array *fields,
+                           int depth,
                            struct filter *filter)
 {
     struct filter *children = children_create(reader, 3);
@@ -172,7 +178,7 @@ static void read_condition(struct wire_reader *reader,
     for (size_t i = 0; i < 3 && reader->status == STATUS_OK; i++) {
         has[i] = !wire_read_nil(reader, fields);
         if (has[i]) {
-            read_filter(reader, fields, &children[i]);
+            read_filter(reader, fields, depth + 1, &children[i]);
         }
     }
     if (!has[0]) {
@@ -187,15 +193,16 @@ static void read_condition(struct wire_reader *reader,
 /* What belongs to the kind, which is read. */
 static void read_filter_fields(struct wire_reader *reader,
                                struct wire_array *fields,
+                               int depth,
                                struct filter *filter)
 {
     switch (filter->kind) {
     case FILTER_CHAIN:
     case FILTER_INTERLEAVE:
-        read_members(reader, fields, filter);
+        read_members(reader, fields, depth, filter);
         return;
     case FILTER_CONDITION:
-        read_condition(reader, fields, filter);
+        read_condition(reader, fields, depth, filter);
         return;
     case FILTER_COLUMN_RANGE:
         filter->bytes = wire_read_bytes(reader, fields, "filter.bytes");
@@ -233,17 +240,26 @@ static void read_filter_fields(struct wire_reader *reader,
     }
 }
 
-/* Recursion is bounded by the reader's depth. */
+/*
+ * What lies deeper than any filter may is not taken apart, however deep it goes: something stands in
+ * for it, and the model refuses the filter for its depth.
+ */
 static void read_filter(struct wire_reader *reader,
                         struct wire_array *fields,
+                        int depth,
                         struct filter *ret_filter)
 {
+    if (depth > LIMIT_FILTER_DEPTH) {
+        *ret_filter = stand_in;
+        wire_skip(reader, fields);
+        return;
+    }
     struct wire_array parts = wire_read_array(reader, fields, "filter");
     uint32_t kind = wire_read_choice(reader, &parts, "filter.kind", FILTER_PASS_ALL,
                                      FILTER_VALUE_BITMASK);
     ret_filter->kind = (enum filter_kind)kind;
     if (reader->status == STATUS_OK) {
-        read_filter_fields(reader, &parts, ret_filter);
+        read_filter_fields(reader, &parts, depth, ret_filter);
     }
     wire_array_end(reader, &parts);
 }
@@ -260,7 +276,6 @@ const struct filter *wire_read_filter(struct wire_reader *reader,
     wire_skip(&ahead, &ahead_fields);
     size_t size_bytes = (size_t)(ahead.at - reader->at);
     if (size_bytes > LIMIT_FILTER_BYTES) {
-        static const struct filter stand_in = {.kind = FILTER_PASS_ALL, .flag = true};
         wire_skip(reader, fields);
         *ret_filter_bytes = size_bytes;
         return &stand_in;
@@ -269,7 +284,7 @@ const struct filter *wire_read_filter(struct wire_reader *reader,
     if (filter == NULL) {
         return NULL;
     }
-    read_filter(reader, fields, filter);
+    read_filter(reader, fields, 1, filter);
     *ret_filter_bytes = size_bytes;
     return filter;
 }

@@ -102,6 +102,26 @@ static void read_mutation(struct wire_reader *reader,
     wire_array_end(reader, &parts);
 }
 
+/*
+ * A list longer than any request may have is stepped over: the model refuses it for its number and
+ * names the row, and looks at nothing else.  True: *ret_count is that number.
+ */
+static bool step_over_excess(struct wire_reader *reader,
+                             struct wire_array *fields,
+                             const char *field,
+                             size_t *ret_count)
+{
+    struct wire_reader ahead = *reader;
+    struct wire_array ahead_fields = *fields;
+    struct wire_array list = wire_read_array(&ahead, &ahead_fields, field);
+    if (ahead.status != STATUS_OK || list.left <= LIMIT_MUTATIONS_PER_REQUEST) {
+        return false;
+    }
+    *ret_count = list.left;
+    wire_skip(reader, fields);
+    return true;
+}
+
 const struct mutation *wire_read_mutations(struct wire_reader *reader,
                                            struct wire_array *fields,
                                            const char *field,
@@ -110,9 +130,12 @@ const struct mutation *wire_read_mutations(struct wire_reader *reader,
     static const struct wire_list_shape shape = {
         .element_bytes = sizeof(struct mutation),
         .wire_bytes_min = MUTATION_WIRE_BYTES_MIN,
-        .count_max = SIZE_MAX, /* the limit is per row, and the model names the row */
+        .count_max = LIMIT_MUTATIONS_PER_REQUEST,
     };
     struct wire_array list = {0};
+    if (step_over_excess(reader, fields, field, ret_count)) {
+        return NULL;
+    }
     struct mutation *mutations = wire_read_list(reader, fields, field, shape, &list);
     size_t count = list.left;
     for (size_t i = 0; i < count && reader->status == STATUS_OK; i++) {
@@ -163,9 +186,12 @@ const struct rmw_rule *wire_read_rmw_rules(struct wire_reader *reader,
     static const struct wire_list_shape shape = {
         .element_bytes = sizeof(struct rmw_rule),
         .wire_bytes_min = MUTATION_WIRE_BYTES_MIN,
-        .count_max = SIZE_MAX,
+        .count_max = LIMIT_MUTATIONS_PER_REQUEST,
     };
     struct wire_array list = {0};
+    if (step_over_excess(reader, fields, "rules", ret_count)) {
+        return NULL;
+    }
     struct rmw_rule *rules = wire_read_list(reader, fields, "rules", shape, &list);
     size_t count = list.left;
     for (size_t i = 0; i < count && reader->status == STATUS_OK; i++) {

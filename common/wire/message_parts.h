@@ -30,14 +30,17 @@ bool wire_read_location_if(struct wire_reader *reader,
                            struct location *ret_location);
 
 /* NULL is written as nil.  Below MESSAGE_DEPTH_MAX levels children are written as nil, so that no
- * caller's tree can exhaust the stack; every reader refuses such a message by its depth. */
+ * caller's tree can exhaust the stack; such a filter is refused for its depth in any case. */
 void wire_write_filter(struct buffer *out, const struct filter *filter);
 /* NULL for nil, missing, or failure.  One of over LIMIT_FILTER_BYTES is not taken apart: a stand-in
- * comes back with the true size, by which filter_compile() refuses it in Bigtable's words. */
+ * comes back with the true size, by which filter_compile() refuses it in Bigtable's words; and
+ * one deeper than LIMIT_FILTER_DEPTH comes back just so much too deep. */
 const struct filter *wire_read_filter(struct wire_reader *reader,
                                       struct wire_array *fields,
                                       size_t *ret_filter_bytes);
 
+/* More mutations or rules than LIMIT_MUTATIONS_PER_REQUEST come back as NULL with their number, by
+ * which mutation_check_list() and rmw_check() refuse them. */
 void wire_write_mutations(struct buffer *out, const struct mutation *mutations, size_t count);
 const struct mutation *wire_read_mutations(struct wire_reader *reader,
                                            struct wire_array *fields,
