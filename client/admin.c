@@ -322,17 +322,15 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-/* The answer's body: one string of JSON, packed or bare. */
+/* The answer's body: JSON, packed as one string. */
 static enum status copy_json(struct bytes body, char **ret_json, struct error *ret_error)
 {
-    struct bytes text = body;
-    if (body.size_bytes == 0 || body.data[0] != '{') {
-        struct wire_reader reader = wire_reader_open(body, NULL, "status", ret_error);
-        struct wire_array one = {1};
-        text = wire_read_bytes(&reader, &one, "json");
-        if (reader.status != STATUS_OK) {
-            return reader.status;
-        }
+    struct wire_reader reader = wire_reader_open(body, NULL, "status", ret_error);
+    struct wire_array one = {1};
+    struct bytes text = wire_read_bytes(&reader, &one, "json");
+    enum status status = wire_reader_close(&reader);
+    if (status != STATUS_OK) {
+        return status;
     }
     char *copy = client_copy_text(text);
     if (copy == NULL) {

@@ -28,7 +28,7 @@ struct daemon_description {
     const struct config_key *keys;
     size_t key_count;
     /* What one key cannot tell about another; run after loading, and by --check-config.  May be
-     * NULL.  Errors: STATUS_INVALID_ARGUMENT naming the key. */
+     * NULL.  Whatever its error is, the configuration is bad: DAEMON_EXIT_USAGE. */
     enum status (*check)(void *context, struct error *ret_error);
     void *context;
 };

@@ -156,12 +156,10 @@ enum status http_server_open(const char *address,
                              struct http_server **ret_server,
                              struct error *ret_error)
 {
-    char full[ADDRESS_BYTES_MAX + 8];
     if (strlen(address) >= ADDRESS_BYTES_MAX) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "address is too long");
     }
-    (void)snprintf(full, sizeof full, "tcp://%s", address);
-    enum status status = transport_address_check_listen(full, insecure, ret_error);
+    enum status status = transport_address_check_http(address, insecure, ret_error);
     if (status != STATUS_OK) {
         return status;
     }

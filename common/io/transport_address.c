@@ -6,6 +6,8 @@
 
 #include "common/io/transport.h"
 
+#define PORT_DIGITS_MAX 5
+
 static bool starts_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -43,49 +45,124 @@ static bool is_ipv4_loopback(const char *host, size_t length)
     return dots == 3 && starts_with(host, "127.");
 }
 
-bool transport_address_is_local(const char *address)
+static bool is_local_host(const char *host)
 {
-    if (starts_with(address, "ipc://") || starts_with(address, "unix://") ||
-        starts_with(address, "abstract://")) {
-        return true;
-    }
-    const char *host = tcp_host(address);
-    if (host == NULL) {
-        return false;
-    }
     size_t length = strcspn(host, ":/");
     return starts_with(host, "[::1]") || is_ipv4_loopback(host, length) ||
            (length == strlen("localhost") && starts_with(host, "localhost"));
 }
 
-enum status transport_address_check_dial(const char *address, struct error *ret_error)
+/* What follows the scheme of an address inside this machine; NULL for other schemes. */
+static const char *local_path(const char *address)
+{
+    static const char *const schemes[] = {"ipc://", "unix://", "abstract://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        if (starts_with(address, schemes[i])) {
+            return address + strlen(schemes[i]);
+        }
+    }
+    return NULL;
+}
+
+bool transport_address_is_local(const char *address)
+{
+    const char *host = tcp_host(address);
+    return local_path(address) != NULL || (host != NULL && is_local_host(host));
+}
+
+/* "HOST:PORT" with a port that there is?  *ret_host_bytes is the host's. */
+static bool is_endpoint(const char *text, uint32_t port_min, size_t *ret_host_bytes)
+{
+    size_t host_bytes = text[0] == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":");
+    if (host_bytes >= strlen(text) || text[host_bytes] != ':' ||
+        strcspn(text, " \t/?#@%\\\"") != strlen(text)) {
+        return false;
+    }
+    const char *digits = text + host_bytes + 1;
+    size_t count = strspn(digits, "0123456789");
+    uint32_t port = 0;
+    if (count < 1 || count > PORT_DIGITS_MAX || digits[count] != '\0') {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        port = port * 10 + (uint32_t)(digits[i] - '0');
+    }
+    *ret_host_bytes = host_bytes;
+    return port >= port_min && port <= UINT16_MAX;
+}
+
+static enum status check_scheme(const char *address, struct error *ret_error)
 {
     if (is_tls(address)) {
         return error_set(ret_error, STATUS_UNIMPLEMENTED,
                          "address %s: TLS is not there yet; use tcp:// or ipc://", address);
     }
-    if (tcp_host(address) == NULL && !transport_address_is_local(address)) {
+    if (tcp_host(address) == NULL && local_path(address) == NULL) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "address %s: must begin with tcp:// or ipc://", address);
     }
+    if (tcp_host(address) == NULL && local_path(address)[0] == '\0') {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "address %s: names no file", address);
+    }
     return STATUS_OK;
+}
+
+enum status transport_address_check_dial(const char *address, struct error *ret_error)
+{
+    size_t host_bytes = 0;
+    enum status status = check_scheme(address, ret_error);
+    if (status != STATUS_OK || tcp_host(address) == NULL) {
+        return status;
+    }
+    if (!is_endpoint(tcp_host(address), 1, &host_bytes) || host_bytes == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "address %s: a host and a port from 1 to 65535 must follow tcp://, as in "
+                         "tcp://127.0.0.1:7400",
+                         address);
+    }
+    return STATUS_OK;
+}
+
+static enum status refuse_open_address(const char *address, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                     "address %s can be reached by other machines, and there is no TLS to "
+                     "tell them apart: listen on loopback, or set insecure = true",
+                     address);
 }
 
 enum status transport_address_check_listen(const char *address,
                                            bool insecure,
                                            struct error *ret_error)
 {
-    enum status status = transport_address_check_dial(address, ret_error);
+    size_t host_bytes = 0;
+    enum status status = check_scheme(address, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
-    if (!insecure && !transport_address_is_local(address)) {
-        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                         "address %s can be reached by other machines, and there is no TLS to "
-                         "tell them apart: listen on loopback, or set insecure = true",
+    if (tcp_host(address) != NULL && !is_endpoint(tcp_host(address), 0, &host_bytes)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "address %s: a host and a port from 0 to 65535 must follow tcp://, as in "
+                         "tcp://127.0.0.1:7400",
                          address);
     }
-    return STATUS_OK;
+    return insecure || transport_address_is_local(address)
+               ? STATUS_OK
+               : refuse_open_address(address, ret_error);
+}
+
+enum status transport_address_check_http(const char *address,
+                                         bool insecure,
+                                         struct error *ret_error)
+{
+    size_t host_bytes = 0;
+    if (!is_endpoint(address, 0, &host_bytes)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "address %s: must be a host and a port from 0 to 65535, as in "
+                         "127.0.0.1:7480",
+                         address);
+    }
+    return insecure || is_local_host(address) ? STATUS_OK : refuse_open_address(address, ret_error);
 }
 
 static enum status status_of(int nng_error)

@@ -15,6 +15,11 @@ enum status transport_address_check_listen(const char *address,
                                            bool insecure,
                                            struct error *ret_error);
 
+/* The same for an address of HTTP, which is HOST:PORT without a scheme. */
+enum status transport_address_check_http(const char *address,
+                                         bool insecure,
+                                         struct error *ret_error);
+
 /* May we dial it?  Errors: STATUS_UNIMPLEMENTED (TLS), STATUS_INVALID_ARGUMENT. */
 enum status transport_address_check_dial(const char *address, struct error *ret_error);
 

@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/wire/writer.h"
 #include "master/core/catalog_state.h"
 #include "master/core/transaction.h"
 
@@ -56,6 +57,18 @@ static enum status enqueue(struct catalog *catalog, const struct catalog_event *
     list_append(&catalog->queue, &request->link, request);
     catalog->request_count++;
     return STATUS_OK;
+}
+
+/* One string of JSON. */
+static void answer_status(struct catalog *catalog, uint64_t request)
+{
+    struct buffer message = effects_begin_message();
+    struct buffer json = BUFFER_INIT;
+    catalog_status_json(catalog, &json);
+    wire_write_bytes(&message, buffer_bytes(&json));
+    message.failed = message.failed || json.failed;
+    buffer_deinit(&json);
+    emit_reply(catalog, request, &message);
 }
 
 static void refuse_malformed(struct catalog *catalog, uint64_t request, struct error *error)
@@ -112,12 +125,9 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_LIST_SERVERS:
         read_list_servers(catalog, event->number);
         return STATUS_OK;
-    case METHOD_STATUS: {
-        struct buffer message = effects_begin_message();
-        catalog_status_json(catalog, &message);
-        emit_reply(catalog, event->number, &message);
+    case METHOD_STATUS:
+        answer_status(catalog, event->number);
         return STATUS_OK;
-    }
     case METHOD_CREATE_TABLE:
     case METHOD_DELETE_TABLE:
     case METHOD_ALTER_TABLE:

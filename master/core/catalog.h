@@ -178,7 +178,7 @@ struct catalog_counts {
 
 void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts);
 
-/* What METHOD_STATUS and the console show: one JSON object. */
+/* What METHOD_STATUS (as one packed string) and /status show: one JSON object. */
 void catalog_status_json(const struct catalog *catalog, struct buffer *out);
 
 /* Abort unless every invariant above holds.  Linear in the catalog: for tests and simulation. */

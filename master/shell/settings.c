@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/io/transport_address.h"
+
 #define MICROSECOND_NS INT64_C(1000)
 #define SECOND_US      INT64_C(1000000)
 #define HOUR_US        (3600 * SECOND_US)
@@ -106,9 +108,22 @@ static enum status check_log(struct error *ret_error)
     return STATUS_OK;
 }
 
+static enum status check_addresses(const struct master_settings *settings, struct error *ret_error)
+{
+    enum status status = transport_address_check_listen(settings->address, settings->insecure,
+                                                        ret_error);
+    if (status == STATUS_OK &&
+        transport_address_check_http(settings->http_address, settings->insecure, ret_error) !=
+            STATUS_OK) {
+        status = error_prefix(ret_error, "http.address");
+    }
+    return status;
+}
+
 enum status settings_check(void *context, struct error *ret_error)
 {
-    struct catalog_settings *catalog = &((struct master_settings *)context)->catalog;
+    struct master_settings *settings = context;
+    struct catalog_settings *catalog = &settings->catalog;
 
     if (raw.sync_hold_us * 2 > raw.server_timeout_us ||
         raw.sync_interval_us * 2 > raw.server_timeout_us) {
@@ -129,5 +144,6 @@ enum status settings_check(void *context, struct error *ret_error)
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;
-    return check_log(ret_error);
+    enum status status = check_log(ret_error);
+    return status == STATUS_OK ? check_addresses(settings, ret_error) : status;
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/io/transport_address.h"
+#include "tabletserver/serve/sync.h"
 
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
@@ -77,6 +79,24 @@ static int level_of(const char *name)
     return -1;
 }
 
+static enum status check_addresses(const struct server_settings *settings, struct error *ret_error)
+{
+    enum status status = transport_address_check_listen(settings->address, settings->insecure,
+                                                        ret_error);
+    if (status == STATUS_OK && settings->http_address[0] != '\0' &&
+        transport_address_check_http(settings->http_address, settings->insecure, ret_error) !=
+            STATUS_OK) {
+        status = error_prefix(ret_error, "http.address");
+    }
+    if (status == STATUS_OK && settings->advertise[0] != '\0' &&
+        transport_address_check_dial(settings->advertise, ret_error) != STATUS_OK) {
+        status = error_prefix(ret_error, "advertise");
+    }
+    struct sync_masters masters;
+    return status == STATUS_OK ? sync_masters_parse(settings->masters, &masters, ret_error)
+                               : status;
+}
+
 enum status server_settings_check(void *context, struct error *ret_error)
 {
     struct server_settings *settings = context;
@@ -98,10 +118,7 @@ enum status server_settings_check(void *context, struct error *ret_error)
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "memtable_limit must not be larger than memory_limit");
     }
-    if (settings->masters[0] == '\0') {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: at least one address");
-    }
-    return STATUS_OK;
+    return check_addresses(settings, ret_error);
 }
 
 struct logger_settings server_settings_logger(const struct server_settings *settings)

@@ -36,7 +36,8 @@ void server_settings_default(struct server_settings *settings);
 size_t server_settings_keys(struct server_settings *settings,
                             struct config_key keys[SERVER_SETTINGS_KEYS_MAX]);
 
-/* What one key cannot tell about another.  context is the settings. */
+/* What one key cannot tell about another, and addresses.  context is the settings.
+ * Errors: STATUS_INVALID_ARGUMENT naming the key; those of transport_address_check_listen(). */
 enum status server_settings_check(void *context, struct error *ret_error);
 
 /* Of log.level and log.format. */

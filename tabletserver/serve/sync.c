@@ -72,12 +72,12 @@ static void hang_up(struct sync *sync)
     }
     if (atomic_exchange(&sync->connected, false)) {
         LOG_EVENT(LOG_LEVEL_WARN, "master_lost",
-                  LOG_TEXT("address", sync->masters[sync->master_index]));
+                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]));
     }
     sync->ready = false;
     sync->asking = false;
     sync->connection_context.generation += 1;
-    sync->master_index = (sync->master_index + 1) % sync->master_count;
+    sync->master_index = (sync->master_index + 1) % sync->masters.count;
     sync->next_ask_ns = clock_monotonic_ns() + SYNC_RETRY_NS;
 }
 
@@ -85,7 +85,7 @@ static void dial(struct sync *sync)
 {
     struct error error = {.status = STATUS_OK};
     const struct transport_connection_options options = {
-        .address = sync->masters[sync->master_index],
+        .address = sync->masters.addresses[sync->master_index],
         .agent = "edubba-tabletserver",
         .process = sync->server->number,
         .lane = LANE_CONTROL,
@@ -133,14 +133,14 @@ static void on_answer(struct sync *sync, const struct note *note)
     arena_reset(&sync->arena);
     if (sync_take_answer(sync, bytes_of(note->message, note->message_bytes), &error) != STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_WARN, "sync_refused",
-                  LOG_TEXT("address", sync->masters[sync->master_index]),
+                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
                   LOG_TEXT("error", error.text));
         hang_up(sync);
         return;
     }
     if (!atomic_exchange(&sync->connected, true)) {
         LOG_EVENT(LOG_LEVEL_INFO, "master_found",
-                  LOG_TEXT("address", sync->masters[sync->master_index]),
+                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
                   LOG_U64("catalog_version", atomic_load(&sync->version)));
     }
     sync_match_assignments(sync);
@@ -212,25 +212,26 @@ static void *run(void *argument)
     return NULL;
 }
 
-static enum status parse_masters(struct sync *sync, const char *masters, struct error *ret_error)
+enum status sync_masters_parse(const char *masters,
+                               struct sync_masters *ret_masters,
+                               struct error *ret_error)
 {
-    while (*masters != '\0') {
-        size_t length = strcspn(masters, ", ");
-        if (length >= SYNC_ADDRESS_BYTES || sync->master_count == SYNC_MASTERS_MAX) {
+    *ret_masters = (struct sync_masters){0};
+    for (const char *at = masters + strspn(masters, ", "); *at != '\0';) {
+        size_t length = strcspn(at, ", ");
+        if (length >= SYNC_ADDRESS_BYTES || ret_masters->count == SYNC_MASTERS_MAX) {
             return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                              "masters: too long a list or name");
         }
-        if (length > 0) {
-            char *address = sync->masters[sync->master_count++];
-            memcpy(address, masters, length);
-            if (transport_address_check_dial(address, ret_error) != STATUS_OK) {
-                return error_prefix(ret_error, "masters");
-            }
+        char *address = ret_masters->addresses[ret_masters->count++];
+        memcpy(address, at, length);
+        if (transport_address_check_dial(address, ret_error) != STATUS_OK) {
+            return error_prefix(ret_error, "masters");
         }
-        masters += length;
-        masters += strspn(masters, ", ");
+        at += length;
+        at += strspn(at, ", ");
     }
-    return sync->master_count > 0
+    return ret_masters->count > 0
                ? STATUS_OK
                : error_set(ret_error, STATUS_INVALID_ARGUMENT, "masters: no address given");
 }
@@ -258,7 +259,7 @@ enum status sync_create(struct server *server, struct sync **ret_sync, struct er
     sync->connection_context.sync = sync;
     sync->interval_ns = SYNC_INTERVAL_DEFAULT_MS * INT64_C(1000000);
     arena_init(&sync->arena, SYNC_ARENA_BLOCK_BYTES, SIZE_MAX);
-    enum status status = parse_masters(sync, server->settings->masters, ret_error);
+    enum status status = sync_masters_parse(server->settings->masters, &sync->masters, ret_error);
     if (status == STATUS_OK && (mailbox_create(&mailbox, &sync->mailbox) != STATUS_OK ||
                                 assignment_list_create(&sync->assignments) != STATUS_OK)) {
         status = error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");

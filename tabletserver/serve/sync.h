@@ -19,6 +19,20 @@
 struct server;
 struct sync;
 
+#define SYNC_MASTERS_MAX   16
+#define SYNC_ADDRESS_BYTES 128
+
+struct sync_masters {
+    char addresses[SYNC_MASTERS_MAX][SYNC_ADDRESS_BYTES];
+    uint32_t count;
+};
+
+/* Take the setting `masters` apart: addresses with commas or blanks between.
+ * Errors: those of transport_address_check_dial(), STATUS_INVALID_ARGUMENT (none, or too many). */
+enum status sync_masters_parse(const char *masters,
+                               struct sync_masters *ret_masters,
+                               struct error *ret_error);
+
 /* Ready for sync_hurry(), which the store loops call; the thread comes with sync_start(). */
 enum status sync_create(struct server *server, struct sync **ret_sync, struct error *ret_error);
 enum status sync_start(struct sync *sync, struct error *ret_error);

@@ -16,8 +16,6 @@
 #include "tabletserver/serve/sync.h"
 #include "tabletserver/tablet/assignment.h"
 
-#define SYNC_MASTERS_MAX         16
-#define SYNC_ADDRESS_BYTES       128
 #define SYNC_INTERVAL_DEFAULT_MS 250
 
 struct connection_context {
@@ -34,7 +32,7 @@ struct sync {
     atomic_bool connected;
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
-    char masters[SYNC_MASTERS_MAX][SYNC_ADDRESS_BYTES];
+    struct sync_masters masters;
     uint32_t master_count;
     uint32_t master_index; /* the one dialled */
     struct transport_connection *connection;

@@ -59,10 +59,33 @@ says "no such file" 2 'nonexistent.conf' "$MASTER" --config "$WORK/nonexistent.c
 says "unknown option" 2 'sing' "$MASTER" --sing
 says "good files" 0 '' "$SERVER" --config "$ROOT/conf/tabletserver.conf" --check-config
 says "good files" 0 '' "$MASTER" --config "$ROOT/conf/master.conf" --check-config
+# refused WHAT PATTERN SETTING...: by either daemon, in the same words at the start and by --check-config.
+refused() {
+    local what=$1 pattern=$2 settings=() daemon said
+    shift 2
+    for setting in "$@"; do settings+=(--set "$setting"); done
+    for daemon in "$SERVER" "$MASTER"; do
+        says "$what" 2 "$pattern" "$daemon" --set "folder=$WORK/other" "${settings[@]}"
+        says "$what" 2 "$pattern" "$daemon" --set "folder=$WORK/other" "${settings[@]}" --check-config
+        said=$("$daemon" --set "folder=$WORK/other" "${settings[@]}" 2>&1)
+        same "$what" "$("$daemon" --set "folder=$WORK/other" "${settings[@]}" --check-config 2>&1)" "$said"
+    done
+}
+refused "not loopback" 'tcp://0.0.0.0:0 can be reached by other machines.*insecure' address=tcp://0.0.0.0:0 http.address=127.0.0.1:0
+refused "HTTP not on loopback" 'http.address: .*0.0.0.0:0 can be reached.*insecure' address=tcp://127.0.0.1:0 http.address=0.0.0.0:0
+refused "no scheme" '127.0.0.1:7400: must begin with tcp://' address=127.0.0.1:7400 http.address=127.0.0.1:0
+refused "no port" 'tcp://127.0.0.1: .*port' address=tcp://127.0.0.1 http.address=127.0.0.1:0
+refused "too large a port" 'tcp://127.0.0.1:65536: .*port' address=tcp://127.0.0.1:65536 http.address=127.0.0.1:0
+refused "no port for HTTP" 'http.address: .*localhost: .*port' address=tcp://127.0.0.1:0 http.address=localhost
+refused "a port that is no number" 'http.address: .*127.0.0.1:http: .*port' address=tcp://127.0.0.1:0 http.address=127.0.0.1:http
+says "masters that are no addresses" 2 'masters: .*tcp://x' "$SERVER" --set masters=tcp://127.0.0.1:1,tcp://x --check-config
+says "no masters" 2 'masters: no address' "$SERVER" --set masters=, --check-config
+says "advertise that is no address" 2 'advertise: .*tcp://host' "$SERVER" --set advertise=tcp://host --check-config
+says "not loopback, but meant" 0 'good' "$SERVER" --set address=tcp://0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
+says "not loopback, but meant" 0 'good' "$MASTER" --set address=tcp://0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
 says "port in use" 1 "$((PORT + 1))" "$SERVER" --set "folder=$WORK/other" --set "address=tcp://127.0.0.1:$((PORT + 1))" --set "http.address=127.0.0.1:0"
 says "master's port in use" 1 "$PORT" "$MASTER" --set "folder=$WORK/otherm" --set "address=tcp://127.0.0.1:$PORT" --set "http.address=127.0.0.1:0"
 says "a master that is no address" 2 "masters: .*foo" "$SERVER" --set "folder=$WORK/other" --set "address=tcp://127.0.0.1:0" --set "http.address=127.0.0.1:0" --set masters=foo
-says "not loopback" 1 'insecure' "$SERVER" --set "folder=$WORK/other" --set "address=tcp://0.0.0.0:0" --set "http.address=127.0.0.1:0"
 says "folder in use" 1 "$WORK/server1" "$SERVER" --set "folder=$WORK/server1" --set "address=tcp://127.0.0.1:0" --set "http.address=127.0.0.1:0"
 
 # --- data directories -------------------------------------------------------------------------

@@ -107,6 +107,7 @@ struct fake_cluster {
     int scans;
     int64_t scan_bytes;
     char violation[256];
+    struct bytes status_body; /* what METHOD_STATUS answers */
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
 };
@@ -648,6 +649,11 @@ static inline void fake_dispatch(struct fake_server *server,
         transport_reply_send(reply, &message, true);
         return;
     }
+    case METHOD_STATUS:
+        message = fake_message(STATUS_OK);
+        buffer_append_bytes(&message, cluster->status_body);
+        transport_reply_send(reply, &message, true);
+        return;
     default:
         transport_reply_fail(reply, STATUS_UNIMPLEMENTED, "not in this test");
         return;

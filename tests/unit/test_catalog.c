@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "common/wire/reader.h"
 #include "tests/support/catalog_driver.h"
 
 static struct driver driver;
@@ -720,7 +721,14 @@ Test(catalog, lists_are_sorted_and_status_is_json)
     cr_assert(list.servers[0].alive);
     cr_assert_eq(list.servers[0].stores[0].free_bytes, UINT64_C(1) << 40);
     request = driver_send(&driver, METHOD_STATUS, &body);
-    cr_assert_eq(driver_body(&driver, request).data[0], '{');
+    struct error error = {0};
+    struct wire_reader reader = wire_reader_open(driver_body(&driver, request), NULL, "status",
+                                                 &error);
+    struct wire_array one = {1};
+    struct bytes json = wire_read_bytes(&reader, &one, "json");
+    cr_assert_eq(wire_reader_close(&reader), STATUS_OK, "one packed string: %s", error.text);
+    cr_assert_eq(json.data[0], '{');
+    cr_assert_eq(json.data[json.size_bytes - 1], '}');
 }
 
 /* A request whose step runs out of memory changes nothing, wherever it does. */

@@ -958,6 +958,23 @@ Test(client, tablets_and_servers_are_listed)
     close_session(&session);
 }
 
+Test(client, a_status_is_one_packed_string)
+{
+    static const char *const bad[] = {"{}", "", "\xa2{}x", "\xa5{}", "\x93{}"};
+    struct session session = open_filled(0);
+    struct edubba_error error;
+    char *json = NULL;
+    session.fake->status_body = bytes_of_text("\xa7{\"a\":1}");
+    cr_assert_eq(edubba_status(session.client, NULL, &json, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_str_eq(json, "{\"a\":1}");
+    edubba_free(json);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        session.fake->status_body = bytes_of_text(bad[i]);
+        cr_assert_eq(edubba_status(session.client, NULL, &json, &error), EDUBBA_INTERNAL, "%zu", i);
+    }
+    close_session(&session);
+}
+
 /* --- filters and rules ------------------------------------------------------------------------ */
 
 Test(client, filters_are_built_and_freed_however_deep)

@@ -1,3 +1,4 @@
+#include "common/io/transport_address.h"
 #include "transport_fixture.h"
 
 Test(transport, greets_and_echoes)
@@ -388,4 +389,60 @@ Test(transport, local_addresses)
     cr_assert(!transport_address_is_local("tcp://localhost.example.com:7401"));
     cr_assert(!transport_address_is_local("tcp://192.168.1.1:7401"));
     cr_assert(!transport_address_is_local("tcp://[::]:7401"));
+}
+
+static void check_address(const char *address, enum status dial, enum status listen)
+{
+    struct error error = {0};
+    cr_assert_eq(transport_address_check_dial(address, &error), dial, "%s: %s", address,
+                 error.text);
+    cr_assert(dial == STATUS_OK || strstr(error.text, address) != NULL, "%s", error.text);
+    cr_assert_eq(transport_address_check_listen(address, false, &error), listen, "%s: %s", address,
+                 error.text);
+    cr_assert(listen == STATUS_OK || strstr(error.text, address) != NULL, "%s", error.text);
+}
+
+Test(transport, addresses_that_are_none)
+{
+    const enum status bad = STATUS_INVALID_ARGUMENT;
+    check_address("tcp://127.0.0.1:7400", STATUS_OK, STATUS_OK);
+    check_address("tcp://[::1]:65535", STATUS_OK, STATUS_OK);
+    check_address("ipc:///run/edubba", STATUS_OK, STATUS_OK);
+    check_address("tcp://127.0.0.1:0", bad, STATUS_OK);
+    check_address("tcp://db1.example.com:7400", STATUS_OK, STATUS_FAILED_PRECONDITION);
+    check_address("tcp://:7400", bad, STATUS_FAILED_PRECONDITION);
+    const char *none[] = {"",
+                          "tcp",
+                          "tcp://",
+                          "tcp://127.0.0.1",
+                          "tcp://127.0.0.1:",
+                          "tcp://127.0.0.1:65536",
+                          "tcp://127.0.0.1:4294967297",
+                          "tcp://127.0.0.1:-1",
+                          "tcp://127.0.0.1:74x",
+                          "tcp://127.0.0.1:7400/",
+                          "tcp://127.0.0.1:7400:7401",
+                          "tcp://127.0.0.1 :7400",
+                          "tcp://[::1",
+                          "tcp://[::1]",
+                          "tcp://::1:7400",
+                          "127.0.0.1:7400",
+                          "http://127.0.0.1:7400",
+                          "ipc://"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        check_address(none[i], bad, bad);
+    }
+}
+
+Test(transport, addresses_of_http)
+{
+    struct error error = {0};
+    cr_assert_eq(transport_address_check_http("127.0.0.1:0", false, &error), STATUS_OK);
+    cr_assert_eq(transport_address_check_http("0.0.0.0:80", true, &error), STATUS_OK);
+    cr_assert_eq(transport_address_check_http("0.0.0.0:80", false, &error),
+                 STATUS_FAILED_PRECONDITION);
+    cr_assert_eq(transport_address_check_http("127.0.0.1", true, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(transport_address_check_http("http://127.0.0.1:80", true, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(transport_address_check_http("", true, &error), STATUS_INVALID_ARGUMENT);
 }
