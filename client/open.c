@@ -176,19 +176,23 @@ static void run_learn(void *context, struct task *task)
     memory_free(learning);
 }
 
-static enum edubba_code reach_master(struct edubba_client *client, struct edubba_error *error)
+static enum edubba_code reach_master(struct edubba_client *client,
+                                     uint32_t unreachable_ms,
+                                     struct edubba_error *error)
 {
     struct request_options options = {
         .method = METHOD_LIST_SERVERS,
         .address = REQUEST_TO_MASTER,
         .repeatable = true,
+        .unreachable_ms = unreachable_ms,
     };
     struct buffer body = BUFFER_INIT;
     struct buffer answer = BUFFER_INIT;
     struct error trouble = {0};
     enum status status = request_call(client, &options, &body, &answer, &trouble);
 
-    if (status == STATUS_DEADLINE_EXCEEDED || status == STATUS_CLOSED || status == STATUS_IO) {
+    if (status == STATUS_DEADLINE_EXCEEDED || status == STATUS_UNAVAILABLE ||
+        status == STATUS_CLOSED || status == STATUS_IO) {
         return client_error(error, STATUS_UNAVAILABLE, "no master answers at %s: %s",
                             client->masters_text, trouble.text);
     }
@@ -216,7 +220,8 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
     if (client == NULL) {
         return client_no_memory(error);
     }
-    enum status status = take_options(client, options != NULL ? options : &defaults, error);
+    options = options != NULL ? options : &defaults;
+    enum status status = take_options(client, options, error);
     if (status == STATUS_OK) {
         status = loop_start(&client->loop, client, on_settled);
         if (status != STATUS_OK) {
@@ -227,7 +232,7 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
         client_free(client);
         return client_code(status);
     }
-    enum edubba_code code = reach_master(client, error);
+    enum edubba_code code = reach_master(client, options->unreachable_ms, error);
     if (code != EDUBBA_OK) {
         client_stop(client);
         client_free(client);

@@ -33,6 +33,14 @@ static void arm(struct request *request, int64_t due_ns)
     loop_set_timer(&request->client->loop, &request->timer, due_ns);
 }
 
+/* Nobody listens anywhere, and that for long enough. */
+static bool is_hopeless(const struct request *request)
+{
+    int64_t waited_ns = request->client->loop.now_ns - request->started_ns;
+    return request->unreachable_ms > 0 && !request->was_reached &&
+           waited_ns >= request->unreachable_ms * NS_PER_MS;
+}
+
 /* The attempt failed in a way that may be over soon. */
 static void pause_or_fail(struct request *request, enum status status, struct bytes text)
 {
@@ -53,6 +61,11 @@ static void pause_or_fail(struct request *request, enum status status, struct by
         finish(request, final, bytes_of_text(error.text), BYTES_EMPTY);
         return;
     }
+    if (is_hopeless(request)) {
+        struct error error = request->trouble;
+        finish(request, STATUS_UNAVAILABLE, bytes_of_text(error.text), BYTES_EMPTY);
+        return;
+    }
     /* The other masters are asked at once, the round again after a pause. */
     bool round_is_over = request->address != REQUEST_TO_MASTER ||
                          request->attempts % client->master_count == 0;
@@ -65,6 +78,8 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
 {
     struct request *request = LIST_ELEMENT(call, struct request, call);
     request->may_be_received = call->may_be_received;
+    bool nobody_there = status == STATUS_UNAVAILABLE || status == STATUS_INVALID_ARGUMENT;
+    request->was_reached |= call->may_be_received || !nobody_there;
     pause_or_fail(request, status, text);
 }
 
@@ -76,6 +91,7 @@ static bool on_message(struct call *call, struct link_event *event)
     struct error error = {0};
 
     lane_cancel(call); /* one message is all there is */
+    request->was_reached = true;
     enum status status = response_head_decode(bytes_of(event->data, event->size_bytes), &head,
                                               &body, &error);
     if (status != STATUS_OK) {
@@ -147,7 +163,10 @@ static void attempt(struct request *request)
         return;
     }
     if (status != STATUS_OK) {
-        pause_or_fail(request, status, bytes_of_text(error.text));
+        /* Why it was closed says more than that it still is. */
+        struct error known = request->trouble;
+        pause_or_fail(request, status,
+                      bytes_of_text(known.text[0] != '\0' ? known.text : error.text));
         return;
     }
     request->silence_ends_ns = request->repeatable ? client->loop.now_ns + SILENCE_MAX_NS
@@ -163,6 +182,7 @@ static void on_timer(void *context, struct timer *timer)
         expire(request);
     } else if (request->call.lane != NULL) {
         lane_cancel(&request->call);
+        request->was_reached = true;
         pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
     } else {
         attempt(request);
@@ -174,7 +194,8 @@ void request_start(struct request *request)
     request->call.on_message = on_message;
     request->call.on_closed = on_closed;
     request->timer.run = on_timer;
-    request->deadline_ns = request->client->loop.now_ns + request->deadline_ms * NS_PER_MS;
+    request->started_ns = request->client->loop.now_ns;
+    request->deadline_ns = request->started_ns + request->deadline_ms * NS_PER_MS;
     attempt(request);
 }
 
@@ -253,6 +274,7 @@ enum status request_call(struct edubba_client *client,
                 .servers_may_answer = options->servers_may_answer,
                 .deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
                                                         : client->deadline_ms,
+                .unreachable_ms = options->unreachable_ms,
                 .on_done = on_blocking_done,
             },
         .options = options,

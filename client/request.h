@@ -29,6 +29,10 @@ struct request {
     int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
     bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
+    uint32_t
+        unreachable_ms; /* to a master: give up when none took a connection so long; 0 = never */
+    int64_t started_ns;
+    bool was_reached; /* something took a connection, or was slow to */
     struct retry retry;
     struct timer timer;
     struct error trouble;
@@ -52,7 +56,8 @@ struct request_options {
     const char *address_text;
     bool repeatable;
     bool servers_may_answer;
-    uint32_t deadline_ms; /* 0 = the client's */
+    uint32_t deadline_ms;    /* 0 = the client's */
+    uint32_t unreachable_ms; /* 0 = until the deadline */
 };
 
 /* Do it and wait.  body is taken over.  *ret_answer: the answer's body; buffer_deinit it. */

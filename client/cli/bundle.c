@@ -108,8 +108,7 @@ int run_debug(struct session *session)
     if (session->argument_count == 2) {
         out = fopen(session->arguments[1], "w");
         if (out == NULL) {
-            fprintf(stderr, "ebt: %s: %s\n", session->arguments[1], strerror(errno));
-            return EXIT_CODE_FAILED;
+            return session_file_failed(session, "%s: %s", session->arguments[1], strerror(errno));
         }
     }
     fprintf(out, "{\"ebt\":\"" EDUBBA_VERSION "\",\"time\":%lld,\n", (long long)time(NULL));
@@ -118,8 +117,7 @@ int run_debug(struct session *session)
     append_tables(session, out);
     fputs("}\n", out);
     if (out != session->out && fclose(out) != 0) {
-        fprintf(stderr, "ebt: %s: %s\n", session->arguments[1], strerror(errno));
-        return EXIT_CODE_FAILED;
+        return session_file_failed(session, "%s: %s", session->arguments[1], strerror(errno));
     }
     return EXIT_CODE_OK;
 }

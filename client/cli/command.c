@@ -1,11 +1,11 @@
 #include "client/cli/command.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "client/cli/output.h"
 
 #define NAME_BYTES_MAX 32
+#define UNREACHABLE_MS 5000 /* a master that restarts is back by then */
 
 const struct command COMMANDS[] = {
     {"createtable", "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...]",
@@ -145,15 +145,6 @@ const char *command_nearest(const char *name)
     return nearest;
 }
 
-int session_unknown_command(const struct session *session, const char *name)
-{
-    const char *nearest = command_nearest(name);
-    if (nearest == NULL) {
-        return session_misuse(session, "there is no command '%s'", name);
-    }
-    return session_misuse(session, "there is no command '%s'; did you mean '%s'?", name, nearest);
-}
-
 struct edubba_client *session_client(struct session *session)
 {
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
@@ -163,6 +154,7 @@ struct edubba_client *session_client(struct session *session)
         options.masters = session->masters;
         options.agent = "ebt/" EDUBBA_VERSION;
         options.deadline_ms = session->timeout_ms;
+        options.unreachable_ms = session->timeout_given ? 0 : UNREACHABLE_MS;
         waiting_begin(session->timeout_ms);
         if (edubba_client_open(&options, &session->client, &error) != EDUBBA_OK) {
             (void)session_fail(session, &error);
@@ -183,34 +175,6 @@ struct edubba_table *session_table(struct session *session, const char *name)
         table = NULL;
     }
     return table;
-}
-
-int session_fail(const struct session *session, const struct edubba_error *error)
-{
-    (void)session;
-    waiting_end();
-    fprintf(stderr, "ebt: %s: %s\n", edubba_code_name(error->code), error->text);
-    if (strncmp(error->text, "no master answers", strlen("no master answers")) == 0) {
-        fputs("Is the cluster running?  --masters or EDUBBA_MASTERS say where it is.\n", stderr);
-    }
-    return EXIT_CODE_FAILED;
-}
-
-int session_misuse(const struct session *session, const char *format, ...)
-{
-    va_list arguments;
-
-    fputs("ebt: ", stderr);
-    va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    if (session->command != NULL) {
-        fprintf(stderr, "\nusage: ebt %s%s%s\n", session->command->name,
-                session->command->arguments[0] != '\0' ? " " : "", session->command->arguments);
-    } else {
-        fputs("\nTry: ebt help\n", stderr);
-    }
-    return EXIT_CODE_USAGE;
 }
 
 int session_done(const struct session *session)

@@ -19,7 +19,9 @@
 struct session {
     const char *masters; /* NULL = default */
     unsigned timeout_ms;
+    bool timeout_given; /* then it is waited for a master that does not listen, too */
     bool json;
+    bool json_errors; /* --json stands somewhere, though perhaps behind what is wrong */
     FILE *out;
     const struct command *command;
     int argument_count; /* after the command's name */
@@ -52,8 +54,14 @@ struct edubba_client *session_client(struct session *session);
 /* The table; NULL after saying why not. */
 struct edubba_table *session_table(struct session *session, const char *name);
 
-/* "ebt: text" on stderr; gives the exit code for it. */
+/*
+ * What went wrong, on stderr (complaint.c); gives the exit code for it.  With --json one object:
+ * {"code":"NOT_FOUND","message":"...","hint":"..."}; hint is left out where there is none, code is
+ * one of edubba.h's, "USAGE" (the command line makes no sense) or "FILE" (a file here).
+ */
 int session_fail(const struct session *session, const struct edubba_error *error);
+int session_file_failed(const struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 int session_misuse(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -102,8 +102,7 @@ int run_export(struct session *session)
     }
     /* What is wrong with session->out, main() says: a closed pipe is nothing to speak of. */
     if (out == NULL || (path != NULL && (ferror(out) || fclose(out) != 0))) {
-        fprintf(stderr, "ebt: %s: %s\n", path, strerror(errno));
-        code = EXIT_CODE_FAILED;
+        code = session_file_failed(session, "%s: %s", path, strerror(errno));
     }
     edubba_schema_free(schema);
     edubba_table_close(table);

@@ -260,8 +260,8 @@ int import_export(struct session *session, FILE *file, const char *first_line)
         good = take_family(&header, json_array_get(families, i));
     }
     if (!good) {
-        fprintf(stderr, "ebt: %s:1: not an export of a version that this ebt reads\n",
-                session->arguments[1]);
+        code = session_file_failed(session, "%s:1: not an export of a version that this ebt reads",
+                                   session->arguments[1]);
     } else if (make_table(session, root, &header)) {
         code = import_rows(session, file, &header);
     }

@@ -71,9 +71,9 @@ int importer_end(struct importer *importer)
 int importer_refuse(const struct importer *importer, const char *why)
 {
     edubba_drain(importer->session->client);
-    fprintf(stderr, "ebt: %s:%llu: %s; the %llu rows before it are imported\n", importer->path,
-            importer->line, why, importer->rows);
-    return EXIT_CODE_FAILED;
+    return session_file_failed(importer->session,
+                               "%s:%llu: %s; the %llu rows before it are imported", importer->path,
+                               importer->line, why, importer->rows);
 }
 
 int run_import(struct session *session)
@@ -84,14 +84,13 @@ int run_import(struct session *session)
     size_t capacity = 0;
 
     if (file == NULL) {
-        fprintf(stderr, "ebt: %s: %s\n", path, strerror(errno));
-        return EXIT_CODE_FAILED;
+        return session_file_failed(session, "%s: %s", path, strerror(errno));
     }
-    int code = EXIT_CODE_FAILED;
+    int code;
     errno = 0;
     if (getline(&line, &capacity, file) < 0) {
-        fprintf(stderr, "ebt: %s%s%s\n", path, errno != 0 ? ": " : " is empty",
-                errno != 0 ? strerror(errno) : "");
+        code = session_file_failed(session, "%s%s%s", path, errno != 0 ? ": " : " is empty",
+                                   errno != 0 ? strerror(errno) : "");
     } else if (strncmp(line, "{\"edubba_export\":", strlen("{\"edubba_export\":")) == 0) {
         code = import_export(session, file, line);
     } else {

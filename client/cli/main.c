@@ -42,6 +42,7 @@ static bool take_timeout(struct session *session, const char *text)
         return false;
     }
     session->timeout_ms = (unsigned)(seconds * 1000);
+    session->timeout_given = true;
     return true;
 }
 
@@ -92,6 +93,9 @@ static void drop_app_profile(struct session *session)
 
 static int run(struct session *session, int count, char **arguments, int first)
 {
+    if (first >= count && session->json_errors) {
+        return session_misuse(session, "no command");
+    }
     if (first >= count) {
         (void)run_help(&(struct session){.out = stderr});
         return EXIT_CODE_USAGE;
@@ -122,11 +126,23 @@ static int run(struct session *session, int count, char **arguments, int first)
     return command->run(session);
 }
 
+/* An error may come before --json is reached. */
+static bool asks_for_json(int count, char **arguments)
+{
+    for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--json") == 0 || strcmp(arguments[i], "-json") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int count, char **arguments)
 {
     struct session session = {.out = stdout, .timeout_ms = TIMEOUT_DEFAULT_MS};
     struct options options = {.output = NULL};
 
+    session.json_errors = asks_for_json(count, arguments);
     signal(SIGPIPE, SIG_IGN); /* a reader that has seen enough shows as a failed flush */
     int code = parse_options(&session, count, arguments, &options);
     if (code >= 0) {
@@ -135,8 +151,7 @@ int main(int count, char **arguments)
     if (options.output != NULL) {
         session.out = fopen(options.output, "w");
         if (session.out == NULL) {
-            fprintf(stderr, "ebt: %s: %s\n", options.output, strerror(errno));
-            return EXIT_CODE_FAILED;
+            return session_file_failed(&session, "%s: %s", options.output, strerror(errno));
         }
     }
     code = run(&session, count, arguments, options.first_argument);
@@ -144,12 +159,10 @@ int main(int count, char **arguments)
         edubba_client_close(session.client);
     }
     if ((fflush(session.out) != 0 || ferror(session.out)) && errno != EPIPE) {
-        fprintf(stderr, "ebt: cannot write the output: %s\n", strerror(errno));
-        code = EXIT_CODE_FAILED;
+        code = session_file_failed(&session, "cannot write the output: %s", strerror(errno));
     }
     if (options.output != NULL && fclose(session.out) != 0) {
-        fprintf(stderr, "ebt: %s: %s\n", options.output, strerror(errno));
-        code = EXIT_CODE_FAILED;
+        code = session_file_failed(&session, "%s: %s", options.output, strerror(errno));
     }
     return code;
 }

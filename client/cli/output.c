@@ -316,7 +316,7 @@ void waiting_begin(unsigned timeout_ms)
         return;
     }
     int size = snprintf(waiting_text, sizeof waiting_text,
-                        "ebt: no answer yet; trying for %u s (--timeout), Ctrl-C stops it\n",
+                        "ebt: no answer yet; trying for up to %u s (--timeout), Ctrl-C stops it\n",
                         timeout_ms / 1000);
     waiting_bytes = size > 0 ? (size_t)size : 0;
     (void)sigaction(SIGALRM, &action, NULL);

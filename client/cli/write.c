@@ -50,16 +50,7 @@ static int write_row(struct session *session, const struct mutations *mutations)
     if (code == EDUBBA_OK) {
         return session_done(session);
     }
-    (void)session_fail(session, &error);
-    if (strstr(error.text, "family not found") != NULL) {
-        fprintf(stderr, "Try: ebt ls %s, which lists its families\n", session->arguments[0]);
-    } else if (strstr(error.text, "family type mismatch") != NULL) {
-        fprintf(stderr,
-                "Families of aggregate cells take addtocell, plain ones take set; ebt ls %s "
-                "lists the types\n",
-                session->arguments[0]);
-    }
-    return EXIT_CODE_FAILED;
+    return session_fail(session, &error);
 }
 
 int run_set(struct session *session)

@@ -121,16 +121,18 @@ struct edubba_options {
     uint32_t in_flight_max; /* operations submitted and not completed; edubba_submit waits above */
     uint64_t in_flight_bytes_max;
     uint32_t
-        messages_per_lane; /* requests on their way to one server at once; more = less batching */
+        messages_per_lane;   /* requests on their way to one server at once; more = less batching */
+    uint32_t unreachable_ms; /* edubba_client_open gives up when for so long no master has taken a
+                                connection; 0 = when deadline_ms has passed */
 };
 
 /* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
-#define EDUBBA_OPTIONS_DEFAULT                           \
-    {                                                    \
-        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4 \
+#define EDUBBA_OPTIONS_DEFAULT                              \
+    {                                                       \
+        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 0 \
     }
 
-/* Waits until a master answers or the deadline has passed.
+/* Waits until a master answers or the deadline, or unreachable_ms, has passed.
  * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT,
  * EDUBBA_FAILED_PRECONDITION (versions do not match). */
 enum edubba_code edubba_client_open(const struct edubba_options *options,

@@ -28,6 +28,48 @@ says "not a cell" 2 'FAMILY:COLUMN' ebt set T r nonsense
 says "no master there" 1 'UNAVAILABLE.*127.0.0.1:1' ebt --timeout 1 --masters tcp://127.0.0.1:1 ls
 says "import of nothing" 1 'No such file' ebt import T /nonexistent
 
+# complains WHAT EXIT CODE COMMAND...: nothing on stdout, one JSON object with code and message on stderr.
+complains() {
+    local what=$1 wanted=$2 code=$3 status=0 output
+    shift 3
+    output=$("$@" 2>"$WORK/stderr" </dev/null) || status=$?
+    if [[ $status == "$wanted" && -z $output ]] && python3 - "$WORK/stderr" "$code" <<'PYTHON'
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+said = json.loads(lines[0])
+sys.exit(len(lines) != 1 or said["code"] != sys.argv[2] or not said["message"] or not set(said) <= {"code", "message", "hint"})
+PYTHON
+    then ok; else bad "$what: exit $status (wanted $wanted): $(<"$WORK/stderr")"; fi
+}
+complains "unknown table" 1 NOT_FOUND ebt --json read nowhere
+complains "unknown family" 1 NOT_FOUND ebt --json set T r nofamily:a=1
+complains "bad key" 1 INVALID_ARGUMENT ebt --json set T "$(big 4097)" f:a=1
+complains "a name with quotes" 1 INVALID_ARGUMENT ebt --json createtable 'no "spaces"\' families=f
+complains "no master" 1 UNAVAILABLE ebt --json --timeout 1 --masters tcp://127.0.0.1:1 ls
+complains "unknown command, JSON asked for behind it" 2 USAGE ebt sing --json
+complains "unknown option, JSON asked for behind it" 2 USAGE ebt --sing --json ls
+complains "no command" 2 USAGE ebt --json
+complains "too few words" 2 USAGE ebt --json set T
+complains "no such file" 1 FILE ebt --json import T /nonexistent
+printf ',f\n,x\nr1,1,2\n' >"$WORK/bad.csv"
+complains "a bad file" 1 FILE ebt --json import T "$WORK/bad.csv"
+complains "no folder for the output" 1 FILE ebt --json -o /nonexistent/x ls
+complains "no folder for the bundle" 1 FILE ebt --json debug bundle /nonexistent/x
+
+# --- no master: five seconds, not sixty; one that comes meanwhile is waited for ---------------------
+elapsed() { local begun=$EPOCHREALTIME; "$@" >/dev/null 2>&1; echo $(((${EPOCHREALTIME/[.,]/} - ${begun/[.,]/}) / 1000)); }
+took=$(elapsed ebt --masters tcp://127.0.0.1:1 ls)
+if ((took >= 4500 && took < 9000)); then ok; else bad "without a master ebt tried for $took ms"; fi
+took=$(elapsed ebt --timeout 7 --masters tcp://127.0.0.1:1 ls)
+if ((took >= 6500 && took < 11000)); then ok; else bad "with --timeout 7 ebt tried for $took ms"; fi
+says "what to do" 1 "127.0.0.1:1: Connection refused" ebt --timeout 0.5 --masters tcp://127.0.0.1:1 ls
+says "what to do" 1 "quickstart.*--masters" ebt --timeout 0.5 --masters tcp://127.0.0.1:1 ls
+kill_hard master
+ebt ls >"$WORK/waited" 2>&1 & waiting=$!
+sleep 3
+start_master
+wait $waiting; same "a master that restarts is waited for" "$? $(<"$WORK/waited")" "0 T"
+
 # --- wire: garbage, truncated, oversized; the server goes on ------------------------------------
 python3 - "$((PORT + 1))" "$PORT" <<'PYTHON'
 import os, socket, struct, sys

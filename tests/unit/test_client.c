@@ -1,8 +1,11 @@
 /*
  * libedubba against a fake cluster: what a caller may rely on, whatever servers do.
  */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "client/include/edubba.h"
 #include "tests/support/fake_cluster.h"
@@ -156,6 +159,46 @@ Test(client, without_a_master_opening_names_the_addresses)
     cr_assert(took_ms >= 250 && took_ms < 3000, "%ld", (long)took_ms);
     cr_assert_not_null(strstr(error.text, "127.0.0.1:1"), "%s", error.text);
     cr_assert_not_null(strstr(error.text, "127.0.0.1:2"), "%s", error.text);
+}
+
+static int64_t open_in_vain(const char *masters, uint32_t unreachable_ms, uint32_t deadline_ms)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_client *client;
+    struct edubba_error error;
+    options.masters = masters;
+    options.deadline_ms = deadline_ms;
+    options.unreachable_ms = unreachable_ms;
+    int64_t began_ns = clock_monotonic_ns();
+    cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_UNAVAILABLE, "%s",
+                 error.text);
+    cr_assert_not_null(strstr(error.text, "no master answers"), "%s", error.text);
+    return (clock_monotonic_ns() - began_ns) / 1000000;
+}
+
+Test(client, masters_that_do_not_listen_are_given_up_early)
+{
+    int64_t took_ms = open_in_vain("tcp://127.0.0.1:1,tcp://127.0.0.1:2", 300, 60000);
+    cr_assert(took_ms >= 300 && took_ms < 10000, "%ld", (long)took_ms);
+    took_ms = open_in_vain("tcp://127.0.0.1:1", 60000, 300);
+    cr_assert(took_ms >= 250 && took_ms < 10000, "%ld", (long)took_ms);
+}
+
+/* One that takes connections and says nothing may yet come to itself. */
+Test(client, a_master_that_listens_is_waited_for)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    char masters[64];
+    int listening = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(bind(listening, (struct sockaddr *)&address, sizeof address), 0);
+    cr_assert_eq(getsockname(listening, (struct sockaddr *)&address, &size), 0);
+    cr_assert_eq(listen(listening, 16), 0);
+    (void)snprintf(masters, sizeof masters, "tcp://127.0.0.1:1,tcp://127.0.0.1:%d",
+                   ntohs(address.sin_port));
+    int64_t took_ms = open_in_vain(masters, 100, 2600);
+    cr_assert(took_ms >= 2500, "%ld", (long)took_ms);
+    (void)close(listening);
 }
 
 Test(client, a_bad_address_is_told_at_once)
