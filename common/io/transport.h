@@ -7,8 +7,8 @@
  * A listener accepts connections, does the handshake, reassembles messages and hands each to
  * on_request; the answer goes back through a transport_reply.  A connection dials, does the
  * handshake, and carries any number of requests at a time.  Everything is bounded: frame and
- * message size, requests and bytes in flight per connection, connections per listener; a peer that
- * does not read is not read from either, and a bad message closes that connection only.
+ * message size, requests and bytes in flight per connection, connections per listener, and what all
+ * connections hold together; a peer that does not read is not read from either, and a bad message closes that connection only.
  *
  * Callbacks run on nng's threads: they must only hand over (or do very little).  No callback is
  * made after the close function of its object has returned.
@@ -94,6 +94,10 @@ void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t 
 
 /* Bytes queued to this peer and not yet on their way. */
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
+
+/* All peers together have more queued than they may (transport_budget.h), and this is one of those
+ * that let it lie: make it no large answer, but say that it may ask again later. */
+bool transport_reply_must_wait(const struct transport_reply *reply);
 bool transport_reply_cancelled(const struct transport_reply *reply);
 
 /* --- dialling --------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/transport_budget.h"
 #include "common/io/transport_listener.h"
 
 #define CREDIT_BYTES     8
@@ -314,16 +315,20 @@ static enum status on_message(void *owner,
 static bool wants_pause(void *owner)
 {
     struct transport_peer *peer = owner;
+    uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
     return atomic_load(&peer->in_flight) >= peer->requests_max ||
-           transport_stream_queued_bytes(&peer->stream) >= peer->queued_bytes_max;
+           queued_bytes >= peer->queued_bytes_max || transport_budget_refuses(queued_bytes);
 }
 
-/* Well below the limits, so that pausing and going on do not alternate with every request. */
+/* Well below the limits, so that pausing and going on do not alternate with every request.  A peer
+ * that was paused for the sake of all is asked about with each batch it takes, and goes on when its
+ * own queue is short again at the latest. */
 static bool may_resume(void *owner)
 {
     struct transport_peer *peer = owner;
+    uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
     return atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
-           transport_stream_queued_bytes(&peer->stream) <= peer->queued_bytes_max / 2;
+           queued_bytes <= peer->queued_bytes_max / 2 && !transport_budget_refuses(queued_bytes);
 }
 
 static const struct stream_events peer_events = {

@@ -3,6 +3,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/transport_budget.h"
 #include "common/io/transport_peer.h"
 
 static void reply_destroy(struct transport_reply *reply)
@@ -120,6 +121,11 @@ void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t 
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply)
 {
     return transport_stream_queued_bytes(&reply->peer->stream);
+}
+
+bool transport_reply_must_wait(const struct transport_reply *reply)
+{
+    return transport_budget_refuses(transport_reply_queued_bytes(reply));
 }
 
 bool transport_reply_cancelled(const struct transport_reply *reply)

@@ -1,11 +1,11 @@
 #include "common/io/transport_stream.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/transport_budget.h"
 
 /* --- all of these with the lock held ---------------------------------------------------------- */
 
@@ -33,7 +33,8 @@ static bool take_down_locked(struct transport_stream *stream)
 
 static void note_queued_locked(struct transport_stream *stream)
 {
-    atomic_store(&stream->queued_bytes, stream->outbox.queued_bytes);
+    uint64_t before_bytes = atomic_exchange(&stream->queued_bytes, stream->outbox.queued_bytes);
+    transport_budget_note_queued(before_bytes, stream->outbox.queued_bytes);
 }
 
 /* Send what is left of the batch. */
@@ -117,25 +118,11 @@ static enum status malformed(struct error *ret_error, const char *text)
     return error_set(ret_error, STATUS_MALFORMED, "%s", text);
 }
 
-/* What all streams of the process hold of messages that are not whole yet. */
-static atomic_size_t partial_bytes_total;
-
 static void release_partial(struct stream_partial *partial)
 {
-    atomic_fetch_sub(&partial_bytes_total, partial->charged_bytes);
-    partial->charged_bytes = 0;
+    transport_budget_release_unfinished(&partial->charged_bytes);
     partial->active = false;
     buffer_deinit(&partial->buffer);
-}
-
-/* Many peers that each hold back the end of a large message must not add up to all memory.  The
- * first message always fits, so a large one gets through in the end. */
-static bool charge_partial(struct stream_partial *partial, size_t size_bytes)
-{
-    size_t before = atomic_fetch_add(&partial_bytes_total, size_bytes);
-    partial->charged_bytes += size_bytes;
-    return before + size_bytes <= STREAM_PARTIALS_BYTES_MAX ||
-           before + size_bytes == partial->charged_bytes;
 }
 
 /* A frame that begins or goes on with a message in parts; delivers it when it is whole. */
@@ -158,7 +145,7 @@ static enum status take_part(struct transport_stream *stream,
         return error_set(ret_error, STATUS_MALFORMED, "message of more than %d bytes",
                          LIMIT_MESSAGE_BYTES);
     }
-    if (!charge_partial(partial, payload.size_bytes)) {
+    if (!transport_budget_charge_unfinished(payload.size_bytes, &partial->charged_bytes)) {
         return error_set(ret_error, STATUS_RESOURCE_EXHAUSTED,
                          "unfinished messages hold too much memory; send it again later");
     }
@@ -388,6 +375,7 @@ void transport_stream_deinit(struct transport_stream *stream)
     if (stream->stream != NULL) {
         nng_stream_free(stream->stream);
     }
+    transport_budget_note_queued(transport_stream_queued_bytes(stream), 0);
     outbox_deinit(&stream->outbox);
     release_partial(&stream->partial);
     memory_free(stream->in);

@@ -11,7 +11,8 @@
  * closing the nng stream ends them, and their own callbacks see it.
  *
  * At most one message in parts is received at a time, of at most LIMIT_MESSAGE_BYTES; before the
- * handshake a frame has at most STREAM_HANDSHAKE_BYTES_MAX.
+ * handshake a frame has at most STREAM_HANDSHAKE_BYTES_MAX.  What all streams hold together is
+ * accounted for in transport_budget.h.
  *
  * The owner's callbacks are called without the lock, but wants_pause and may_resume, which may be
  * called with it and must not call back.
@@ -29,8 +30,7 @@
 #include "common/io/transport_outbox.h"
 
 #define STREAM_HANDSHAKE_BYTES_MAX 4096
-#define STREAM_PARTIALS_BYTES_MAX  ((size_t)1 << 30) /* unfinished messages of all streams */
-#define STREAM_RECEIVE_BYTES       (64 * 1024)       /* the buffer; more while a frame needs it */
+#define STREAM_RECEIVE_BYTES       (64 * 1024) /* the buffer; more while a frame needs it */
 
 struct stream_message {
     enum frame_type type;
@@ -60,7 +60,7 @@ struct stream_partial {
     uint16_t method;
     uint64_t request;
     struct buffer buffer;
-    size_t charged_bytes; /* of the budget of all streams */
+    uint64_t charged_bytes; /* of the budget of all streams (transport_budget.h) */
 };
 
 struct transport_stream {

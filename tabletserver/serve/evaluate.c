@@ -184,7 +184,12 @@ static enum status evaluate(struct evaluation *evaluation)
 static void run(struct job *job)
 {
     struct evaluation *evaluation = (struct evaluation *)job;
-    evaluation->status = evaluate(evaluation);
+    if (transport_reply_must_wait(evaluation->work->part->batch->reply)) {
+        evaluation->status = error_set(&evaluation->error, STATUS_UNAVAILABLE,
+                                       "too many answers wait to be taken; retry");
+    } else {
+        evaluation->status = evaluate(evaluation);
+    }
     store_loop_evaluated(evaluation->work->part->loop, evaluation->work);
 }
 

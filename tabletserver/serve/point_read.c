@@ -135,7 +135,8 @@ static void answer(struct reading *reading, struct work *work)
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
         return;
     }
-    if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX) {
+    if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
+        transport_reply_must_wait(batch->reply)) {
         batch_fail(work, STATUS_UNAVAILABLE, "too many answers wait to be taken; retry");
         return;
     }

@@ -306,6 +306,11 @@ static void run(struct job *job)
     if (park(scan)) {
         return;
     }
+    if (transport_reply_must_wait(scan->reply)) {
+        /* The client goes on where this one ends, once it has taken what waits for it. */
+        fail(scan, STATUS_UNAVAILABLE, "too many answers wait to be taken; retry");
+        return;
+    }
     enum status status = run_slice(scan, &slice, &error);
     if (status == STATUS_NOT_OWNER) {
         /* Split or dropped since the last slice. */

@@ -11,6 +11,7 @@
 #include "common/io/entropy.h"
 #include "common/io/file.h"
 #include "common/io/logger.h"
+#include "common/io/transport_budget.h"
 #include "tabletserver/serve/record_metrics.h"
 #include "tabletserver/serve/requests.h"
 #include "tabletserver/serve/status_report.h"
@@ -251,6 +252,10 @@ enum status server_open(const struct server_settings *settings,
     atomic_init(&server->request_bytes, 0);
     atomic_init(&server->open, false);
     record_metrics_init(settings->slow_operation_us);
+    transport_budget_set(&(struct transport_budget){
+        .unfinished_bytes_max = BUDGET_UNFINISHED_BYTES_DEFAULT,
+        .queued_bytes_max = settings->answer_bytes_max,
+    });
     enum status status = take_identity(server, ret_error);
     if (status == STATUS_OK) {
         status = open_maps(server, ret_error);

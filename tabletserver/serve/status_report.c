@@ -4,6 +4,7 @@
 
 #include "common/io/http.h"
 #include "common/io/metrics.h"
+#include "common/io/transport_budget.h"
 #include "common/wire/writer.h"
 #include "tabletserver/serve/server.h"
 
@@ -194,4 +195,6 @@ void status_report_gauges(struct server *server)
     set("edubba_tablets", "Tablets served.", served_map_count(server->served));
     set("edubba_request_bytes", "Bytes of requests under way.",
         atomic_load(&server->request_bytes));
+    set("edubba_answer_bytes", "Bytes of answers that wait to be taken.",
+        transport_budget_queued_bytes());
 }
