@@ -74,6 +74,10 @@ uint16_t transport_listener_port(const struct transport_listener *listener);
  * callback.  Replies not finished by then are cancelled and must still be finished. */
 void transport_listener_close(struct transport_listener *listener, uint32_t grace_ms);
 
+/* Close connections that have taken nothing for stalled_ms of a good part of what is queued, if that
+ * is more than may be altogether.  Now and then, from any thread; not from a callback. */
+void transport_listener_drop_stalled(struct transport_listener *listener, uint32_t stalled_ms);
+
 /* For the layer above: NULL at first. */
 void transport_reply_set_context(struct transport_reply *reply, void *context);
 void *transport_reply_context(const struct transport_reply *reply);
@@ -95,9 +99,9 @@ void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t 
 /* Bytes queued to this peer and not yet on their way. */
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
 
-/* All peers together have more queued than they may (transport_budget.h), and this is one of those
- * that let it lie: make it no large answer, but say that it may ask again later. */
-bool transport_reply_must_wait(const struct transport_reply *reply);
+/* All peers together have more queued than they may (transport_budget.h), and with answer_bytes more
+ * this one would have a good part of it: do not answer so much, but say that it may ask again. */
+bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes);
 bool transport_reply_cancelled(const struct transport_reply *reply);
 
 /* --- dialling --------------------------------------------------------------------------------- */

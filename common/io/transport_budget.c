@@ -43,8 +43,7 @@ uint64_t transport_budget_queued_bytes(void)
     return atomic_load(&queued_bytes);
 }
 
-bool transport_budget_refuses(uint64_t peer_queued_bytes)
+bool transport_budget_refuses(uint64_t peer_bytes)
 {
-    return peer_queued_bytes >= BUDGET_PEER_BYTES &&
-           atomic_load(&queued_bytes) > limits.queued_bytes_max;
+    return peer_bytes >= BUDGET_PEER_BYTES && atomic_load(&queued_bytes) > limits.queued_bytes_max;
 }

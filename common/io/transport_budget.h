@@ -6,9 +6,10 @@
  *   unfinished   parts of messages that are not whole yet.  A connection that would exceed the sum
  *                is closed; the only one that holds any is not, so that a large message gets
  *                through in the end.
- *   queued       messages that wait to be sent.  Nothing is refused here: who makes answers asks
- *                first, and gives no more to a peer that lets them lie while the sum is exceeded.
- *                A peer that takes what it is sent never notices.
+ *   queued       messages that wait to be sent.  Nothing is refused here: who makes an answer asks
+ *                first.  While the sum is exceeded a peer may have little queued, so that one which
+ *                takes what it is sent is served as before but for large answers, and those are
+ *                back when transport_listener_drop_stalled() has dropped who lets them lie.
  *
  * The sums are exact, the bounds are soft by what is under way at that moment.
  *
@@ -24,7 +25,7 @@
 #define BUDGET_UNFINISHED_BYTES_DEFAULT (UINT64_C(1) << 30)
 #define BUDGET_QUEUED_BYTES_DEFAULT     (UINT64_C(1) << 30)
 
-/* A peer with less than this waiting for it is given more whatever the others do. */
+/* So much may wait for one peer whatever the others do. */
 #define BUDGET_PEER_BYTES (UINT64_C(1) << 20)
 
 struct transport_budget {
@@ -45,7 +46,7 @@ void transport_budget_note_queued(uint64_t before_bytes, uint64_t after_bytes);
 uint64_t transport_budget_unfinished_bytes(void);
 uint64_t transport_budget_queued_bytes(void);
 
-/* Is too much queued altogether, and a peer with so much one of those who let it lie? */
-bool transport_budget_refuses(uint64_t peer_queued_bytes);
+/* Is too much queued altogether for one peer to have so much of it? */
+bool transport_budget_refuses(uint64_t peer_bytes);
 
 #endif /* COMMON_IO_TRANSPORT_BUDGET_H */

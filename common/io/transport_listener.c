@@ -6,6 +6,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/transport_address.h"
+#include "common/io/transport_budget.h"
 
 #define ACCEPT_PAUSE_MS 50   /* after an accept that failed, for want of descriptors say */
 #define DRAIN_POLL_US   2000 /* how often closing looks whether answers are on their way */
@@ -204,6 +205,36 @@ static bool is_busy(struct transport_listener *listener)
     }
     pthread_mutex_unlock(&listener->lock);
     return busy;
+}
+
+static bool is_stalled(struct transport_peer *peer, int64_t before_ns)
+{
+    return transport_budget_refuses(transport_stream_queued_bytes(&peer->stream)) &&
+           atomic_load(&peer->stream.taken_ns) < before_ns;
+}
+
+void transport_listener_drop_stalled(struct transport_listener *listener, uint32_t stalled_ms)
+{
+    struct error error = {0};
+    int64_t before_ns = clock_monotonic_ns() - (int64_t)stalled_ms * 1000000;
+    struct transport_peer *peer = NULL;
+    (void)error_set(&error, STATUS_RESOURCE_EXHAUSTED, "answers are not taken");
+    do {
+        pthread_mutex_lock(&listener->lock);
+        peer = listener->peers;
+        while (peer != NULL && (peer->told_to_close || !is_stalled(peer, before_ns))) {
+            peer = peer->next;
+        }
+        if (peer != NULL) {
+            peer->told_to_close = true;
+            transport_peer_ref(peer);
+        }
+        pthread_mutex_unlock(&listener->lock);
+        if (peer != NULL) {
+            transport_stream_close(&peer->stream, &error);
+            transport_peer_unref(peer);
+        }
+    } while (peer != NULL);
 }
 
 /* Close every peer and wait until all are down and nothing more is accepted. */

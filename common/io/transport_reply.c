@@ -123,9 +123,9 @@ uint64_t transport_reply_queued_bytes(const struct transport_reply *reply)
     return transport_stream_queued_bytes(&reply->peer->stream);
 }
 
-bool transport_reply_must_wait(const struct transport_reply *reply)
+bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes)
 {
-    return transport_budget_refuses(transport_reply_queued_bytes(reply));
+    return transport_budget_refuses(transport_reply_queued_bytes(reply) + answer_bytes);
 }
 
 bool transport_reply_cancelled(const struct transport_reply *reply)

@@ -338,6 +338,7 @@ static void on_batch_sent(void *context)
     } else if (!outbox_advance(&stream->outbox, sent_bytes)) {
         send_batch_locked(stream);
     } else {
+        atomic_store(&stream->taken_ns, clock_monotonic_ns());
         note_queued_locked(stream);
         kick_send_locked(stream);
         resume_locked(stream);
@@ -423,6 +424,9 @@ static bool push(struct transport_stream *stream,
     bool taken = !stream->closed && !stream->close_when_sent &&
                  IMPLIES(only_if_open, stream->outbox.open);
     if (taken) {
+        if (stream->outbox.queued_bytes == 0) {
+            atomic_store(&stream->taken_ns, clock_monotonic_ns());
+        }
         push_to(&stream->outbox, outgoing);
         note_queued_locked(stream);
         kick_send_locked(stream);

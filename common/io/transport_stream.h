@@ -82,6 +82,7 @@ struct transport_stream {
     int64_t handshake_before_ns; /* monotonic; 0 = the handshake is done */
 
     _Atomic uint64_t queued_bytes; /* the outbox's, for readers without the lock */
+    _Atomic int64_t taken_ns;      /* monotonic: the last batch was sent, or nothing was queued */
 
     /* Touched by the receive callback only. */
     uint8_t *in;

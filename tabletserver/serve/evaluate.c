@@ -184,11 +184,13 @@ static enum status evaluate(struct evaluation *evaluation)
 static void run(struct job *job)
 {
     struct evaluation *evaluation = (struct evaluation *)job;
-    if (transport_reply_must_wait(evaluation->work->part->batch->reply)) {
-        evaluation->status = error_set(&evaluation->error, STATUS_UNAVAILABLE,
-                                       "too many answers wait to be taken; retry");
-    } else {
-        evaluation->status = evaluate(evaluation);
+    const struct transport_reply *reply = evaluation->work->part->batch->reply;
+
+    evaluation->status = evaluate(evaluation);
+    if (evaluation->status == STATUS_OK &&
+        transport_reply_must_wait(reply, evaluation->rows.size_bytes)) {
+        /* Before it is applied: it could not be told what it made. */
+        evaluation->status = error_set(&evaluation->error, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
     }
     store_loop_evaluated(evaluation->work->part->loop, evaluation->work);
 }

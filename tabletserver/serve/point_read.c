@@ -136,8 +136,8 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
-        transport_reply_must_wait(batch->reply)) {
-        batch_fail(work, STATUS_UNAVAILABLE, "too many answers wait to be taken; retry");
+        transport_reply_must_wait(batch->reply, 0)) {
+        batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }
     enum status status = begin_read(reading, work->operation);
@@ -150,6 +150,9 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     status = read_row(reading, work, &error);
+    if (status == STATUS_OK && transport_reply_must_wait(batch->reply, rows->size_bytes - start)) {
+        status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MUCH_QUEUED);
+    }
     if (status != STATUS_OK) {
         rows->size_bytes = start;
         rows->failed = false;

@@ -306,11 +306,6 @@ static void run(struct job *job)
     if (park(scan)) {
         return;
     }
-    if (transport_reply_must_wait(scan->reply)) {
-        /* The client goes on where this one ends, once it has taken what waits for it. */
-        fail(scan, STATUS_UNAVAILABLE, "too many answers wait to be taken; retry");
-        return;
-    }
     enum status status = run_slice(scan, &slice, &error);
     if (status == STATUS_NOT_OWNER) {
         /* Split or dropped since the last slice. */
@@ -318,6 +313,9 @@ static void run(struct job *job)
     } else if (status != STATUS_OK && slice.writer.row_count == 0) {
         fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
              error.text);
+    } else if (transport_reply_must_wait(scan->reply, slice.rows.size_bytes)) {
+        /* The client goes on behind the last row that it got. */
+        fail(scan, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
     } else if (!send_slice(scan, &slice)) {
         /* Where there was trouble, what was read before it goes out first; the next slice meets the
          * trouble again and has nothing to send but that. */

@@ -285,10 +285,10 @@ void server_close(struct server *server)
 {
     atomic_store(&server->open, false);
     http_server_close(server->http);
+    sync_stop(server->sync); /* it looks after the listener */
     if (server->listener != NULL) {
         transport_listener_close(server->listener, LISTENER_GRACE_MS);
     }
-    sync_stop(server->sync);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_stop(server->loops[i]);
     }

@@ -25,6 +25,9 @@
 
 #define SERVER_STORES_MAX 16
 
+/* What a client is told that has too much to take already, and must take that first. */
+#define TOO_MUCH_QUEUED "too many answers wait to be taken; retry"
+
 struct server {
     const struct server_settings *settings;
     uint64_t number;      /* of this server; lives in its folder */

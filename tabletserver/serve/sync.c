@@ -171,6 +171,8 @@ static void act(struct sync *sync, int64_t now_ns)
 {
     if (now_ns >= sync->next_gauges_ns) {
         status_report_gauges(sync->server);
+        transport_listener_drop_stalled(sync->server->listener,
+                                        (uint32_t)(sync->server->settings->answer_stall_us / 1000));
         sync->next_gauges_ns = now_ns + SYNC_GAUGES_NS;
     }
     if (sync->connection == NULL) {

@@ -12,7 +12,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/memory.h"
-#include "tests/support/blocking_client.h"
+#include "tests/support/find_table.h"
 
 #define ANSWER_MS 60000
 
@@ -47,35 +47,6 @@ static struct bytes make_bytes(size_t size_bytes)
     }
     memset(data, 'x', size_bytes);
     return bytes_of(data, size_bytes);
-}
-
-/* Find the table's number and its tablet's server, and connect to that. */
-static void find_server(const char *master, const char *name)
-{
-    struct blocking_client asking;
-    struct locate_request locate = {.name = bytes_of_text(name)};
-    struct locate_response found;
-    struct buffer body = BUFFER_INIT;
-    struct bytes answer;
-    struct arena arena;
-    char address[128];
-
-    arena_init(&arena, 4096, SIZE_MAX);
-    locate_request_encode(&locate, &body);
-    if (blocking_open(&asking, master) != STATUS_OK ||
-        blocking_call(&asking, METHOD_LOCATE, &body, ANSWER_MS, &answer, &error) != STATUS_OK ||
-        locate_response_decode(answer, &arena, &found, &error) != STATUS_OK ||
-        found.location_count == 0) {
-        die("cannot find the table");
-    }
-    table = found.table.number;
-    struct bytes at = found.locations[0].address;
-    (void)snprintf(address, sizeof address, "%.*s", (int)at.size_bytes, (const char *)at.data);
-    blocking_close(&asking);
-    arena_deinit(&arena);
-    if (blocking_open(&client, address) != STATUS_OK) {
-        die(address);
-    }
 }
 
 /* What the server says to one operation; ret_rows may be NULL. */
@@ -313,7 +284,14 @@ int main(int count, char **arguments)
         fputs("usage: limits_wire MASTER TABLE\n", stderr);
         return 2;
     }
-    find_server(arguments[1], arguments[2]);
+    struct found_table found;
+    if (find_table(arguments[1], arguments[2], &found, &error) != STATUS_OK) {
+        die(arguments[2]);
+    }
+    table = found.number;
+    if (blocking_open(&client, found.address) != STATUS_OK) {
+        die(found.address);
+    }
     check_keys();
     check_mutations();
     check_counts(LIMIT_MUTATIONS_PER_REQUEST + 1);

@@ -34,4 +34,25 @@ same "only what is good is there" "$(ebt --json read T)" '{"key":"keep","cells":
 kill_hard server1
 start_server 1 "memory_limit=512 MiB" "memtable_limit=128 MiB" || bad "it does not start again"
 same "and after kill -9" "$(ebt --json read T)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
+
+# --- answers that nobody takes: 25 connections, 4 times 50 MiB asked for on each --------------------------------
+stop_soft server1
+start_server 1 "memory_limit=256 MiB" "memtable_limit=64 MiB" "answer_bytes_max=128 MiB" "answer_stall=4 s" || exit 1
+answer_mib() { echo $(($(curl -s "http://127.0.0.1:$((PORT + 101))/metrics" | sed -nE 's/^edubba_answer_bytes ([0-9]+)$/\1/p') / 1048576)); }
+mkfifo "$WORK/hold"
+"$BUILD/tests/cluster/limits_hoard" "$EDUBBA_MASTERS" T 25 <"$WORK/hold" >"$WORK/hoard.log" 2>&1 & hoarder=$!
+exec 9>"$WORK/hold"
+for _ in $(seq 300); do [[ -s $WORK/hoard.log ]] && break; sleep 0.1; done
+same "the hoarder holds" "$(<"$WORK/hoard.log")" holding
+for _ in $(seq 100); do (($(answer_mib) > 128)) && break; sleep 0.1; done
+sleep 1.5
+echo "$(answer_mib) MiB of answers wait; the server's memory was $(memory_mib) MiB at most"
+if (($(answer_mib) > 128 && $(answer_mib) < 400)); then ok; else bad "$(answer_mib) MiB of answers wait"; fi
+if (($(memory_mib) < 1024)); then ok; else bad "the server held $(memory_mib) MiB"; fi
+same "others are served meanwhile" "$(ebt --json --timeout 10 lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
+same "the large row is there for others in the end" "$(ebt --timeout 40 count T)" 2
+exec 9>&-
+wait $hoarder
+for _ in $(seq 100); do (($(answer_mib) == 0)) && break; sleep 0.1; done
+same "what it held goes with it" "$(answer_mib)" 0
 finish
