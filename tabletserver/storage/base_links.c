@@ -104,6 +104,7 @@ void base_links_recall(struct base_links *links,
         if (atomic_load_explicit(&place->hash, memory_order_relaxed) == hash &&
             recall(place, walk, key, depth, hash)) {
             walk->depth = depth;
+            walk->layer_moves++;
             ret_trail->recalled = depth;
             return;
         }

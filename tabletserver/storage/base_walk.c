@@ -43,10 +43,16 @@ static void stand_nowhere(struct base_walk *walk)
     walk->found = false;
 }
 
+static void go_to_depth(struct base_walk *walk, uint32_t depth)
+{
+    walk->depth = depth;
+    walk->layer_moves++;
+}
+
 void base_walk_set_extent(struct base_walk *walk, uint64_t extent)
 {
     walk->extent = extent;
-    walk->depth = 0;
+    go_to_depth(walk, 0);
     stand_nowhere(walk);
 }
 
@@ -175,7 +181,7 @@ static enum status push(struct base_walk *walk, struct bytes slice, uint64_t num
     }
     walk->numbers[walk->depth] = number;
     walk->row_bytes_known[walk->depth] = (uint32_t)row_bytes(walk, slice);
-    walk->depth++;
+    go_to_depth(walk, walk->depth + 1);
     return STATUS_OK;
 }
 
@@ -187,7 +193,7 @@ static void pop_to_common(struct base_walk *walk, struct bytes key)
         if (key.size_bytes >= size && memcmp(walk->path.data, key.data, size) == 0) {
             return;
         }
-        walk->depth--;
+        go_to_depth(walk, walk->depth - 1);
     }
 }
 
@@ -245,7 +251,7 @@ static enum status enter(struct base_walk *walk, bool forward, struct bytes rest
 /* Out of a sublayer, past its link. */
 static enum status leave(struct base_walk *walk, bool forward, struct hit *hit)
 {
-    walk->depth--;
+    go_to_depth(walk, walk->depth - 1);
     struct bytes link = make_stored(
         walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
     enum status status = move(walk, KV_SEEK, link, hit);
@@ -322,7 +328,7 @@ static enum status descend_by_memory(struct base_walk *walk, struct bytes key, s
         (status != STATUS_OK || !is_in_layer(walk, ret_hit, &rest))) {
         missed = trail.recalled;
         trail.recalled = 0;
-        walk->depth = 0;
+        go_to_depth(walk, 0);
         status = descend(walk, key, ret_hit);
     }
     if (status == STATUS_OK) {
@@ -357,7 +363,7 @@ enum status base_walk_previous(struct base_walk *walk)
 {
     struct hit hit = {0};
     if (!walk->found) {
-        walk->depth = 0;
+        go_to_depth(walk, 0);
         enum status status = move(walk, KV_SEEK, make_layer_end(walk), &hit);
         if (status != STATUS_OK) {
             return status;
@@ -442,7 +448,7 @@ static enum status prune(struct base_walk *walk)
         if (status != STATUS_OK || is_in_layer(walk, &hit, &rest)) {
             return status;
         }
-        walk->depth--;
+        go_to_depth(walk, walk->depth - 1);
         struct bytes link = make_stored(
             walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
         bool found = false;

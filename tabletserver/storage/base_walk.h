@@ -37,6 +37,7 @@ struct base_walk {
     enum base_space space;
     uint64_t extent;
     uint32_t depth;                           /* of the layer that it stands in; 0 = top */
+    uint64_t layer_moves;                     /* while it is the same, so is the path */
     uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
     uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
     struct buffer path;                       /* their slices, then the rest of the key stood on */
