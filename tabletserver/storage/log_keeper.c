@@ -216,6 +216,7 @@ void *log_keeper_run(void *argument)
         }
         (void)pthread_mutex_lock(&log->mutex);
         log->no_space = status != STATUS_OK;
+        log->statistics.spare_count = log->spare_count;
         (void)pthread_cond_signal(&log->writer_wake);
         (void)pthread_mutex_unlock(&log->mutex);
     }

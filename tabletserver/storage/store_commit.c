@@ -152,6 +152,15 @@ void store_freeze_full_tablets(struct store *store)
     }
 }
 
+void store_freeze_for_room(struct store *store)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->layer_count == 1) {
+            (void)store_freeze(store->tablets[i]); /* asked for again while the disk is full */
+        }
+    }
+}
+
 void store_flush_all(struct store *store)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {
