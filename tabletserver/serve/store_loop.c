@@ -277,7 +277,8 @@ static void tell_condition(const char *folder,
 static void publish_statistics(struct store_loop *loop, int64_t now_ns)
 {
     struct store_statistics statistics;
-    if (now_ns < loop->statistics_due_ns) {
+    if (now_ns < loop->statistics_due_ns &&
+        store_condition_now(loop->store) == loop->statistics.condition) {
         return;
     }
     loop->statistics_due_ns = now_ns + STATISTICS_NS;

@@ -469,6 +469,11 @@ void store_poll(struct store *store)
 
 /* --- operation ------------------------------------------------------------------------------------ */
 
+enum store_condition store_condition_now(const struct store *store)
+{
+    return atomic_load(&store->condition);
+}
+
 void store_statistics(struct store *store, struct store_statistics *ret_statistics)
 {
     struct log_statistics log_numbers;

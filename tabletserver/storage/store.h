@@ -249,6 +249,8 @@ struct store_statistics {
     uint64_t recovered_records;
     uint64_t torn_bytes;
 };
+/* Any thread. */
+enum store_condition store_condition_now(const struct store *store);
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 
 /* Abort unless the invariants hold.  Tests. */

@@ -30,7 +30,8 @@
 struct store_room {
     uint64_t disk_free_bytes;     /* what the ballast file takes is not free */
     uint64_t base_file_bytes;     /* data.mdb */
-    uint64_t base_reusable_bytes; /* pages in it that the next transaction may take */
+    uint64_t base_freed_bytes;    /* pages in it that are not in use */
+    uint64_t base_reusable_bytes; /* those of them that the next transaction may take */
     uint64_t base_limit_bytes;    /* it grows no larger, whatever the disk has: the map */
     uint64_t log_file_bytes;      /* segments and spares */
     uint64_t log_peak_bytes;      /* the most of that since writes are refused; 0 = they are not */

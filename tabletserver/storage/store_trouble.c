@@ -19,8 +19,8 @@
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_room.h"
 
-#define FREEZE_NS INT64_C(1000000000)
-#define MIB       (UINT64_C(1024) * 1024)
+#define HURRY_NS (500 * INT64_C(1000000))
+#define MIB      (UINT64_C(1024) * 1024)
 
 static bool find_disk_free(const struct store *store, uint64_t *ret_bytes)
 {
@@ -145,6 +145,7 @@ static bool judge(struct store *store,
     *ret_room = (struct store_room){
         .disk_free_bytes = disk_free,
         .base_file_bytes = kv_numbers.file_bytes,
+        .base_freed_bytes = kv_numbers.file_bytes - kv_numbers.used_bytes,
         .base_reusable_bytes = kv_numbers.reusable_bytes,
         .base_limit_bytes = kv_numbers.map_size_bytes,
         .log_file_bytes = log_bytes,
@@ -169,7 +170,11 @@ static void say_full(struct store *store, const struct store_room *room, uint64_
                     store->folder, (unsigned long long)(room->disk_free_bytes / MIB),
                     (unsigned long long)(room->base_reusable_bytes / MIB),
                     (unsigned long long)((wanted_bytes + MIB - 1) / MIB));
+    bool news = atomic_load(&store->condition) == STORE_HEALTHY;
     set_trouble(store, STORE_FULL, error.text);
+    if (news) {
+        store->callbacks.wake(store->callbacks.context); /* it should be known at once */
+    }
 }
 
 static void release_ballast(struct store *store)
@@ -217,6 +222,38 @@ void store_trouble_open(struct store *store)
     }
 }
 
+/*
+ * Pages that one transaction freed may be taken by the second after it; when all is erased and nobody
+ * writes, that would never come.  A failure is no matter: it is tried again.
+ */
+static void turn_pages_over(struct store *store)
+{
+    struct base_writer *writer = NULL;
+    if (base_writer_begin(store->base, &writer) != STATUS_OK) {
+        return;
+    }
+    if (store_put_store_meta(writer, store, store->meta_clock) == STATUS_OK) {
+        (void)base_writer_commit(writer);
+    } else {
+        base_writer_abort(writer);
+    }
+}
+
+/* What deletes there are shall make room now. */
+static void hurry_deletes(struct store *store, const struct store_room *room)
+{
+    int64_t now_ns = store_monotonic_ns();
+    if (now_ns < store->hurry_next_ns) {
+        return;
+    }
+    store->hurry_next_ns = now_ns + HURRY_NS;
+    atomic_store(&store->freeze_asked, true);
+    store->callbacks.wake(store->callbacks.context);
+    if (room->base_freed_bytes > room->base_reusable_bytes) {
+        turn_pages_over(store);
+    }
+}
+
 /* Refused: give way to deletes, and see whether they have made room. */
 static void heal(struct store *store)
 {
@@ -234,12 +271,7 @@ static void heal(struct store *store)
         return;
     }
     say_full(store, &room, wanted);
-    int64_t now_ns = store_monotonic_ns();
-    if (now_ns >= store->freeze_next_ns) {
-        store->freeze_next_ns = now_ns + FREEZE_NS;
-        atomic_store(&store->freeze_asked, true);
-        store->callbacks.wake(store->callbacks.context);
-    }
+    hurry_deletes(store, &room);
 }
 
 void store_trouble_heal(struct store *store)
