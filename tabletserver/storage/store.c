@@ -128,6 +128,7 @@ static enum status allocate(const char *folder,
     memcpy(store->folder, folder, strlen(folder) + 1);
     store->settings = *settings;
     store->callbacks = *callbacks;
+    atomic_init(&store->memory_limit_bytes, settings->memory_limit_bytes);
     store->events_end = &store->events;
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;

@@ -247,11 +247,12 @@ struct store {
     uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
     uint64_t log_released;                /* [L] */
     atomic_uint_fast64_t synced_position;
-    atomic_uint_fast64_t memory_bytes; /* of all layers */
-    atomic_uint_fast64_t frozen_bytes; /* of the frozen ones among them */
-    bool failure_told;                 /* [L] */
-    bool flush_wanted;                 /* [L] of some tablet */
-    atomic_bool freeze_asked;          /* the disk is full: what deletes are in memory make room */
+    atomic_uint_fast64_t memory_bytes;       /* of all layers */
+    atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
+    atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
+    bool failure_told;                       /* [L] */
+    bool flush_wanted;                       /* [L] of some tablet */
+    atomic_bool freeze_asked; /* the disk is full: what deletes are in memory make room */
     bool recovering;
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
@@ -367,6 +368,7 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
 enum status store_freeze(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
+uint64_t store_memory_limit(const struct store *store);
 void store_raise_floor(struct store_tablet *tablet);
 /* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
  * memory; call again with the same sequence. */

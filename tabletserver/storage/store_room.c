@@ -51,8 +51,8 @@ enum store_room_verdict store_room_judge(const struct store_room *room,
     uint64_t low = flush_bytes(room, settings) + lack(settings->ballast_bytes, room->ballast_bytes);
     uint64_t high = low + settings->memtable_limit_bytes;
     uint64_t base_lack = lack(high, room->base_reusable_bytes);
-    uint64_t disk_lack = lack(base_lack + lack(log_next_bytes(settings), room->log_file_bytes),
-                              disk);
+    uint64_t log_lack = lack(log_next_bytes(settings), room->log_file_bytes);
+    uint64_t disk_lack = lack(base_lack + log_lack, disk);
     uint64_t sum_lack = lack(high + log_most_bytes(room, settings),
                              room->base_reusable_bytes + disk + room->log_file_bytes);
     uint64_t wanted = maximum(maximum(disk_lack, sum_lack), lack(base_lack, growth));
@@ -60,8 +60,27 @@ enum store_room_verdict store_room_judge(const struct store_room *room,
     if (wanted == 0) {
         return STORE_ROOM_ENOUGH;
     }
-    return room->base_reusable_bytes + minimum(disk, growth) < low ? STORE_ROOM_SHORT
-                                                                   : STORE_ROOM_SOME;
+    uint64_t low_lack = lack(low, room->base_reusable_bytes);
+    return low_lack > growth || low_lack + log_lack > disk ? STORE_ROOM_SHORT : STORE_ROOM_SOME;
+}
+
+uint64_t store_room_memory_bytes(const struct store_room *room,
+                                 const struct store_settings *settings)
+{
+    struct store_room then = *room;
+    uint64_t memory = settings->memory_limit_bytes;
+    for (; memory > settings->memtable_limit_bytes; memory /= 2) {
+        then.unflushed_bytes = memory;
+        uint64_t base = flush_bytes(&then, settings) +
+                        lack(settings->ballast_bytes, room->ballast_bytes);
+        uint64_t log = minimum(settings->log_limit_bytes, memory) +
+                       SEGMENTS_MOST * (uint64_t)settings->log_segment_bytes;
+        if (lack(base, room->base_reusable_bytes) + lack(log, room->log_file_bytes) <=
+            room->disk_free_bytes) {
+            return memory;
+        }
+    }
+    return minimum(settings->memory_limit_bytes, settings->memtable_limit_bytes);
 }
 
 uint64_t store_room_ballast_bytes(const struct store_room *room,

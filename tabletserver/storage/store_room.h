@@ -11,8 +11,8 @@
  *   |----------------------|----------------|--------------------------> room
  *                          ^ low            ^ high
  *
- * Below low, what is in memory might not fit into the base any more: writes are refused while the
- * ballast is still whole.  Above high, a whole memtable more can be logged and flushed: writes are
+ * Below low, what is in memory might not fit into the base any more, or the next memtable not into the
+ * log: writes are refused while the ballast is still whole.  Above high, a whole memtable more can be logged and flushed: writes are
  * let in again.  Between them all stays as it is, so that a store does not go to and fro.
  *
  * Flushing what is in memory moves room from one place to another (the log shrinks, data.mdb grows).
@@ -30,7 +30,7 @@
 struct store_room {
     uint64_t disk_free_bytes;     /* what the ballast file takes is not free */
     uint64_t base_file_bytes;     /* data.mdb */
-    uint64_t base_freed_bytes;    /* pages in it that are not in use */
+    uint64_t base_freed_bytes;    /* pages in it that are not in use: of no worth yet */
     uint64_t base_reusable_bytes; /* those of them that the next transaction may take */
     uint64_t base_limit_bytes;    /* it grows no larger, whatever the disk has: the map */
     uint64_t log_file_bytes;      /* segments and spares */
@@ -50,6 +50,12 @@ enum store_room_verdict {
 enum store_room_verdict store_room_judge(const struct store_room *room,
                                          const struct store_settings *settings,
                                          uint64_t *ret_wanted_bytes);
+
+/* So much may be in memory that its log and its flush still find room: the limit that is set, or less
+ * on a disk that is nearly full, but one memtable.  Writers then wait for flushes as they do when
+ * memory is short, where they would be refused otherwise. */
+uint64_t store_room_memory_bytes(const struct store_room *room,
+                                 const struct store_settings *settings);
 
 /* How large a ballast file may be, counting the one that is there, without anything else lacking
  * for it; at most the size that is set.  What is missing of it is kept free in data.mdb. */

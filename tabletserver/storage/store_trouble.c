@@ -123,7 +123,7 @@ enum status store_trouble_check(struct store *store, bool deletes_only)
 
 /* --- room ----------------------------------------------------------------------------------------- */
 
-/* Measure and judge.  False when the disk does not say what is free: then all stays as it is. */
+/* Measure and judge; set how much may be in memory.  False when the disk does not say what is free: then all stays as it is. */
 static bool judge(struct store *store,
                   struct store_room *ret_room,
                   enum store_room_verdict *ret_verdict,
@@ -154,6 +154,7 @@ static bool judge(struct store *store,
         .ballast_bytes = store->ballast_bytes,
     };
     *ret_verdict = store_room_judge(ret_room, &store->settings, ret_wanted_bytes);
+    atomic_store(&store->memory_limit_bytes, store_room_memory_bytes(ret_room, &store->settings));
     /* Bytes that are free are not all there is to it: the log may have found no segment yet. */
     if (*ret_verdict == STORE_ROOM_ENOUGH && (log_numbers.no_space || store->flush_failed)) {
         *ret_verdict = STORE_ROOM_SOME;
@@ -249,7 +250,7 @@ static void hurry_deletes(struct store *store, const struct store_room *room)
     store->hurry_next_ns = now_ns + HURRY_NS;
     atomic_store(&store->freeze_asked, true);
     store->callbacks.wake(store->callbacks.context);
-    if (room->base_freed_bytes > room->base_reusable_bytes) {
+    if (room->base_freed_bytes > room->base_reusable_bytes + MIB) {
         turn_pages_over(store);
     }
 }

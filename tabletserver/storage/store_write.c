@@ -75,8 +75,11 @@ static enum status check_tablet(const struct store_tablet *tablet)
 
 static enum status check_memory(struct store *store, bool deletes_only)
 {
-    uint64_t limit = store->settings.memory_limit_bytes;
-    limit += deletes_only ? limit / DELETES_EXTRA_SHARE : 0;
+    uint64_t limit = store_memory_limit(store);
+    if (deletes_only) {
+        limit = store->settings.memory_limit_bytes;
+        limit += limit / DELETES_EXTRA_SHARE;
+    }
     if (atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) < limit) {
         return STATUS_OK;
     }
