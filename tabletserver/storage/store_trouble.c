@@ -20,7 +20,9 @@
 #include "tabletserver/storage/store_room.h"
 
 #define HURRY_NS (500 * INT64_C(1000000))
-#define MIB      (UINT64_C(1024) * 1024)
+#define TIGHT \
+    16 /* times what may be in memory and in the log: could be gone before the next look */
+#define MIB (UINT64_C(1024) * 1024)
 
 static bool find_disk_free(const struct store *store, uint64_t *ret_bytes)
 {
@@ -137,6 +139,9 @@ static bool judge(struct store *store,
     }
     kv_statistics(store->kv, &kv_numbers);
     log_statistics(store->log, &log_numbers);
+    store->room_tight = atomic_load(&store->condition) == STORE_HEALTHY &&
+                        disk_free < TIGHT * (store->settings.memory_limit_bytes +
+                                             store->settings.log_limit_bytes);
     uint64_t log_bytes = (log_numbers.segment_count + log_numbers.spare_count) *
                          store->settings.log_segment_bytes;
     if (atomic_load(&store->condition) == STORE_FULL && log_bytes > store->log_peak_bytes) {
@@ -267,6 +272,7 @@ static void heal(struct store *store)
     }
     if (verdict == STORE_ROOM_ENOUGH && keep_ballast(store, &room)) {
         store->log_peak_bytes = 0;
+        store->room_tight = true;
         set_trouble(store, STORE_HEALTHY, "");
         store->callbacks.wake(store->callbacks.context);
         return;

@@ -195,7 +195,7 @@ static void *work(void *context)
     int64_t heal_at_ns = 0;
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
-        if (begin_ns >= heal_at_ns) {
+        if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
         }

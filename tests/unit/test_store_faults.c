@@ -370,10 +370,10 @@ static uint64_t write_until_refused(struct store_tablet *tablet, const char *pre
     return written;
 }
 
-static void expect_full_for(int milliseconds)
+static void expect_full_for(int milliseconds, const char *when)
 {
     for (int i = 0; i < milliseconds / 5; i++) {
-        cr_assert_eq(condition_now(), STORE_FULL);
+        cr_assert_eq(condition_now(), STORE_FULL, "%s, after %d ms", when, 5 * i);
         usleep(5000);
     }
 }
@@ -412,19 +412,19 @@ Test(store_faults, full_disk_heals_by_deleting_rows)
         cr_assert_eq(put_value(tablet, "kept", round), STATUS_OK);
         uint64_t written = write_until_refused(tablet, "row");
         cr_assert_gt(written, 500, "round %d: only %d", round, (int)written);
-        expect_full_for(500);
+        expect_full_for(500, "refused");
         if (round == 1) {
             fixture_close(&fixture);
             fixture_open(&fixture);
             tablet = store_tablet_find(fixture.store, 1);
             cr_assert_not_null(tablet);
-            expect_full_for(500);
+            expect_full_for(500, "opened again");
         }
         struct store_read *read = NULL;
         cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
                      STATUS_OK);
         drop_rows(tablet, "row", "rox");
-        expect_full_for(1200);
+        expect_full_for(1200, "a reader holds the pages");
         struct store_statistics numbers;
         store_statistics(fixture.store, &numbers);
         cr_assert_lt(numbers.base_used_bytes, 1 << 20, "erased");

@@ -75,9 +75,9 @@ Test(store_room, freed_pages_pay_for_the_base_alone)
     room.base_freed_bytes = 40 * MIB;
     cr_assert_eq(judge(&room), STORE_ROOM_SHORT);
     room.base_reusable_bytes = 40 * MIB;
-    EXPECT_EDGE(room, log_file_bytes, 3 * MIB, STORE_ROOM_SOME, STORE_ROOM_ENOUGH);
+    EXPECT_EDGE(room, log_file_bytes, 3 * MIB, STORE_ROOM_SHORT, STORE_ROOM_ENOUGH);
     room.log_file_bytes = 2 * MIB;
-    EXPECT_EDGE(room, disk_free_bytes, 1 * MIB, STORE_ROOM_SOME, STORE_ROOM_ENOUGH);
+    EXPECT_EDGE(room, disk_free_bytes, 1 * MIB, STORE_ROOM_SHORT, STORE_ROOM_ENOUGH);
 }
 
 Test(store_room, segments_pay_for_the_log_alone)
