@@ -73,9 +73,9 @@ struct log_statistics {
     uint64_t next_position;
     uint64_t synced_position;
     uint64_t segment_count;
-    uint64_t spare_count; /* recycled segments that wait to be used */
-    bool no_space;        /* a segment is wanted and there was no room for it */
-    uint64_t torn_bytes;  /* cut at the last recovery */
+    uint64_t file_count; /* segments and spares; one on its way in or out counts too */
+    bool no_space;       /* a segment is wanted and there was no room for it */
+    uint64_t torn_bytes; /* cut at the last recovery */
 };
 
 /* Open or create, replay everything kept, start the thread.

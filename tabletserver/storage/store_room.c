@@ -28,10 +28,10 @@ static uint64_t flush_bytes(const struct store_room *room, const struct store_se
 }
 
 /* The log, while the next memtable fills. */
-static uint64_t log_next_bytes(const struct store_settings *settings)
+static uint64_t log_next_bytes(const struct store_settings *settings, uint64_t segments)
 {
     return minimum(settings->log_limit_bytes, settings->memtable_limit_bytes) +
-           SEGMENTS_NEXT * (uint64_t)settings->log_segment_bytes;
+           segments * settings->log_segment_bytes;
 }
 
 /* The log at its largest: then or ever. */
@@ -51,8 +51,8 @@ enum store_room_verdict store_room_judge(const struct store_room *room,
     uint64_t low = flush_bytes(room, settings) + lack(settings->ballast_bytes, room->ballast_bytes);
     uint64_t high = low + settings->memtable_limit_bytes;
     uint64_t base_lack = lack(high, room->base_reusable_bytes);
-    uint64_t log_lack = lack(log_next_bytes(settings), room->log_file_bytes);
-    uint64_t disk_lack = lack(base_lack + log_lack, disk);
+    uint64_t log_high = log_next_bytes(settings, SEGMENTS_MOST);
+    uint64_t disk_lack = lack(base_lack + lack(log_high, room->log_file_bytes), disk);
     uint64_t sum_lack = lack(high + log_most_bytes(room, settings),
                              room->base_reusable_bytes + disk + room->log_file_bytes);
     uint64_t wanted = maximum(maximum(disk_lack, sum_lack), lack(base_lack, growth));
@@ -61,6 +61,7 @@ enum store_room_verdict store_room_judge(const struct store_room *room,
         return STORE_ROOM_ENOUGH;
     }
     uint64_t low_lack = lack(low, room->base_reusable_bytes);
+    uint64_t log_lack = lack(log_next_bytes(settings, SEGMENTS_NEXT), room->log_file_bytes);
     return low_lack > growth || low_lack + log_lack > disk ? STORE_ROOM_SHORT : STORE_ROOM_SOME;
 }
 
@@ -88,7 +89,7 @@ uint64_t store_room_ballast_bytes(const struct store_room *room,
 {
     uint64_t taken = lack(flush_bytes(room, settings) + settings->memtable_limit_bytes,
                           room->base_reusable_bytes) +
-                     lack(log_next_bytes(settings), room->log_file_bytes);
+                     lack(log_most_bytes(room, settings), room->log_file_bytes);
     uint64_t spare = room->ballast_bytes + lack(room->disk_free_bytes, taken);
     return minimum(settings->ballast_bytes, spare / PAGE_BYTES * PAGE_BYTES);
 }

@@ -142,8 +142,7 @@ static bool judge(struct store *store,
     store->room_tight = atomic_load(&store->condition) == STORE_HEALTHY &&
                         disk_free < TIGHT * (store->settings.memory_limit_bytes +
                                              store->settings.log_limit_bytes);
-    uint64_t log_bytes = (log_numbers.segment_count + log_numbers.spare_count) *
-                         store->settings.log_segment_bytes;
+    uint64_t log_bytes = log_numbers.file_count * store->settings.log_segment_bytes;
     if (atomic_load(&store->condition) == STORE_FULL && log_bytes > store->log_peak_bytes) {
         store->log_peak_bytes = log_bytes;
     }
@@ -294,6 +293,10 @@ void store_trouble_heal(struct store *store)
         return;
     case STORE_HEALTHY:
         if (!judge(store, &room, &verdict, &wanted)) {
+            return;
+        }
+        /* A segment may have come or gone between two numbers: refuse on a second look. */
+        if (verdict == STORE_ROOM_SHORT && !judge(store, &room, &verdict, &wanted)) {
             return;
         }
         if (verdict == STORE_ROOM_SHORT) {
