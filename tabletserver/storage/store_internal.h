@@ -276,7 +276,7 @@ struct store {
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */
     bool ballast_there;
-    bool room_tight; /* look at it before each transaction, not only now and then */
+    bool room_tight;         /* look at it before each transaction, not only now and then */
     uint64_t log_peak_bytes; /* the log's files at their largest since the disk is full */
     int64_t hurry_next_ns;   /* while the disk is full: flush deletes */
     bool flush_failed;       /* tried again at retry_at_ns */

@@ -11,12 +11,13 @@
  *   |----------------------|----------------|--------------------------> room
  *                          ^ low            ^ high
  *
- * Below low, what is in memory might not fit into the base any more, or the next memtable not into the
- * log: writes are refused while the ballast is still whole.  Above high, a whole memtable more can be logged and flushed: writes are
- * let in again.  Between them all stays as it is, so that a store does not go to and fro.
+ * Below low, what is in memory might not fit into the base any more, or the next memtable not into
+ * the log: writes are refused while the ballast is still whole.  Above high, a whole memtable more
+ * can be logged and flushed: writes are let in again.  Between them all stays as it is, so that a
+ * store does not go to and fro.
  *
- * Flushing what is in memory moves room from one place to another (the log shrinks, data.mdb grows).
- * So high also looks at the sum, with the log as large as it gets: the sum does not rise by flushing,
+ * Flushing what is in memory moves room from one place to another (the log shrinks, data.mdb
+ * grows).  So high also looks at the sum, with the log as large as it gets: the sum does not rise by flushing,
  * only by what is deleted or given.
  */
 #ifndef TABLETSERVER_STORAGE_STORE_ROOM_H
