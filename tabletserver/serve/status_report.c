@@ -57,12 +57,12 @@ static void append_store(struct buffer *out, struct store_loop *loop)
         "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
         ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flush_bytes\":%" PRIu64
         ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
-        ",\"disk_free_bytes\":%" PRIu64 ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64
-        ",\"bad_chunks\":%" PRIu64 "}",
+        ",\"base_reusable_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
+        ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64 "}",
         statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
         statistics.flushes, statistics.flush_bytes, statistics.base_used_bytes,
-        statistics.base_file_bytes, statistics.disk_free_bytes, statistics.recovered_records,
-        statistics.torn_bytes, statistics.bad_chunks);
+        statistics.base_file_bytes, statistics.base_reusable_bytes, statistics.disk_free_bytes,
+        statistics.recovered_records, statistics.torn_bytes, statistics.bad_chunks);
 }
 
 struct tablet_list {
@@ -177,6 +177,7 @@ void status_report_gauges(struct server *server)
         sum.flushes += one.flushes;
         sum.flush_bytes += one.flush_bytes;
         sum.base_used_bytes += one.base_used_bytes;
+        sum.base_reusable_bytes += one.base_reusable_bytes;
         sum.disk_free_bytes += one.disk_free_bytes;
         sum.bad_chunks += one.bad_chunks;
         sum.flushes_pending += one.condition != STORE_HEALTHY;
@@ -188,6 +189,8 @@ void status_report_gauges(struct server *server)
     set("edubba_flushes", "Memtables flushed since the start.", sum.flushes);
     set("edubba_flush_bytes", "Bytes flushed since the start.", sum.flush_bytes);
     set("edubba_base_used_bytes", "Bytes in use in LMDB.", sum.base_used_bytes);
+    set("edubba_base_reusable_bytes", "Bytes in LMDB's files that deleted rows have left free.",
+        sum.base_reusable_bytes);
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
     set("edubba_stores_in_trouble", "Stores that are full or failed.", sum.flushes_pending);
