@@ -1,0 +1,67 @@
+"""Far more than the server can do, and clients that never read."""
+import json
+import os
+
+from ..measure import AT_MOST
+from .record import record
+from .storage import GIB, Peak
+
+OFFERED = 10
+NEVER_READERS = 100
+
+
+@record("overload", 10, "10 x the highest rate for 60 s, and 100 clients that never read")
+def overload(bench):
+    rows = bench.plan.rows(1000000)
+    seconds = bench.plan.seconds(60)
+    goodput = bench.result("rows/s", f"writes acknowledged, {OFFERED} x the highest rate offered",
+                           "the highest rate", 0.8, name="overload.goodput", write=True)
+    memory = bench.result("bytes", "peak anonymous memory meanwhile", "", GIB, AT_MOST,
+                          name="overload.memory", write=True)
+    control = bench.result("ms", "p99 of control requests meanwhile", "", 200, AT_MOST,
+                           name="overload.control", write=True)
+    with bench.cluster() as cluster:
+        shape = {"records": rows, "value_size": 1000}
+        highest_load = bench.load(cluster, "write", in_flight=64, **shape)
+        bench.say("filling")
+        highest_load.fill()
+        cluster.flush()
+        seen = {}
+
+        def highest():
+            return bench.write_window(goodput, cluster, highest_load).per_second
+
+        def offered():
+            seen["highest"] = highest()
+            rate = f"{seen['highest'] * OFFERED:.0f}"
+            load = bench.load(cluster, "write", rate=rate, late_max=1,
+                              never_read=NEVER_READERS if not bench.plan.quick else 3,
+                              timeout=5, **shape)
+            probe = start_probe(bench, cluster, seconds)
+            with Peak(cluster) as peak:
+                figures = load.run(seconds)
+            memory.pairs.append((peak.bytes, None))
+            control.pairs.append((finish_probe(bench, probe)["p99_us"] / 1000, None))
+            cluster.settle()
+            return figures.per_second
+
+        bench.turns(goodput, offered, lambda: seen["highest"])
+    return [goodput, memory, control]
+
+
+def start_probe(bench, cluster, seconds):
+    """Asks master and tablet server on the control lane all the while (tests/bench/control_probe.c)."""
+    path = bench.workshop.folder / "probe.json"
+    process = bench.workshop.start(
+        [bench.workshop.program("tests/bench/control_probe"), str(path), str(max(seconds, 1)),
+         f"tcp://127.0.0.1:{cluster.port}", cluster.masters], "probe.log")
+    return process, path
+
+
+def finish_probe(bench, probe):
+    process, path = probe
+    process.wait(120)
+    bench.workshop.processes.remove(process)
+    document = json.loads(path.read_text())
+    os.unlink(path)
+    return document
