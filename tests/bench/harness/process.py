@@ -36,6 +36,14 @@ class Workshop:
         self.processes = []
 
     def close(self):
+        """A second Ctrl-C must not leave anything behind."""
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self._end_all()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _end_all(self):
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.kill()

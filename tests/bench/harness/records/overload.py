@@ -3,6 +3,7 @@ import json
 import os
 
 from ..measure import AT_MOST
+from ..process import Failure
 from .record import record
 from .storage import GIB, Peak
 
@@ -62,6 +63,8 @@ def finish_probe(bench, probe):
     process, path = probe
     process.wait(120)
     bench.workshop.processes.remove(process)
+    if process.returncode != 0:
+        raise Failure((bench.workshop.folder / "probe.log").read_text().strip())
     document = json.loads(path.read_text())
     os.unlink(path)
     return document
