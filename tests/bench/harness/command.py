@@ -10,14 +10,16 @@ import sys
 import traceback
 
 from . import records, report
-from .measure import Plan, machine_load
+from .measure import Cpu, Plan, machine_load
 from .process import Failure, Missing, Workshop
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 JSON = ROOT / "build/bench.json"
 BUSY_PERCENT = 10
 NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cli/ebt",
-          "client/load/edubba-load")
+          "client/load/edubba-load", "tests/bench/control_probe",
+          *(f"tests/bench/raw/raw_{name}"
+            for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo")))
 
 
 def parse(arguments):
@@ -66,22 +68,32 @@ def warn_if_busy(load):
 
 
 def measure(record, plan, progress, keep):
-    """The record's results; one that fails is one broken result, one that cannot run is skipped."""
+    """The record's results and, where it could not run, why it was skipped."""
     progress.say(record.name)
     workshop = Workshop(ROOT, keep)
+    before = machine_load(0.5) if not plan.quick else None
+    cpu = Cpu()
     try:
-        return [r.as_json() for r in record.measure(records.Bench(workshop, plan, progress, record))
-                ], None
+        results = record.measure(records.Bench(workshop, plan, progress, record))
     except Missing as missing:
         return [], str(missing)
     except Failure as failure:
-        return [record.broken(str(failure)).as_json()], None
+        results = [record.broken(str(failure))]
     except Exception:  # a fault of the harness must not take the other records with it
+        progress.clear()
         traceback.print_exc()
-        return [record.broken(traceback.format_exc().strip().splitlines()[-1]).as_json()], None
+        results = [record.broken(traceback.format_exc().strip().splitlines()[-1])]
     finally:
         progress.clear()
         workshop.close()
+    steal = cpu.percent()["steal"]
+    for result in results:
+        if before and before["busy"] > BUSY_PERCENT:
+            result.notes.append(f"the machine was {before['busy']:.0f} % busy before"
+                                f" ({', '.join(before['by'])})")
+        if steal > 1:
+            result.notes.append(f"the hypervisor took {steal:.0f} % of the processors")
+    return [r.as_json() for r in results], None
 
 
 def show(results, skipped, quick):
@@ -121,7 +133,8 @@ def run(options):
     progress = report.Progress(options.quick)
     results, skipped = [], {}
     old = json.loads(options.json.read_text())["records"] if options.json.exists() else []
-    for record in chosen:
+    for index, record in enumerate(chosen):
+        progress.at(index + 1, len(chosen))
         found, why = measure(record, plan, progress, options.keep)
         if why:
             skipped[record.name] = why

@@ -1,7 +1,9 @@
 """What a person sees: progress, the table, build/bench.json, and the table of docs/performance.md."""
 import json
 import os
+import shutil
 import sys
+import threading
 import time
 
 from .measure import AT_MOST
@@ -12,28 +14,54 @@ END_MARK = "<!-- figures: end -->"
 
 
 class Progress:
-    """One line, rewritten in place on a terminal; a line a step elsewhere."""
+    """One line, its clock running, on a terminal; a line a step elsewhere."""
 
     def __init__(self, quiet=False):
         self.terminal = sys.stderr.isatty()
         self.quiet = quiet
         self.begun = time.monotonic()
-        self.shown = ""
+        self.text = ""
+        self.where = ""
+        self.width = 0
+        self.lock = threading.Lock()
+        if self.terminal:
+            threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self):
+        while True:
+            time.sleep(1)
+            with self.lock:
+                if self.text:
+                    self._draw()
+
+    def _line(self):
+        passed = int(time.monotonic() - self.begun)
+        return f"[{passed // 60:3d}:{passed % 60:02d}] {self.where}{self.text}"
+
+    def _draw(self):
+        line = self._line()[:shutil.get_terminal_size().columns - 1]
+        print("\r" + line.ljust(self.width), end="", file=sys.stderr, flush=True)
+        self.width = len(line)
+
+    def at(self, index, count):
+        """Which of the records is measured."""
+        self.where = f"{index} of {count}  "
 
     def say(self, text):
-        passed = int(time.monotonic() - self.begun)
-        line = f"[{passed // 60:3d}:{passed % 60:02d}] {text}"
-        if self.terminal:
-            print("\r" + line[:100].ljust(len(self.shown)), end="", file=sys.stderr, flush=True)
-            self.shown = line[:100]
-        elif not self.quiet and text != self.shown:
-            print(line, file=sys.stderr, flush=True)
-            self.shown = text
+        with self.lock:
+            if text == self.text:
+                return
+            self.text = text
+            if self.terminal:
+                self._draw()
+            elif not self.quiet:
+                print(self._line(), file=sys.stderr, flush=True)
 
     def clear(self):
-        if self.terminal and self.shown:
-            print("\r" + " " * len(self.shown) + "\r", end="", file=sys.stderr, flush=True)
-        self.shown = ""
+        with self.lock:
+            if self.terminal and self.width > 0:
+                print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
+            self.text, self.width = "", 0
 
 
 def number(value, unit=""):
