@@ -93,25 +93,29 @@ class Workshop:
         if process in self.processes:
             self.processes.remove(process)
 
-    def run(self, arguments, seconds=3600, environment=None):
-        """To its end; returns what it wrote to stdout."""
+    def run_for_status(self, arguments, seconds=7200):
+        """To its end; returns its exit status, what it wrote to stdout, and to stderr."""
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, preexec_fn=die_with_parent, text=True,
-                                   env={**os.environ, **(environment or {})})
+                                   stderr=subprocess.PIPE, preexec_fn=die_with_parent, text=True)
         self.processes.append(process)
-        name = os.path.basename(arguments[0])
         try:
             output, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise Failure(f"{name} did not end within {seconds} s") from None
+            raise Failure(f"{os.path.basename(arguments[0])} did not end within {seconds} s"
+                          ) from None
         finally:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
             self.processes.remove(process)
-        if process.returncode != 0:
+        return process.returncode, output, errors
+
+    def run(self, arguments, seconds=7200):
+        """To its good end; returns what it wrote to stdout."""
+        status, output, errors = self.run_for_status(arguments, seconds)
+        if status != 0:
             said = (errors.strip() or output.strip())[-400:]
-            raise Failure(f"{name} ended with {process.returncode}: {said}")
+            raise Failure(f"{os.path.basename(arguments[0])} ended with {status}: {said}")
         return output
 
     def raw(self, name, **options):

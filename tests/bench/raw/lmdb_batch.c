@@ -2,7 +2,7 @@
  * LMDB and nothing else, as fast as it takes rows when nothing must be durable: rows are gathered,
  * sorted, and put in one transaction each, without any sync.
  *
- *   raw_lmdb_batch --folder F [--rows 1000000] [--value-bytes 100] [--keys random|series]
+ *   raw_lmdb_batch --folder F [--rows 1000000] [--value-bytes 100] [--keys hashed|series]
  *                  [--batch 20000] [--map-mib 65536]
  */
 #include <lmdb.h>
@@ -15,7 +15,7 @@
 #include "tests/bench/raw/raw.h"
 
 struct row {
-    uint8_t key[RAW_KEY_BYTES_MAX];
+    uint8_t key[LOAD_ROW_KEY_BYTES_MAX];
     size_t key_bytes;
     uint64_t number;
 };
@@ -23,7 +23,7 @@ struct row {
 struct bench {
     MDB_env *env;
     MDB_dbi dbi;
-    enum raw_keys keys;
+    enum load_key_form keys;
     struct row *rows;
     uint8_t *value;
     size_t value_bytes;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     static const char *const names[] = {"folder", "rows",    "value-bytes", "keys",
                                         "batch",  "map-mib", NULL};
     raw_check_options(argc, argv, names);
-    const char *key_name = raw_option_text(argc, argv, "keys", "random");
+    const char *key_name = raw_option_text(argc, argv, "keys", "hashed");
     uint64_t rows = raw_option_number(argc, argv, "rows", 1000000);
     uint64_t batch = raw_option_number(argc, argv, "batch", 20000);
     struct bench bench = {.keys = raw_keys_of_name(key_name),

@@ -1,7 +1,6 @@
 #include "tests/bench/raw/raw.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #define NS_A_SECOND   INT64_C(1000000000)
 #define SERIES_HOSTS  1000
-#define SERIES_BEGIN  UINT64_C(1426535612045) /* milliseconds */
 #define SAMPLES_FIRST 4096
 
 _Noreturn void raw_fail(const char *what, const char *why)
@@ -141,31 +139,20 @@ void raw_samples_deinit(struct raw_samples *samples)
 
 /* --- rows ----------------------------------------------------------------------------------------- */
 
-enum raw_keys raw_keys_of_name(const char *name)
+enum load_key_form raw_keys_of_name(const char *name)
 {
-    if (strcmp(name, "random") == 0) {
-        return RAW_KEYS_RANDOM;
+    if (strcmp(name, "hashed") == 0) {
+        return LOAD_KEY_HASHED;
     }
     if (strcmp(name, "series") == 0) {
-        return RAW_KEYS_SERIES;
+        return LOAD_KEY_SERIES;
     }
-    raw_fail(name, "keys are random or series");
+    raw_fail(name, "keys are hashed or series");
 }
 
-static uint64_t hash_of(uint64_t number)
+size_t raw_key(enum load_key_form form, uint64_t number, uint8_t ret_key[LOAD_ROW_KEY_BYTES_MAX])
 {
-    struct prng prng = prng_of_seed(number);
-    return prng_next(&prng);
-}
-
-size_t raw_key(enum raw_keys keys, uint64_t number, uint8_t ret_key[RAW_KEY_BYTES_MAX])
-{
-    char *text = (char *)ret_key;
-    int size = keys == RAW_KEYS_SERIES
-                   ? snprintf(text, RAW_KEY_BYTES_MAX, "host%04" PRIu64 "#%013" PRIu64,
-                              number % SERIES_HOSTS, SERIES_BEGIN + number / SERIES_HOSTS * 1000)
-                   : snprintf(text, RAW_KEY_BYTES_MAX, "user%020" PRIu64, hash_of(number));
-    return (size_t)size;
+    return load_row_key(form, SERIES_HOSTS, number, ret_key);
 }
 
 void raw_value(uint64_t number, uint8_t *ret_value, size_t value_bytes)

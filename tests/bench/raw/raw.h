@@ -1,5 +1,5 @@
 /*
- * What the raw programs share: options, a clock, samples of latency, the rows of the load generator.
+ * What the raw programs share: options, a clock, samples of latency, rows.
  *
  * A raw program does by itself, with nothing of Edubba around it, what a record of tests/bench/run
  * stands on, and prints one line of JSON.  So it says what the disk, LMDB or nng allow on this
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RAW_KEY_BYTES_MAX 64
+#include "client/load/core/row_key.h"
 
 /* --- options: --name VALUE ----------------------------------------------------------------------- */
 
@@ -39,18 +39,12 @@ void raw_samples_join(struct raw_samples *samples, struct raw_samples *from); /*
 double raw_samples_percentile_us(struct raw_samples *samples, double percentile);
 void raw_samples_deinit(struct raw_samples *samples);
 
-/* --- rows: the load generator's (client/load) ----------------------------------------------------- */
+/* --- rows: the load generator's (client/load/core) ------------------------------------------------ */
 
-enum raw_keys {
-    RAW_KEYS_RANDOM, /* each number hashed: "user" and 20 digits */
-    RAW_KEYS_SERIES, /* arrival order: every host once, then every host at the next moment */
-};
-
-/* Ends the program for anything but "random" and "series". */
-enum raw_keys raw_keys_of_name(const char *name);
-
-/* Returns the size.  Equal numbers give equal keys. */
-size_t raw_key(enum raw_keys keys, uint64_t number, uint8_t ret_key[RAW_KEY_BYTES_MAX]);
+/* Ends the program for anything but "hashed" (scattered) and "series" (1 000 hosts in arrival
+ * order). */
+enum load_key_form raw_keys_of_name(const char *name);
+size_t raw_key(enum load_key_form form, uint64_t number, uint8_t ret_key[LOAD_ROW_KEY_BYTES_MAX]);
 void raw_value(uint64_t number, uint8_t *ret_value, size_t value_bytes);
 
 /* --- failing ------------------------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ def overload(bench):
         def offered():
             seen["highest"] = highest()
             rate = f"{seen['highest'] * OFFERED:.0f}"
-            load = bench.load(cluster, "write", rate=rate, late_max=1,
+            load = bench.load(cluster, "write", may_fail=True, rate=rate, late_max=1,
                               never_read=NEVER_READERS if not bench.plan.quick else 3,
                               timeout=5, **shape)
             probe = start_probe(bench, cluster, seconds)

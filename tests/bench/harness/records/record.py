@@ -53,8 +53,8 @@ class Bench:
     def redis(self):
         return Redis(self.workshop)
 
-    def load(self, cluster, workload, **options):
-        return Load(self.workshop, cluster, workload, options)
+    def load(self, cluster, workload, may_fail=False, **options):
+        return Load(self.workshop, cluster, workload, options, may_fail)
 
     def result(self, unit, ours, peer, target, sense=AT_LEAST, name=None, write=False,
                paired=True):
