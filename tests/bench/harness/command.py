@@ -88,6 +88,7 @@ def measure(record, plan, progress, keep):
         workshop.close()
     steal = cpu.percent()["steal"]
     for result in results:
+        result.details["when"] = datetime.datetime.now().isoformat(" ", "minutes")
         if before and before["busy"] > BUSY_PERCENT:
             result.notes.append(f"the machine was {before['busy']:.0f} % busy before"
                                 f" ({', '.join(before['by'])})")

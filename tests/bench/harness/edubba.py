@@ -10,6 +10,7 @@ import urllib.request
 from .process import Failure, wait_until
 
 MEMORY_LIMIT = "512 MiB"
+STATUS_AGE_S = 0.5         # /status is younger than that
 DRAIN_LEAST_BYTES = 65536  # the smallest memtable_limit that the server takes
 
 
@@ -128,11 +129,10 @@ class Cluster:
         def quiet():
             nonlocal seen
             store = self.store()
-            now = (store["flushes"], store["flush_bytes"], store["log_syncs"])
-            same, seen = now == seen, now
-            return same
+            same, seen = store["flush_bytes"] == seen, store["flush_bytes"]
+            return same and store["flushes_pending"] == 0
 
-        wait_until(quiet, seconds, "flushing ends", pause=0.4)
+        wait_until(quiet, seconds, "flushing ends", pause=STATUS_AGE_S)
 
     def flush(self):
         """

@@ -10,9 +10,10 @@ GROWTH = 1.15  # over what the least time would take
 def ours_once(bench, result, rows, options):
     """Into an empty server; gives the figures, flushing until the last row was acknowledged."""
     with bench.cluster() as cluster:
+        before = cluster.store()
         figures = bench.load(cluster, "write", records=rows, operations=rows,
                              distribution="sequential", batch=BATCH_ROWS, **options).run()
-        bench.note_window(result, cluster.flushes(), figures)
+        bench.note_window(result, before, cluster.store(), figures)
     return figures
 
 

@@ -80,20 +80,24 @@ class Bench:
         the rest of the flushing; gives the figures of all of it.
         """
         seconds = self.plan.seconds(usual)
-        before = cluster.flushes()
+        before = cluster.store()
         figures = load.run(seconds)
         wanted = 0 if self.plan.quick or result.unfit else FLUSHES_LEAST
         for _ in range(WINDOWS_MAX):
-            if cluster.flushes() - before >= wanted:
+            if cluster.flushes() - before["flushes"] >= wanted:
                 break
             figures = figures.with_more(load.run(seconds))
-        self.note_window(result, cluster.flushes() - before, figures)
+        self.note_window(result, before, cluster.store(), figures)
         cluster.settle()
         return figures
 
-    def note_window(self, result, flushes, figures):
-        seen = result.details.setdefault("windows", [])
-        seen.append({"flushes": flushes, "seconds": round(figures.seconds, 2)})
+    def note_window(self, result, before, after, figures):
+        """`before` and `after` are the store's status."""
+        flushes = after["flushes"] - before["flushes"]
+        result.details.setdefault("windows", []).append({
+            "flushes": flushes, "flush_bytes": after["flush_bytes"] - before["flush_bytes"],
+            "rows": figures.rows, "seconds": round(figures.seconds, 2),
+            "client_cpu_s": figures.client_cpu_s})
         if not self.plan.quick and flushes < FLUSHES_LEAST:
             reason = f"fewer than {FLUSHES_LEAST} flushes in a window"
             if reason not in result.unfit:
