@@ -18,6 +18,7 @@ JSON = ROOT / "build/bench.json"
 BUSY_PERCENT = 10
 NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cli/ebt",
           "client/load/edubba-load", "tests/bench/control_probe",
+          "tests/bench/never_read",
           *(f"tests/bench/raw/raw_{name}"
             for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo")))
 

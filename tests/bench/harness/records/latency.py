@@ -56,9 +56,7 @@ def write_stall(bench):
     with bench.cluster() as cluster:
         shape = {"records": rows, "value_size": VALUE_BYTES}
         bench.say("the highest rate")
-        highest = bench.load(cluster, "write", in_flight=64, **shape).run(
-            bench.plan.seconds(20)).per_second
-        cluster.settle()
+        highest = bench.highest_rate(result, cluster, shape)
         result.details["highest_per_second"] = highest
         load = bench.load(cluster, "write", rate=f"{highest / 2:.0f}", **shape)
         seen = []

@@ -3,12 +3,13 @@ import json
 import os
 
 from ..measure import AT_MOST
-from ..process import Failure
+from ..process import Failure, wait_until
 from .record import record
 from .storage import GIB, Peak
 
 OFFERED = 10
 NEVER_READERS = 100
+NEVER_READERS_QUICK = 4
 
 
 @record("overload", 10, "10 x the highest rate for 60 s, and 100 clients that never read")
@@ -23,31 +24,47 @@ def overload(bench):
                            name="overload.control", write=True)
     with bench.cluster() as cluster:
         shape = {"records": rows, "value_size": 1000}
-        highest_load = bench.load(cluster, "write", in_flight=64, **shape)
         bench.say("filling")
-        highest_load.fill()
+        bench.load(cluster, "write", **shape).fill()
         cluster.flush()
         seen = {}
 
-        def highest():
-            return bench.write_window(goodput, cluster, highest_load).per_second
-
         def offered():
-            seen["highest"] = highest()
+            seen["highest"] = bench.highest_rate(goodput, cluster, shape)
             rate = f"{seen['highest'] * OFFERED:.0f}"
-            load = bench.load(cluster, "write", may_fail=True, rate=rate, late_max=1,
-                              never_read=NEVER_READERS if not bench.plan.quick else 3,
-                              timeout=5, **shape)
+            load = bench.load(cluster, "write", may_fail=True, rate=rate, late_max=1, timeout=5,
+                              **shape)
+            idlers = start_never_readers(bench, cluster, rows)
             probe = start_probe(bench, cluster, seconds)
             with Peak(cluster) as peak:
                 figures = load.run(seconds)
             memory.pairs.append((peak.bytes, None))
             control.pairs.append((finish_probe(bench, probe)["p99_us"] / 1000, None))
+            goodput.details.setdefault("refused", []).append(figures.errors)
+            bench.workshop.stop(idlers)
             cluster.settle()
             return figures.per_second
 
         bench.turns(goodput, offered, lambda: seen["highest"])
     return [goodput, memory, control]
+
+
+def start_never_readers(bench, cluster, rows):
+    """Plain sockets that ask on and on and take nothing (tests/bench/never_read.c)."""
+    count = NEVER_READERS if not bench.plan.quick else NEVER_READERS_QUICK
+    process = bench.workshop.start(
+        [bench.workshop.program("tests/bench/never_read"), f"tcp://127.0.0.1:{cluster.port}",
+         str(count), str(rows)], "never_read.log")
+    log = bench.workshop.folder / "never_read.log"
+
+    def ready():
+        if process.poll() is not None:
+            raise Failure(log.read_text().strip())
+        return log.read_text().count("ready") > bench.never_readers
+
+    wait_until(ready, 30, "clients that never read have connected")
+    bench.never_readers += 1
+    return process
 
 
 def start_probe(bench, cluster, seconds):

@@ -7,6 +7,7 @@ from ..load import Load
 from ..measure import AT_LEAST, FLUSHES_LEAST, WRITE_SECONDS_LEAST, Result
 from ..redis import Redis
 
+HIGHEST_IN_FLIGHT = 1024
 WINDOWS_MAX = 10  # a write window is prolonged so many times to see its flushes
 
 
@@ -43,6 +44,7 @@ class Bench:
         self.plan = plan
         self.progress = progress
         self.record = record_of
+        self.never_readers = 0  # so many crowds of them were started
 
     def say(self, text):
         self.progress.say(f"{self.record.name}: {text}")
@@ -90,6 +92,14 @@ class Bench:
         self.note_window(result, before, cluster.store(), figures)
         cluster.settle()
         return figures
+
+    def highest_rate(self, result, cluster, shape):
+        """
+        Rows a second that single-row writes come to at the most, and can keep up: with so many in
+        flight that no more would bring anything, and over a window that has its flushes in it.
+        """
+        load = self.load(cluster, "write", in_flight=HIGHEST_IN_FLIGHT, **shape)
+        return self.write_window(result, cluster, load).per_second
 
     def note_window(self, result, before, after, figures):
         """`before` and `after` are the store's status."""
