@@ -62,7 +62,7 @@ static void print_option(FILE *out, const struct load_option *option)
     print_indented(out, option->help, 27);
 }
 
-void load_help_options(FILE *out)
+static void print_options(FILE *out)
 {
     for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
         if (LOAD_OPTIONS[i].heading != NULL) {
@@ -78,7 +78,7 @@ void load_help(FILE *out)
     fputc('\n', out);
     print_workloads(out);
     fputc('\n', out);
-    load_help_options(out);
+    print_options(out);
     fputs("\nNumbers may end in k, M or G (thousands).  What has no default in brackets has the\n"
           "workload's: `edubba-load help WORKLOAD`.\n\n",
           out);
@@ -174,8 +174,24 @@ void load_help_man(FILE *out)
           out);
 }
 
-void load_help_words(FILE *out)
+static void print_choices(FILE *out, const char *name)
 {
+    for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
+        if (strcmp(LOAD_OPTIONS[i].name, name) == 0 && LOAD_OPTIONS[i].type == LOAD_OPTION_CHOICE) {
+            for (const char *at = LOAD_OPTIONS[i].argument; *at != '\0'; at++) {
+                fputc(*at == '|' ? '\n' : *at, out);
+            }
+            fputc('\n', out);
+        }
+    }
+}
+
+void load_help_words(FILE *out, const char *option)
+{
+    if (option != NULL && strncmp(option, "--", 2) == 0) {
+        print_choices(out, option + 2);
+        return;
+    }
     fputs("load\nrun\ndrop\nhelp\n", out);
     for (size_t i = 0; i < LOAD_WORKLOAD_COUNT; i++) {
         fprintf(out, "%s\n", LOAD_WORKLOADS[i].name);

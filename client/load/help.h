@@ -9,8 +9,7 @@
 void load_help(FILE *out);
 void load_help_workload(FILE *out, const struct load_workload *workload);
 void load_help_man(FILE *out);
-/* Words for shell completion, one a line. */
-void load_help_words(FILE *out);
-void load_help_options(FILE *out);
+/* For shell completion: the choices of an option ("--format"), or all words, one a line. */
+void load_help_words(FILE *out, const char *option);
 
 #endif /* CLIENT_LOAD_HELP_H */

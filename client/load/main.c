@@ -127,6 +127,9 @@ static int run_workload(struct load_options *options, const struct command *comm
     struct load_place place;
     struct edubba_error error;
     FILE *out = stdout;
+    if (command->only && command->load && command->workload->keys == LOAD_KEY_COUNTER) {
+        return misuse("counters begin at 0: there is nothing to load");
+    }
     if (!load_options_complete(options, command->workload, problem)) {
         return misuse(problem);
     }
@@ -173,29 +176,34 @@ static int run_words(struct load_options *options, size_t count, const char *con
     return command.workload != NULL ? run_workload(options, &command) : unknown_workload(words[0]);
 }
 
+/* What is answered without a cluster.  False: go on. */
+static bool answer(int count, char **arguments)
+{
+    for (int i = 1; i < count; i++) {
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
+            load_help(stdout);
+        } else if (strcmp(arguments[i], "--version") == 0) {
+            puts("edubba-load " EDUBBA_VERSION);
+        } else if (strcmp(arguments[i], "--man") == 0) { /* for the build */
+            load_help_man(stdout);
+        } else if (strcmp(arguments[i], "--words") == 0) { /* for shell completion */
+            load_help_words(stdout, i + 1 < count ? arguments[i + 1] : NULL);
+        } else {
+            continue;
+        }
+        return true;
+    }
+    return false;
+}
+
 int main(int count, char **arguments)
 {
     struct load_options options = load_options_default();
     const char *words[WORDS_MAX];
     size_t word_count = 0;
     char problem[LOAD_PROBLEM_BYTES];
-    for (int i = 1; i < count; i++) {
-        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
-            load_help(stdout);
-            return EXIT_CODE_OK;
-        }
-        if (strcmp(arguments[i], "--version") == 0) {
-            puts("edubba-load " EDUBBA_VERSION);
-            return EXIT_CODE_OK;
-        }
-        if (strcmp(arguments[i], "--man") == 0) { /* for the build */
-            load_help_man(stdout);
-            return EXIT_CODE_OK;
-        }
-        if (strcmp(arguments[i], "--words") == 0) { /* for shell completion */
-            load_help_words(stdout);
-            return EXIT_CODE_OK;
-        }
+    if (answer(count, arguments)) {
+        return EXIT_CODE_OK;
     }
     if (!load_options_parse(&options, count - 1, arguments + 1, words, WORDS_MAX, &word_count,
                             problem)) {

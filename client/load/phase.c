@@ -72,6 +72,8 @@ struct watch {
     int64_t begin_ns;
     int64_t second_ns; /* of the last copies */
     int64_t interval_ns;
+    int64_t stopped_ns; /* 0 = not yet */
+    bool has_said_so;
 };
 
 static void start_counting(struct watch *watch, int64_t now_ns)
@@ -164,6 +166,17 @@ static void look(struct watch *watch, int64_t now_ns)
     }
 }
 
+/* Requests in flight are waited for: say so where that takes long. */
+static void say_stopping(struct watch *watch, int64_t now_ns)
+{
+    if (watch->stopped_ns == 0) {
+        watch->stopped_ns = now_ns;
+    } else if (!watch->has_said_so && now_ns - watch->stopped_ns > NS_PER_S) {
+        fputs("edubba-load: waiting for the requests in flight; Ctrl-C quits at once\n", stderr);
+        watch->has_said_so = true;
+    }
+}
+
 static void watch_to_the_end(struct watch *watch)
 {
     struct load_run *run = watch->run;
@@ -178,6 +191,7 @@ static void watch_to_the_end(struct watch *watch)
     do {
         look(watch, now_ns);
         if (interrupted || now_ns >= stop_ns) {
+            say_stopping(watch, now_ns);
             atomic_store(&run->stop, true);
         }
         int64_t at_ns = next_look_ns(watch, now_ns, stop_ns);
@@ -257,6 +271,11 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
     report->cpu_s = now_cpu_s - watch->begin_cpu_s;
     report->interrupted = interrupted != 0;
     report->first_error = run->first_error.text;
+    if (run->options->interval_s > 0 && !run->is_load && now_ns - watch->interval_ns > LOOK_NS) {
+        tell_interval(watch, now_ns); /* what is left of the last */
+        load_run_gather(run, watch->copies->now);
+        subtract(watch->copies->now, watch->copies->begin, watch->copies->difference);
+    }
     if (run->sums != NULL) {
         if (load_sums_check(run->sums, place->clients[0].table, &verdict, &error) != EDUBBA_OK) {
             return say(&error);

@@ -24,9 +24,11 @@ struct load_tally *load_slot_tally(const struct load_slot *slot)
 static uint64_t choose_latest(struct load_slot *slot)
 {
     const struct load_run *run = slot->client->run;
-    struct load_zipfian zipfian;
+    struct load_zipfian zipfian = run->zipfian;
     uint64_t readable = load_inserts_readable(&run->inserts);
-    load_zipfian_init(&zipfian, readable, run->options->zipfian);
+    if (readable != zipfian.items) {
+        load_zipfian_resize(&zipfian, readable);
+    }
     return readable - 1 - load_zipfian_item(&zipfian, load_random_unit(&slot->random));
 }
 

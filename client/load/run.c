@@ -32,6 +32,7 @@ static bool make_shared(struct load_run *run)
         field->hash = load_value_key_hash((const uint8_t *)field->name, field->size);
     }
     load_scrambled_init(&run->scrambled, options->zipfian);
+    load_zipfian_init(&run->zipfian, options->records, options->zipfian);
     run->choices = options->records + (inserts ? new_rows : 0);
     return true;
 }

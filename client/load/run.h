@@ -94,7 +94,8 @@ struct load_run {
     uint8_t *pool;
     struct load_field *fields;
     struct load_zipfian scrambled;
-    uint64_t choices; /* keys that zipfian chooses from */
+    struct load_zipfian zipfian; /* of the records there are at first */
+    uint64_t choices;            /* keys that zipfian chooses from */
     struct load_client *clients;
     uint64_t client_count;
     struct load_starter *starters;

@@ -1,6 +1,5 @@
 #include "client/load/core/options.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,9 +93,8 @@ struct load_options load_options_default(void)
 static bool number_parse(const char *text, double *ret_number, const char **ret_rest)
 {
     char *end = NULL;
-    errno = 0;
     double number = strtod(text, &end);
-    if (end == text || errno != 0 || !isfinite(number) || number < 0) {
+    if (end == text || !isfinite(number) || number < 0) {
         return false;
     }
     *ret_number = number;

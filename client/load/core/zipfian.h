@@ -16,15 +16,20 @@
 struct load_zipfian {
     uint64_t items;
     double theta;
-    double zeta;
+    double head; /* zeta of the first LOAD_ZETA_EXACT, added up */
+    double half; /* 1 / 2^theta */
+    double zeta; /* of items */
     double alpha;
     double eta;
 };
 
+#define LOAD_ZETA_EXACT 1000
+
 /* theta in (0, 1); items at least 1. */
 void load_zipfian_init(struct load_zipfian *zipfian, uint64_t items, double theta);
 
-double load_zeta(uint64_t items, double theta);
+/* The same theta, other items; cheap from LOAD_ZETA_EXACT items on. */
+void load_zipfian_resize(struct load_zipfian *zipfian, uint64_t items);
 
 /* The item, 0 the most frequent, for a uniform number in [0, 1). */
 uint64_t load_zipfian_item(const struct load_zipfian *zipfian, double uniform);
