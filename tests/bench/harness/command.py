@@ -82,7 +82,7 @@ def measure(record, plan, progress, keep):
         results = [record.broken(str(failure))]
     except Exception:  # a fault of the harness must not take the other records with it
         progress.clear()
-        traceback.print_exc()
+        traceback.print_exc(limit=-2)
         results = [record.broken(traceback.format_exc().strip().splitlines()[-1])]
     finally:
         progress.clear()

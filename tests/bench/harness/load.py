@@ -114,4 +114,4 @@ class Load:
         if not kind or kind["rows"] == 0:
             raise Failure(f"{self.workload}: nothing was done: {document['first_error']}")
         return Figures(document["rows"], document["seconds"], kind["p50_us"], kind["p99_us"],
-                       kind["p99.9_us"], document["errors"], document["client_cpu_s"])
+                       kind["p999_us"], document["errors"], document["client_cpu_s"])
