@@ -37,11 +37,13 @@ class Workshop:
 
     def close(self):
         """A second Ctrl-C must not leave anything behind."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before = {number: signal.signal(number, signal.SIG_IGN)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             self._end_all()
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _end_all(self):
         for process in reversed(self.processes):
