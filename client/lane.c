@@ -406,6 +406,9 @@ void lanes_destroy(struct edubba_client *client)
             transport_connection_close(link->connection);
             link_unref(link);
         }
+        if (lane != NULL) {
+            loop_clear_timer(&client->loop, &lane->connect_timer); /* the heap outlives the lane */
+        }
         memory_free(lane);
     }
     memory_free(client->lanes);
