@@ -585,6 +585,24 @@ Test(client, tablet_servers_tell_locations_while_no_master_answers)
     close_session(&session);
 }
 
+/* What is armed to connect again does not outlive what it would connect. */
+Test(client, closing_while_servers_are_away_leaves_nothing_behind)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    for (int i = 1; i < FAKE_SERVERS; i++) {
+        transport_listener_close(session.fake->servers[i].listener, 0);
+        session.fake->servers[i].listener = NULL;
+    }
+    for (int i = 0; i < 8; i++) {
+        submit_add_for(&session, i, 1, 300, &outcomes[i]);
+    }
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[1].code, EDUBBA_DEADLINE_EXCEEDED);
+    close_session(&session);
+}
+
 Test(client, a_scan_of_a_table_that_is_gone_ends)
 {
     struct session session = open_session();

@@ -1,0 +1,348 @@
+#include "client/load/core/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_BYTES_MAX  64
+#define COUNT_MAX       1e15
+#define FIELDS_MAX      256
+#define VALUE_BYTES_MAX 100000000
+#define BATCH_MAX       100000
+#define CLIENTS_MAX     10000
+#define AT(member)      offsetof(struct load_options, member)
+
+const struct load_option LOAD_OPTIONS[] = {
+    {"masters", "ADDRESSES", LOAD_OPTION_TEXT, AT(masters), 0,
+     "the masters, comma-separated; default: EDUBBA_MASTERS, else tcp://127.0.0.1:7400", "Where"},
+    {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0,
+     "the table, made when missing; one with other families is refused (LOAD)", NULL},
+    {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, "tablets of a table that is made (1)",
+     NULL},
+    {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, "delete the table at the end; default: keep it",
+     NULL},
+    {"records", "N", LOAD_OPTION_COUNT, AT(records), 1, "rows, or counters of `add`", "What"},
+    {"fields", "N", LOAD_OPTION_COUNT, AT(fields), 1, "cells a row", NULL},
+    {"value-size", "BYTES", LOAD_OPTION_COUNT, AT(value_bytes), 1, "bytes a cell", NULL},
+    {"batch", "N", LOAD_OPTION_COUNT, AT(batch), 1, "rows a request of write and add (1)", NULL},
+    {"scan-rows", "N", LOAD_OPTION_COUNT, AT(scan_rows), 1,
+     "rows a scan: uniform from 1 to N; default of `scan`: the whole table", NULL},
+    {"keys", "ordered|hashed|series", LOAD_OPTION_CHOICE, AT(keys), 0,
+     "row keys: 16 digits; YCSB's user + hash; METRIC's host#time", NULL},
+    {"distribution", "uniform|zipfian|latest|sequential", LOAD_OPTION_CHOICE, AT(distribution), 0,
+     "how keys are chosen", NULL},
+    {"zipfian", "THETA", LOAD_OPTION_NUMBER, AT(zipfian), 0.01,
+     "skew of zipfian and latest, below 1 (0.99)", NULL},
+    {"hosts", "N", LOAD_OPTION_COUNT, AT(hosts), 1, "machines of --keys series (1000)", NULL},
+    {"one-field", NULL, LOAD_OPTION_FLAG, AT(one_field), 0,
+     "reads ask for one field; default: the whole row", NULL},
+    {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1,
+     "requests of one client at a time, in the open loop the most (64)", "How hard"},
+    {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, "separate client connections (1)", NULL},
+    {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0,
+     "open loop: requests a second over all clients, started on time whatever happens; latency\n"
+     "counts from that time; default: closed loop, the next when one is done",
+     NULL},
+    {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0,
+     "open loop: a request that could not be sent for so long is counted late and not sent", NULL},
+    {"threads", "N", LOAD_OPTION_COUNT, AT(threads), 0,
+     "threads that start requests; default: 1 in the open loop, else none (completions do)", NULL},
+    {"never-read", "N", LOAD_OPTION_COUNT, AT(never_read), 0,
+     "so many more clients, each with a scan of the table of which it never takes a row (0)", NULL},
+    {"messages", "N", LOAD_OPTION_COUNT, AT(messages), 1,
+     "messages on their way to a server at once: messages_per_lane of edubba.h (4)", NULL},
+    {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001, "deadline of a request (60)",
+     NULL},
+    {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0,
+     "stop after (10, where the workload has no number of operations)", "How long"},
+    {"operations", "N", LOAD_OPTION_COUNT, AT(operations), 1, "stop after so many rows, or scans",
+     NULL},
+    {"warmup", "SECONDS", LOAD_OPTION_NUMBER, AT(warmup_s), 0,
+     "run so long before anything counts (0)", NULL},
+    {"seed", "N", LOAD_OPTION_COUNT, AT(seed), 0, "of all choices (1)", NULL},
+    {"verify", NULL, LOAD_OPTION_FLAG, AT(verify), 0,
+     "check all that is read, missing rows, sums; exit status 1 where something is wrong",
+     "What is told"},
+    {"format", "text|json|csv", LOAD_OPTION_CHOICE, AT(format), 0, "of the report (text)", NULL},
+    {"interval", "SECONDS", LOAD_OPTION_NUMBER, AT(interval_s), 0,
+     "report a line, or a record, of each so many seconds as well (0: none)", NULL},
+    {"output", "FILE", LOAD_OPTION_TEXT, AT(output), 0, "write the report there (stdout)", NULL},
+    {"quiet", NULL, LOAD_OPTION_FLAG, AT(quiet), 0,
+     "no live progress; it is shown only on a terminal anyway", NULL},
+};
+const size_t LOAD_OPTION_COUNT_ALL = sizeof LOAD_OPTIONS / sizeof LOAD_OPTIONS[0];
+
+struct load_options load_options_default(void)
+{
+    return (struct load_options){
+        .table = "LOAD",
+        .presplit = 1,
+        .hosts = 1000,
+        .zipfian = 0.99,
+        .clients = 1,
+        .messages = 4,
+        .timeout_s = 60,
+        .seed = 1,
+        .format = LOAD_TEXT,
+    };
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static bool number_parse(const char *text, double *ret_number, const char **ret_rest)
+{
+    char *end = NULL;
+    double number = strtod(text, &end);
+    if (end == text || !isfinite(number) || number < 0) {
+        return false;
+    }
+    *ret_number = number;
+    *ret_rest = end;
+    return true;
+}
+
+bool load_count_parse(const char *text, uint64_t *ret_count)
+{
+    const char *rest = NULL;
+    double number = 0;
+    if (!number_parse(text, &number, &rest)) {
+        return false;
+    }
+    number *= *rest == 'k' ? 1e3 : *rest == 'M' ? 1e6 : *rest == 'G' ? 1e9 : 1;
+    rest += *rest == 'k' || *rest == 'M' || *rest == 'G' ? 1 : 0;
+    if (*rest != '\0' || number > COUNT_MAX || number < floor(number) || number > floor(number)) {
+        return false;
+    }
+    *ret_count = (uint64_t)number;
+    return true;
+}
+
+static bool choice_parse(const char *choices, const char *text, uint64_t *ret_choice)
+{
+    size_t length = strlen(text);
+    uint64_t number = 1;
+    for (const char *at = choices; at != NULL; number++) {
+        const char *bar = strchr(at, '|');
+        size_t size = bar != NULL ? (size_t)(bar - at) : strlen(at);
+        if (size == length && strncmp(at, text, size) == 0) {
+            *ret_choice = number;
+            return true;
+        }
+        at = bar != NULL ? bar + 1 : NULL;
+    }
+    return false;
+}
+
+static bool option_take(struct load_options *options,
+                        const struct load_option *option,
+                        const char *text)
+{
+    void *place = (char *)options + option->offset;
+    const char *rest = NULL;
+    double number = 0;
+    uint64_t count = 0;
+    switch (option->type) {
+    case LOAD_OPTION_TEXT:
+        *(const char **)place = text;
+        return text[0] != '\0';
+    case LOAD_OPTION_COUNT:
+        if (!load_count_parse(text, &count) || (double)count < option->least) {
+            return false;
+        }
+        *(uint64_t *)place = count;
+        return true;
+    case LOAD_OPTION_NUMBER:
+        if (!number_parse(text, &number, &rest) || *rest != '\0' || number < option->least) {
+            return false;
+        }
+        *(double *)place = number;
+        return true;
+    case LOAD_OPTION_CHOICE:
+        return choice_parse(option->argument, text, (uint64_t *)place);
+    case LOAD_OPTION_FLAG:
+        *(bool *)place = true;
+        return true;
+    }
+    return false;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+size_t load_word_distance(const char *a, const char *b)
+{
+    size_t row[WORD_BYTES_MAX];
+    size_t width = strlen(b);
+    if (width >= WORD_BYTES_MAX) {
+        return WORD_BYTES_MAX;
+    }
+    for (size_t j = 0; j <= width; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t corner = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < width; j++) {
+            size_t change = corner + (a[i] != b[j] ? 1 : 0);
+            corner = row[j + 1];
+            size_t best = row[j] + 1 < corner + 1 ? row[j] + 1 : corner + 1;
+            row[j + 1] = change < best ? change : best;
+        }
+    }
+    return row[width];
+}
+
+static const struct load_option *option_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
+        if (strncmp(LOAD_OPTIONS[i].name, name, length) == 0 &&
+            LOAD_OPTIONS[i].name[length] == '\0') {
+            return &LOAD_OPTIONS[i];
+        }
+    }
+    return NULL;
+}
+
+static void say_unknown(const char *argument, char problem[LOAD_PROBLEM_BYTES])
+{
+    const char *nearest = NULL;
+    size_t best = 4;
+    for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
+        size_t distance = load_word_distance(argument + 2, LOAD_OPTIONS[i].name);
+        if (distance < best) {
+            best = distance;
+            nearest = LOAD_OPTIONS[i].name;
+        }
+    }
+    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "there is no option '%s'%s%s%s", argument,
+                   nearest != NULL ? "; is --" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? " meant?" : "");
+}
+
+/* The option at arguments[*index], with its value; moves the index on over it. */
+static bool take_argument(struct load_options *options,
+                          int count,
+                          char *const *arguments,
+                          int *index,
+                          char problem[LOAD_PROBLEM_BYTES])
+{
+    const char *argument = arguments[*index];
+    size_t length = strcspn(argument + 2, "=");
+    const struct load_option *option = option_find(argument + 2, length);
+    const char *value = argument[2 + length] == '=' ? argument + 2 + length + 1 : NULL;
+    if (option == NULL) {
+        say_unknown(argument, problem);
+        return false;
+    }
+    if (option->type == LOAD_OPTION_FLAG && value != NULL) {
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s takes no value", option->name);
+        return false;
+    }
+    if (option->type != LOAD_OPTION_FLAG && value == NULL) {
+        if (*index + 1 == count) {
+            (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s needs %s", option->name,
+                           option->argument);
+            return false;
+        }
+        *index += 1;
+        value = arguments[*index];
+    }
+    if (!option_take(options, option, value)) {
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%s': it is %s%s", option->name,
+                       value,
+                       option->type == LOAD_OPTION_CHOICE   ? "one of "
+                       : option->type == LOAD_OPTION_COUNT  ? "a whole number, like 64 or 1M: "
+                       : option->type == LOAD_OPTION_NUMBER ? "a number: "
+                                                            : "",
+                       option->argument);
+        return false;
+    }
+    return true;
+}
+
+bool load_options_parse(struct load_options *options,
+                        int count,
+                        char *const *arguments,
+                        const char **words,
+                        size_t words_max,
+                        size_t *ret_word_count,
+                        char ret_problem[LOAD_PROBLEM_BYTES])
+{
+    size_t word_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (strncmp(arguments[i], "--", 2) == 0) {
+            if (!take_argument(options, count, arguments, &i, ret_problem)) {
+                return false;
+            }
+        } else if (word_count < words_max) {
+            words[word_count++] = arguments[i];
+        } else {
+            (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES, "what is '%s' for?", arguments[i]);
+            return false;
+        }
+    }
+    *ret_word_count = word_count;
+    return true;
+}
+
+/* --- together --------------------------------------------------------------------------------- */
+
+static void put_in(uint64_t *option, uint64_t otherwise)
+{
+    *option = *option > 0 ? *option : otherwise;
+}
+
+static const char *contradiction(const struct load_options *options,
+                                 const struct load_workload *workload)
+{
+    if (options->zipfian >= 1) {
+        return "--zipfian must be below 1";
+    }
+    if (options->fields > FIELDS_MAX) {
+        return "--fields is at most 256";
+    }
+    if (options->value_bytes > VALUE_BYTES_MAX) {
+        return "--value-size is at most 100M";
+    }
+    if (options->batch > BATCH_MAX) {
+        return "--batch is at most 100k";
+    }
+    if (options->batch > 1 && workload->percent[LOAD_WRITE] + workload->percent[LOAD_ADD] < 100) {
+        return "--batch goes with writes and adds only";
+    }
+    if (options->clients > CLIENTS_MAX || options->never_read > CLIENTS_MAX) {
+        return "more than 10000 clients";
+    }
+    if (options->threads > options->clients) {
+        return "--threads is at most --clients: each client belongs to one thread";
+    }
+    if (workload->keys == LOAD_KEY_COUNTER && options->keys != LOAD_KEY_COUNTER) {
+        return "counters have keys of their own: leave --keys away";
+    }
+    return NULL;
+}
+
+bool load_options_complete(struct load_options *options,
+                           const struct load_workload *workload,
+                           char ret_problem[LOAD_PROBLEM_BYTES])
+{
+    put_in(&options->keys, workload->keys);
+    put_in(&options->distribution, workload->distribution);
+    put_in(&options->records, workload->records);
+    put_in(&options->fields, workload->fields);
+    put_in(&options->value_bytes, workload->value_bytes);
+    put_in(&options->batch, workload->batch);
+    put_in(&options->scan_rows, workload->scan_rows);
+    put_in(&options->in_flight, options->rate > 0 ? 16384 : workload->in_flight);
+    put_in(&options->threads, options->rate > 0 ? 1 : 0);
+    bool timed = options->duration_s > 0;
+    if (options->operations == 0 && !timed) {
+        options->operations = workload->each_once ? options->records : workload->operations;
+        options->duration_s = options->operations == 0 ? 10 : 0;
+    }
+    const char *problem = contradiction(options, workload);
+    if (problem != NULL) {
+        (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES, "%s", problem);
+    }
+    return problem == NULL;
+}

@@ -1,0 +1,55 @@
+/*
+ * What is told about a phase: as text for people, as JSON for programs, as CSV for tables.
+ *
+ * One JSON object a phase, on one line.  All times are of requests, in microseconds.
+ *
+ * Pure but for the FILE it prints to.
+ */
+#ifndef CLIENT_LOAD_CORE_REPORT_H
+#define CLIENT_LOAD_CORE_REPORT_H
+
+#include <stdio.h>
+
+#include "client/load/core/options.h"
+#include "client/load/core/tally.h"
+
+/* Of a stretch of time. */
+struct load_sample {
+    double from_s; /* since the phase began */
+    double to_s;
+    const struct load_tally *tallies; /* by kind */
+};
+
+struct load_report {
+    const struct load_options *options;
+    const struct load_workload *workload;
+    const char *phase; /* "load" or "run" */
+    bool interrupted;
+    struct load_sample all;
+    double cpu_s; /* of this process */
+    uint64_t sums_checked;
+    uint64_t sums_wrong;
+    const char *sums_example;
+    const char *first_error; /* "" = none */
+    const char *(*code_name)(int code);
+};
+
+/* Header of CSV; nothing for the others. */
+void load_report_begin(FILE *out, enum load_format format);
+
+/* A line, or record, of an interval: of JSON an object of its own. */
+void load_report_interval(FILE *out,
+                          enum load_format format,
+                          const struct load_report *report,
+                          const struct load_sample *sample);
+
+void load_report_end(FILE *out, enum load_format format, const struct load_report *report);
+
+/* Did everything that was checked turn out right? */
+bool load_report_is_verified(const struct load_report *report);
+
+/* "123 us", "4.56 ms" ... in a buffer of the caller's. */
+#define LOAD_TIME_BYTES 16
+const char *load_time_text(uint64_t time_ns, char out[LOAD_TIME_BYTES]);
+
+#endif /* CLIENT_LOAD_CORE_REPORT_H */

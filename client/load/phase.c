@@ -1,0 +1,350 @@
+#include "client/load/phase.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "client/load/core/report.h"
+#include "client/load/sums.h"
+
+#define NS_PER_S          INT64_C(1000000000)
+#define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
+#define EXIT_INTERRUPTED  130
+#define LOAD_PHASE_BATCH  1
+#define LOAD_PHASE_FLIGHT 512
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (interrupted) {
+        _exit(EXIT_INTERRUPTED);
+    }
+    interrupted = 1;
+}
+
+void load_signals_catch(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+struct copies {
+    struct load_tally begin[LOAD_KINDS]; /* when the warm-up was over */
+    struct load_tally second[LOAD_KINDS];
+    struct load_tally interval[LOAD_KINDS];
+    struct load_tally now[LOAD_KINDS];
+    struct load_tally difference[LOAD_KINDS];
+};
+
+static void subtract(struct load_tally *later, struct load_tally *earlier, struct load_tally *out)
+{
+    for (int kind = 0; kind < LOAD_KINDS; kind++) {
+        load_tally_subtract(&later[kind], &earlier[kind], &out[kind]);
+    }
+}
+
+static double cpu_s(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* --- watching --------------------------------------------------------------------------------- */
+
+struct watch {
+    struct load_run *run;
+    struct load_report *report;
+    struct copies *copies;
+    FILE *out;
+    bool live;
+    bool is_counting; /* the warm-up is over */
+    double begin_cpu_s;
+    int64_t begin_ns;
+    int64_t second_ns; /* of the last copies */
+    int64_t interval_ns;
+    int64_t stopped_ns; /* 0 = not yet */
+    bool has_said_so;
+};
+
+static void start_counting(struct watch *watch, int64_t now_ns)
+{
+    load_run_gather(watch->run, watch->copies->begin);
+    memcpy(watch->copies->second, watch->copies->begin, sizeof watch->copies->begin);
+    memcpy(watch->copies->interval, watch->copies->begin, sizeof watch->copies->begin);
+    watch->begin_cpu_s = cpu_s();
+    watch->begin_ns = now_ns;
+    watch->second_ns = now_ns;
+    watch->interval_ns = now_ns;
+    watch->is_counting = true;
+}
+
+static void show_progress(struct watch *watch, int64_t now_ns)
+{
+    struct copies *copies = watch->copies;
+    double length_s = (double)(now_ns - watch->second_ns) / 1e9;
+    uint64_t operations = 0;
+    uint64_t rows = 0;
+    uint64_t errors = 0;
+    char p50[LOAD_TIME_BYTES];
+    char p99[LOAD_TIME_BYTES];
+    struct load_histogram *times = &copies->difference[0].times;
+    load_run_gather(watch->run, copies->now);
+    subtract(copies->now, copies->second, copies->difference);
+    memcpy(copies->second, copies->now, sizeof copies->now);
+    for (int kind = 0; kind < LOAD_KINDS; kind++) {
+        operations += copies->difference[kind].operations;
+        rows += copies->difference[kind].rows;
+        errors += load_tally_errors(&copies->now[kind]);
+        for (size_t i = 0; kind > 0 && i < LOAD_HISTOGRAM_BUCKETS; i++) {
+            times->counts[i] += copies->difference[kind].times.counts[i];
+        }
+    }
+    fprintf(stderr, "\r\033[K%s %s  %.0f s%s  %.0f operations/s  %.0f rows/s  p50 %s  p99 %s",
+            watch->report->workload->name, watch->report->phase,
+            (double)(now_ns - watch->run->begun_ns) / 1e9, watch->is_counting ? "" : " (warm-up)",
+            (double)operations / length_s, (double)rows / length_s,
+            load_time_text(load_histogram_percentile(times, 0.50), p50),
+            load_time_text(load_histogram_percentile(times, 0.99), p99));
+    if (errors > 0) {
+        fprintf(stderr, "  %" PRIu64 " errors", errors);
+    }
+    (void)fflush(stderr);
+    watch->second_ns = now_ns;
+}
+
+static void tell_interval(struct watch *watch, int64_t now_ns)
+{
+    struct copies *copies = watch->copies;
+    struct load_sample sample = {
+        .from_s = (double)(watch->interval_ns - watch->begin_ns) / 1e9,
+        .to_s = (double)(now_ns - watch->begin_ns) / 1e9,
+        .tallies = copies->difference,
+    };
+    load_run_gather(watch->run, copies->now);
+    subtract(copies->now, copies->interval, copies->difference);
+    memcpy(copies->interval, copies->now, sizeof copies->now);
+    load_report_interval(watch->out, (enum load_format)watch->run->options->format, watch->report,
+                         &sample);
+    watch->interval_ns = now_ns;
+}
+
+/* The time of the next thing to do. */
+static int64_t next_look_ns(const struct watch *watch, int64_t now_ns, int64_t stop_ns)
+{
+    int64_t at_ns = now_ns + LOOK_NS;
+    double interval_s = watch->run->options->interval_s;
+    if (interval_s > 0) {
+        int64_t next_ns = watch->interval_ns + (int64_t)(interval_s * 1e9);
+        at_ns = next_ns < at_ns ? next_ns : at_ns;
+    }
+    return stop_ns < at_ns && stop_ns > now_ns ? stop_ns : at_ns;
+}
+
+static void look(struct watch *watch, int64_t now_ns)
+{
+    const struct load_run *run = watch->run;
+    double interval_s = run->options->interval_s;
+    if (!watch->is_counting && (double)(now_ns - run->begun_ns) >= run->warmup_s * 1e9) {
+        start_counting(watch, now_ns);
+    }
+    if (interval_s > 0 && watch->is_counting && !run->is_load &&
+        (double)(now_ns - watch->interval_ns) >= interval_s * 1e9) {
+        tell_interval(watch, now_ns);
+    }
+    if (watch->live && now_ns - watch->second_ns >= NS_PER_S) {
+        show_progress(watch, now_ns);
+    }
+}
+
+/* Requests in flight are waited for: say so where that takes long. */
+static void say_stopping(struct watch *watch, int64_t now_ns)
+{
+    if (watch->stopped_ns == 0) {
+        watch->stopped_ns = now_ns;
+    } else if (!watch->has_said_so && now_ns - watch->stopped_ns > NS_PER_S) {
+        fputs("edubba-load: waiting for the requests in flight; Ctrl-C quits at once\n", stderr);
+        watch->has_said_so = true;
+    }
+}
+
+static void watch_to_the_end(struct watch *watch)
+{
+    struct load_run *run = watch->run;
+    int64_t now_ns = run->begun_ns;
+    int64_t stop_ns = run->duration_s > 0
+                          ? now_ns + (int64_t)((run->warmup_s + run->duration_s) * 1e9)
+                          : INT64_MAX;
+    watch->is_counting = run->warmup_s <= 0; /* from the very first */
+    watch->second_ns = now_ns;
+    watch->interval_ns = now_ns;
+    watch->begin_ns = now_ns;
+    do {
+        look(watch, now_ns);
+        if (interrupted || now_ns >= stop_ns) {
+            say_stopping(watch, now_ns);
+            atomic_store(&run->stop, true);
+        }
+        int64_t at_ns = next_look_ns(watch, now_ns, stop_ns);
+        if (load_run_wait(run, at_ns)) {
+            break;
+        }
+        now_ns = load_now_ns();
+    } while (true);
+    if (watch->live) {
+        fputs("\r\033[K", stderr);
+    }
+}
+
+/* --- a phase ---------------------------------------------------------------------------------- */
+
+static struct load_run run_of(struct load_place *place,
+                              const struct load_options *options,
+                              const struct load_workload *workload,
+                              bool is_load)
+{
+    struct load_run run = {
+        .options = options,
+        .workload = workload,
+        .is_load = is_load,
+        .keys = (enum load_key_form)options->keys,
+        .distribution = (enum load_distribution)options->distribution,
+        .batch = options->batch,
+        .in_flight = options->in_flight,
+        .operations = options->operations,
+        .duration_s = options->duration_s,
+        .warmup_s = options->warmup_s,
+        .rate = options->rate,
+        .thread_count = options->threads,
+        .clients = place->clients,
+        .client_count = place->client_count,
+    };
+    if (is_load) {
+        run.distribution = LOAD_SEQUENTIAL;
+        run.batch = LOAD_PHASE_BATCH;
+        run.in_flight = 1 + LOAD_PHASE_FLIGHT / place->client_count;
+        run.operations = options->records;
+        run.duration_s = 0;
+        run.warmup_s = 0;
+        run.rate = 0;
+        run.thread_count = 0;
+    }
+    return run;
+}
+
+static enum load_outcome say(const struct edubba_error *error)
+{
+    fprintf(stderr, "edubba-load: %s: %s\n", edubba_code_name(error->code), error->text);
+    return LOAD_FAILED;
+}
+
+static const char *code_name(int code)
+{
+    return edubba_code_name((enum edubba_code)code);
+}
+
+/* After the end: compare sums, tell. */
+static enum load_outcome conclude(struct watch *watch, struct load_place *place)
+{
+    struct load_run *run = watch->run;
+    struct load_report *report = watch->report;
+    struct load_sums_verdict verdict = {0};
+    struct edubba_error error;
+    double now_cpu_s = cpu_s();
+    int64_t now_ns = load_now_ns();
+    if (!watch->is_counting) { /* it ended in the warm-up: all of it counts */
+        watch->begin_ns = run->begun_ns;
+    }
+    load_run_gather(run, watch->copies->now);
+    subtract(watch->copies->now, watch->copies->begin, watch->copies->difference);
+    report->all = (struct load_sample){0, (double)(now_ns - watch->begin_ns) / 1e9,
+                                       watch->copies->difference};
+    report->cpu_s = now_cpu_s - watch->begin_cpu_s;
+    report->interrupted = interrupted != 0;
+    report->first_error = run->first_error.text;
+    if (run->options->interval_s > 0 && !run->is_load && now_ns - watch->interval_ns > LOOK_NS) {
+        tell_interval(watch, now_ns); /* what is left of the last */
+        load_run_gather(run, watch->copies->now);
+        subtract(watch->copies->now, watch->copies->begin, watch->copies->difference);
+    }
+    if (run->sums != NULL) {
+        if (load_sums_check(run->sums, place->clients[0].table, &verdict, &error) != EDUBBA_OK) {
+            return say(&error);
+        }
+        report->sums_checked = verdict.checked;
+        report->sums_wrong = verdict.wrong;
+        report->sums_example = verdict.example;
+    }
+    load_report_end(watch->out, (enum load_format)run->options->format, report);
+    if (run->fatal) {
+        return say(&run->first_error);
+    }
+    if (run->options->verify && !load_report_is_verified(report)) {
+        return LOAD_WRONG;
+    }
+    return interrupted ? LOAD_INTERRUPTED : LOAD_DONE;
+}
+
+static enum load_outcome run_phase(struct load_run *run,
+                                   struct load_place *place,
+                                   struct load_report *report,
+                                   FILE *out)
+{
+    struct copies *copies = calloc(1, sizeof *copies);
+    struct watch watch = {
+        .run = run,
+        .report = report,
+        .copies = copies,
+        .out = out,
+        .live = !run->options->quiet && isatty(STDERR_FILENO),
+        .begin_cpu_s = cpu_s(),
+    };
+    if (copies == NULL || !load_run_init(run) || !load_run_start(run)) {
+        fputs("edubba-load: not enough memory, or threads, for so many requests in flight\n",
+              stderr);
+        exit(1); /* some may be running */
+    }
+    watch_to_the_end(&watch);
+    enum load_outcome outcome = conclude(&watch, place);
+    free(copies);
+    return outcome;
+}
+
+enum load_outcome load_phase(struct load_place *place,
+                             const struct load_options *options,
+                             const struct load_workload *workload,
+                             bool is_load,
+                             FILE *out)
+{
+    static const struct load_workload inserts = {.percent = {[LOAD_INSERT] = 100}};
+    struct load_run run = run_of(place, options, is_load ? &inserts : workload, is_load);
+    struct load_sums sums = {0};
+    struct edubba_error error;
+    struct load_report report = {
+        .options = options,
+        .workload = workload,
+        .phase = is_load ? "load" : "run",
+        .code_name = code_name,
+    };
+    if (options->verify && !is_load && workload->percent[LOAD_ADD] > 0) {
+        run.sums = &sums;
+        if (load_sums_begin(&sums, place->clients[0].table, options->records, &error) !=
+            EDUBBA_OK) {
+            load_sums_deinit(&sums);
+            return say(&error);
+        }
+    }
+    enum load_outcome outcome = run_phase(&run, place, &report, out);
+    load_run_deinit(&run);
+    load_sums_deinit(&sums);
+    return outcome;
+}

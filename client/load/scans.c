@@ -1,0 +1,99 @@
+/* Scans: opened by who starts the slot, then driven by the client's loop thread. */
+#include "client/load/core/random.h"
+#include "client/load/run.h"
+
+/* Rows of ours in this form of key; counters have a prefix of their own. */
+static struct edubba_bounds bounds_of_form(enum load_key_form form)
+{
+    static const char *const FIRST[] = {"", "0", "user", "server", LOAD_COUNTER_PREFIX};
+    static const char *const END[] = {"", ":", "uses", "serves", "sum$"};
+    return (struct edubba_bounds){.start = EDUBBA_TEXT(FIRST[form]), .end = EDUBBA_TEXT(END[form])};
+}
+
+static void end_scan(struct load_slot *slot, enum edubba_code code, const char *text)
+{
+    const struct load_run *run = slot->client->run;
+    struct load_tally *tally = load_slot_tally(slot);
+    edubba_scan_close(slot->scan);
+    slot->scan = NULL;
+    if (code != EDUBBA_OK) {
+        load_slot_count_error(slot, code, text);
+    } else {
+        load_tally_add(&tally->operations, 1);
+        load_tally_add(&tally->codes[EDUBBA_OK], 1);
+        if (slot->scan_rows_wanted == 0 && slot->scan_rows < run->options->records) {
+            load_tally_add(&tally->missing, run->options->records - slot->scan_rows);
+        }
+    }
+    load_tally_request(tally, load_now_ns() - slot->begun_ns);
+}
+
+static void on_ready(void *context);
+
+/* Take what is there.  True: the scan has ended; false: on_ready will go on. */
+static bool pump(struct load_slot *slot)
+{
+    struct load_run *run = slot->client->run;
+    struct load_tally *tally = load_slot_tally(slot);
+    struct edubba_scan *scan = slot->scan;
+    uint64_t rows = 0;
+    for (;;) {
+        const struct edubba_row *row = NULL;
+        struct edubba_error error;
+        bool ready = false;
+        if (rows > 0) { /* before the poll: after it the slot may be on_ready's */
+            load_tally_add(&tally->rows, rows);
+            slot->scan_rows += rows;
+            rows = 0;
+        }
+        enum edubba_code code = edubba_scan_poll(scan, &row, &ready, on_ready, slot, &error);
+        if (!ready) {
+            return false;
+        }
+        if (code != EDUBBA_OK || row == NULL) {
+            end_scan(slot, code, error.text);
+            return true;
+        }
+        rows = 1;
+        load_slot_check_row(slot, row);
+        if (atomic_load_explicit(&run->stop, memory_order_relaxed)) {
+            load_tally_add(&tally->rows, rows);
+            edubba_scan_close(scan);
+            slot->scan = NULL;
+            return true;
+        }
+    }
+}
+
+static void on_ready(void *context)
+{
+    struct load_slot *slot = context;
+    if (pump(slot)) {
+        load_slot_ended(slot);
+    }
+}
+
+bool load_scan_start(struct load_slot *slot)
+{
+    const struct load_run *run = slot->client->run;
+    uint8_t key[LOAD_ROW_KEY_BYTES_MAX];
+    struct edubba_bounds range = bounds_of_form(run->keys);
+    struct edubba_scan_options options = {.ranges = &range, .range_count = 1};
+    struct edubba_error error;
+    slot->scan_rows = 0;
+    slot->scan_rows_wanted = 0;
+    if (run->options->scan_rows > 0) {
+        size_t size = load_row_key(run->keys, run->options->hosts,
+                                   load_slot_choose(slot, slot->first), key);
+        range.start = edubba_bytes_of(key, size);
+        slot->scan_rows_wanted = 1 + load_random_below(&slot->random, run->options->scan_rows);
+        options.rows_limit = slot->scan_rows_wanted;
+    }
+    enum edubba_code code = edubba_scan_open(slot->client->table, &options, &slot->scan, &error);
+    if (code != EDUBBA_OK) {
+        slot->scan = NULL;
+        end_scan(slot, code, error.text);
+        return true;
+    }
+    return pump(slot);
+}

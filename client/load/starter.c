@@ -1,0 +1,133 @@
+/* Threads that start requests: as soon as a slot is free, or when the schedule says so. */
+#include "client/load/starter.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "client/load/core/random.h"
+
+void load_starter_take(struct load_starter *starter, struct load_slot *slot)
+{
+    pthread_mutex_lock(&starter->lock);
+    slot->next = starter->free;
+    starter->free = slot;
+    if (starter->is_waiting) {
+        pthread_cond_signal(&starter->changed);
+    }
+    pthread_mutex_unlock(&starter->lock);
+}
+
+static void wait_until(struct load_starter *starter, int64_t due_ns)
+{
+    struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
+    (void)pthread_cond_timedwait(&starter->changed, &starter->lock, &due);
+}
+
+/* A slot for the request that is due; NULL when the phase has been stopped. */
+static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
+{
+    struct load_run *run = starter->run;
+    struct load_slot *slot = NULL;
+    pthread_mutex_lock(&starter->lock);
+    while (slot == NULL && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
+        int64_t now_ns = load_now_ns();
+        if (now_ns < due_ns) {
+            wait_until(starter, due_ns);
+        } else if (starter->free == NULL) {
+            starter->is_waiting = true;
+            wait_until(starter, now_ns + LOAD_STARTER_LOOK_NS);
+            starter->is_waiting = false;
+        } else {
+            slot = starter->free;
+            starter->free = slot->next;
+        }
+    }
+    pthread_mutex_unlock(&starter->lock);
+    return slot;
+}
+
+/* The slots come back one by one; each finds the phase over. */
+static void park_all(struct load_starter *starter)
+{
+    uint64_t left = starter->slot_count - starter->parked;
+    while (left > 0) {
+        pthread_mutex_lock(&starter->lock);
+        while (starter->free == NULL) {
+            starter->is_waiting = true;
+            pthread_cond_wait(&starter->changed, &starter->lock);
+            starter->is_waiting = false;
+        }
+        struct load_slot *slot = starter->free;
+        starter->free = slot->next;
+        pthread_mutex_unlock(&starter->lock);
+        load_slot_park(slot);
+        left--;
+    }
+}
+
+/* It could not be sent for too long. */
+static bool is_too_late(const struct load_run *run, int64_t due_ns)
+{
+    return run->options->late_max_s > 0 &&
+           (double)(load_now_ns() - due_ns) > run->options->late_max_s * 1e9;
+}
+
+static void start(struct load_starter *starter, struct load_slot *slot, int64_t due_ns)
+{
+    switch (load_slot_start(slot, due_ns)) {
+    case LOAD_PARKED:
+        starter->parked++;
+        break;
+    case LOAD_ENDED:
+        load_starter_take(starter, slot);
+        break;
+    case LOAD_ON_ITS_WAY:
+        break;
+    }
+}
+
+static void *run_starter(void *context)
+{
+    struct load_starter *starter = context;
+    struct load_run *run = starter->run;
+    bool is_open = run->rate > 0;
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* wake on time */
+    for (uint64_t n = 0; starter->parked < starter->slot_count; n++) {
+        int64_t due_ns = is_open ? load_schedule_due_ns(&starter->schedule, n) : 0;
+        struct load_slot *slot = take_slot(starter, due_ns);
+        if (slot == NULL) {
+            break;
+        }
+        if (is_open && is_too_late(run, due_ns)) {
+            slot->kind = load_workload_kind(run->workload, load_random_below(&slot->random, 100));
+            load_tally_add(&load_slot_tally(slot)->late, 1);
+            load_starter_take(starter, slot);
+        } else {
+            start(starter, slot, due_ns);
+        }
+    }
+    park_all(starter);
+    return NULL;
+}
+
+bool load_starter_start(struct load_starter *starter)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&starter->lock, NULL);
+    pthread_cond_init(&starter->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    starter->is_running = pthread_create(&starter->thread, NULL, run_starter, starter) == 0;
+    return starter->is_running;
+}
+
+void load_starter_join(struct load_starter *starter)
+{
+    if (starter->is_running) {
+        (void)pthread_join(starter->thread, NULL);
+        pthread_cond_destroy(&starter->changed);
+        pthread_mutex_destroy(&starter->lock);
+    }
+}

@@ -1,0 +1,33 @@
+/*
+ * A thread that starts the requests of some clients.
+ *
+ * In the open loop request n is due at a time that depends on n alone.  Where no slot is free then,
+ * it is sent as soon as one is, and its latency still counts from the time it was due.
+ *
+ * Thread rule: load_starter_take() any thread; start and join the main thread.
+ */
+#ifndef CLIENT_LOAD_STARTER_H
+#define CLIENT_LOAD_STARTER_H
+
+#include "client/load/run.h"
+
+#define LOAD_STARTER_LOOK_NS INT64_C(50000000) /* how soon a stop is seen */
+
+struct load_starter {
+    struct load_run *run;
+    struct load_schedule schedule;
+    struct load_slot *free; /* filled before the start; slot_count of them */
+    uint64_t slot_count;
+    uint64_t parked;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_waiting;
+    bool is_running;
+    pthread_t thread;
+};
+
+/* False: no thread to be had. */
+bool load_starter_start(struct load_starter *starter);
+void load_starter_join(struct load_starter *starter);
+
+#endif /* CLIENT_LOAD_STARTER_H */

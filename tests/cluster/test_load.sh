@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# edubba-load against real processes: every workload in a tiny form, what it verifies, what it refuses.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+cluster_begin 2
+LOAD=${LOAD:-$BUILD/client/load/edubba-load}
+load() { "$LOAD" --quiet "$@"; }
+# field NAME: a number out of the last JSON report
+field() { tail -n 1 "$WORK/report" | grep -oE "\"$1\":[0-9.]+" | head -n 1 | cut -d: -f2; }
+# report ARGUMENTS...: run, with the report kept as JSON
+report() { load "$@" --format json >"$WORK/report" 2>"$WORK/errors"; }
+
+# --- every workload -----------------------------------------------------------------------------
+for name in $("$LOAD" --words | grep -E '^ycsb-'); do
+    says "$name" 0 'values: all right' load "$name" --table YCSB --records 500 --operations 400 --verify
+done
+for name in random-write sequential-write random-read random-read-memory sequential-read paper-scan write read scan; do
+    operations=300; [[ $name == *scan ]] && operations=2
+    report load "$name" --table "P-$name" --records 300 --presplit 3 || bad "load $name: $(cat "$WORK/errors")"
+    report run "$name" --table "P-$name" --records 300 --operations $operations --verify || bad "run $name: $(cat "$WORK/errors")"
+    same "operations of $name" "$(field operations)" $operations
+    same "errors of $name" "$(field errors)" 0
+    same "missing of $name" "$(field missing)" 0
+done
+same "presplit" "$(ebt tablets P-read | wc -l)" 3
+same "rows that the load phase wrote" "$(ebt count P-read)" 300
+same "rows of ycsb, inserts besides" "$(($(ebt count YCSB) > 500))" 1
+
+# --- adds are exact -------------------------------------------------------------------------------
+says "add to one cell" 0 'verified +1 sums: all exact' load add --operations 500 --verify
+says "add to many, zipfian, several clients" 0 'verified +50 sums: all exact' \
+    load add --records 50 --distribution zipfian --clients 4 --in-flight 3 --operations 500 --verify
+same "their total" "$(ebt lookup LOAD 'sum#000000000000' columns=sum:n | grep -cE '^    [0-9]+$')" 1
+says "batches of adds" 0 'all exact' load add --records 10 --batch 20 --operations 200 --verify
+
+# --- batches, series, threads, rate, time -----------------------------------------------------------
+report write --table S --keys series --hosts 10 --distribution sequential --fields 5 --value-size 8 --batch 7 --operations 200 ||
+    bad "series: $(cat "$WORK/errors")"
+same "rows in batches" "$(field operations) $(field requests)" "200 29"
+same "rows of series" "$(ebt count S) $(ebt count S prefix=server1.bbb.com#)" "200 20"
+says "series, verified" 0 '1000 values: all right' load run scan --table S --keys series --hosts 10 --fields 5 --value-size 8 --records 200 --verify
+says "series, single rows" 0 'all right' load run read --table S --keys series --hosts 10 --fields 5 --value-size 8 --records 200 --operations 100 --verify
+report run read --table P-read --records 300 --clients 2 --threads 2 --operations 300 --verify || bad "threads: $(cat "$WORK/errors")"
+same "operations by threads" "$(field operations)" 300
+report run read --table P-read --records 300 --rate 1000 --duration 0.5 --one-field || bad "rate: $(cat "$WORK/errors")"
+count=$(field operations)
+same "500 operations in half a second at 1 000 a second, not $count" $((count > 480 && count < 520)) 1
+report run read --table P-read --records 300 --duration 0.6 --warmup 0.2 --interval 0.2 || bad "interval"
+same "reports of intervals" "$(grep -c '^{"interval"' "$WORK/report")" 3
+says "csv" 0 '^read,run,all,.*,read,' load run read --table P-read --records 300 --operations 100 --format csv
+says "never-read" 0 'operations  100' load run read --table P-read --records 300 --operations 100 --never-read 3
+says "reports are JSON" 0 '' python3 -c "import json; [json.loads(l) for l in open('$WORK/report')]"
+load run read --table P-read --records 300 --operations 10 --output "$WORK/text" && grep -q 'read run on P-read' "$WORK/text" && ok || bad "--output"
+says "late requests are counted" 0 'late' load write --table P-write --rate 200000 --in-flight 1 --late-max 0.01 --duration 0.3
+
+# --- what it finds ------------------------------------------------------------------------------------
+says "missing rows" 1 'missing +[0-9]+ rows' load run read --table P-read --records 600 --operations 300 --verify
+says "missing rows in a scan" 1 'missing +1 rows' load run scan --table P-read --records 301 --verify
+ebt set P-read 0000000000000123 data:field0=altered
+says "an altered row, scanned" 1 '1 of 300 values are WRONG' load run scan --table P-read --records 300 --verify
+says "an altered row, read" 1 'are WRONG' load run sequential-read --table P-read --records 300 --verify
+says "an altered row, not looked at" 0 '' load run scan --table P-read --records 300
+(sleep 0.3; ebt addtocell LOAD 'sum#000000000000' sum:n=1@0) &
+says "somebody else's addition" 1 'WRONG: sum#000000000000 has grown by' load add --duration 1 --verify
+wait $!
+
+# --- what it refuses ------------------------------------------------------------------------------------
+ebt createtable OTHER families=data,precious; ebt set OTHER 0000000000000001 precious:v=1
+says "a table with other families" 1 'FAILED_PRECONDITION.*not made by edubba-load' load write --table OTHER --operations 10
+says "dropping one" 1 'FAILED_PRECONDITION' load drop --table OTHER
+same "it is untouched" "$(ebt count OTHER)" 1
+says "an unknown workload" 2 'ycsb-a meant' load ycsb-q
+says "an unknown option" 2 'records meant' load write --recrods 5
+says "no words" 2 'usage' load
+says "help" 0 'workloads:' load help
+says "help of one" 0 'Needs rows' load help ycsb-e
+says "man page" 0 '^\.TH' "$LOAD" --man
+says "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------
+# interrupt TIMES ARGUMENTS...: SIGINT so often to a run under way; prints its status.
+interrupt() {
+    local times=$1 status=0 pid
+    shift
+    "$LOAD" write --duration 60 "$@" >"$WORK/report" 2>&1 & pid=$!
+    sleep 0.7
+    for ((; times > 0; times--)); do kill -INT "$pid"; sleep 0.2; done
+    wait "$pid" || status=$?
+    echo "$status"
+}
+same "status after an interrupt" "$(interrupt 1)" 130
+grep -q 'interrupted' "$WORK/report" && grep -qE 'operations +[1-9]' "$WORK/report" && ok || bad "an interrupted run reports what it has"
+
+# --- errors are counted, an outage is seen ------------------------------------------------------------------
+(sleep 0.3; kill_hard server1 >/dev/null 2>&1; kill_hard server2 >/dev/null 2>&1) 2>/dev/null &
+report write --table P-write --duration 1.5 --timeout 0.5; status=$?
+wait $!
+same "an outage is no failure of the generator" $status 0
+grep -q 'DEADLINE_EXCEEDED' "$WORK/report" && ok || bad "deadlines are counted by code: $(cat "$WORK/report" | head -c 400)"
+same "unknown outcomes are counted" "$(($(field unknown) > 0))" 1
+unset "PIDS[server1]" "PIDS[server2]"
+begun=$SECONDS
+same "a second interrupt quits at once, whatever is in flight" "$(interrupt 2 --timeout 30)" 130
+same "and does not wait" $((SECONDS - begun < 10)) 1
+start_server 1; start_server 2
+says "drop" 0 '' load drop
+says "--drop" 0 '' load write --table GONE --operations 10 --drop
+same "both are gone" "$(ebt ls | grep -cE '^(LOAD|GONE)$')" 0
+finish

@@ -1,0 +1,330 @@
+/* What edubba-load counts and says: histogram, tallies, schedule, options, reports. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/load/core/options.h"
+#include "client/load/core/random.h"
+#include "client/load/core/report.h"
+#include "client/load/core/schedule.h"
+
+/* --- histogram -------------------------------------------------------------------------------- */
+
+Test(load_histogram, buckets_are_narrow_and_in_order)
+{
+    size_t last = 0;
+    for (uint64_t value = 0; value < UINT64_C(1) << 41; value += value / 1000 + 1) {
+        size_t bucket = load_histogram_bucket(value);
+        uint64_t high = load_histogram_value(bucket);
+        cr_assert(bucket == last || bucket == last + 1);
+        cr_assert(high >= value && (double)(high - value) <= (double)value / 128);
+        cr_assert(load_histogram_bucket(high) == bucket);
+        cr_assert(load_histogram_bucket(high + 1) == bucket + 1);
+        last = bucket;
+    }
+    cr_assert(load_histogram_bucket(UINT64_MAX) == LOAD_HISTOGRAM_BUCKETS - 1);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+Test(load_histogram, percentiles_are_those_of_a_sorted_list)
+{
+    enum {
+        COUNT = 10000
+    };
+    static uint64_t values[COUNT];
+    static struct load_histogram histogram;
+    const double shares[] = {0, 0.01, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
+    uint64_t state = 3;
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = load_random_next(&state) >> (24 + load_random_below(&state, 40));
+        histogram.counts[load_histogram_bucket(values[i])]++;
+    }
+    qsort(values, COUNT, sizeof values[0], compare);
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        size_t rank = (size_t)ceil(shares[i] * COUNT);
+        uint64_t wanted = values[rank > 0 ? rank - 1 : 0];
+        uint64_t got = load_histogram_percentile(&histogram, shares[i]);
+        cr_assert(got == load_histogram_value(load_histogram_bucket(wanted)), "%f", shares[i]);
+    }
+    static struct load_histogram nothing;
+    cr_assert(load_histogram_percentile(&nothing, 0.5) == 0);
+}
+
+Test(load_tally, a_difference_of_copies_is_what_came_between)
+{
+    static struct load_tally running;
+    static struct load_tally before;
+    static struct load_tally after;
+    static struct load_tally difference;
+    load_tally_request(&running, 1000);
+    running.codes[14] = 1;
+    load_tally_gather(&before, &running);
+    load_tally_request(&running, 5000000);
+    load_tally_request(&running, -5); /* a clock that went back counts as 0 */
+    running.codes[14] += 2;
+    load_tally_gather(&after, &running);
+    load_tally_subtract(&after, &before, &difference);
+    cr_assert(difference.requests == 2 && difference.latency_ns == 5000000);
+    cr_assert(load_tally_errors(&difference) == 2);
+    cr_assert(load_histogram_count(&difference.times) == 2);
+    cr_assert(load_histogram_percentile(&difference.times, 1) / 100000 == 50);
+}
+
+/* --- schedule --------------------------------------------------------------------------------- */
+
+Test(load_schedule, keeps_its_rate_for_ever)
+{
+    const struct load_schedule schedule = {.start_ns = 7, .rate = 3333.3, .parts = 1};
+    cr_assert(load_schedule_due_ns(&schedule, 0) == 7);
+    for (uint64_t n = 1; n < UINT64_C(1000000000); n = n * 3 + 1) {
+        double wanted = (double)n / 3333.3 * 1e9;
+        cr_assert(fabs((double)(load_schedule_due_ns(&schedule, n) - 7) - wanted) < 1000);
+    }
+}
+
+Test(load_schedule, parts_take_turns)
+{
+    int64_t last = -1;
+    for (uint64_t n = 0; n < 1000; n++) {
+        const struct load_schedule part = {.rate = 1e6, .part = n % 3, .parts = 3};
+        int64_t due_ns = load_schedule_due_ns(&part, n / 3);
+        cr_assert(due_ns > last && due_ns - last <= 1001);
+        last = due_ns;
+    }
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static char problem[LOAD_PROBLEM_BYTES];
+static const char *words[2];
+static size_t word_count;
+
+static bool parse(struct load_options *options, int count, const char *const *arguments)
+{
+    *options = load_options_default();
+    problem[0] = '\0';
+    return load_options_parse(options, count, (char *const *)(uintptr_t)arguments, words, 2,
+                              &word_count, problem);
+}
+#define PARSE(options, ...)                                                             \
+    parse(options, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), \
+          (const char *[]){__VA_ARGS__})
+
+Test(load_options, all_types)
+{
+    struct load_options options;
+    cr_assert(PARSE(&options, "run", "--table", "T", "--records=1.5M", "write", "--rate", "2.5",
+                    "--verify", "--format=csv", "--keys", "series", "--duration=0"));
+    cr_assert(word_count == 2 && strcmp(words[0], "run") == 0 && strcmp(words[1], "write") == 0);
+    cr_assert_str_eq(options.table, "T");
+    cr_assert(options.records == 1500000 && options.verify && options.format == LOAD_CSV);
+    cr_assert(options.keys == LOAD_KEY_SERIES && fabs(options.rate - 2.5) < 1e-12);
+}
+
+Test(load_options, choices_are_named_as_the_enums)
+{
+    struct load_options options;
+    for (int i = LOAD_UNIFORM; i <= LOAD_SEQUENTIAL; i++) {
+        cr_assert(
+            PARSE(&options, "--distribution", load_distribution_name((enum load_distribution)i)));
+        cr_assert(options.distribution == (uint64_t)i);
+    }
+    for (int i = LOAD_KEY_ORDERED; i <= LOAD_KEY_SERIES; i++) {
+        cr_assert(PARSE(&options, "--keys", load_key_form_name((enum load_key_form)i)));
+        cr_assert(options.keys == (uint64_t)i);
+    }
+}
+
+Test(load_options, nonsense_is_refused_with_a_word_that_helps)
+{
+    struct load_options options;
+    cr_assert_not(PARSE(&options, "--recrods", "1"));
+    cr_assert(strstr(problem, "--records") != NULL);
+    cr_assert_not(PARSE(&options, "--records"));
+    cr_assert_not(PARSE(&options, "--records", "0"));
+    cr_assert_not(PARSE(&options, "--records", "-1"));
+    cr_assert_not(PARSE(&options, "--records", "1.5"));
+    cr_assert_not(PARSE(&options, "--records", "1e99"));
+    cr_assert_not(PARSE(&options, "--records", "10x"));
+    cr_assert_not(PARSE(&options, "--records", ""));
+    cr_assert_not(PARSE(&options, "--rate", "nan"));
+    cr_assert_not(PARSE(&options, "--rate", "inf"));
+    cr_assert_not(PARSE(&options, "--verify=yes"));
+    cr_assert_not(PARSE(&options, "--format", "xml"));
+    cr_assert_not(PARSE(&options, "--format", ""));
+    cr_assert_not(PARSE(&options, "--format", "text|json"));
+    cr_assert_not(PARSE(&options, "--table", ""));
+    cr_assert_not(PARSE(&options, "a", "b", "c"));
+}
+
+Test(load_options, what_is_not_said_comes_from_the_workload)
+{
+    const struct load_workload *workload = load_workload_find("ycsb-e");
+    struct load_options options;
+    cr_assert(PARSE(&options, "--records", "7"));
+    cr_assert(load_options_complete(&options, workload, problem));
+    cr_assert(options.records == 7 && options.fields == 10 && options.value_bytes == 100);
+    cr_assert(options.scan_rows == 100 && options.keys == LOAD_KEY_HASHED);
+    cr_assert(options.operations == 0 && fabs(options.duration_s - 10) < 1e-12);
+    cr_assert(PARSE(&options, "--records", "7"));
+    cr_assert(load_options_complete(&options, load_workload_find("sequential-read"), problem));
+    cr_assert(options.operations == 7);
+}
+
+Test(load_options, what_does_not_go_together_is_refused)
+{
+    struct load_options options;
+    cr_assert(PARSE(&options, "--batch", "2"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(PARSE(&options, "--zipfian", "1"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(PARSE(&options, "--threads", "2"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
+    cr_assert(PARSE(&options, "--keys", "ordered"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("add"), problem));
+}
+
+/* --- workloads -------------------------------------------------------------------------------- */
+
+Test(load_workloads, every_mix_is_whole)
+{
+    for (size_t i = 0; i < LOAD_WORKLOAD_COUNT; i++) {
+        const struct load_workload *workload = &LOAD_WORKLOADS[i];
+        unsigned drawn[LOAD_KINDS] = {0};
+        for (uint64_t dice = 0; dice < 100; dice++) {
+            drawn[load_workload_kind(workload, dice)]++;
+        }
+        for (int kind = 0; kind < LOAD_KINDS; kind++) {
+            cr_assert(drawn[kind] == workload->percent[kind], "%s", workload->name);
+        }
+        cr_assert(workload->fields > 0 && workload->value_bytes > 0 && workload->batch > 0);
+        cr_assert(workload->in_flight > 0 && workload->records > 0 && workload->keys > 0);
+        cr_assert(load_workload_find(workload->name) == workload);
+    }
+}
+
+Test(load_workloads, field_names_of_series_are_8_to_20_bytes)
+{
+    for (uint64_t i = 0; i < 20; i++) {
+        char name[LOAD_FIELD_NAME_BYTES_MAX];
+        size_t size = load_field_name(LOAD_KEY_SERIES, i, name);
+        cr_assert(size >= 8 && size <= 20 && size == strlen(name), "%s", name);
+    }
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static struct load_tally tallies[LOAD_KINDS];
+
+static const char *name_of_code(int code)
+{
+    return code == 14 ? "UNAVAILABLE" : "OTHER";
+}
+
+static struct load_report sample_report(struct load_options *options)
+{
+    *options = load_options_default();
+    cr_assert(load_options_complete(options, load_workload_find("ycsb-a"), problem));
+    options->verify = true;
+    memset(tallies, 0, sizeof tallies);
+    load_tally_request(&tallies[LOAD_READ], 1000000);
+    tallies[LOAD_READ].operations = 1;
+    tallies[LOAD_READ].rows = 1;
+    tallies[LOAD_READ].checked = 10;
+    load_tally_request(&tallies[LOAD_UPDATE], 3000000);
+    tallies[LOAD_UPDATE].codes[14] = 1;
+    tallies[LOAD_UPDATE].unknown = 1;
+    return (struct load_report){
+        .options = options,
+        .workload = load_workload_find("ycsb-a"),
+        .phase = "run",
+        .all = {0, 2, tallies},
+        .cpu_s = 0.5,
+        .first_error = "a \"quoted\" word",
+        .sums_example = "",
+        .code_name = name_of_code,
+    };
+}
+
+static char *print(enum load_format format, const struct load_report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    load_report_begin(out, format);
+    load_report_interval(out, format, report, &report->all);
+    load_report_end(out, format, report);
+    (void)fclose(out);
+    return text;
+}
+
+Test(load_report, json_hides_no_error)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    char *text = print(LOAD_JSON, &report);
+    cr_assert(strstr(text, "\"errors\":1,\"unknown\":1") != NULL);
+    cr_assert(strstr(text, "\"errors_by_code\":{\"UNAVAILABLE\":1}") != NULL);
+    cr_assert(strstr(text, "a \\\"quoted\\\" word") != NULL);
+    cr_assert(strstr(text, "\"client_cpu_s\":0.5") != NULL);
+    cr_assert(strstr(text, "\"good\":true") != NULL);
+    free(text);
+}
+
+Test(load_report, text_hides_no_error)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "UNAVAILABLE 1") != NULL);
+    cr_assert(strstr(text, "1 changes may or may not have been made") != NULL);
+    cr_assert(strstr(text, "10 values: all right") != NULL);
+    free(text);
+}
+
+Test(load_report, csv_rows_are_as_wide_as_the_header)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    char *text = print(LOAD_CSV, &report);
+    int commas = -1;
+    int lines = 0;
+    for (char *line = text; *line != '\0';) {
+        char *end = strchr(line, '\n');
+        int count = 0;
+        for (char *at = line; at < end; at++) {
+            count += *at == ',' ? 1 : 0;
+        }
+        cr_assert(commas == -1 || count == commas);
+        commas = count;
+        lines++;
+        line = end + 1;
+    }
+    cr_assert(lines == 5); /* header; read and update, twice */
+    free(text);
+}
+
+Test(load_report, a_planted_wrong_value_is_not_verified)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    cr_assert(load_report_is_verified(&report));
+    tallies[LOAD_READ].wrong = 1;
+    cr_assert_not(load_report_is_verified(&report));
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "1 of 10 values are WRONG") != NULL);
+    free(text);
+    tallies[LOAD_READ].wrong = 0;
+    tallies[LOAD_READ].missing = 1;
+    cr_assert_not(load_report_is_verified(&report));
+    tallies[LOAD_READ].missing = 0;
+    report.sums_wrong = 1;
+    cr_assert_not(load_report_is_verified(&report));
+}
