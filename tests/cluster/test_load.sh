@@ -53,6 +53,13 @@ says "reports are JSON" 0 '' python3 -c "import json; [json.loads(l) for l in op
 load run read --table P-read --records 300 --operations 10 --output "$WORK/text" && grep -q 'read run on P-read' "$WORK/text" && ok || bad "--output"
 says "late requests are counted" 0 'late' load write --table P-write --rate 200000 --in-flight 1 --late-max 0.01 --duration 0.3
 
+says "connections" 0 'operations  100' load run read --table P-read --records 300 --operations 100 --connections 4 --messages 1
+(sleep 0.5; kill -STOP "$(pid_of server1)" "$(pid_of server2)"; sleep 0.8; kill -CONT "$(pid_of server1)" "$(pid_of server2)") &
+report run read --table P-read --records 300 --rate 500 --duration 2 || bad "stall: $(cat "$WORK/errors")"
+wait $!
+p90=$(field p90_us)
+same "a stall of 0.8 s in 2 s is not hidden: p90 is $p90 us" $((${p90%.*} > 200000)) 1
+
 # --- what it finds ------------------------------------------------------------------------------------
 says "missing rows" 1 'missing +[0-9]+ rows' load run read --table P-read --records 600 --operations 300 --verify
 says "missing rows in a scan" 1 'missing +1 rows' load run scan --table P-read --records 301 --verify
