@@ -35,7 +35,7 @@ static enum status ask_master(struct edubba_client *client,
 {
     struct request_options options = {
         .method = method, .address = REQUEST_TO_MASTER, .repeatable = repeatable};
-    if (loop_is_current_thread(&client->loop)) {
+    if (loop_is_held_here(&client->loop)) {
         return error_set(&state->error, STATUS_FAILED_PRECONDITION,
                          "a completion must not call a blocking function");
     }

@@ -1,7 +1,7 @@
 /*
  * A batch: the submissions that travel in one message.
  *
- * Thread rule: the loop thread.
+ * Thread rule: while the loop is held.
  */
 #ifndef CLIENT_BATCH_H
 #define CLIENT_BATCH_H

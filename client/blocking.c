@@ -197,7 +197,7 @@ static enum status check_entries(struct edubba_client *client,
     for (size_t i = 0; i < entry_count && mutations <= LIMIT_MUTATIONS_PER_REQUEST; i++) {
         mutations += entries[i].count;
     }
-    if (loop_is_current_thread(&client->loop)) {
+    if (loop_is_held_here(&client->loop)) {
         return error_set(ret_error, STATUS_FAILED_PRECONDITION,
                          "a completion must not call a blocking function");
     }

@@ -5,7 +5,7 @@
  *   admin, locate --> request ----> masters, or a tablet server ------^
  *   edubba_scan_* --> scan -------> route ----------------------------^
  *
- * Everything under "loop thread" is touched by the loop's thread only; what is under "lock" by any
+ * Everything under "the loop" is touched by whoever holds the loop only; what is under "lock" by any
  * thread that holds it; the rest does not change after edubba_client_open.
  */
 #ifndef CLIENT_CLIENT_H
@@ -49,7 +49,7 @@ struct edubba_client {
     uint64_t in_flight_bytes;
     uint32_t waiting; /* for room */
 
-    /* Loop thread. */
+    /* The loop. */
     struct location_cache locations;
     struct prng prng;
     struct retry_budget budget;

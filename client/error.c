@@ -105,7 +105,7 @@ enum edubba_code client_no_memory(struct edubba_error *error)
 
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error)
 {
-    if (loop_is_current_thread(&client->loop)) {
+    if (loop_is_held_here(&client->loop)) {
         return client_error(error, STATUS_FAILED_PRECONDITION,
                             "a completion must not call a blocking function");
     }

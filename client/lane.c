@@ -12,10 +12,11 @@ struct link {
     struct server_lane *lane; /* good while !is_over */
     struct edubba_client *client;
     struct transport_connection *connection;
-    bool is_over; /* loop thread: closed; later events are stale */
+    bool is_over; /* closed; later events are stale */
     atomic_uint references;
     atomic_bool is_lost;        /* an event could not be kept: nothing after it counts */
     struct link_event *closing; /* kept for the last event, so that it cannot fail */
+    struct task close_task;
 };
 
 static void link_unref(struct link *link)
@@ -35,7 +36,7 @@ static void post_event(struct link *link, struct link_event *event)
     event->task.run = run_event;
     event->link = link;
     atomic_fetch_add(&link->references, 1);
-    loop_post(&link->client->loop, &event->task);
+    loop_post_run(&link->client->loop, &event->task);
 }
 
 /* The one event that has its memory already; at most once. */
@@ -159,6 +160,26 @@ enum status lane_connect(struct server_lane *lane, struct error *ret_error)
     return STATUS_OK;
 }
 
+static void run_close(void *context, struct task *task)
+{
+    (void)context;
+    struct link *link = LIST_ELEMENT(task, struct link, close_task);
+    transport_connection_close(link->connection);
+    link_unref(link);
+}
+
+/* Closing waits for the connection's callbacks, and this may be one of them. */
+static void link_close(struct link *link)
+{
+    link->is_over = true;
+    link->close_task.run = run_close;
+    if (loop_is_own_thread(&link->client->loop)) {
+        run_close(NULL, &link->close_task);
+    } else {
+        loop_post_to_thread(&link->client->loop, &link->close_task);
+    }
+}
+
 /* Fail the calls that were on their way, then what is queued: it looks for another way. */
 static void lane_close(struct server_lane *lane, enum status status, struct bytes text)
 {
@@ -169,9 +190,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
 
     lane->connected = NULL;
     lane->ready = false;
-    link->is_over = true;
-    transport_connection_close(link->connection);
-    link_unref(link);
+    link_close(link);
     pause_after_failure(lane);
 
     list_move_all(&lane->calls, &calls);
@@ -188,7 +207,7 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
     lane_mark(lane);
 }
 
-/* --- what was told, on the loop thread -------------------------------------------------------- */
+/* --- what was told, while the loop is held ---------------------------------------------------- */
 
 static struct call *find_call(const struct server_lane *lane, uint64_t request)
 {

@@ -11,7 +11,7 @@
  *   (1) Every call that was accepted ends in exactly one of: a last message, on_closed, lane_cancel.
  *   (2) A call's messages come in order, and none after its end.
  *
- * Thread rule: the loop thread.
+ * Thread rule: while the loop is held.
  */
 #ifndef CLIENT_LANE_H
 #define CLIENT_LANE_H

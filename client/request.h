@@ -5,7 +5,7 @@
  * UNAVAILABLE, to the next.  A LOCATE by number may go to any tablet server known once no master
  * answers.  What must not be done twice is not sent again once it may have been received.
  *
- * Thread rule: request_start and its completion on the loop thread; request_call from others.
+ * Thread rule: request_start and its completion while the loop is held; request_call from others.
  */
 #ifndef CLIENT_REQUEST_H
 #define CLIENT_REQUEST_H

@@ -4,7 +4,7 @@
  * One LOCATE per table is on its way at a time; it asks for the row that waits longest, and its
  * answer (up to a hundred tablets from there on) serves everyone whose row it covers.
  *
- * Thread rule: the loop thread.
+ * Thread rule: while the loop is held.
  */
 #ifndef CLIENT_ROUTE_H
 #define CLIENT_ROUTE_H

@@ -203,7 +203,7 @@ static void run_credit(void *context, struct task *task)
 static void plain_close(struct edubba_scan *scan)
 {
     struct plain_scan *own = plain(scan);
-    bool is_loop = loop_is_current_thread(&own->client->loop);
+    bool is_loop = loop_is_held_here(&own->client->loop);
     pthread_mutex_lock(&own->lock);
     own->on_ready = NULL;
     while (own->is_telling && !is_loop) {

@@ -12,7 +12,7 @@
  * Every message says how far the server is; the plan goes on behind that whatever happens, so no
  * row is lost and none comes twice.
  *
- * A scan is freed on the loop thread, after edubba_scan_close().
+ * A scan is freed while the loop is held, after edubba_scan_close().
  */
 #ifndef CLIENT_SCAN_H
 #define CLIENT_SCAN_H
@@ -94,13 +94,13 @@ struct plain_scan {
     uint64_t rows_given;
 };
 
-/* Begin; on the loop thread. */
+/* Begin; while the loop is held. */
 void scan_run_start(struct plain_scan *scan);
 
-/* Consumed bytes are granted again; on the loop thread. */
+/* Consumed bytes are granted again; while the loop is held. */
 void scan_run_credit(struct plain_scan *scan);
 
-/* Stop all that goes on; on the loop thread. */
+/* Stop all that goes on; while the loop is held. */
 void scan_run_stop(struct plain_scan *scan);
 
 #endif /* CLIENT_SCAN_H */

@@ -251,7 +251,7 @@ static enum status enter(struct edubba_client *client,
                          uint64_t *ret_sequence)
 {
     enum status status = STATUS_OK;
-    bool may_wait = !loop_is_current_thread(&client->loop);
+    bool may_wait = !loop_is_held_here(&client->loop);
     pthread_mutex_lock(&client->lock);
     while (may_wait && !there_is_room(client)) {
         client->waiting++;

@@ -16,7 +16,7 @@
  *   (1) The completion is called exactly once.
  *   (2) Its identity does not change, and is unfinished until no more attempt will be made.
  *
- * Thread rule: made by the submitting thread, then the loop thread's.
+ * Thread rule: made by the submitting thread, then the loop's.
  */
 #ifndef CLIENT_SUBMISSION_H
 #define CLIENT_SUBMISSION_H
@@ -59,7 +59,7 @@ struct submission {
 };
 
 /* Encode the operation, give it an identity and send it on its way.  Waits for room unless this is
- * the loop thread.  Errors: STATUS_NO_MEMORY, STATUS_INVALID_ARGUMENT. */
+ * the loop.  Errors: STATUS_NO_MEMORY, STATUS_INVALID_ARGUMENT. */
 enum status submission_start(struct edubba_client *client,
                              struct operation *operation,
                              uint32_t deadline_ms,

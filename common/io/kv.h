@@ -37,6 +37,7 @@ struct kv_options {
 struct kv_statistics {
     uint64_t used_bytes; /* pages in use, freed ones apart */
     uint64_t file_bytes;
+    uint64_t reusable_bytes; /* freed pages of the file that no reader sees any more */
     uint64_t map_size_bytes;
 };
 

@@ -319,15 +319,17 @@ static void lmdb_statistics(struct kv *base, struct kv_statistics *ret_statistic
     MDB_envinfo info = {0};
     struct kv_read *read = NULL;
     uint64_t free_pages = 0;
+    uint64_t reusable_pages = 0;
 
     ASSERT(mdb_env_info(kv->env, &info) == 0);
     if (lmdb_read_begin(base, &read) == STATUS_OK) {
-        free_pages = kv_lmdb_count_free_pages(((struct lmdb_read *)read)->txn);
+        free_pages = kv_lmdb_count_free_pages(((struct lmdb_read *)read)->txn, &reusable_pages);
         lmdb_read_end(read);
     }
     uint64_t pages = (uint64_t)info.me_last_pgno + 1;
     ret_statistics->file_bytes = pages * PAGE_BYTES;
     ret_statistics->used_bytes = (pages - (free_pages < pages ? free_pages : pages)) * PAGE_BYTES;
+    ret_statistics->reusable_bytes = reusable_pages * PAGE_BYTES;
     ret_statistics->map_size_bytes = kv->map_size_bytes;
 }
 

@@ -2,16 +2,33 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FREE_DATABASE 0 /* LMDB's list of free pages, readable as mdb_stat does */
 
-uint64_t kv_lmdb_count_free_pages(MDB_txn *txn)
+/* One line of LMDB's table of readers: process, thread, transaction in hexadecimal, decimal.  The
+ * heading, and readers at rest (`-'), have no number there. */
+static int note_reader(const char *line, void *context)
+{
+    size_t *oldest = context;
+    size_t transaction = 0;
+    if (sscanf(line, "%*d %*x %zu", &transaction) == 1 && transaction < *oldest) {
+        *oldest = transaction;
+    }
+    return 0;
+}
+
+uint64_t kv_lmdb_count_free_pages(MDB_txn *txn, uint64_t *ret_reusable)
 {
     MDB_cursor *cursor = NULL;
     uint64_t pages = 0;
+    uint64_t reusable = 0;
+    size_t oldest = mdb_txn_id(txn);
+    (void)mdb_reader_list(mdb_txn_env(txn), note_reader, &oldest);
+    *ret_reusable = 0;
     if (mdb_cursor_open(txn, FREE_DATABASE, &cursor) != 0) {
         return 0;
     }
@@ -21,8 +38,12 @@ uint64_t kv_lmdb_count_free_pages(MDB_txn *txn)
         size_t count = 0;
         memcpy(&count, value.mv_data, sizeof count);
         pages += count;
+        size_t freed_by = 0; /* the transaction: whoever began before it ended may see them */
+        memcpy(&freed_by, key.mv_data, sizeof freed_by);
+        reusable += freed_by < oldest ? count : 0;
     }
     mdb_cursor_close(cursor);
+    *ret_reusable = reusable;
     return pages;
 }
 

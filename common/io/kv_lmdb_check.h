@@ -15,8 +15,9 @@
 #include <lmdb.h>
 #include <stdint.h>
 
-/* Pages on the free list, with the ones that no reader sees any more. */
-uint64_t kv_lmdb_count_free_pages(MDB_txn *txn);
+/* Pages on the free list; *ret_reusable: those among them that no reader sees any more, so that the
+ * next write transaction may take them. */
+uint64_t kv_lmdb_count_free_pages(MDB_txn *txn, uint64_t *ret_reusable);
 
 /* Of an environment that was just opened.  Returns 0, MDB_CORRUPTED (the file was cut short; it is
  * left as it was), or another of LMDB's or the system's codes. */

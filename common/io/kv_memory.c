@@ -383,7 +383,7 @@ static void memory_statistics(struct kv *base, struct kv_statistics *ret_statist
         }
     }
     list_unref(list);
-    *ret_statistics = (struct kv_statistics){used, used, UINT64_MAX};
+    *ret_statistics = (struct kv_statistics){used, used, 0, UINT64_MAX};
 }
 
 static enum status memory_read_begin(struct kv *base, struct kv_read **ret_read)

@@ -55,14 +55,15 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     buffer_append_format(
         out,
         "\"memory_bytes\":%" PRIu64 ",\"log_bytes\":%" PRIu64 ",\"log_syncs\":%" PRIu64
-        ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flush_bytes\":%" PRIu64
-        ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
-        ",\"disk_free_bytes\":%" PRIu64 ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64
-        ",\"bad_chunks\":%" PRIu64 "}",
+        ",\"records\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"flushes_pending\":%" PRIu64
+        ",\"flush_bytes\":%" PRIu64 ",\"base_used_bytes\":%" PRIu64 ",\"base_file_bytes\":%" PRIu64
+        ",\"base_reusable_bytes\":%" PRIu64 ",\"disk_free_bytes\":%" PRIu64
+        ",\"recovered_records\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 ",\"bad_chunks\":%" PRIu64 "}",
         statistics.memory_bytes, statistics.log_bytes, statistics.log_syncs, statistics.records,
-        statistics.flushes, statistics.flush_bytes, statistics.base_used_bytes,
-        statistics.base_file_bytes, statistics.disk_free_bytes, statistics.recovered_records,
-        statistics.torn_bytes, statistics.bad_chunks);
+        statistics.flushes, statistics.flushes_pending, statistics.flush_bytes,
+        statistics.base_used_bytes, statistics.base_file_bytes, statistics.base_reusable_bytes,
+        statistics.disk_free_bytes, statistics.recovered_records, statistics.torn_bytes,
+        statistics.bad_chunks);
 }
 
 struct tablet_list {
@@ -166,6 +167,7 @@ static void set(const char *name, const char *help, uint64_t value)
 void status_report_gauges(struct server *server)
 {
     struct store_statistics sum = {0};
+    uint64_t in_trouble = 0;
 
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics one;
@@ -177,20 +179,25 @@ void status_report_gauges(struct server *server)
         sum.flushes += one.flushes;
         sum.flush_bytes += one.flush_bytes;
         sum.base_used_bytes += one.base_used_bytes;
+        sum.base_reusable_bytes += one.base_reusable_bytes;
         sum.disk_free_bytes += one.disk_free_bytes;
         sum.bad_chunks += one.bad_chunks;
-        sum.flushes_pending += one.condition != STORE_HEALTHY;
+        sum.flushes_pending += one.flushes_pending;
+        in_trouble += one.condition != STORE_HEALTHY;
     }
     set("edubba_memtable_bytes", "Memory of all memtables.", sum.memory_bytes);
     set("edubba_log_bytes", "Log kept.", sum.log_bytes);
     set("edubba_log_syncs", "Syncs of the log since the start.", sum.log_syncs);
     set("edubba_log_records", "Records appended since the start.", sum.records);
     set("edubba_flushes", "Memtables flushed since the start.", sum.flushes);
+    set("edubba_flushes_pending", "Memtables frozen and not yet flushed.", sum.flushes_pending);
     set("edubba_flush_bytes", "Bytes flushed since the start.", sum.flush_bytes);
     set("edubba_base_used_bytes", "Bytes in use in LMDB.", sum.base_used_bytes);
+    set("edubba_base_reusable_bytes", "Bytes in LMDB's files that deleted rows have left free.",
+        sum.base_reusable_bytes);
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
-    set("edubba_stores_in_trouble", "Stores that are full or failed.", sum.flushes_pending);
+    set("edubba_stores_in_trouble", "Stores that are full or failed.", in_trouble);
     set("edubba_tablets", "Tablets served.", served_map_count(server->served));
     set("edubba_request_bytes", "Bytes of requests under way.",
         atomic_load(&server->request_bytes));

@@ -257,15 +257,34 @@ static void give_up(struct store_loop *loop)
     _Exit(1);
 }
 
+/* What an operator should see once, when it changes. */
+static void tell_condition(const char *folder,
+                           enum store_condition before,
+                           const struct store_statistics *now)
+{
+    if (now->condition == STORE_FULL && before == STORE_HEALTHY) {
+        LOG_EVENT(LOG_LEVEL_WARN, "store_full", LOG_TEXT("store", folder),
+                  LOG_TEXT("trouble", now->trouble),
+                  LOG_U64("disk_free_bytes", now->disk_free_bytes),
+                  LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
+    } else if (now->condition == STORE_HEALTHY && before == STORE_FULL) {
+        LOG_EVENT(LOG_LEVEL_INFO, "store_has_room_again", LOG_TEXT("store", folder),
+                  LOG_U64("disk_free_bytes", now->disk_free_bytes),
+                  LOG_U64("base_reusable_bytes", now->base_reusable_bytes));
+    }
+}
+
 /* The store counts on this thread; what others want to know is put where they may look. */
 static void publish_statistics(struct store_loop *loop, int64_t now_ns)
 {
     struct store_statistics statistics;
-    if (now_ns < loop->statistics_due_ns) {
+    if (now_ns < loop->statistics_due_ns &&
+        store_condition_now(loop->store) == loop->statistics.condition) {
         return;
     }
     loop->statistics_due_ns = now_ns + STATISTICS_NS;
     store_statistics(loop->store, &statistics);
+    tell_condition(loop->folder, loop->statistics.condition, &statistics);
     pthread_mutex_lock(&loop->statistics_lock);
     loop->statistics = statistics;
     pthread_mutex_unlock(&loop->statistics_lock);

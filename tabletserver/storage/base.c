@@ -153,12 +153,14 @@ enum status base_open(struct kv *kv, struct base **ret_base, struct error *ret_e
         return error_set(ret_error, STATUS_NO_MEMORY, "base: out of memory");
     }
     base->kv = kv;
+    base_links_init(&base->links);
     *ret_base = base;
     return STATUS_OK;
 }
 
 void base_close(struct base *base)
 {
+    base_links_deinit(&base->links);
     memory_free(base);
 }
 
@@ -176,6 +178,7 @@ enum status base_snapshot_begin(struct base *base, struct base_snapshot **ret_sn
         return status;
     }
     snapshot->store.read = snapshot->read;
+    snapshot->store.links = &base->links;
     *ret_snapshot = snapshot;
     return STATUS_OK;
 }

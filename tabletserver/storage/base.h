@@ -140,6 +140,8 @@ int64_t base_writer_delta_bytes(const struct base_writer *writer);
  * dead_below.clock = UINT64_MAX), with their pieces, tombstones and sublayers.  For dropped tablets
  * and for DropRowRange; the caller's range delete hides the rest meanwhile.  Works from resume on
  * (opaque; empty = from the start) and leaves there where to go on.
+ * An extent erased as a whole (no bounds, everything) must have no reader whose snapshot is begun
+ * between the steps: its links go before its sublayers (base_links.h).
  */
 enum status base_erase_step(struct base_writer *writer,
                             uint64_t extent,

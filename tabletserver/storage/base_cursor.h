@@ -39,6 +39,10 @@ struct base_cursor {
     bool row_open;
     struct buffer row;
     struct buffer row_key;
+    /* What of both comes from the path of the walk, and stays while that does (layer_moves). */
+    uint64_t path_layer_moves;
+    size_t path_row_bytes;
+    size_t path_row_key_bytes;
     bool row_has_data;
     bool row_has_tombstones;
     enum base_place place;

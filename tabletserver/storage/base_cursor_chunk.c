@@ -1,18 +1,25 @@
 #include "tabletserver/storage/base_cursor.h"
 
-/* Open the chunk that the walk stands on, unless it is another row's. */
-static enum status open_chunk(struct base_cursor *cursor)
+/* Open the chunk that the walk stands on; it is the row's. */
+static enum status open_own_chunk(struct base_cursor *cursor)
 {
     struct base_walk *walk = &cursor->data;
+    cursor->place = BASE_PLACE_IN_ROW;
+    enum status status = chunk_open(&cursor->reader, walk->value, base_seed(walk->stored_key));
+    cursor->chunk_open = status == STATUS_OK;
+    return base_cursor_trouble(cursor, status, "the chunk");
+}
+
+/* The same, unless it is another row's. */
+static enum status open_chunk(struct base_cursor *cursor)
+{
+    const struct base_walk *walk = &cursor->data;
     cursor->chunk_open = false;
     if (!walk->found || !base_row_key_equal(walk->row, buffer_bytes(&cursor->row_key))) {
         cursor->place = BASE_PLACE_BEHIND;
         return STATUS_OK;
     }
-    cursor->place = BASE_PLACE_IN_ROW;
-    enum status status = chunk_open(&cursor->reader, walk->value, base_seed(walk->stored_key));
-    cursor->chunk_open = status == STATUS_OK;
-    return base_cursor_trouble(cursor, status, "the chunk");
+    return open_own_chunk(cursor);
 }
 
 static enum status open_next_chunk(struct base_cursor *cursor)
@@ -115,7 +122,7 @@ enum status base_cursor_go_to_cell(struct base_cursor *cursor, const struct base
     }
     if (cursor->place == BASE_PLACE_ROW_START) {
         /* Most rows are one chunk: look there before searching. */
-        enum status status = open_chunk(cursor);
+        enum status status = open_own_chunk(cursor);
         if (position->family == 0) {
             return status;
         }

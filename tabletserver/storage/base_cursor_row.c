@@ -66,24 +66,55 @@ static bool is_below_end(const struct base_cursor *cursor, struct bytes row_key)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static enum status accept_row(struct base_cursor *cursor, struct bytes row_key)
+/* Begin row and row_key with what comes from the path of the walk, which row_key is on: rows below a
+ * long prefix differ only behind it. */
+static enum status keep_path(struct base_cursor *cursor, struct bytes row_key)
 {
-    struct bytes row;
-    buffer_reset(&cursor->row_key);
-    buffer_append_bytes(&cursor->row_key, row_key);
-    if (cursor->row_key.failed) {
-        return STATUS_NO_MEMORY;
-    }
-    if (!base_key_unescape(buffer_bytes(&cursor->row_key), &cursor->row, &row)) {
-        return cursor->row.failed ? STATUS_NO_MEMORY
-                                  : base_cursor_trouble(cursor, STATUS_CORRUPT, "the key");
-    }
-    if (row.data != cursor->row.data) {
+    struct base_walk *walk = &cursor->data;
+    size_t path = base_path_bytes(walk->depth);
+    if (cursor->path_layer_moves != walk->layer_moves) {
+        path = path < row_key.size_bytes ? path : row_key.size_bytes;
         buffer_reset(&cursor->row);
-        buffer_append_bytes(&cursor->row, row);
+        buffer_reset(&cursor->row_key);
+        if (!base_key_append_unescaped(&cursor->row, bytes_of(row_key.data, path))) {
+            if (cursor->row.failed) {
+                return STATUS_NO_MEMORY;
+            }
+            path = 0; /* it ends inside an escape */
+            buffer_reset(&cursor->row);
+        }
+        buffer_append(&cursor->row_key, row_key.data, path);
+        cursor->path_row_bytes = cursor->row.size_bytes;
+        cursor->path_row_key_bytes = path;
+        cursor->path_layer_moves = walk->layer_moves;
     }
-    cursor->row_open = !cursor->row.failed;
-    return cursor->row.failed ? STATUS_NO_MEMORY : STATUS_OK;
+    cursor->row.size_bytes = cursor->path_row_bytes;
+    cursor->row_key.size_bytes = cursor->path_row_key_bytes;
+    return cursor->row_key.failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+static enum status accept_row(struct base_cursor *cursor, struct bytes row_key, bool is_on_path)
+{
+    enum status status = STATUS_OK;
+    if (is_on_path) {
+        status = keep_path(cursor, row_key);
+    } else {
+        buffer_reset(&cursor->row);
+        buffer_reset(&cursor->row_key);
+        cursor->path_layer_moves = 0;
+    }
+    struct bytes rest = bytes_of(row_key.data + cursor->row_key.size_bytes,
+                                 row_key.size_bytes - cursor->row_key.size_bytes);
+    bool good = status == STATUS_OK && base_key_append_unescaped(&cursor->row, rest);
+    buffer_append_bytes(&cursor->row_key, rest);
+    cursor->row_open = good && !cursor->row_key.failed;
+    if (cursor->row_open) {
+        return STATUS_OK;
+    }
+    cursor->path_layer_moves = 0;
+    return status != STATUS_OK || cursor->row.failed || cursor->row_key.failed
+               ? STATUS_NO_MEMORY
+               : base_cursor_trouble(cursor, STATUS_CORRUPT, "the key");
 }
 
 static void leave_row(struct base_cursor *cursor)
@@ -127,7 +158,7 @@ static enum status choose_row(struct base_cursor *cursor,
     } else {
         cursor->place = has_data ? BASE_PLACE_IN_ROW : BASE_PLACE_UNKNOWN;
     }
-    return accept_row(cursor, row_key);
+    return accept_row(cursor, row_key, has_data);
 }
 
 /* The walk over chunks stands on the first key >= low; the tombstones follow. */

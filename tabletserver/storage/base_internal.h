@@ -7,6 +7,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base_links.h"
 #include "tabletserver/storage/base_room.h"
 #include "tabletserver/storage/base_sample.h"
 #include "tabletserver/storage/base_store.h"
@@ -29,6 +30,7 @@
 
 struct base {
     struct kv *kv;
+    struct base_links links;
 };
 
 struct base_snapshot {

@@ -57,6 +57,9 @@ bool base_key_unescape(struct bytes escaped, struct buffer *out, struct bytes *r
 /* The position of a key; its qualifier is in the key or in out.  False as above. */
 bool base_key_position(struct bytes key, struct buffer *out, struct base_position *ret_position);
 
+/* The same, appended to out.  On false, what was appended is of no meaning. */
+bool base_key_append_unescaped(struct buffer *out, struct bytes escaped);
+
 /* The parts, for other keys that sort alike (base_tombstone.h). */
 void base_key_append_escaped(struct buffer *key, struct bytes bytes);
 void base_key_append_family(struct buffer *key, uint32_t family);

@@ -34,10 +34,13 @@ static inline uint64_t base_seed(struct bytes stored_key)
     return checksum64(stored_key.data, stored_key.size_bytes, 0);
 }
 
-/* One of the two is set. */
+struct base_links;
+
+/* One of the first two is set. */
 struct base_store {
     struct kv_read *read;
     struct kv_write *write;
+    struct base_links *links; /* readers' only */
 };
 
 static inline enum status base_store_get(const struct base_store *store,

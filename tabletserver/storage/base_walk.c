@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/endian.h"
+#include "tabletserver/storage/base_links.h"
 
 #define LAYER_PREFIX_BYTES   (BASE_EXTENT_PREFIX_BYTES + 8)
 #define LINK_BYTES           13
@@ -42,10 +43,16 @@ static void stand_nowhere(struct base_walk *walk)
     walk->found = false;
 }
 
+static void go_to_depth(struct base_walk *walk, uint32_t depth)
+{
+    walk->depth = depth;
+    walk->layer_moves++;
+}
+
 void base_walk_set_extent(struct base_walk *walk, uint64_t extent)
 {
     walk->extent = extent;
-    walk->depth = 0;
+    go_to_depth(walk, 0);
     stand_nowhere(walk);
 }
 
@@ -109,7 +116,7 @@ static size_t slice_bytes(const struct base_walk *walk)
 
 static size_t path_bytes(const struct base_walk *walk)
 {
-    return walk->depth == 0 ? 0 : BASE_SLICE_BYTES + (walk->depth - 1) * BASE_SUBSLICE_BYTES;
+    return base_path_bytes(walk->depth);
 }
 
 /* What is left of a key below the path, a slice at most. */
@@ -174,7 +181,7 @@ static enum status push(struct base_walk *walk, struct bytes slice, uint64_t num
     }
     walk->numbers[walk->depth] = number;
     walk->row_bytes_known[walk->depth] = (uint32_t)row_bytes(walk, slice);
-    walk->depth++;
+    go_to_depth(walk, walk->depth + 1);
     return STATUS_OK;
 }
 
@@ -186,7 +193,7 @@ static void pop_to_common(struct base_walk *walk, struct bytes key)
         if (key.size_bytes >= size && memcmp(walk->path.data, key.data, size) == 0) {
             return;
         }
-        walk->depth--;
+        go_to_depth(walk, walk->depth - 1);
     }
 }
 
@@ -244,7 +251,7 @@ static enum status enter(struct base_walk *walk, bool forward, struct bytes rest
 /* Out of a sublayer, past its link. */
 static enum status leave(struct base_walk *walk, bool forward, struct hit *hit)
 {
-    walk->depth--;
+    go_to_depth(walk, walk->depth - 1);
     struct bytes link = make_stored(
         walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
     enum status status = move(walk, KV_SEEK, link, hit);
@@ -282,24 +289,23 @@ static enum status settle(struct base_walk *walk, bool forward, struct hit *hit)
     }
 }
 
-enum status base_walk_seek(struct base_walk *walk, struct bytes key)
+/* Down the slices of key to where it ends or leaves what is stored; *ret_hit is the first there. */
+static enum status descend(struct base_walk *walk, struct bytes key, struct hit *ret_hit)
 {
-    stand_nowhere(walk);
-    pop_to_common(walk, key);
     for (;;) {
-        struct hit hit = {0};
         struct bytes slice = slice_of(walk, key);
         struct bytes stored = make_stored(walk, slice);
-        enum status status = move(walk, KV_SEEK, stored, &hit);
+        enum status status = move(walk, KV_SEEK, stored, ret_hit);
         if (status != STATUS_OK) {
             return status;
         }
-        if (slice.size_bytes < slice_bytes(walk) || !hit.found || !bytes_equal(hit.key, stored)) {
-            return settle(walk, true, &hit);
+        if (slice.size_bytes < slice_bytes(walk) || !ret_hit->found ||
+            !bytes_equal(ret_hit->key, stored)) {
+            return STATUS_OK;
         }
         uint64_t number = 0;
-        walk->stored_key = hit.key;
-        status = base_link_check(hit.key, hit.value, &number);
+        walk->stored_key = ret_hit->key;
+        status = base_link_check(ret_hit->key, ret_hit->value, &number);
         if (status == STATUS_OK) {
             status = push(walk, slice, number);
         }
@@ -307,6 +313,39 @@ enum status base_walk_seek(struct base_walk *walk, struct bytes key)
             return status;
         }
     }
+}
+
+/* The same from depth 0, over links that are remembered.  A recalled path is proved by a record in
+ * the sublayer that it ends in: the hit, or the link that led below. */
+static enum status descend_by_memory(struct base_walk *walk, struct bytes key, struct hit *ret_hit)
+{
+    struct base_trail trail;
+    struct bytes rest;
+    uint32_t missed = 0;
+    base_links_recall(walk->store.links, walk, key, &trail);
+    enum status status = descend(walk, key, ret_hit);
+    if (trail.recalled > 0 && walk->depth == trail.recalled &&
+        (status != STATUS_OK || !is_in_layer(walk, ret_hit, &rest))) {
+        missed = trail.recalled;
+        trail.recalled = 0;
+        go_to_depth(walk, 0);
+        status = descend(walk, key, ret_hit);
+    }
+    if (status == STATUS_OK) {
+        base_links_learn(walk->store.links, walk, &trail, missed);
+    }
+    return status;
+}
+
+enum status base_walk_seek(struct base_walk *walk, struct bytes key)
+{
+    struct hit hit = {0};
+    stand_nowhere(walk);
+    pop_to_common(walk, key);
+    bool by_memory = walk->store.links != NULL && walk->depth == 0 &&
+                     key.size_bytes >= BASE_SLICE_BYTES;
+    enum status status = by_memory ? descend_by_memory(walk, key, &hit) : descend(walk, key, &hit);
+    return status == STATUS_OK ? settle(walk, true, &hit) : status;
 }
 
 enum status base_walk_next(struct base_walk *walk)
@@ -324,7 +363,7 @@ enum status base_walk_previous(struct base_walk *walk)
 {
     struct hit hit = {0};
     if (!walk->found) {
-        walk->depth = 0;
+        go_to_depth(walk, 0);
         enum status status = move(walk, KV_SEEK, make_layer_end(walk), &hit);
         if (status != STATUS_OK) {
             return status;
@@ -409,7 +448,7 @@ static enum status prune(struct base_walk *walk)
         if (status != STATUS_OK || is_in_layer(walk, &hit, &rest)) {
             return status;
         }
-        walk->depth--;
+        go_to_depth(walk, walk->depth - 1);
         struct bytes link = make_stored(
             walk, bytes_of(walk->path.data + path_bytes(walk), slice_bytes(walk)));
         bool found = false;

@@ -10,6 +10,7 @@
  * Keys that begin with the same slice lie side by side in the order, so a sublayer stands for
  * exactly the keys at its link.  A walk remembers the path of links to where it stands: a million
  * rows below one long prefix cost one look at the path, then plain cursor steps in a sublayer.
+ * Readers come to a path that was read before without reading it again (base_links.h).
  *
  *   stored key   space (DATA, DELETE, SAMPLE), extent, slice or short key       the top layer
  *                LAYER, extent, sublayer number (8 bytes), slice or short key   the others
@@ -36,6 +37,7 @@ struct base_walk {
     enum base_space space;
     uint64_t extent;
     uint32_t depth;                           /* of the layer that it stands in; 0 = top */
+    uint64_t layer_moves;                     /* while it is the same, so is the path */
     uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
     uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
     struct buffer path;                       /* their slices, then the rest of the key stood on */
@@ -52,6 +54,12 @@ struct base_walk {
     uint64_t *number_next; /* gives numbers for sublayers */
     int64_t delta_bytes;   /* net change of stored bytes by puts and deletes */
 };
+
+/* Of all slices on a path of this depth. */
+static inline size_t base_path_bytes(uint32_t depth)
+{
+    return depth == 0 ? 0 : BASE_SLICE_BYTES + (size_t)(depth - 1) * BASE_SUBSLICE_BYTES;
+}
 
 /* Errors: STATUS_NO_MEMORY. */
 enum status base_walk_open(struct base_walk *walk,

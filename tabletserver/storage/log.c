@@ -278,6 +278,7 @@ void log_statistics(struct log *log, struct log_statistics *ret_statistics)
 {
     (void)pthread_mutex_lock(&log->mutex);
     *ret_statistics = log->statistics;
+    ret_statistics->no_space = log->no_space && log_room_is_short(log);
     ret_statistics->next_position = log->gathering.position +
                                     log_align(log->gathering.bytes.size_bytes);
     (void)pthread_mutex_unlock(&log->mutex);

@@ -26,6 +26,7 @@
 #ifndef TABLETSERVER_STORAGE_LOG_H
 #define TABLETSERVER_STORAGE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/bytes.h"
@@ -72,6 +73,8 @@ struct log_statistics {
     uint64_t next_position;
     uint64_t synced_position;
     uint64_t segment_count;
+    uint64_t file_count; /* segments and spares; one on its way in or out counts too */
+    bool no_space;       /* a segment is wanted and there was no room for it */
     uint64_t torn_bytes; /* cut at the last recovery */
 };
 

@@ -43,6 +43,14 @@ static bool plan_next(struct log *log, struct log_segment_header *ret_header)
     return reserved;
 }
 
+static void count_file(struct log *log, bool more)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    log->statistics.file_count += more ? 1 : 0;
+    log->statistics.file_count -= more ? 0 : 1;
+    (void)pthread_mutex_unlock(&log->mutex);
+}
+
 enum status log_add_room(struct log *log, bool *ret_may_retry, struct error *ret_error)
 {
     struct log_segment_header header;
@@ -55,6 +63,8 @@ enum status log_add_room(struct log *log, bool *ret_may_retry, struct error *ret
     }
     if (log->spare_count > 0) {
         spare = log->spares[--log->spare_count];
+    } else {
+        count_file(log, true);
     }
     enum status status = log_segment_prepare(log->folder, &header, spare, &segment, &named,
                                              ret_error);
@@ -64,6 +74,8 @@ enum status log_add_room(struct log *log, bool *ret_may_retry, struct error *ret
         log_segments_add(&log->segments, segment);
         log->statistics.segment_count = log->segments.count;
         (void)pthread_mutex_unlock(&log->mutex);
+    } else {
+        count_file(log, false); /* of a spare too: it is used up */
     }
     return status;
 }
@@ -101,6 +113,8 @@ static enum status retire(struct log *log, struct log_segment *segment, struct e
                               : log_segment_remove(log->folder, released.number, ret_error);
     if (status == STATUS_OK && keep) {
         log->spares[log->spare_count++] = released.number;
+    } else if (status == STATUS_OK) {
+        count_file(log, false);
     }
     return status;
 }

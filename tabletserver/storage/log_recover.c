@@ -378,6 +378,7 @@ static enum status recover_segments(struct log *log,
     log->release_position = log->anchor.start_position;
     log->statistics.synced_position = end.position;
     log->statistics.segment_count = log->segments.count;
+    log->statistics.file_count = log->segments.count + log->spare_count;
     log->statistics.torn_bytes = end.torn_bytes;
     log->statistics.first_position = log->segments.count == 0
                                          ? log->anchor.start_position

@@ -167,7 +167,7 @@ static enum status enter_row(struct row_reader *reader, struct bytes row)
     row_merge_begin(&reader->merge, range_covered(reader, row));
     for (uint32_t i = 0; i < reader->layer_count; i++) {
         const struct layer *layer = &reader->layers[i];
-        if (layer->has_row && bytes_equal(layer->row, row)) {
+        if (layer->has_row && (layer->row.data == row.data || bytes_equal(layer->row, row))) {
             row_merge_add_layer(&reader->merge, layer->cursor, flushed_part(layer, row));
         }
     }

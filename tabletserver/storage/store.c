@@ -128,6 +128,7 @@ static enum status allocate(const char *folder,
     memcpy(store->folder, folder, strlen(folder) + 1);
     store->settings = *settings;
     store->callbacks = *callbacks;
+    atomic_init(&store->memory_limit_bytes, settings->memory_limit_bytes);
     store->events_end = &store->events;
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;
@@ -215,6 +216,7 @@ enum status store_open(const char *folder,
     }
     if (status == STATUS_OK) {
         store->recovering = false;
+        store_trouble_open(store);
         status = store_work_start(store, ret_error);
     }
     if (status != STATUS_OK) {
@@ -455,6 +457,9 @@ void store_poll(struct store *store)
     }
     store_commit_synced(store);
     store_take_events(store);
+    if (atomic_exchange(&store->freeze_asked, false)) {
+        store_freeze_for_room(store);
+    }
     for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
         struct store_tablet *tablet = store->tablets[i];
         if (tablet->flush_wanted && store_freeze(tablet) == STATUS_OK) {
@@ -464,6 +469,11 @@ void store_poll(struct store *store)
 }
 
 /* --- operation ------------------------------------------------------------------------------------ */
+
+enum store_condition store_condition_now(const struct store *store)
+{
+    return atomic_load(&store->condition);
+}
 
 void store_statistics(struct store *store, struct store_statistics *ret_statistics)
 {
@@ -484,6 +494,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .flush_bytes = atomic_load(&store->flush_bytes),
         .base_used_bytes = kv_numbers.used_bytes,
         .base_file_bytes = kv_numbers.file_bytes,
+        .base_reusable_bytes = kv_numbers.reusable_bytes,
         .disk_free_bytes = store_disk_free_bytes(store),
         .scrubbed_bytes = atomic_load(&store->scrubbed_bytes),
         .bad_chunks = atomic_load(&store->bad_chunks),

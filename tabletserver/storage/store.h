@@ -223,7 +223,8 @@ void store_flush_all(struct store *store);
 
 enum store_condition {
     STORE_HEALTHY,
-    STORE_FULL,   /* no space: writes refused, reads and deletes served; heals by itself */
+    STORE_FULL,   /* no space: writes refused, reads and deletes served; heals by itself, when rows
+                     have been deleted or the disk has grown (store_room.h) */
     STORE_FAILED, /* a promise could not be kept: nothing is answered; restart */
 };
 
@@ -241,12 +242,15 @@ struct store_statistics {
     uint64_t flush_bytes;
     uint64_t base_used_bytes;
     uint64_t base_file_bytes;
+    uint64_t base_reusable_bytes; /* of the file: free, and seen by no reader any more */
     uint64_t disk_free_bytes;
     uint64_t scrubbed_bytes;
     uint64_t bad_chunks;
     uint64_t recovered_records;
     uint64_t torn_bytes;
 };
+/* Any thread. */
+enum store_condition store_condition_now(const struct store *store);
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 
 /* Abort unless the invariants hold.  Tests. */

@@ -35,10 +35,15 @@ void store_count_memory(struct store *store, struct store_layer *layer)
     }
 }
 
+uint64_t store_memory_limit(const struct store *store)
+{
+    return atomic_load_explicit(&store->memory_limit_bytes, memory_order_relaxed);
+}
+
 bool store_memory_presses(const struct store *store)
 {
     return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
-           store->settings.memory_limit_bytes / PRESSURE_DENOMINATOR * PRESSURE_NUMERATOR;
+           store_memory_limit(store) / PRESSURE_DENOMINATOR * PRESSURE_NUMERATOR;
 }
 
 /* --- freezing ----------------------------------------------------------------------------------- */
@@ -144,11 +149,19 @@ void store_freeze_full_tablets(struct store *store)
     }
     /* Short of memory: let a quarter of the limit be on its way out. */
     while (store_memory_presses(store) &&
-           atomic_load(&store->frozen_bytes) <
-               store->settings.memory_limit_bytes / PRESSURE_DENOMINATOR) {
+           atomic_load(&store->frozen_bytes) < store_memory_limit(store) / PRESSURE_DENOMINATOR) {
         struct store_tablet *tablet = largest_active(store);
         if (tablet == NULL || store_freeze(tablet) != STATUS_OK) {
             break;
+        }
+    }
+}
+
+void store_freeze_for_room(struct store *store)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->layer_count == 1) {
+            (void)store_freeze(store->tablets[i]); /* asked for again while the disk is full */
         }
     }
 }

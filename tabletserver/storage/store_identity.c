@@ -218,19 +218,43 @@ void store_lock_release(struct store_lock *lock)
     file_close(&lock->file);
 }
 
+enum status store_ballast_find(const char *folder,
+                               uint64_t *ret_size_bytes,
+                               bool *ret_found,
+                               struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct file file = FILE_CLOSED;
+    uint64_t size = 0;
+    enum status status = file_path_join(path, folder, BALLAST_NAME, ret_error);
+    if (status == STATUS_OK) {
+        status = file_open_read(path, &file, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = file_size(&file, &size, ret_error);
+        file_close(&file);
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    *ret_found = status == STATUS_OK;
+    *ret_size_bytes = size;
+    return STATUS_OK;
+}
+
 enum status store_ballast_keep(const char *folder, uint64_t size_bytes, struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
     struct file file = FILE_CLOSED;
     enum status status = file_path_join(path, folder, BALLAST_NAME, ret_error);
-    if (status != STATUS_OK || size_bytes == 0) {
+    if (status != STATUS_OK) {
         return status;
     }
     status = file_create(path, &file, ret_error);
     if (status == STATUS_ALREADY_EXISTS) {
         return STATUS_OK;
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && size_bytes > 0) {
         status = file_preallocate(&file, size_bytes, ret_error);
     }
     file_close(&file);

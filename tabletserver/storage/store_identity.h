@@ -64,7 +64,13 @@ enum status store_lock_take(const char *folder,
                             struct error *ret_error);
 void store_lock_release(struct store_lock *lock);
 
-/* Make the ballast file if it is missing; does nothing for size 0. */
+/* The ballast file's size, if there is one.  Errors: those of file.h. */
+enum status store_ballast_find(const char *folder,
+                               uint64_t *ret_size_bytes,
+                               bool *ret_found,
+                               struct error *ret_error);
+/* Make the ballast file if it is missing; of size 0 it takes no space and only says that the store
+ * was not full. */
 enum status store_ballast_keep(const char *folder, uint64_t size_bytes, struct error *ret_error);
 /* Give its space back to the disk.  Missing is fine. */
 enum status store_ballast_release(const char *folder, struct error *ret_error);

@@ -247,10 +247,12 @@ struct store {
     uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
     uint64_t log_released;                /* [L] */
     atomic_uint_fast64_t synced_position;
-    atomic_uint_fast64_t memory_bytes; /* of all layers */
-    atomic_uint_fast64_t frozen_bytes; /* of the frozen ones among them */
-    bool failure_told;                 /* [L] */
-    bool flush_wanted;                 /* [L] of some tablet */
+    atomic_uint_fast64_t memory_bytes;       /* of all layers */
+    atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
+    atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
+    bool failure_told;                       /* [L] */
+    bool flush_wanted;                       /* [L] of some tablet */
+    atomic_bool freeze_asked; /* the disk is full: what deletes are in memory make room */
     bool recovering;
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
@@ -272,9 +274,12 @@ struct store {
     /* [W] */
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
     uint64_t erasure_next;
-    bool ballast_released; /* the disk was full */
-    bool ballast_kept;
-    bool flush_failed; /* tried again at retry_at_ns */
+    uint64_t ballast_bytes; /* of its file */
+    bool ballast_there;
+    bool room_tight;         /* look at it before each transaction, not only now and then */
+    uint64_t log_peak_bytes; /* the log's files at their largest since the disk is full */
+    int64_t hurry_next_ns;   /* while the disk is full: flush deletes */
+    bool flush_failed;       /* tried again at retry_at_ns */
     int64_t housekeeping_retry_ns;
     int64_t job_retry_ns;
     uint64_t meta_clock; /* highest known in the base */
@@ -364,6 +369,7 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
 enum status store_freeze(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
+uint64_t store_memory_limit(const struct store *store);
 void store_raise_floor(struct store_tablet *tablet);
 /* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
  * memory; call again with the same sequence. */
@@ -373,6 +379,9 @@ void store_commit_synced(struct store *store);
 /* By bytes, or by the log that it holds back. */
 bool store_is_full(const struct store_tablet *tablet);
 void store_freeze_full_tablets(struct store *store);
+/* Freeze what there is, of each tablet that has nothing frozen yet: on a full disk deletes must not
+ * wait until a memtable is full. */
+void store_freeze_for_room(struct store *store);
 void store_release_log(struct store *store);
 void store_on_synced(void *context, uint64_t position);
 void store_on_log_failed(void *context, const struct error *error);
@@ -489,7 +498,10 @@ void store_trouble_note_damage(struct store_tablet *tablet,
                                const char *text);
 /* Writes that the condition refuses. */
 enum status store_trouble_check(struct store *store, bool deletes_only);
-/* Work thread, now and then: does the disk have room again? */
+/* Before the work thread runs: is it still full?  A store that was has no ballast file. */
+void store_trouble_open(struct store *store);
+/* Work thread, now and then: refuse writes before the disk is full, let them in when there is room
+ * again (store_room.h). */
 void store_trouble_heal(struct store *store);
 void store_trouble_fail(struct store *store, const struct error *error);
 uint64_t store_disk_free_bytes(const struct store *store);

@@ -1,27 +1,44 @@
 /*
  * Trouble: a full disk heals, a broken promise does not.
  *
- *   HEALTHY --- no space (log or base) ---> FULL --- space again ---> HEALTHY
+ *   HEALTHY --- short of room, or no space (log or base) ---> FULL --- room enough ---> HEALTHY
  *      '------------ failed sync, lost disk ------> FAILED
  *
- * On the way into FULL the ballast file is given up: its space keeps deletes and flushes going.  It
- * is made again before writes are let in, so that there is a ballast for the next time.
+ * store_room.h says what is short and what is enough.  On the way into FULL the ballast file is given
+ * up: its space keeps deletes and flushes going.  It is made again before writes are let in; what of
+ * it the disk has no room for must be free in data.mdb, and stays so.  So a ballast file there says
+ * that the store was not full, over a restart too.
+ *
+ * While FULL, whatever is in memory is flushed soon, however little: only deletes that have come to
+ * the base make room.
  */
 #include <stdio.h>
 #include <sys/statvfs.h>
 
 #include "common/base/assert.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_room.h"
 
-#define HEAL_BYTES_MIN (4 * 1024 * 1024) /* beyond the ballast, before writes are let in again */
+#define HURRY_NS (500 * INT64_C(1000000))
+#define TIGHT \
+    16 /* times what may be in memory and in the log: could be gone before the next look */
+#define MIB (UINT64_C(1024) * 1024)
 
-uint64_t store_disk_free_bytes(const struct store *store)
+static bool find_disk_free(const struct store *store, uint64_t *ret_bytes)
 {
     struct statvfs numbers;
     if (statvfs(store->folder, &numbers) != 0) {
-        return 0;
+        return false;
     }
-    return (uint64_t)numbers.f_bavail * (uint64_t)numbers.f_frsize;
+    *ret_bytes = (uint64_t)numbers.f_bavail * (uint64_t)numbers.f_frsize;
+    return true;
+}
+
+uint64_t store_disk_free_bytes(const struct store *store)
+{
+    uint64_t bytes = 0;
+    (void)find_disk_free(store, &bytes);
+    return bytes;
 }
 
 static void set_trouble(struct store *store, enum store_condition condition, const char *text)
@@ -50,10 +67,13 @@ bool store_trouble_note(struct store *store, enum status status, const char *wha
     struct error error;
     switch ((int)status) {
     case STATUS_NO_SPACE:
-        (void)error_set(&error, status,
-                        "%s: no space for the %s; writes are refused until there is room again",
-                        store->folder, what);
-        set_trouble(store, STORE_FULL, error.text);
+        if (atomic_load(&store->condition) == STORE_HEALTHY) { /* else the text says more already */
+            (void)error_set(&error, status,
+                            "%s: no space for the %s; writes are refused until rows are deleted or "
+                            "the disk has grown",
+                            store->folder, what);
+            set_trouble(store, STORE_FULL, error.text);
+        }
         store_work_wake(store);
         return true;
     case STATUS_NO_MEMORY:
@@ -103,26 +123,189 @@ enum status store_trouble_check(struct store *store, bool deletes_only)
     UNREACHABLE();
 }
 
-void store_trouble_heal(struct store *store)
+/* --- room ----------------------------------------------------------------------------------------- */
+
+/* Measure and judge; set how much may be in memory.  False when the disk does not say what is free: then all stays as it is. */
+static bool judge(struct store *store,
+                  struct store_room *ret_room,
+                  enum store_room_verdict *ret_verdict,
+                  uint64_t *ret_wanted_bytes)
 {
-    uint64_t ballast_bytes = store->settings.ballast_bytes;
-    enum store_condition condition = atomic_load(&store->condition);
-    if (condition == STORE_FULL && !store->ballast_released) {
-        store->ballast_released = store_ballast_release(store->folder, NULL) == STATUS_OK;
+    struct kv_statistics kv_numbers;
+    struct log_statistics log_numbers;
+    uint64_t disk_free = 0;
+    if (!find_disk_free(store, &disk_free)) {
+        return false;
     }
-    uint64_t room = ballast_bytes + HEAL_BYTES_MIN;
-    if (condition == STORE_FAILED || store_disk_free_bytes(store) < room) {
+    kv_statistics(store->kv, &kv_numbers);
+    log_statistics(store->log, &log_numbers);
+    store->room_tight = atomic_load(&store->condition) == STORE_HEALTHY &&
+                        disk_free < TIGHT * (store->settings.memory_limit_bytes +
+                                             store->settings.log_limit_bytes);
+    uint64_t log_bytes = log_numbers.file_count * store->settings.log_segment_bytes;
+    if (atomic_load(&store->condition) == STORE_FULL && log_bytes > store->log_peak_bytes) {
+        store->log_peak_bytes = log_bytes;
+    }
+    *ret_room = (struct store_room){
+        .disk_free_bytes = disk_free,
+        .base_file_bytes = kv_numbers.file_bytes,
+        .base_freed_bytes = kv_numbers.file_bytes - kv_numbers.used_bytes,
+        .base_reusable_bytes = kv_numbers.reusable_bytes,
+        .base_limit_bytes = kv_numbers.map_size_bytes,
+        .log_file_bytes = log_bytes,
+        .log_peak_bytes = store->log_peak_bytes,
+        .unflushed_bytes = atomic_load(&store->memory_bytes),
+        .ballast_bytes = store->ballast_bytes,
+    };
+    *ret_verdict = store_room_judge(ret_room, &store->settings, ret_wanted_bytes);
+    atomic_store(&store->memory_limit_bytes, store_room_memory_bytes(ret_room, &store->settings));
+    /* Bytes that are free are not all there is to it: the log may have found no segment yet. */
+    if (*ret_verdict == STORE_ROOM_ENOUGH && (log_numbers.no_space || store->flush_failed)) {
+        *ret_verdict = STORE_ROOM_SOME;
+    }
+    return true;
+}
+
+static void say_full(struct store *store, const struct store_room *room, uint64_t wanted_bytes)
+{
+    struct error error;
+    (void)error_set(&error, STATUS_NO_SPACE,
+                    "%s: full: writes are refused; %llu MiB are free on the disk, %llu MiB inside "
+                    "data.mdb, %llu MiB more are wanted: delete rows, or grow the disk",
+                    store->folder, (unsigned long long)(room->disk_free_bytes / MIB),
+                    (unsigned long long)(room->base_reusable_bytes / MIB),
+                    (unsigned long long)((wanted_bytes + MIB - 1) / MIB));
+    bool news = atomic_load(&store->condition) == STORE_HEALTHY;
+    set_trouble(store, STORE_FULL, error.text);
+    if (news) {
+        store->callbacks.wake(store->callbacks.context); /* it should be known at once */
+    }
+}
+
+static void release_ballast(struct store *store)
+{
+    if (store->ballast_there && store_ballast_release(store->folder, NULL) == STATUS_OK) {
+        store->ballast_there = false;
+        store->ballast_bytes = 0;
+    }
+}
+
+/* Whole if there is room for it, else as large as may be; a part is made whole later. */
+static bool keep_ballast(struct store *store, const struct store_room *room)
+{
+    uint64_t bytes = store_room_ballast_bytes(room, &store->settings);
+    bool whole = bytes == store->settings.ballast_bytes;
+    if (bytes == 0 && store->settings.ballast_bytes == 0) {
+        return true;
+    }
+    if (store->ballast_there && (!whole || store->ballast_bytes >= bytes)) {
+        return true;
+    }
+    release_ballast(store);
+    if (store_ballast_keep(store->folder, bytes, NULL) != STATUS_OK) {
+        return false;
+    }
+    store->ballast_there = true;
+    store->ballast_bytes = bytes;
+    return true;
+}
+
+void store_trouble_open(struct store *store)
+{
+    struct store_room room;
+    enum store_room_verdict verdict = STORE_ROOM_SOME;
+    uint64_t wanted = 0;
+    if (store_ballast_find(store->folder, &store->ballast_bytes, &store->ballast_there, NULL) !=
+            STATUS_OK ||
+        !judge(store, &room, &verdict, &wanted)) {
         return;
     }
-    if (store->ballast_released || !store->ballast_kept) {
-        if (store_ballast_keep(store->folder, ballast_bytes, NULL) != STATUS_OK) {
-            return;
-        }
-        store->ballast_released = false;
-        store->ballast_kept = true;
+    bool was_full = store->settings.ballast_bytes > 0 && !store->ballast_there &&
+                    store->tablet_count > 0;
+    if (verdict == STORE_ROOM_SHORT || (was_full && verdict != STORE_ROOM_ENOUGH)) {
+        say_full(store, &room, wanted);
     }
-    if (condition == STORE_FULL && !store->flush_failed) {
+}
+
+/*
+ * Pages that one transaction freed may be taken by the second after it; when all is erased and nobody
+ * writes, that would never come.  A failure is no matter: it is tried again.
+ */
+static void turn_pages_over(struct store *store)
+{
+    struct base_writer *writer = NULL;
+    if (base_writer_begin(store->base, &writer) != STATUS_OK) {
+        return;
+    }
+    if (store_put_store_meta(writer, store, store->meta_clock) == STATUS_OK) {
+        (void)base_writer_commit(writer);
+    } else {
+        base_writer_abort(writer);
+    }
+}
+
+/* What deletes there are shall make room now. */
+static void hurry_deletes(struct store *store, const struct store_room *room)
+{
+    int64_t now_ns = store_monotonic_ns();
+    if (now_ns < store->hurry_next_ns) {
+        return;
+    }
+    store->hurry_next_ns = now_ns + HURRY_NS;
+    atomic_store(&store->freeze_asked, true);
+    store->callbacks.wake(store->callbacks.context);
+    if (room->base_freed_bytes > room->base_reusable_bytes + MIB) {
+        turn_pages_over(store);
+    }
+}
+
+/* Refused: give way to deletes, and see whether they have made room. */
+static void heal(struct store *store)
+{
+    struct store_room room;
+    enum store_room_verdict verdict = STORE_ROOM_SOME;
+    uint64_t wanted = 0;
+    release_ballast(store);
+    if (!judge(store, &room, &verdict, &wanted)) {
+        return;
+    }
+    if (verdict == STORE_ROOM_ENOUGH && keep_ballast(store, &room)) {
+        store->log_peak_bytes = 0;
+        store->room_tight = true;
         set_trouble(store, STORE_HEALTHY, "");
         store->callbacks.wake(store->callbacks.context);
+        return;
     }
+    say_full(store, &room, wanted);
+    hurry_deletes(store, &room);
+}
+
+void store_trouble_heal(struct store *store)
+{
+    struct store_room room;
+    enum store_room_verdict verdict = STORE_ROOM_SOME;
+    uint64_t wanted = 0;
+    switch (atomic_load(&store->condition)) {
+    case STORE_FAILED:
+        return;
+    case STORE_FULL:
+        heal(store);
+        return;
+    case STORE_HEALTHY:
+        if (!judge(store, &room, &verdict, &wanted)) {
+            return;
+        }
+        /* A segment may have come or gone between two numbers: refuse on a second look. */
+        if (verdict == STORE_ROOM_SHORT && !judge(store, &room, &verdict, &wanted)) {
+            return;
+        }
+        if (verdict == STORE_ROOM_SHORT) {
+            store->log_peak_bytes = room.log_file_bytes;
+            say_full(store, &room, wanted);
+        } else {
+            (void)keep_ballast(store, &room); /* without it data.mdb must have that much free */
+        }
+        return;
+    }
+    UNREACHABLE();
 }

@@ -197,7 +197,7 @@ static void *work(void *context)
     thread_name_set("flush");
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
-        if (begin_ns >= heal_at_ns) {
+        if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
         }

@@ -75,8 +75,11 @@ static enum status check_tablet(const struct store_tablet *tablet)
 
 static enum status check_memory(struct store *store, bool deletes_only)
 {
-    uint64_t limit = store->settings.memory_limit_bytes;
-    limit += deletes_only ? limit / DELETES_EXTRA_SHARE : 0;
+    uint64_t limit = store_memory_limit(store);
+    if (deletes_only) {
+        limit = store->settings.memory_limit_bytes;
+        limit += limit / DELETES_EXTRA_SHARE;
+    }
     if (atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) < limit) {
         return STATUS_OK;
     }
@@ -91,6 +94,18 @@ static uint64_t take_clock(struct store_tablet *tablet, uint64_t clock)
     clock = clock > last ? clock : last + 1;
     hlc_observe(&tablet->store->hlc, clock);
     return clock;
+}
+
+/* The log finds no room for a segment.  While memtables are on their way to the base, and find room
+ * there, it will soon let segments go: then that is no full disk, only a writer that is too fast. */
+static enum status note_full_log(struct store *store)
+{
+    bool flushing = atomic_load(&store->frozen_bytes) > 0;
+    if (flushing && atomic_load(&store->condition) == STORE_HEALTHY) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    (void)store_trouble_note(store, STATUS_NO_SPACE, "log");
+    return STATUS_NO_SPACE;
 }
 
 enum status store_append_record(struct store_tablet *tablet,
@@ -114,10 +129,7 @@ enum status store_append_record(struct store_tablet *tablet,
     uint64_t position = 0;
     status = log_append(store->log, &record, &position);
     if (status != STATUS_OK) {
-        if (status == STATUS_NO_SPACE) {
-            (void)store_trouble_note(store, status, "log");
-        }
-        return status;
+        return status == STATUS_NO_SPACE ? note_full_log(store) : status;
     }
     store->log_position = position;
     struct store_layer *layer = tablet->layers[0];

@@ -266,6 +266,57 @@ Test(kv, reopened_files_hold_what_was_committed)
     close_place(&place);
 }
 
+static uint64_t reusable_bytes(struct kv *kv)
+{
+    struct kv_statistics statistics;
+    kv_statistics(kv, &statistics);
+    cr_assert_leq(statistics.reusable_bytes, statistics.file_bytes - statistics.used_bytes);
+    return statistics.reusable_bytes;
+}
+
+static void commit_a_little(struct kv *kv)
+{
+    struct kv_write *write = begin(kv);
+    put(write, "little", "1");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+}
+
+/* Freed pages may be taken by the second transaction after, and by none while a reader is older. */
+Test(kv, pages_are_reusable_when_no_reader_sees_them)
+{
+    static uint8_t value[1 << 20];
+    struct place place = open_place(false);
+    struct kv_write *write = begin(place.kv);
+    cr_assert_eq(kv_write_put(write, bytes_of_text("big"), bytes_of(value, sizeof value)),
+                 STATUS_OK);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    struct kv_read *read = NULL;
+    cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+    bool found = false;
+    write = begin(place.kv);
+    cr_assert_eq(kv_write_delete(write, bytes_of_text("big"), &found), STATUS_OK);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        commit_a_little(place.kv);
+        cr_assert_lt(reusable_bytes(place.kv), sizeof value);
+    }
+    kv_read_end(read);
+    cr_assert_geq(reusable_bytes(place.kv), sizeof value);
+
+    write = begin(place.kv);
+    cr_assert_eq(kv_write_put(write, bytes_of_text("big"), bytes_of(value, sizeof value)),
+                 STATUS_OK);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    cr_assert_lt(reusable_bytes(place.kv), sizeof value, "they were taken");
+    write = begin(place.kv);
+    cr_assert_eq(kv_write_delete(write, bytes_of_text("big"), &found), STATUS_OK);
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    cr_assert_lt(reusable_bytes(place.kv), sizeof value, "not by the very next transaction");
+    commit_a_little(place.kv);
+    cr_assert_geq(reusable_bytes(place.kv), sizeof value);
+    close_place(&place);
+}
+
 /* Not a SIGBUS at some later read. */
 Test(kv, a_file_cut_short_is_refused_by_name)
 {

@@ -345,3 +345,107 @@ Test(store_faults, full_disk_refuses_writes_and_heals)
     (void)umount(fixture.folder);
     (void)rmdir(fixture.folder);
 }
+
+static enum store_condition condition_now(void)
+{
+    store_poll(fixture.store);
+    return store_condition_now(fixture.store);
+}
+
+static uint64_t write_until_refused(struct store_tablet *tablet, const char *prefix)
+{
+    uint64_t written = 0;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 20000 && status != STATUS_NO_SPACE; i++) {
+        char row[32];
+        (void)snprintf(row, sizeof row, "%s%05d", prefix, i);
+        status = put_value(tablet, row, 1);
+        written += status == STATUS_OK ? 1 : 0;
+        if (status == STATUS_RESOURCE_EXHAUSTED) {
+            usleep(1000);
+            store_poll(fixture.store);
+        }
+    }
+    cr_assert_eq(status, STATUS_NO_SPACE);
+    return written;
+}
+
+static void expect_full_for(int milliseconds, const char *when)
+{
+    for (int i = 0; i < milliseconds / 5; i++) {
+        cr_assert_eq(condition_now(), STORE_FULL, "%s, after %d ms", when, 5 * i);
+        usleep(5000);
+    }
+}
+
+static void drop_rows(struct store_tablet *tablet, const char *start, const char *end)
+{
+    struct record_drop_range drop = {.range = {bytes_of_text(start), bytes_of_text(end)}};
+    uint64_t sequence = 0;
+    enum status status = STATUS_RESOURCE_EXHAUSTED;
+    for (int i = 0; i < 2000 && status == STATUS_RESOURCE_EXHAUSTED; i++) {
+        status = store_append_drop_range(tablet, &drop, store_next_clock(fixture.store), &sequence);
+        store_poll(fixture.store);
+        usleep(1000);
+    }
+    cr_assert_eq(status, STATUS_OK, "%s", status_text(status));
+    cr_assert(commit(tablet, sequence));
+}
+
+/* Nothing is given back to the disk: the room is in the file, once no reader holds it. */
+Test(store_faults, full_disk_heals_by_deleting_rows)
+{
+    fixture_init(&fixture);
+    if (mount("tmpfs", fixture.folder, "tmpfs", 0, "size=40m") != 0) {
+        (void)rmdir(fixture.folder);
+        cr_skip_test("mounting a tmpfs is not permitted here: %s", strerror(errno));
+    }
+    fixture.settings.memtable_limit_bytes = 1 << 20;
+    fixture.settings.memory_limit_bytes = 4 << 20;
+    fixture.settings.log_limit_bytes = 4 << 20;
+    fixture.settings.log_segment_bytes = 256 * 1024;
+    fixture.settings.flush_transaction_bytes = 1 << 20;
+    fixture.settings.ballast_bytes = 4 << 20;
+    fixture_open(&fixture);
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    for (int round = 0; round < 3; round++) {
+        cr_assert_eq(put_value(tablet, "kept", round), STATUS_OK);
+        uint64_t written = write_until_refused(tablet, "row");
+        cr_assert_gt(written, 500, "round %d: only %d", round, (int)written);
+        expect_full_for(500, "refused");
+        if (round == 1) {
+            fixture_close(&fixture);
+            fixture_open(&fixture);
+            tablet = store_tablet_find(fixture.store, 1);
+            cr_assert_not_null(tablet);
+            expect_full_for(500, "opened again");
+        }
+        struct store_read *read = NULL;
+        cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                     STATUS_OK);
+        drop_rows(tablet, "row", "rox");
+        expect_full_for(1200, "a reader holds the pages");
+        struct store_statistics numbers;
+        store_statistics(fixture.store, &numbers);
+        cr_assert_lt(numbers.base_used_bytes, 1 << 20, "erased");
+        cr_assert_not_null(strstr(numbers.trouble, "delete rows, or grow the disk"));
+        store_read_end(read);
+        FIXTURE_PUMP_UNTIL(&fixture, condition_now() == STORE_HEALTHY);
+    }
+    cr_assert_eq(put_value(tablet, "last", 1), STATUS_OK);
+    struct store_read *read = NULL;
+    struct bytes row;
+    bool found = false;
+    cr_assert_eq(store_read_begin(tablet, &fixture_table, STORE_READ_COMMITTED, 0, &read),
+                 STATUS_OK);
+    struct row_reader *reader = store_read_reader(read);
+    cr_assert_eq(row_reader_seek(reader, ROW_AT_OR_AFTER, BYTES_EMPTY, &row, &found), STATUS_OK);
+    cr_assert(found && bytes_equal(row, bytes_of_text("kept")));
+    cr_assert_eq(row_reader_seek(reader, ROW_AFTER, bytes_of_text("kept"), &row, &found),
+                 STATUS_OK);
+    cr_assert(found && bytes_equal(row, bytes_of_text("last")));
+    store_read_end(read);
+    fixture_close(&fixture);
+    (void)umount(fixture.folder);
+    (void)rmdir(fixture.folder);
+}

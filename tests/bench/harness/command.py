@@ -1,0 +1,172 @@
+"""The command line: which records, how long, and what is made of the results."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import signal
+import sys
+import traceback
+
+from . import records, report
+from .measure import Cpu, Plan, machine_load
+from .process import Failure, Missing, Workshop
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+JSON = ROOT / "build/bench.json"
+BUSY_PERCENT = 10
+NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cli/ebt",
+          "client/load/edubba-load", "tests/bench/control_probe",
+          "tests/bench/never_read",
+          *(f"tests/bench/raw/raw_{name}"
+            for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo")))
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tests/bench/run", description=(
+        "Measure Edubba beside what a user would take instead, and write build/bench.json."))
+    parser.add_argument("--only", metavar="NAME", action="append", help="this record; repeatable")
+    parser.add_argument("--quick", action="store_true", help=(
+        "every record in a second or less on tiny data; nothing is judged, all must work"))
+    parser.add_argument("--list", action="store_true", help="the records, and how long each takes")
+    parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
+    parser.add_argument("--scale", type=float, metavar="F", help="this share of the rows (1)")
+    parser.add_argument("--json", type=pathlib.Path, default=JSON, metavar="FILE",
+                        help="where the results go (build/bench.json)")
+    parser.add_argument("--markdown", action="store_true", help=(
+        "measure nothing: put the figures of build/bench.json into docs/performance.md"))
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    options = parser.parse_args(arguments)
+    known = {r.name for r in records.ALL}
+    for name in options.only or ():
+        if name not in known:
+            parser.error(f"no record is called {name}; --list shows them")
+    for option in ("pairs", "seconds", "scale"):
+        if getattr(options, option) is not None and getattr(options, option) <= 0:
+            parser.error(f"--{option}: more than 0")
+    return options
+
+
+def machine(load):
+    """Where the figures come from; without them they say nothing."""
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        cpu = next((l.split(":")[1].strip() for l in info if l.startswith("model name")), "unknown")
+    with open("/proc/meminfo", encoding="utf-8") as info:
+        memory_kib = int(info.readline().split()[1])
+    return {"cores": os.cpu_count(), "cpu": cpu, "memory_gib": round(memory_kib / 2**20),
+            "system": f"Linux {platform.release()}", "busy_percent": load["busy"],
+            "steal_percent": load["steal"]}
+
+
+def warn_if_busy(load):
+    if load["busy"] > BUSY_PERCENT:
+        print(f"This machine is not idle: {load['busy']:.0f} % busy"
+              f"{' (' + ', '.join(load['by']) + ')' if load['by'] else ''}"
+              f"{', %.0f %% taken by the hypervisor' % load['steal'] if load['steal'] > 1 else ''}."
+              " The figures will be worse, and noisier, than they are.", file=sys.stderr)
+
+
+def measure(record, plan, progress, keep):
+    """The record's results and, where it could not run, why it was skipped."""
+    progress.say(record.name)
+    workshop = Workshop(ROOT, keep)
+    before = machine_load(0.5) if not plan.quick else None
+    cpu = Cpu()
+    try:
+        results = record.measure(records.Bench(workshop, plan, progress, record))
+    except Missing as missing:
+        return [], str(missing)
+    except Failure as failure:
+        results = [record.broken(str(failure))]
+    except Exception:  # a fault of the harness must not take the other records with it
+        progress.clear()
+        traceback.print_exc(limit=-2)
+        results = [record.broken(traceback.format_exc().strip().splitlines()[-1])]
+    finally:
+        progress.clear()
+        workshop.close()
+    steal = cpu.percent()["steal"]
+    for result in results:
+        result.details["when"] = datetime.datetime.now().isoformat(" ", "minutes")
+        if before and before["busy"] > BUSY_PERCENT:
+            result.notes.append(f"the machine was {before['busy']:.0f} % busy before"
+                                f" ({', '.join(before['by'])})")
+        if steal > 1:
+            result.notes.append(f"the hypervisor took {steal:.0f} % of the processors")
+    return [r.as_json() for r in results], None
+
+
+def show(results, skipped, quick):
+    print()
+    print(report.table(results))
+    for result in results:
+        for remark in report.remarks(result):
+            if not quick or result["broken"]:
+                print(f"  {result['name']}: {remark}")
+    for name, why in skipped.items():
+        print(f"  {name}: skipped: {why}")
+    missed = sum(1 for r in results if r["met"] is False)
+    counts = f"{len(results) - missed} passed, {missed} failed"
+    print(counts + (f", {len(skipped)} skipped" if skipped else ""))
+    return missed
+
+
+def list_records():
+    for record in records.ALL:
+        print(f"{record.name:22} {record.minutes:4d} min  {record.about}")
+    print(f"{'':22} {sum(r.minutes for r in records.ALL):4d} min")
+
+
+def run(options):
+    plan = Plan(options.quick, options.pairs, options.seconds, options.scale)
+    chosen = [r for r in records.ALL if not options.only or r.name in options.only]
+    missing = [p for p in NEEDED if not (ROOT / "build/release" / p).exists()]
+    if missing:
+        print(f"not built: {', '.join(missing)}; cmake --preset release && "
+              "cmake --build build/release", file=sys.stderr)
+        return 2
+    load = machine_load(0.2 if options.quick else 2)
+    if not options.quick:
+        warn_if_busy(load)
+        print(f"{len(chosen)} records, about {sum(r.minutes for r in chosen)} minutes at full "
+              "length", file=sys.stderr)
+    progress = report.Progress(options.quick)
+    results, skipped = [], {}
+    old = json.loads(options.json.read_text())["records"] if options.json.exists() else []
+    for index, record in enumerate(chosen):
+        progress.at(index + 1, len(chosen))
+        found, why = measure(record, plan, progress, options.keep)
+        if why:
+            skipped[record.name] = why
+        results += found
+        if not options.quick:
+            report.write_json(options.json, {
+                "when": datetime.datetime.now().isoformat(" ", "minutes"),
+                "machine": machine(load), "records": report.merged(old, results)})
+            print(report.table(found))
+    return 1 if show(results, skipped, options.quick) else 0
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.list:
+        list_records()
+        return 0
+    if options.markdown:
+        if not options.json.exists():
+            print(f"{options.json} is missing: run tests/bench/run first", file=sys.stderr)
+            return 2
+        report.fill_markdown(ROOT / "docs/performance.md", json.loads(options.json.read_text()))
+        return 0
+    signal.signal(signal.SIGTERM, interrupted)
+    try:
+        return run(options)
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was measured stands in the JSON file", file=sys.stderr)
+        return 130

@@ -1,0 +1,139 @@
+"""Processes of ours: started here, ended here by their pid, and nothing else is ever ended."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+class Failure(Exception):
+    """Something that makes a record impossible, in a sentence for a person."""
+
+
+class Missing(Failure):
+    """A program that is not installed or not built: the record is skipped by name."""
+
+
+def die_with_parent():
+    """In the child: own process group (Ctrl-C is for us alone), and no life without us."""
+    import ctypes
+    os.setsid()
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Workshop:
+    """A temporary folder, ports, and every process that runs in it."""
+
+    def __init__(self, root, keep=False):
+        self.root = pathlib.Path(root)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="edubba-bench-"))
+        self.keep = keep
+        self.processes = []
+
+    def close(self):
+        """A second Ctrl-C must not leave anything behind."""
+        before = {number: signal.signal(number, signal.SIG_IGN)
+                  for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            self._end_all()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end_all(self):
+        for process in reversed(self.processes):
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        self.processes.clear()
+        if self.keep:
+            print(f"kept: {self.folder}")
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def port(self):
+        """A free port below 32768, where the system takes none for outgoing connections."""
+        while True:
+            port = random.randint(20000, 32000)
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("127.0.0.1", port))
+                    return port
+                except OSError:
+                    continue
+
+    def program(self, path):
+        """A program of the build, by its path there."""
+        found = self.root / "build/release" / path
+        if not found.exists():
+            raise Missing(f"{found} is missing: cmake --preset release && "
+                          f"cmake --build build/release")
+        return str(found)
+
+    def start(self, arguments, log, **options):
+        """In the background; its output goes to `log` in the folder."""
+        with open(self.folder / log, "ab") as output:
+            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=output, preexec_fn=die_with_parent, **options)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process, how=signal.SIGTERM, seconds=60):
+        """By its pid; one that does not end in time is killed."""
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process in self.processes:
+            self.processes.remove(process)
+
+    def run_for_status(self, arguments, seconds=7200):
+        """To its end; returns its exit status, what it wrote to stdout, and to stderr."""
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, preexec_fn=die_with_parent, text=True)
+        self.processes.append(process)
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{os.path.basename(arguments[0])} did not end within {seconds} s"
+                          ) from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+            self.processes.remove(process)
+        return process.returncode, output, errors
+
+    def run(self, arguments, seconds=7200):
+        """To its good end; returns what it wrote to stdout."""
+        status, output, errors = self.run_for_status(arguments, seconds)
+        if status != 0:
+            said = (errors.strip() or output.strip())[-400:]
+            raise Failure(f"{os.path.basename(arguments[0])} ended with {status}: {said}")
+        return output
+
+    def raw(self, name, **options):
+        """A program of tests/bench/raw; options as in its usage, _ for -."""
+        arguments = [self.program(f"tests/bench/raw/raw_{name}")]
+        if name not in ("nng_echo",):
+            options["folder"] = self.folder
+        for option, value in options.items():
+            arguments += ["--" + option.replace("_", "-"), str(value)]
+        return json.loads(self.run(arguments))
+
+
+def wait_until(condition, seconds, what, pause=0.02):
+    """Until condition() is true; a Failure after so long."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"{what}: not within {seconds} s")
+        time.sleep(pause)

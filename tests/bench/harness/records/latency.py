@@ -1,0 +1,68 @@
+"""How long one operation takes, alone and while the server is flushing."""
+from ..measure import AT_MOST
+from .record import record
+
+ROWS = 1000000
+VALUE_BYTES = 1000
+RECORD_BYTES = 1100  # of the log, for such a row
+SMALL_BYTES = 100    # of a request for a row, and of the answer to a write
+
+
+@record("single_write_latency", 25, "one write in flight, p50")
+def single_write_latency(bench):
+    rows = bench.plan.rows(ROWS)
+    result = bench.result("us", "p50 of a write of 1 000 bytes, one in flight",
+                          "p50 of an nng echo, and of fdatasync", 1.4, AT_MOST, write=True)
+    with bench.cluster() as cluster:
+        load = bench.load(cluster, "write", records=rows, value_size=VALUE_BYTES, in_flight=1)
+
+        def peer():
+            seconds = max(int(bench.plan.seconds(10)), 1)
+            echo = bench.workshop.raw("nng_echo", seconds=seconds, request_bytes=RECORD_BYTES,
+                                      reply_bytes=SMALL_BYTES)
+            sync = bench.workshop.raw("log_commit", seconds=seconds, writers=1,
+                                      record_bytes=RECORD_BYTES)
+            return echo["p50_us"] + sync["p50_us"]
+
+        return bench.turns(result, lambda: bench.write_window(result, cluster, load).p50_us, peer)
+
+
+@record("single_read_latency", 3, "one read in flight, p50")
+def single_read_latency(bench):
+    rows = bench.plan.rows(ROWS)
+    result = bench.result("us", "p50 of a read of 1 000 bytes, one in flight",
+                          "p50 of an nng echo", 1.4, AT_MOST)
+    with bench.cluster() as cluster:
+        load = bench.load(cluster, "read", records=rows, value_size=VALUE_BYTES, in_flight=1)
+        bench.say("filling")
+        load.fill()
+        cluster.flush()
+        seconds = bench.plan.seconds(10)
+
+        def peer():
+            return bench.workshop.raw("nng_echo", seconds=max(int(seconds), 1),
+                                      request_bytes=SMALL_BYTES,
+                                      reply_bytes=VALUE_BYTES)["p50_us"]
+
+        return bench.turns(result, lambda: load.run(seconds).p50_us, peer)
+
+
+@record("write_stall", 8, "write p99.9 at half of the highest rate, while flushing")
+def write_stall(bench):
+    """Open loop: a request counts from when it should have been sent, so no stall is hidden."""
+    rows = bench.plan.rows(ROWS)
+    result = bench.result("us", "p99.9 of writes at half of the highest rate", "their p50", 20,
+                          AT_MOST, write=True)
+    with bench.cluster() as cluster:
+        shape = {"records": rows, "value_size": VALUE_BYTES}
+        bench.say("the highest rate")
+        highest = bench.highest_rate(result, cluster, shape)
+        result.details["highest_per_second"] = highest
+        load = bench.load(cluster, "write", rate=f"{highest / 2:.0f}", **shape)
+        seen = []
+
+        def ours():
+            seen.append(bench.write_window(result, cluster, load))
+            return seen[-1].p999_us
+
+        return bench.turns(result, ours, lambda: seen[-1].p50_us)

@@ -1,0 +1,67 @@
+"""Point reads and scans of what has been flushed, every value checked."""
+from .record import record
+
+READ_SECONDS = 20
+
+
+def read_beside_redis(bench, target, clients, in_flight, redis_clients):
+    rows = bench.plan.rows(1000000)
+    result = bench.result("rows/s", "random point reads of 1 000 bytes",
+                          f"Redis GET, {redis_clients} connections", target)
+    with bench.cluster() as cluster, bench.redis() as redis:
+        load = bench.load(cluster, "read", records=rows, value_size=1000, clients=clients,
+                          in_flight=in_flight)
+        bench.say("filling")
+        load.fill()
+        cluster.flush()
+        redis.fill(rows, 1000)
+        redis.settle()
+        seconds = bench.plan.seconds(READ_SECONDS)
+        return bench.turns(result, lambda: load.run(seconds).per_second,
+                           lambda: redis.benchmark("get", seconds, redis_clients, 1000,
+                                                   rows)["per_second"])
+
+
+@record("read_1k_64x1", 5, "random point reads over 64 connections with one in flight each")
+def read_1k_64x1(bench):
+    return read_beside_redis(bench, 0.7, 64, 1, 64)
+
+
+@record("read_1k_c64", 5, "random point reads over 1 M rows, 64 in flight")
+def read_1k_c64(bench):
+    return read_beside_redis(bench, 1.3, 1, 64, 50)
+
+
+def scan(bench, unit, rows, value_bytes, target, figure):
+    """One client, the whole table; the scan says how many rows it met, and must have met all."""
+    result = bench.result(unit, f"a full scan of rows of {value_bytes} bytes", "", target)
+    with bench.cluster() as cluster:
+        load = bench.load(cluster, "scan", records=rows, value_size=value_bytes)
+        bench.say("filling")
+        load.fill()
+        cluster.flush()
+
+        def ours():
+            figures = load.run()
+            if figures.rows != rows:
+                result.broken.append(f"the scan met {figures.rows} rows of {rows}")
+            return figure(figures)
+
+        bench.turns(result, ours)
+    bench.say("LMDB alone")
+    raw = bench.workshop.raw("lmdb_read", rows=rows, value_bytes=value_bytes, seconds=1)
+    result.notes.append(f"LMDB's cursor alone: {raw['scan_rows_per_second']:,.0f} rows/s, "
+                        f"{raw['scan_megabytes_per_second']:,.0f} MB/s")
+    return result
+
+
+@record("scan_100b", 5, "full scan by one client, 10 M rows of 100 bytes")
+def scan_100b(bench):
+    return scan(bench, "rows/s", bench.plan.rows(10000000), 100, 1000000,
+                lambda figures: figures.per_second)
+
+
+@record("scan_1k", 5, "full scan by one client, 4 M rows of 1 000 bytes")
+def scan_1k(bench):
+    return scan(bench, "MB/s", bench.plan.rows(4000000), 1000, 500,
+                lambda figures: figures.per_second * 1000 / 1e6)

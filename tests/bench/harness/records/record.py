@@ -1,0 +1,114 @@
+"""The frame that records are written in: what they are called, and what all of them do alike."""
+import dataclasses
+import typing
+
+from ..edubba import Cluster
+from ..load import Load
+from ..measure import AT_LEAST, FLUSHES_LEAST, WRITE_SECONDS_LEAST, Result
+from ..redis import Redis
+
+HIGHEST_IN_FLIGHT = 1024
+WINDOWS_MAX = 10  # a write window is prolonged so many times to see its flushes
+
+
+@dataclasses.dataclass
+class Record:
+    name: str
+    minutes: int  # at full length, about
+    about: str
+    function: typing.Callable
+    all_records: typing.ClassVar[list] = []
+
+    def measure(self, bench):
+        """Returns a list of Result."""
+        found = self.function(bench)
+        return found if isinstance(found, list) else [found]
+
+    def broken(self, text):
+        return Result(self.name, "", self.about, "", 0, broken=[text])
+
+
+def record(name, minutes, about):
+    """Makes the function below it a record: it takes a Bench and returns a Result, or several."""
+    def add(function):
+        Record.all_records.append(Record(name, minutes, about, function))
+        return function
+    return add
+
+
+class Bench:
+    """What a record works with."""
+
+    def __init__(self, workshop, plan, progress, record_of):
+        self.workshop = workshop
+        self.plan = plan
+        self.progress = progress
+        self.record = record_of
+        self.never_readers = 0  # so many crowds of them were started
+
+    def say(self, text):
+        self.progress.say(f"{self.record.name}: {text}")
+
+    def cluster(self, **settings):
+        return Cluster(self.workshop, settings, quick=self.plan.quick)
+
+    def redis(self):
+        return Redis(self.workshop)
+
+    def load(self, cluster, workload, may_fail=False, **options):
+        return Load(self.workshop, cluster, workload, options, may_fail)
+
+    def result(self, unit, ours, peer, target, sense=AT_LEAST, name=None, write=False,
+               paired=True):
+        return Result(name or self.record.name, unit, ours, peer, target, sense,
+                      unfit=self.plan.unfit(write, paired))
+
+    def turns(self, result, ours, peer=None, count=None):
+        """Ours and the peer in turns; each function gives one figure."""
+        count = count or self.plan.pairs
+        for turn in range(count):
+            self.say(f"ours, {turn + 1} of {count}")
+            our_figure = ours()
+            their_figure = None
+            if peer:
+                self.say(f"peer, {turn + 1} of {count}")
+                their_figure = peer()
+            result.pairs.append((our_figure, their_figure))
+        return result
+
+    def write_window(self, result, cluster, load, usual=WRITE_SECONDS_LEAST):
+        """
+        Runs a load of writes for at least its time and at least five whole flushes, and waits for
+        the rest of the flushing; gives the figures of all of it.
+        """
+        seconds = self.plan.seconds(usual)
+        before = cluster.store()
+        figures = load.run(seconds)
+        wanted = 0 if self.plan.quick or result.unfit else FLUSHES_LEAST
+        for _ in range(WINDOWS_MAX):
+            if cluster.flushes() - before["flushes"] >= wanted:
+                break
+            figures = figures.with_more(load.run(seconds))
+        self.note_window(result, before, cluster.store(), figures)
+        cluster.settle()
+        return figures
+
+    def highest_rate(self, result, cluster, shape):
+        """
+        Rows a second that single-row writes come to at the most, and can keep up: with so many in
+        flight that no more would bring anything, and over a window that has its flushes in it.
+        """
+        load = self.load(cluster, "write", in_flight=HIGHEST_IN_FLIGHT, **shape)
+        return self.write_window(result, cluster, load).per_second
+
+    def note_window(self, result, before, after, figures):
+        """`before` and `after` are the store's status."""
+        flushes = after["flushes"] - before["flushes"]
+        result.details.setdefault("windows", []).append({
+            "flushes": flushes, "flush_bytes": after["flush_bytes"] - before["flush_bytes"],
+            "rows": figures.rows, "seconds": round(figures.seconds, 2),
+            "client_cpu_s": figures.client_cpu_s})
+        if not self.plan.quick and flushes < FLUSHES_LEAST:
+            reason = f"fewer than {FLUSHES_LEAST} flushes in a window"
+            if reason not in result.unfit:
+                result.unfit.append(reason)

@@ -1,0 +1,63 @@
+"""Single-row durable writes, and adds to one cell, against Redis with every write synced."""
+from .record import record
+
+ROWS = 1000000
+VALUE_BYTES = 1000
+
+
+def write_beside_redis(bench, target, clients, load_options, redis_clients):
+    rows = bench.plan.rows(ROWS)
+    result = bench.result("rows/s", "single-row writes of 1 000 bytes",
+                          f"Redis SET, {redis_clients} connections", target, write=True)
+    with bench.cluster() as cluster, bench.redis() as redis:
+        load = bench.load(cluster, "write", records=rows, value_size=VALUE_BYTES,
+                          clients=clients, **load_options)
+        bench.say("filling")
+        load.fill()
+        redis.fill(rows, VALUE_BYTES)
+        cluster.settle()
+        redis.settle()
+
+        def ours():
+            return bench.write_window(result, cluster, load).per_second
+
+        def peer():
+            figures = redis.benchmark("set", bench.plan.seconds(60), redis_clients, VALUE_BYTES,
+                                      rows)
+            redis.settle()
+            return figures["per_second"]
+
+        bench.turns(result, ours, peer)
+        bench.say("reading back")
+        bench.load(cluster, "read", records=rows, value_size=VALUE_BYTES).run(
+            bench.plan.seconds(5))
+    return result
+
+
+@record("write_1k_c64", 14, "single-row durable writes, 1 000-byte values, 64 in flight")
+def write_1k_c64(bench):
+    return write_beside_redis(bench, 1.3, 1, {"in_flight": 64}, 50)
+
+
+@record("write_1k_64x1", 14, "the same over 64 connections with one in flight each")
+def write_1k_64x1(bench):
+    return write_beside_redis(bench, 0.9, 64, {"in_flight": 1}, 64)
+
+
+@record("incr_hot_c64", 25, "AddToCell on one cell, 64 in flight")
+def incr_hot_c64(bench):
+    """The sum is read before and after each run, and must be exact (--verify)."""
+    result = bench.result("adds/s", "AddToCell on one cell", "Redis INCR, 50 connections", 1.5,
+                          write=True)
+    with bench.cluster() as cluster, bench.redis() as redis:
+        load = bench.load(cluster, "add", records=1, in_flight=64)
+
+        def ours():
+            return bench.write_window(result, cluster, load).per_second
+
+        def peer():
+            figures = redis.benchmark("incr", bench.plan.seconds(60), 50, 3, keys=0)
+            redis.settle()
+            return figures["per_second"]
+
+        return bench.turns(result, ours, peer)
