@@ -91,7 +91,11 @@ enum edubba_code client_error_of(struct edubba_error *error, const struct error 
 
 enum edubba_code client_success(struct edubba_error *error)
 {
-    return client_error(error, STATUS_OK, "%s", "");
+    if (error != NULL) { /* for each row of a scan: nothing is formatted */
+        error->code = EDUBBA_OK;
+        error->text[0] = '\0';
+    }
+    return EDUBBA_OK;
 }
 
 enum edubba_code client_no_memory(struct edubba_error *error)

@@ -109,7 +109,7 @@ void load_help_workload(FILE *out, const struct load_workload *workload)
     fprintf(out, PLACE, "--distribution", load_distribution_name(workload->distribution));
     fprintf(out, PLACE, "--keys", load_key_form_name(workload->keys));
     fprintf(out, "  %-20s %" PRIu64 "\n", "--records", workload->records);
-    fprintf(out, "  %-20s %" PRIu64 " of %" PRIu64 " bytes\n", "--fields, -value-size",
+    fprintf(out, "  %-20s %" PRIu64 " of %" PRIu64 " bytes\n", "--fields --value-size",
             workload->fields, workload->value_bytes);
     fprintf(out, "  %-20s %" PRIu64 "\n", "--in-flight", workload->in_flight);
     if (workload->scan_rows > 0) {

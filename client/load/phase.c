@@ -172,7 +172,8 @@ static void say_stopping(struct watch *watch, int64_t now_ns)
     if (watch->stopped_ns == 0) {
         watch->stopped_ns = now_ns;
     } else if (!watch->has_said_so && now_ns - watch->stopped_ns > NS_PER_S) {
-        fputs("edubba-load: waiting for the requests in flight; Ctrl-C quits at once\n", stderr);
+        fprintf(stderr, "edubba-load: waiting for the requests in flight%s\n",
+                interrupted ? "; Ctrl-C quits at once" : "");
         watch->has_said_so = true;
     }
 }

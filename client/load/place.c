@@ -99,6 +99,7 @@ static enum edubba_code open_client(const struct load_options *options,
     how.in_flight_max = (uint32_t)(in_flight > how.in_flight_max ? in_flight : how.in_flight_max);
     how.in_flight_bytes_max = UINT64_MAX / 2; /* in_flight bounds it */
     how.messages_per_lane = (uint32_t)options->messages;
+    how.connections = (uint32_t)options->connections;
     return edubba_client_open(&how, ret_client, error);
 }
 

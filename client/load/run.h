@@ -1,8 +1,8 @@
 /*
  * A phase of load: requests in flight, what they count, and its end.
  *
- * A SLOT is a place for one request in flight.  It is started, its completion comes (on the loop
- * thread of its client), it counts, and is started again:
+ * A SLOT is a place for one request in flight.  It is started, its completion comes (those of a
+ * client never two at a time), it counts, and is started again:
  *
  *   closed loop        the completion itself starts the next: no thread of ours, no hand-over
  *   with threads       the completion hands the slot to its client's starter thread, which starts
@@ -51,7 +51,7 @@ struct load_slot {
     _Atomic uint32_t left; /* rows not ended; one more while they are being submitted */
     uint64_t first;        /* number of its first operation in this phase */
     uint32_t count;        /* of rows */
-    uint32_t rows_ok;      /* loop thread */
+    uint32_t rows_ok;      /* the completions' */
     struct edubba_scan *scan;
     struct edubba_filter *filter; /* of reads; NULL = the whole row */
     uint64_t scan_rows;

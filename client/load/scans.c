@@ -1,4 +1,4 @@
-/* Scans: opened by who starts the slot, then driven by the client's loop thread. */
+/* Scans: opened by who starts the slot, then driven from on_ready. */
 #include "client/load/core/random.h"
 #include "client/load/run.h"
 

@@ -15,7 +15,9 @@
 
 const struct load_option LOAD_OPTIONS[] = {
     {"masters", "ADDRESSES", LOAD_OPTION_TEXT, AT(masters), 0,
-     "the masters, comma-separated; default: EDUBBA_MASTERS, else tcp://127.0.0.1:7400", "Where"},
+     "the masters, comma-separated; default: the environment variable EDUBBA_MASTERS,\n"
+     "else tcp://127.0.0.1:7400",
+     "Where"},
     {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0,
      "the table, made when missing; one with other families is refused (LOAD)", NULL},
     {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, "tablets of a table that is made (1)",
@@ -41,17 +43,22 @@ const struct load_option LOAD_OPTIONS[] = {
      "requests of one client at a time, in the open loop the most (64)", "How hard"},
     {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, "separate client connections (1)", NULL},
     {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0,
-     "open loop: requests a second over all clients, started on time whatever happens; latency\n"
-     "counts from that time; default: closed loop, the next when one is done",
+     "open loop: requests a second over all clients, started on time whatever happens;\n"
+     "latency counts from that time; default: closed loop, the next when one is done",
      NULL},
     {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0,
-     "open loop: a request that could not be sent for so long is counted late and not sent", NULL},
+     "open loop: what could not be sent for so long is counted late and not sent", NULL},
     {"threads", "N", LOAD_OPTION_COUNT, AT(threads), 0,
-     "threads that start requests; default: 1 in the open loop, else none (completions do)", NULL},
+     "threads that start requests; default: 1 in the open loop, else none: completions do", NULL},
     {"never-read", "N", LOAD_OPTION_COUNT, AT(never_read), 0,
-     "so many more clients, each with a scan of the table of which it never takes a row (0)", NULL},
+     "so many more clients, each with a scan of which it never takes a row (0)", NULL},
     {"messages", "N", LOAD_OPTION_COUNT, AT(messages), 1,
-     "messages on their way to a server at once: messages_per_lane of edubba.h (4)", NULL},
+     "messages on their way over a connection at once: more in flight means larger batches (4)",
+     NULL},
+    {"connections", "N", LOAD_OPTION_COUNT, AT(connections), 1,
+     "of each client to a server, for reads and for writes: with --messages 1 like N clients that\n"
+     "wait for each answer (1)",
+     NULL},
     {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001, "deadline of a request (60)",
      NULL},
     {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0,
@@ -62,7 +69,7 @@ const struct load_option LOAD_OPTIONS[] = {
      "run so long before anything counts (0)", NULL},
     {"seed", "N", LOAD_OPTION_COUNT, AT(seed), 0, "of all choices (1)", NULL},
     {"verify", NULL, LOAD_OPTION_FLAG, AT(verify), 0,
-     "check all that is read, missing rows, sums; exit status 1 where something is wrong",
+     "check values that are read, missing rows, sums; exit status 1 where one is wrong",
      "What is told"},
     {"format", "text|json|csv", LOAD_OPTION_CHOICE, AT(format), 0, "of the report (text)", NULL},
     {"interval", "SECONDS", LOAD_OPTION_NUMBER, AT(interval_s), 0,
@@ -82,6 +89,7 @@ struct load_options load_options_default(void)
         .zipfian = 0.99,
         .clients = 1,
         .messages = 4,
+        .connections = 1,
         .timeout_s = 60,
         .seed = 1,
         .format = LOAD_TEXT,
@@ -312,6 +320,12 @@ static const char *contradiction(const struct load_options *options,
     }
     if (options->clients > CLIENTS_MAX || options->never_read > CLIENTS_MAX) {
         return "more than 10000 clients";
+    }
+    if (options->connections > 1024 || options->messages > 1024) {
+        return "--connections and --messages are at most 1024";
+    }
+    if (options->in_flight > UINT32_MAX / 2 / options->batch) {
+        return "so many rows cannot be in flight";
     }
     if (options->threads > options->clients) {
         return "--threads is at most --clients: each client belongs to one thread";

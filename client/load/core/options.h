@@ -37,6 +37,7 @@ struct load_options {
     double late_max_s;
     uint64_t never_read;
     uint64_t messages;
+    uint64_t connections;
     double timeout_s;
     /* how long */
     double duration_s;

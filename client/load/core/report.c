@@ -270,12 +270,13 @@ static void json_options(FILE *out, const struct load_report *report)
     fprintf(out,
             ",\"options\":{\"records\":%" PRIu64 ",\"fields\":%" PRIu64 ",\"value_size\":%" PRIu64
             ",\"batch\":%" PRIu64 ",\"keys\":\"%s\",\"distribution\":\"%s\",\"clients\":%" PRIu64
-            ",\"in_flight\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"rate\":%.17g,\"seed\":%" PRIu64
-            "}",
+            ",\"connections\":%" PRIu64 ",\"in_flight\":%" PRIu64 ",\"threads\":%" PRIu64
+            ",\"rate\":%.17g,\"seed\":%" PRIu64 "}",
             options->records, options->fields, options->value_bytes, options->batch,
             load_key_form_name((enum load_key_form)options->keys),
             load_distribution_name((enum load_distribution)options->distribution), options->clients,
-            options->in_flight, options->threads, options->rate, options->seed);
+            options->connections, options->in_flight, options->threads, options->rate,
+            options->seed);
 }
 
 static void json_end(FILE *out, const struct load_report *report)
