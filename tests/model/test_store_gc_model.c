@@ -549,7 +549,7 @@ static void step(void)
     if (dice < 150) {
         write_row();
     } else if (dice < 160) {
-        move_clock((int64_t)prng_below(&prng, 4));
+        move_clock(1 + (int64_t)prng_below(&prng, 3));
     } else if (dice < 164) {
         change_rules();
     } else if (dice < 178) {
