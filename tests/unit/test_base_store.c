@@ -627,6 +627,37 @@ static void check_estimate(struct fixture *fixture, int rows, int tolerance_perc
     base_snapshot_end(snapshot);
 }
 
+/* Rows of like weight: a row's number over their count is the share that lies before it. */
+static void check_samples(struct fixture *fixture, int rows, uint32_t count_max, double tolerance)
+{
+    struct base_row_sample taken[32];
+    struct base_row_samples samples = {.samples = taken, .count_max = count_max};
+    struct arena arena;
+    uint64_t total = 0;
+    double last = 0;
+    arena_init(&arena, 4096, SIZE_MAX);
+    struct base_snapshot *snapshot = snapshot_begin(fixture);
+    cr_assert_eq(base_estimate_bytes(snapshot, &WHOLE, 1, &total), STATUS_OK);
+    cr_assert_eq(base_sample_rows(snapshot, &WHOLE, 1, total / 10, &arena, &samples), STATUS_OK);
+    cr_assert_eq(samples.total_bytes, total);
+    uint32_t expected = count_max < 10 ? count_max - 1 : 9;
+    cr_assert(samples.count >= expected && samples.count <= expected + 1, "%u", samples.count);
+    for (uint32_t i = 0; i < samples.count; i++) {
+        char row[16] = "";
+        cr_assert_lt(taken[i].row.size_bytes, sizeof row);
+        memcpy(row, taken[i].row.data, taken[i].row.size_bytes);
+        double share = atoi(row + 1) / (double)rows;
+        double offset = (double)taken[i].offset_bytes / (double)total;
+        cr_assert_lt(last, offset);
+        cr_assert_lt(taken[i].offset_bytes, total);
+        cr_assert(share > offset - tolerance && share < offset + tolerance, "%f %f", share, offset);
+        cr_assert(i == 0 || bytes_compare(taken[i - 1].row, taken[i].row) < 0);
+        last = offset;
+    }
+    base_snapshot_end(snapshot);
+    arena_deinit(&arena);
+}
+
 Test(base_store, estimates_are_exact_when_small_and_near_when_large)
 {
     struct fixture fixture = fixture_open();
@@ -638,11 +669,14 @@ Test(base_store, estimates_are_exact_when_small_and_near_when_large)
         if (i == 1000) {
             commit(&fixture);
             check_estimate(&fixture, 1001, 1);
+            check_samples(&fixture, 1001, 32, 0.04);
             begin(&fixture);
         }
     }
     commit(&fixture);
     check_estimate(&fixture, 40000, 20);
+    check_samples(&fixture, 40000, 32, 0.1);
+    check_samples(&fixture, 40000, 4, 0.1);
     fixture_close(&fixture);
 }
 
