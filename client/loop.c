@@ -28,7 +28,8 @@ static void sleep_until(struct loop *loop, int64_t due_ns)
 /* Everything posted, waiting for it until the earliest timer; *ret_stop: nothing more will come. */
 static struct task *take_all(struct loop *loop, bool *ret_stop)
 {
-    int64_t due_ns = loop->timers.earliest != NULL ? loop->timers.earliest->due_ns : INT64_MAX;
+    const struct timer *earliest = timer_heap_earliest(&loop->timers);
+    int64_t due_ns = earliest != NULL ? earliest->due_ns : INT64_MAX;
     pthread_mutex_lock(&loop->lock);
     if (loop->first == NULL && !loop->stopping) {
         loop->sleeping = true;
