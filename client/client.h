@@ -33,6 +33,7 @@ struct edubba_client {
     uint32_t in_flight_max;
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane;
+    uint32_t connections;          /* to one server for operations of one kind */
     uint32_t masters[MASTERS_MAX]; /* numbers of their addresses */
     uint32_t master_count;
     struct loop loop;
@@ -52,8 +53,9 @@ struct edubba_client {
     struct location_cache locations;
     struct prng prng;
     struct retry_budget budget;
-    struct server_lane **lanes; /* address * LANE_KINDS + kind */
+    struct server_lane **lanes; /* (address * LANE_KINDS + kind) * connections + connection */
     uint32_t lane_capacity;
+    uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
     uint32_t master_current; /* index in masters */

@@ -328,9 +328,12 @@ static bool make_room(struct edubba_client *client, uint32_t count)
     return true;
 }
 
-struct server_lane *lane_get(struct edubba_client *client, uint32_t address, enum lane kind)
+static struct server_lane *lane_at(struct edubba_client *client,
+                                   uint32_t address,
+                                   enum lane kind,
+                                   uint32_t connection)
 {
-    uint32_t at = address * LANE_KINDS + (uint32_t)kind;
+    uint32_t at = (address * LANE_KINDS + (uint32_t)kind) * client->connections + connection;
     if (!make_room(client, at + 1)) {
         return NULL;
     }
@@ -349,6 +352,29 @@ struct server_lane *lane_get(struct edubba_client *client, uint32_t address, enu
         client->lanes[at] = lane;
     }
     return client->lanes[at];
+}
+
+struct server_lane *lane_get(struct edubba_client *client, uint32_t address, enum lane kind)
+{
+    return lane_at(client, address, kind, 0);
+}
+
+static bool is_idle(const struct server_lane *lane)
+{
+    return lane->batches_in_flight == 0 && list_is_empty(&lane->queue);
+}
+
+struct server_lane *lane_choose(struct edubba_client *client, uint32_t address, enum lane kind)
+{
+    struct server_lane *next = NULL;
+    for (uint32_t i = 0; i < client->connections; i++) {
+        client->connection_next = (client->connection_next + 1) % client->connections;
+        next = lane_at(client, address, kind, client->connection_next);
+        if (next == NULL || is_idle(next)) {
+            break;
+        }
+    }
+    return next;
 }
 
 void lanes_destroy(struct edubba_client *client)

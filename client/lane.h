@@ -68,8 +68,12 @@ struct server_lane {
     uint32_t batches_in_flight;
 };
 
-/* The lane to an address; NULL without memory. */
+/* The first lane of its kind to an address; NULL without memory. */
 struct server_lane *lane_get(struct edubba_client *client, uint32_t address, enum lane kind);
+
+/* The one of the client's `connections` for the next operation: an idle one while there is one,
+ * else they take turns.  NULL without memory. */
+struct server_lane *lane_choose(struct edubba_client *client, uint32_t address, enum lane kind);
 
 /* Send a call.  The message is taken over, also on failure.  Errors: STATUS_UNAVAILABLE (closed a
  * moment ago: not to be dialled yet), those of dialling, STATUS_RESOURCE_EXHAUSTED, NO_MEMORY. */

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "common/io/clock.h"
+#include "common/io/thread_name.h"
 
 #define NS_PER_SECOND INT64_C(1000000000)
 
@@ -57,6 +58,7 @@ static void *run_loop(void *argument)
 {
     struct loop *loop = argument;
     bool stop = false;
+    thread_name_set("edubba");
     while (!stop) {
         struct task *task = take_all(loop, &stop);
         loop->now_ns = clock_monotonic_ns();
@@ -115,10 +117,12 @@ void loop_post(struct loop *loop, struct task *task)
     pthread_mutex_lock(&loop->lock);
     *loop->last = task;
     loop->last = &task->next;
-    if (loop->sleeping) {
-        pthread_cond_signal(&loop->posted);
-    }
+    bool asleep = loop->sleeping;
+    loop->sleeping = false;
     pthread_mutex_unlock(&loop->lock);
+    if (asleep) {
+        pthread_cond_signal(&loop->posted); /* unlocked: it would wake only to wait for the lock */
+    }
 }
 
 bool loop_is_current_thread(const struct loop *loop)

@@ -14,6 +14,7 @@
 #define IN_FLIGHT_DEFAULT         16384
 #define IN_FLIGHT_BYTES_DEFAULT   (UINT64_C(256) << 20)
 #define MESSAGES_PER_LANE_DEFAULT 4
+#define CONNECTIONS_MAX           1024
 
 static void on_settled(void *context)
 {
@@ -93,9 +94,15 @@ static enum status take_options(struct edubba_client *client,
                                                                    : IN_FLIGHT_BYTES_DEFAULT;
     client->messages_per_lane = options->messages_per_lane > 0 ? options->messages_per_lane
                                                                : MESSAGES_PER_LANE_DEFAULT;
+    client->connections = options->connections > 0 ? options->connections : 1;
     if (client->agent == NULL || client->masters_text == NULL) {
         (void)client_no_memory(error);
         return STATUS_NO_MEMORY;
+    }
+    if (client->connections > CONNECTIONS_MAX) {
+        (void)client_error(error, STATUS_INVALID_ARGUMENT, "%u connections: at most %d",
+                           client->connections, CONNECTIONS_MAX);
+        return STATUS_INVALID_ARGUMENT;
     }
     return read_masters(client, error);
 }

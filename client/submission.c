@@ -218,7 +218,7 @@ static void submission_route(struct submission *submission)
         submission_on_closed(submission, bytes_of_text("no server holds the row's tablet now"));
         return;
     }
-    struct server_lane *lane = lane_get(
+    struct server_lane *lane = lane_choose(
         client, entry->address, submission->kind == OPERATION_READ ? LANE_READ : LANE_SMALL);
     if (lane == NULL) {
         complete_with(submission, STATUS_NO_MEMORY, bytes_of_text("out of memory"));

@@ -120,14 +120,17 @@ struct edubba_options {
     uint32_t deadline_ms;   /* of a call that has none of its own */
     uint32_t in_flight_max; /* operations submitted and not completed; edubba_submit waits above */
     uint64_t in_flight_bytes_max;
-    uint32_t
-        messages_per_lane; /* requests on their way to one server at once; more = less batching */
+    uint32_t messages_per_lane; /* requests on their way over one connection at once */
+    /* Connections to one server for reads, and as many for writes: 1 to 1 024.  Operations take
+     * turns on them, so more of them means smaller batches: for a network that is slow on one
+     * connection, or to behave like many small clients. */
+    uint32_t connections;
 };
 
 /* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
-#define EDUBBA_OPTIONS_DEFAULT                           \
-    {                                                    \
-        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4 \
+#define EDUBBA_OPTIONS_DEFAULT                              \
+    {                                                       \
+        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1 \
     }
 
 /* Waits until a master answers or the deadline has passed.

@@ -32,11 +32,14 @@ static void unlock(struct mailbox *mailbox)
     ASSERT(result == 0);
 }
 
-/* Locked.  Signals only a loop that sleeps: a busy one is never charged a system call. */
-static void rouse(struct mailbox *mailbox)
+/* Unlocks.  Signals only a loop that sleeps: a busy one is never charged a system call.  And not
+ * with the lock held: the loop would wake only to wait for it. */
+static void unlock_and_rouse(struct mailbox *mailbox)
 {
-    if (mailbox->waiting) {
-        mailbox->waiting = false;
+    bool asleep = mailbox->waiting;
+    mailbox->waiting = false;
+    unlock(mailbox);
+    if (asleep) {
         (void)pthread_cond_signal(&mailbox->arrived);
     }
 }
@@ -52,9 +55,10 @@ static bool push_up_to(struct mailbox *mailbox, const void *item, size_t places)
         memcpy(mailbox->items + at * settings->item_bytes, item, settings->item_bytes);
         mailbox->count++;
         accepted = true;
-        rouse(mailbox);
+        unlock_and_rouse(mailbox);
+    } else {
+        unlock(mailbox);
     }
-    unlock(mailbox);
     return accepted;
 }
 
@@ -145,16 +149,14 @@ void mailbox_wake(struct mailbox *mailbox)
 {
     lock(mailbox);
     mailbox->woken = true;
-    rouse(mailbox);
-    unlock(mailbox);
+    unlock_and_rouse(mailbox);
 }
 
 void mailbox_close(struct mailbox *mailbox)
 {
     lock(mailbox);
     mailbox->closed = true;
-    rouse(mailbox);
-    unlock(mailbox);
+    unlock_and_rouse(mailbox);
 }
 
 size_t mailbox_take(struct mailbox *mailbox,

@@ -10,7 +10,8 @@
  * message size, requests and bytes in flight per connection, connections per listener; a peer that
  * does not read is not read from either, and a bad message closes that connection only.
  *
- * Callbacks run on nng's threads: they must only hand over (or do very little).  No callback is
+ * Callbacks run on nng's threads, of which there are two a core: they must hand over, or do little,
+ * as a read of a few rows is, and never on all of them at once.  No callback is
  * made after the close function of its object has returned.
  */
 #ifndef COMMON_IO_TRANSPORT_H

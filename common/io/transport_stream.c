@@ -36,8 +36,7 @@ static void note_queued_locked(struct transport_stream *stream)
     atomic_store(&stream->queued_bytes, stream->outbox.queued_bytes);
 }
 
-/* Send what is left of the batch. */
-static void send_batch_locked(struct transport_stream *stream)
+static void set_parts_locked(struct transport_stream *stream, nng_aio *aio)
 {
     nng_iov parts[OUTBOX_SEGMENTS_MAX];
     struct outbox *outbox = &stream->outbox;
@@ -45,22 +44,55 @@ static void send_batch_locked(struct transport_stream *stream)
     for (size_t i = outbox->segment_first; i < outbox->segment_count; i++) {
         parts[count++] = (nng_iov){outbox->segments[i].data, outbox->segments[i].size_bytes};
     }
-    int error = nng_aio_set_iov(stream->send_aio, count, parts);
+    int error = nng_aio_set_iov(aio, count, parts);
     ASSERT(error == 0);
+}
+
+/*
+ * Send what the socket takes at once, with an operation that has no callback: most often all of it,
+ * and no thread of nng's is woken to say so.  What the socket does not take at once is withdrawn;
+ * nng takes a part of it whole or not at all.  True when the batch is out.
+ */
+static bool send_now_locked(struct transport_stream *stream)
+{
+    for (;;) {
+        set_parts_locked(stream, stream->try_aio);
+        nng_stream_send(stream->stream, stream->try_aio);
+        nng_aio_cancel(stream->try_aio);
+        nng_aio_wait(stream->try_aio);
+        size_t sent_bytes = nng_aio_count(stream->try_aio);
+        if (nng_aio_result(stream->try_aio) != 0 || sent_bytes == 0) {
+            return false; /* full, or broken: the operation with a callback will tell */
+        }
+        if (outbox_advance(&stream->outbox, sent_bytes)) {
+            return true;
+        }
+    }
+}
+
+/* Send what is left of the batch, without waiting for it. */
+static void send_later_locked(struct transport_stream *stream)
+{
+    set_parts_locked(stream, stream->send_aio);
     stream->sending = true;
     nng_stream_send(stream->stream, stream->send_aio);
 }
 
+/* Batch after batch, as far as the socket takes them. */
 static void kick_send_locked(struct transport_stream *stream)
 {
-    if (stream->closed || stream->sending || stream->stream == NULL) {
-        return;
+    while (!stream->closed && !stream->sending && stream->stream != NULL) {
+        if (!outbox_prepare(&stream->outbox)) {
+            if (stream->close_when_sent) {
+                close_locked(stream, &stream->error);
+            }
+            break;
+        }
+        if (!send_now_locked(stream)) {
+            send_later_locked(stream);
+        }
     }
-    if (outbox_prepare(&stream->outbox)) {
-        send_batch_locked(stream);
-    } else if (stream->close_when_sent) {
-        close_locked(stream, &stream->error);
-    }
+    note_queued_locked(stream);
 }
 
 static void receive_locked(struct transport_stream *stream)
@@ -349,9 +381,8 @@ static void on_batch_sent(void *context)
         set_nng_error(&error, false, nng_error);
         close_locked(stream, &error);
     } else if (!outbox_advance(&stream->outbox, sent_bytes)) {
-        send_batch_locked(stream);
+        send_later_locked(stream);
     } else {
-        note_queued_locked(stream);
         kick_send_locked(stream);
         resume_locked(stream);
     }
@@ -371,7 +402,8 @@ enum status transport_stream_init(struct transport_stream *stream,
     enum status status = outbox_init(&stream->outbox);
     if (status != STATUS_OK || stream->in == NULL ||
         nng_aio_alloc(&stream->receive_aio, on_received, stream) != 0 ||
-        nng_aio_alloc(&stream->send_aio, on_batch_sent, stream) != 0) {
+        nng_aio_alloc(&stream->send_aio, on_batch_sent, stream) != 0 ||
+        nng_aio_alloc(&stream->try_aio, NULL, NULL) != 0) {
         transport_stream_deinit(stream);
         return STATUS_NO_MEMORY;
     }
@@ -385,6 +417,7 @@ void transport_stream_deinit(struct transport_stream *stream)
     /* The reaper waits for callbacks that are just returning; this thread may be in one. */
     nng_aio_reap(stream->receive_aio);
     nng_aio_reap(stream->send_aio);
+    nng_aio_reap(stream->try_aio);
     if (stream->stream != NULL) {
         nng_stream_free(stream->stream);
     }
@@ -436,8 +469,8 @@ static bool push(struct transport_stream *stream,
                  IMPLIES(only_if_open, stream->outbox.open);
     if (taken) {
         push_to(&stream->outbox, outgoing);
-        note_queued_locked(stream);
         kick_send_locked(stream);
+        resume_locked(stream);
     }
     pthread_mutex_unlock(&stream->lock);
     if (!taken) {

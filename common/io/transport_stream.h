@@ -7,8 +7,8 @@
  * States: new (may queue) -> started (nng stream known) -> closed -> down.  A stream is closed by
  * either end, by an error or by its owner; it is down when no operation of nng's is under way any
  * more.  on_down is the last callback, and comes exactly once, also if the stream was never
- * started.  Operations are started under the lock and never after closing, and never cancelled:
- * closing the nng stream ends them, and their own callbacks see it.
+ * started.  Operations are started under the lock and never after closing.  Those with a callback
+ * are never cancelled: closing the nng stream ends them, and their callbacks see it.
  *
  * At most one message in parts is received at a time, of at most LIMIT_MESSAGE_BYTES; before the
  * handshake a frame has at most STREAM_HANDSHAKE_BYTES_MAX.
@@ -68,6 +68,7 @@ struct transport_stream {
     void *owner;
     nng_aio *receive_aio;
     nng_aio *send_aio;
+    nng_aio *try_aio; /* has no callback: never under way when the lock is free */
 
     pthread_mutex_t lock; /* guards everything up to the next blank line */
     nng_stream *stream;   /* NULL before it is started */

@@ -8,6 +8,9 @@
 /* A worker answers after so many bytes, so that a batch of large rows does not pile up. */
 #define ANSWER_BYTES (512 * 1024)
 
+/* So few are read on the thread that brings them, if it may. */
+#define READS_AT_ONCE_MAX 4
+
 /* Who asks for more than it takes in is refused the rest. */
 #define QUEUED_BYTES_MAX (64 * 1024 * 1024)
 
@@ -198,6 +201,11 @@ static void run(struct job *job)
 
 void point_read_submit(struct part *part)
 {
+    struct worker_pool *workers = part->batch->server->workers;
     part->job.run = run;
-    worker_pool_submit(part->batch->server->workers, &part->job, JOB_URGENT);
+    if (part->work_count <= READS_AT_ONCE_MAX) {
+        worker_pool_run_or_submit(workers, &part->job);
+    } else {
+        worker_pool_submit(workers, &part->job, JOB_URGENT);
+    }
 }

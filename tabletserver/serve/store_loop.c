@@ -12,6 +12,7 @@
 #include "common/io/entropy.h"
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
+#include "common/io/thread_name.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_order.h"
 
@@ -276,6 +277,7 @@ static void *run_loop(void *argument)
     struct item items[LOOP_TAKE_MAX];
     int64_t give_up_ns = INT64_MAX;
 
+    thread_name_set("store");
     for (;;) {
         bool stopping = atomic_load(&loop->stopping);
         if (stopping && loop->order.waiting == 0 && mailbox_depth(loop->mailbox) == 0) {

@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
+#include "common/io/thread_name.h"
 #include "common/io/transport_address.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
@@ -199,6 +200,7 @@ static void *run(void *argument)
     struct sync *sync = argument;
     struct note note;
 
+    thread_name_set("sync");
     while (!atomic_load(&sync->stopping)) {
         if (mailbox_take(sync->mailbox, &note, 1, next_deadline_ns(sync)) == 1) {
             on_note(sync, &note);

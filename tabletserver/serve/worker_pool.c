@@ -6,6 +6,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/thread_name.h"
 
 struct job_queue {
     struct job *first;
@@ -17,6 +18,7 @@ struct worker_pool {
     pthread_cond_t work;
     struct job_queue queues[2];
     uint32_t idle_count;
+    uint32_t stand_in_count; /* other threads that work in an idle one's stead */
     uint32_t urgent_in_a_row;
     bool stopping;
     uint32_t thread_count;
@@ -62,6 +64,7 @@ static struct job *choose(struct worker_pool *pool)
 static void *work(void *argument)
 {
     struct worker_pool *pool = argument;
+    thread_name_set("worker");
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
@@ -112,6 +115,22 @@ void worker_pool_submit(struct worker_pool *pool, struct job *job, enum job_prio
     if (wake) {
         pthread_cond_signal(&pool->work);
     }
+}
+
+void worker_pool_run_or_submit(struct worker_pool *pool, struct job *job)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool here = pool->idle_count > pool->stand_in_count && pool->queues[JOB_URGENT].first == NULL;
+    pool->stand_in_count += here;
+    pthread_mutex_unlock(&pool->lock);
+    if (!here) {
+        worker_pool_submit(pool, job, JOB_URGENT);
+        return;
+    }
+    job->run(job);
+    pthread_mutex_lock(&pool->lock);
+    pool->stand_in_count -= 1;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void worker_pool_destroy(struct worker_pool *pool)

@@ -250,13 +250,13 @@ enum status log_append(struct log *log, const struct log_record *record, uint64_
 void log_commit(struct log *log)
 {
     (void)pthread_mutex_lock(&log->mutex);
-    if (log->gathering.record_count > 0 && !log->commit_wanted) {
-        log->commit_wanted = true;
-        if (log->flight_bytes == 0) {
-            (void)pthread_cond_signal(&log->writer_wake);
-        }
-    }
+    bool first = log->gathering.record_count > 0 && !log->commit_wanted;
+    log->commit_wanted = log->commit_wanted || first;
+    bool asleep = first && log->flight_bytes == 0;
     (void)pthread_mutex_unlock(&log->mutex);
+    if (asleep) {
+        (void)pthread_cond_signal(&log->writer_wake); /* unlocked: it needs the lock at once */
+    }
 }
 
 void log_release(struct log *log, uint64_t position)

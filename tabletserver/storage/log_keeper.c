@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/entropy.h"
+#include "common/io/thread_name.h"
 #include "tabletserver/storage/log_recycle.h"
 #include "tabletserver/storage/log_state.h"
 
@@ -197,6 +198,7 @@ static enum keeper_task wait_for_task(struct log *log)
 void *log_keeper_run(void *argument)
 {
     struct log *log = argument;
+    thread_name_set("log-keeper");
     for (;;) {
         struct error error = {0};
         enum status status = STATUS_OK;

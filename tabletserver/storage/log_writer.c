@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/base/assert.h"
+#include "common/io/thread_name.h"
 #include "tabletserver/storage/log_state.h"
 
 /* A buffer that grew beyond this for a giant record is given back. */
@@ -178,6 +179,7 @@ static void write_clean_end(struct log *log)
 void *log_writer_run(void *argument)
 {
     struct log *log = argument;
+    thread_name_set("log");
     for (;;) {
         struct error error = {0};
         (void)pthread_mutex_lock(&log->mutex);

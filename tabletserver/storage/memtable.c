@@ -1,5 +1,7 @@
 #include "tabletserver/storage/memtable.h"
 
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/memtable_cells.h"
@@ -42,6 +44,17 @@ enum status memtable_create(struct memtable **ret_memtable)
     memtable->prng = prng_of_seed(HEIGHT_SEED);
     *ret_memtable = memtable;
     return STATUS_OK;
+}
+
+void memtable_expect(struct memtable *memtable, struct bytes prefix)
+{
+    ASSERT(memtable_row_count(memtable) == 0);
+    size_t size = prefix.size_bytes < MEMTABLE_EXPECTED_BYTES_MAX ? prefix.size_bytes
+                                                                  : MEMTABLE_EXPECTED_BYTES_MAX;
+    if (size > 0) {
+        memcpy(memtable->expected, prefix.data, size);
+    }
+    memtable->expected_size = size;
 }
 
 struct memtable *memtable_ref(struct memtable *memtable)

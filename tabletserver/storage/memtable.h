@@ -29,8 +29,18 @@
 
 struct memtable;
 
+#define MEMTABLE_EXPECTED_BYTES_MAX 64
+
 /* With one reference, the caller's. */
 enum status memtable_create(struct memtable **ret_memtable);
+
+/* Rows are expected to begin with these bytes (MEMTABLE_EXPECTED_BYTES_MAX at most count); only
+ * speed depends on it.  While the memtable is empty. */
+void memtable_expect(struct memtable *memtable, struct bytes prefix);
+
+/* What all rows of it begin with, as far as that can be expected of others; lives as it does. */
+struct bytes memtable_shared_prefix(const struct memtable *memtable);
+
 struct memtable *memtable_ref(struct memtable *memtable);
 void memtable_unref(struct memtable *memtable); /* NULL is fine */
 

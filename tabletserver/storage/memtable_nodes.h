@@ -1,8 +1,8 @@
 /*
  * What a memtable is made of, for its own files only.
  *
- *     rows      a skip list of rows by key; each link carries the first bytes of the key it leads
- *               to, so that most comparisons touch no row
+ *     rows      a skip list of rows by key; each link carries eight bytes of the key it leads to,
+ *               from where keys are expected to differ, so that most comparisons touch no row
  *     cells     in each row a skip list of positions (entry_compare order); the first cell lies in
  *               the row itself, and the list's heads come only with the second
  *     versions  at each position a chain: puts and deletes newest first; adds oldest first, the
@@ -122,7 +122,9 @@ struct memtable_warmup;
 struct memtable {
     atomic_uint_fast64_t reference_count;
     struct memtable_arena arena;
-    struct prng prng; /* heights of towers */
+    struct prng prng;     /* heights of towers */
+    size_t expected_size; /* of what keys are expected to begin with */
+    uint8_t expected[MEMTABLE_EXPECTED_BYTES_MAX];
     struct memtable_row_finger row_finger;
     struct memtable_cell_finger cell_finger;
     struct memtable_warmup *warmup; /* memtable_warmup.h; NULL while the table is small */

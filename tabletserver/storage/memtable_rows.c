@@ -5,8 +5,17 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 
-uint64_t memtable_key_prefix(struct bytes key)
+uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key)
 {
+    size_t expected = memtable->expected_size;
+    if (expected > 0) {
+        size_t size = key.size_bytes < expected ? key.size_bytes : expected;
+        int order = size > 0 ? memcmp(key.data, memtable->expected, size) : 0;
+        if (order != 0 || size < expected) {
+            return order <= 0 ? 0 : UINT64_MAX;
+        }
+        key = bytes_of(key.data + expected, key.size_bytes - expected);
+    }
     if (key.size_bytes >= 8) {
         return load_be64(key.data);
     }
@@ -56,7 +65,7 @@ static struct memtable_row *row_if_before(const struct memtable_link *link,
 /* The last row before key (or at it, with at); NULL when there is none. */
 static struct memtable_row *find_before(const struct memtable *memtable, struct bytes key, bool at)
 {
-    uint64_t prefix = memtable_key_prefix(key);
+    uint64_t prefix = memtable_key_prefix(memtable, key);
     struct memtable_row *found = NULL;
     const struct memtable_link *links = memtable->heads;
     for (unsigned level = atomic_load_explicit(&memtable->height, memory_order_relaxed);
@@ -69,6 +78,24 @@ static struct memtable_row *find_before(const struct memtable *memtable, struct 
         }
     }
     return found;
+}
+
+struct bytes memtable_shared_prefix(const struct memtable *memtable)
+{
+    const struct memtable_row *first = atomic_load_explicit(&memtable->heads[0].row,
+                                                            memory_order_acquire);
+    const struct memtable_row *last = memtable_row_last(memtable, UINT64_MAX);
+    if (first == NULL || first == last) {
+        return BYTES_EMPTY; /* one row tells nothing of the others */
+    }
+    struct bytes a = memtable_row_key(first);
+    struct bytes b = memtable_row_key(last);
+    size_t shared = 0;
+    while (shared < a.size_bytes && shared < b.size_bytes && shared < MEMTABLE_EXPECTED_BYTES_MAX &&
+           a.data[shared] == b.data[shared]) {
+        shared++;
+    }
+    return bytes_of(a.data, shared);
 }
 
 static const struct memtable_row *first_visible(const struct memtable_row *row, uint64_t sequence)
@@ -168,7 +195,7 @@ static unsigned climb(const struct memtable *memtable, uint64_t prefix)
 struct memtable_row *memtable_row_find(struct memtable *memtable, struct bytes key)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
-    uint64_t prefix = memtable_key_prefix(key);
+    uint64_t prefix = memtable_key_prefix(memtable, key);
     unsigned height = atomic_load_explicit(&memtable->height, memory_order_relaxed);
     unsigned level = height;
     struct memtable_link *links = memtable->heads;
@@ -216,7 +243,7 @@ struct memtable_row *memtable_row_make(void *memory,
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
-    uint64_t prefix = memtable_key_prefix(memtable_row_key(row));
+    uint64_t prefix = memtable_key_prefix(memtable, memtable_row_key(row));
     unsigned height = atomic_load_explicit(&memtable->height, memory_order_relaxed);
     for (; height < row->height; height++) {
         finger->before[height] = memtable->heads;

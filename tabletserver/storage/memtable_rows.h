@@ -7,8 +7,9 @@
 
 #include "tabletserver/storage/memtable_nodes.h"
 
-/* The first eight bytes as a number that sorts like the key, as far as it goes. */
-uint64_t memtable_key_prefix(struct bytes key);
+/* The first eight bytes behind what all rows are expected to begin with, as a number that sorts
+ * like the key, as far as it goes. */
+uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key);
 
 struct bytes memtable_row_key(const struct memtable_row *row);
 

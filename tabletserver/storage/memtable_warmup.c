@@ -112,7 +112,7 @@ void memtable_warmup_push(struct memtable *memtable, struct bytes key)
     search->links = memtable->heads;
     search->next = NULL;
     search->bound = NULL;
-    search->prefix = memtable_key_prefix(key);
+    search->prefix = memtable_key_prefix(memtable, key);
     search->level = is_append(memtable, key)
                         ? 0
                         : atomic_load_explicit(&memtable->height, memory_order_relaxed);

@@ -76,6 +76,7 @@ enum status store_freeze(struct store_tablet *tablet)
     if (status != STATUS_OK) {
         return status;
     }
+    memtable_expect(fresh->memtable, memtable_shared_prefix(active->memtable));
     active->last_sequence = store_tablet_prepared(tablet);
     active->image_due = true;
     if (active->last_sequence <= store_tablet_committed(tablet) && !take_image(tablet, active)) {

@@ -515,3 +515,28 @@ Test(memtable, a_large_sketch_after_a_delete_has_nothing_of_the_one_before)
     buffer_deinit(&large[1]);
     buffer_deinit(&got);
 }
+
+Test(memtable, rows_are_found_whatever_they_were_expected_to_begin_with)
+{
+    static const char *rows[] = {"use", "user", "user1", "user2", "usf", "v"};
+    struct memtable *memtable = make();
+    struct change change = {.kind = CHANGE_PUT, .family = 1, .value = bytes_of_text("x")};
+    memtable_expect(memtable, bytes_of_text("user"));
+    for (size_t i = 6; i-- > 0;) {
+        apply(memtable, 1 + (6 - i), rows[i], &change, 1);
+    }
+    struct layer_cursor *cursor = open_at(memtable, 100);
+    for (size_t i = 0; i < 6; i++) {
+        cr_assert(enter(cursor, rows[i], 0, ""), "%s", rows[i]);
+    }
+    cursor->operations->close(cursor);
+    cr_assert_eq(memtable_shared_prefix(memtable).size_bytes, 0);
+    memtable_unref(memtable);
+
+    memtable = make();
+    apply(memtable, 1, "user1", &change, 1);
+    cr_assert_eq(memtable_shared_prefix(memtable).size_bytes, 0); /* too little to go by */
+    apply(memtable, 2, "user23", &change, 1);
+    cr_assert(bytes_equal(memtable_shared_prefix(memtable), bytes_of_text("user")));
+    memtable_unref(memtable);
+}

@@ -9,6 +9,7 @@
 static atomic_uint done;
 static atomic_uint order;
 static atomic_bool gate;
+static atomic_bool at_the_gate;
 static struct worker_pool *pool;
 
 struct counted {
@@ -32,6 +33,7 @@ static void run(struct job *job)
 static void wait_at_the_gate(struct job *job)
 {
     (void)job;
+    atomic_store(&at_the_gate, true);
     while (!atomic_load(&gate)) {
         clock_sleep_us(100);
     }
@@ -122,4 +124,48 @@ Test(worker_pool, fails_cleanly_without_memory)
     cr_assert_eq(worker_pool_create(2, &pool), STATUS_NO_MEMORY);
     memory_fail_disarm();
     worker_pool_destroy(NULL);
+}
+
+struct placed {
+    struct job job;
+    atomic_bool done;
+    pthread_t thread;
+};
+
+static void note_thread(struct job *job)
+{
+    struct placed *placed = (struct placed *)job;
+    placed->thread = pthread_self();
+    atomic_store(&placed->done, true);
+}
+
+static bool runs_here(void)
+{
+    struct placed placed = {.job = {.run = note_thread}};
+    worker_pool_run_or_submit(pool, &placed.job);
+    while (!atomic_load(&placed.done)) {
+        clock_sleep_us(100);
+    }
+    return pthread_equal(placed.thread, pthread_self());
+}
+
+Test(worker_pool, a_short_job_runs_here_only_while_a_worker_sleeps, .timeout = 30)
+{
+    struct job blocker = {.run = wait_at_the_gate};
+    struct placed placed = {.job = {.run = note_thread}};
+
+    cr_assert_eq(worker_pool_create(1, &pool), STATUS_OK);
+    while (!runs_here()) {
+        clock_sleep_us(1000); /* it has not begun to wait yet */
+    }
+    worker_pool_submit(pool, &blocker, JOB_PATIENT);
+    while (!atomic_load(&at_the_gate)) {
+        clock_sleep_us(100);
+    }
+    worker_pool_run_or_submit(pool, &placed.job);
+    cr_assert_not(atomic_load(&placed.done));
+    atomic_store(&gate, true);
+    worker_pool_destroy(pool);
+    cr_assert(atomic_load(&placed.done));
+    cr_assert_not(pthread_equal(placed.thread, pthread_self()));
 }
