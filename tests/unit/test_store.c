@@ -459,7 +459,7 @@ Test(store, samples_of_a_tablet)
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
     struct store_samples samples = {.count = 7};
     struct arena arena;
-    char row[8];
+    char row[16];
     static char value[20001];
     arena_init(&arena, 4096, SIZE_MAX);
     memset(value, 'v', sizeof value - 1);
