@@ -49,7 +49,8 @@ static struct task *hold(struct loop *loop)
 
 static int64_t earliest_due_ns(const struct loop *loop)
 {
-    return loop->timers.earliest != NULL ? loop->timers.earliest->due_ns : INT64_MAX;
+    const struct timer *earliest = timer_heap_earliest(&loop->timers);
+    return earliest != NULL ? earliest->due_ns : INT64_MAX;
 }
 
 /* Unlocks.  The thread is woken when it sleeps and there is something for it to do: not with the

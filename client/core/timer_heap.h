@@ -1,7 +1,6 @@
 /*
- * Timers, earliest first: a pairing heap (Fredman et al., 1986) whose nodes lie in what they time.
- *
- * Nothing is allocated, so nothing fails.  Adding is O(1), removing O(log n) amortised.
+ * Timers, earliest first, in a pairing heap (common/base/pairing_heap.h): nothing is allocated, so
+ * nothing fails.
  *
  * This module is pure.  Thread rule: one owner.
  */
@@ -11,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/pairing_heap.h"
+
 struct timer {
+    struct pairing_node node; /* first: the heap's node is the timer */
     int64_t due_ns;
     void (*run)(void *context, struct timer *timer);
-    struct timer *child;
-    struct timer *next;     /* sibling */
-    struct timer *previous; /* sibling, or the parent of a first child */
     bool armed;
 };
 
 struct timer_heap {
-    struct timer *earliest; /* NULL = empty */
+    struct pairing_heap heap;
 };
 
 /* Arm, or move, to due_ns. */
@@ -29,6 +28,9 @@ void timer_heap_set(struct timer_heap *heap, struct timer *timer, int64_t due_ns
 
 /* One that is not armed is left alone. */
 void timer_heap_clear(struct timer_heap *heap, struct timer *timer);
+
+/* NULL = no timer is armed. */
+struct timer *timer_heap_earliest(const struct timer_heap *heap);
 
 /* Take the earliest one out if it is due; NULL if none is. */
 struct timer *timer_heap_take_due(struct timer_heap *heap, int64_t now_ns);

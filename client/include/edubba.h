@@ -543,7 +543,9 @@ struct edubba_sample {
     uint64_t offset_bytes;
 };
 
-/* Keys that cut the table into about equal parts, the last one empty; edubba_free() it. */
+/* Keys that cut the table into about equal parts (the ends of its tablets, and inside of them about
+ * one in 16 MiB) with the bytes before them, both ascending; the last key is empty: the table's end.
+ * edubba_free() it. */
 enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
                                         struct edubba_sample **samples,
                                         size_t *count,

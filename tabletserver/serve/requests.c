@@ -9,6 +9,8 @@
 #define SMALL_ARENA_BLOCK_BYTES 4096
 #define LOCATE_COUNT_DEFAULT    100
 #define LOCATE_COUNT_MAX        1000
+#define SAMPLE_STEP_BYTES       (UINT64_C(16) << 20) /* between two sampled row keys */
+#define SAMPLE_COUNT_MAX        256                  /* of one tablet */
 
 /* A request that a worker answers with one message. */
 struct small_request {
@@ -63,8 +65,7 @@ static enum status answer_sample(struct small_request *request,
 {
     struct sample_request sample;
     struct served served;
-    struct buffer middle = BUFFER_INIT;
-    bool found = false;
+    struct store_samples found;
 
     enum status status = sample_request_decode(request->body, &request->arena, &sample, ret_error);
     if (status != STATUS_OK) {
@@ -73,23 +74,27 @@ static enum status answer_sample(struct small_request *request,
     if (!served_map_find(request->server->served, sample.table, sample.row, &served)) {
         return error_set(ret_error, STATUS_NOT_OWNER, "%s", status_text(STATUS_NOT_OWNER));
     }
-    struct store_tablet_statistics statistics;
-    store_tablet_statistics(served.tablet, &statistics);
-    status = store_tablet_middle(served.tablet, &middle, &found);
-    if (status == STATUS_OK) {
-        uint64_t total = statistics.base_bytes + statistics.memtable_bytes;
-        struct sample half = {buffer_bytes(&middle), total / 2};
+    status = store_tablet_sample(served.tablet, SAMPLE_STEP_BYTES, SAMPLE_COUNT_MAX,
+                                 &request->arena, &found);
+    struct sample *samples = status != STATUS_OK
+                                 ? NULL
+                                 : arena_allocate_array(&request->arena, found.count + 1U,
+                                                        sizeof *samples);
+    if (samples != NULL) {
+        for (uint32_t i = 0; i < found.count; i++) {
+            samples[i] = (struct sample){found.samples[i].row, found.samples[i].offset_bytes};
+        }
         struct sample_response response = {
             .tablet = store_tablet_describe(served.tablet)->range,
-            .total_bytes = total,
-            .samples = &half,
-            .sample_count = found ? 1 : 0,
+            .total_bytes = found.total_bytes,
+            .samples = samples,
+            .sample_count = found.count,
         };
         sample_response_encode(&response, message);
     } else {
-        (void)error_set(ret_error, STATUS_UNAVAILABLE, "cannot sample: %s", status_text(status));
+        status = status == STATUS_OK ? STATUS_NO_MEMORY : status;
+        status = error_set(ret_error, STATUS_UNAVAILABLE, "cannot sample: %s", status_text(status));
     }
-    buffer_deinit(&middle);
     store_tablet_unref(served.tablet);
     return status;
 }

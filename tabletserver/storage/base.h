@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/base/bytes.h"
 #include "common/base/error.h"
@@ -94,6 +95,30 @@ enum status base_estimate_bytes(struct base_snapshot *snapshot,
                                 const struct base_piece *pieces,
                                 uint32_t piece_count,
                                 uint64_t *ret_bytes);
+
+/* A row, and the stored bytes of the pieces before it. */
+struct base_row_sample {
+    struct bytes row;
+    uint64_t offset_bytes;
+};
+
+struct base_row_samples {
+    struct base_row_sample *samples; /* the caller's, of count_max */
+    uint32_t count_max;
+    uint32_t count;
+    uint64_t total_bytes; /* of the pieces */
+};
+
+/* Rows that cut the stored bytes of the pieces about every step_bytes (further apart where there
+ * would be more than count_max): rows and offsets ascend strictly, and none is the first row.  By
+ * sampling, like the two above.  Rows are in the arena.  Errors: STATUS_NO_MEMORY, STATUS_IO,
+ * STATUS_CORRUPT. */
+enum status base_sample_rows(struct base_snapshot *snapshot,
+                             const struct base_piece *pieces,
+                             uint32_t piece_count,
+                             uint64_t step_bytes,
+                             struct arena *arena,
+                             struct base_row_samples *samples);
 
 /* --- writing ---------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 /*
- * How much is stored, and where its half is: exactly while that is little, else by the sample.
+ * How much is stored, where its half is and which rows cut it in equal parts: exactly while that is
+ * little, else by the sample.
  */
+#include "common/base/assert.h"
 #include "tabletserver/storage/base_internal.h"
 
 #define EXACT_CHUNKS_MAX 4096 /* about 3 MB: a fraction of a millisecond */
@@ -18,6 +20,11 @@ struct scale {
     struct buffer half;  /* row' where the total passed half_bytes, behind the first row */
     struct buffer start; /* of the piece */
     struct buffer end;
+    struct base_row_samples *samples; /* NULL = none are wanted */
+    uint64_t step_bytes;              /* between two of them */
+    uint64_t next_bytes;              /* the next row that begins at or behind this is one */
+    struct buffer before;             /* row' of the chunk before */
+    struct arena *arena;              /* of the samples' rows */
 };
 
 static enum status scale_open(struct scale *scale, struct base_snapshot *snapshot, bool sampled)
@@ -38,6 +45,7 @@ static void scale_close(struct scale *scale)
     buffer_deinit(&scale->half);
     buffer_deinit(&scale->start);
     buffer_deinit(&scale->end);
+    buffer_deinit(&scale->before);
 }
 
 /* A chunk that cannot be read weighs what it takes itself. */
@@ -63,9 +71,38 @@ static enum status weigh(struct scale *scale, uint64_t *ret_bytes)
     return STATUS_OK;
 }
 
+/* The row that is stood on becomes a sample if enough lies before it, and none of it. */
+static enum status note_sample(struct scale *scale)
+{
+    struct base_row_samples *samples = scale->samples;
+    struct bytes row_key = scale->walk.row;
+    struct bytes row = BYTES_EMPTY;
+    bool begins = !bytes_equal(row_key, buffer_bytes(&scale->before));
+    enum status status = base_buffer_set(&scale->before, row_key);
+    if (status != STATUS_OK || !begins || scale->total_bytes < scale->next_bytes ||
+        samples->count == samples->count_max) {
+        return status;
+    }
+    struct buffer unescaped = BUFFER_INIT;
+    if (!base_key_unescape(row_key, &unescaped, &row)) {
+        status = unescaped.failed ? STATUS_NO_MEMORY : STATUS_CORRUPT;
+    } else {
+        struct bytes copy = arena_copy(scale->arena, row);
+        status = copy.size_bytes == row.size_bytes ? STATUS_OK : STATUS_NO_MEMORY;
+        samples->samples[samples->count] = (struct base_row_sample){copy, scale->total_bytes};
+        samples->count += status == STATUS_OK ? 1 : 0;
+        scale->next_bytes = (scale->total_bytes / scale->step_bytes + 1) * scale->step_bytes;
+    }
+    buffer_deinit(&unescaped);
+    return status;
+}
+
 static enum status note_row(struct scale *scale)
 {
     struct bytes row_key = scale->walk.row;
+    if (scale->samples != NULL) {
+        return note_sample(scale);
+    }
     if (scale->first.size_bytes == 0) {
         buffer_append_bytes(&scale->first, row_key);
     }
@@ -218,5 +255,31 @@ enum status base_middle_row(struct base_snapshot *snapshot,
     if (status == STATUS_OK) {
         *ret_found = found;
     }
+    return status;
+}
+
+enum status base_sample_rows(struct base_snapshot *snapshot,
+                             const struct base_piece *pieces,
+                             uint32_t piece_count,
+                             uint64_t step_bytes,
+                             struct arena *arena,
+                             struct base_row_samples *samples)
+{
+    struct scale scale;
+    bool more = false;
+    ASSERT(step_bytes > 0 && samples->count_max > 0);
+    samples->count = 0;
+    enum status status = weigh_pieces(snapshot, pieces, piece_count, &scale);
+    if (status == STATUS_OK) {
+        samples->total_bytes = scale.total_bytes;
+        /* So wide apart that all of them find room. */
+        uint64_t step_min = scale.total_bytes / samples->count_max + 1;
+        scale.step_bytes = step_bytes > step_min ? step_bytes : step_min;
+        scale.next_bytes = scale.step_bytes;
+        scale.samples = samples;
+        scale.arena = arena;
+        status = weigh_all(&scale, pieces, piece_count, 0, &more);
+    }
+    scale_close(&scale);
     return status;
 }

@@ -63,7 +63,7 @@ void dedupe_encode(const struct dedupe *dedupe, struct buffer *out)
             continue;
         }
         append_varint(out, record->client->index);
-        append_varint(out, record->sequence);
+        append_varint(out, dedupe_record_sequence(record));
         append_varint(out, zigzag_encode(record->keep_until_us));
         append_varint(out, record->result_size);
         buffer_append(out, record->result, record->result_size);

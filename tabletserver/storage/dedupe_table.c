@@ -140,7 +140,8 @@ static void grow_records(struct dedupe *dedupe)
     }
     for (struct dedupe_record *record = dedupe->oldest_record; record != NULL;
          record = record->newer) {
-        size_t bucket = record_bucket(dedupe, record->client->id, record->sequence, count);
+        size_t bucket = record_bucket(dedupe, record->client->id, dedupe_record_sequence(record),
+                                      count);
         record->hash_next = buckets[bucket];
         buckets[bucket] = record;
     }
@@ -162,7 +163,7 @@ static void unhash_client(struct dedupe *dedupe, const struct dedupe_client *cli
 static void unhash_record(struct dedupe *dedupe, const struct dedupe_record *record)
 {
     struct dedupe_record **at = &dedupe->record_buckets[record_bucket(
-        dedupe, record->client->id, record->sequence, dedupe->record_bucket_count)];
+        dedupe, record->client->id, dedupe_record_sequence(record), dedupe->record_bucket_count)];
     while (*at != record) {
         at = &(*at)->hash_next;
     }
@@ -234,73 +235,12 @@ void dedupe_table_place_record(struct dedupe *dedupe,
     *at = record;
 }
 
-/* --- a client's heap of records ------------------------------------------------------------------ */
-
-/* Either may be NULL; both are roots. */
-static struct dedupe_record *heap_meld(struct dedupe_record *a, struct dedupe_record *b)
-{
-    if (a == NULL || b == NULL) {
-        return a != NULL ? a : b;
-    }
-    struct dedupe_record *low = a->sequence < b->sequence ? a : b;
-    struct dedupe_record *high = low == a ? b : a;
-    high->sibling = low->child;
-    if (low->child != NULL) {
-        low->child->before = high;
-    }
-    high->before = low;
-    low->child = high;
-    return low;
-}
-
-/* The children of a record as one heap: melded in pairs, then the pairs from the last on. */
-static struct dedupe_record *heap_of_children(struct dedupe_record *record)
-{
-    struct dedupe_record *pairs = NULL;
-    struct dedupe_record *next = record->child;
-    while (next != NULL) {
-        struct dedupe_record *a = next;
-        struct dedupe_record *b = a->sibling;
-        next = b != NULL ? b->sibling : NULL;
-        a->sibling = NULL;
-        a->before = NULL;
-        if (b != NULL) {
-            b->sibling = NULL;
-            b->before = NULL;
-        }
-        struct dedupe_record *pair = heap_meld(a, b);
-        pair->sibling = pairs;
-        pairs = pair;
-    }
-    struct dedupe_record *heap = NULL;
-    while (pairs != NULL) {
-        struct dedupe_record *pair = pairs;
-        pairs = pair->sibling;
-        pair->sibling = NULL;
-        heap = heap_meld(heap, pair);
-    }
-    return heap;
-}
-
-/* The heap without this record, which may be anywhere in it. */
-static struct dedupe_record *heap_without(struct dedupe_record *root, struct dedupe_record *record)
-{
-    struct dedupe_record *children = heap_of_children(record);
-    if (record == root) {
-        return children;
-    }
-    struct dedupe_record *before = record->before;
-    *(before->child == record ? &before->child : &before->sibling) = record->sibling;
-    if (record->sibling != NULL) {
-        record->sibling->before = before;
-    }
-    return heap_meld(root, children);
-}
+/* --- dropping ----------------------------------------------------------------------------------- */
 
 static void drop_record(struct dedupe *dedupe, struct dedupe_record *record)
 {
     struct dedupe_client *client = record->client;
-    client->lowest = heap_without(client->lowest, record);
+    pairing_heap_remove(&client->records, &record->node);
     client->record_count--;
     unhash_record(dedupe, record);
     unlist_record(dedupe, record);
@@ -311,7 +251,7 @@ static void drop_record(struct dedupe *dedupe, struct dedupe_record *record)
 
 static void drop_client(struct dedupe *dedupe, struct dedupe_client *client)
 {
-    ASSERT(client->lowest == NULL);
+    ASSERT(client->records.lowest == NULL);
     unhash_client(dedupe, client);
     unlist_client(dedupe, client);
     dedupe->client_count--;
@@ -359,7 +299,8 @@ struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
 {
     size_t bucket = record_bucket(dedupe, client, sequence, dedupe->record_bucket_count);
     struct dedupe_record *record = dedupe->record_buckets[bucket];
-    while (record != NULL && (record->sequence != sequence || record->client->id != client)) {
+    while (record != NULL &&
+           (dedupe_record_sequence(record) != sequence || record->client->id != client)) {
         record = record->hash_next;
     }
     return record;
@@ -406,7 +347,6 @@ struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
         .hash_next = dedupe->record_buckets[bucket],
         .client = client,
         .block = block,
-        .sequence = sequence,
         .result_size = (uint32_t)result.size_bytes,
     };
     if (result.size_bytes > 0) {
@@ -414,7 +354,7 @@ struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
     }
     dedupe->record_buckets[bucket] = record;
     insert_record(dedupe, record, dedupe->newest_record);
-    client->lowest = heap_meld(client->lowest, record);
+    pairing_heap_insert(&client->records, &record->node, sequence);
     client->record_count++;
     dedupe->record_count++;
     dedupe->result_bytes += result.size_bytes;
@@ -439,8 +379,10 @@ void dedupe_table_trim(struct dedupe *dedupe,
     if (first_unfinished > client->first_unfinished) {
         client->first_unfinished = first_unfinished;
     }
-    while (client->lowest != NULL && client->lowest->sequence < client->first_unfinished) {
-        drop_record(dedupe, client->lowest);
+    struct dedupe_record *lowest = dedupe_client_lowest(client);
+    while (lowest != NULL && dedupe_record_sequence(lowest) < client->first_unfinished) {
+        drop_record(dedupe, lowest);
+        lowest = dedupe_client_lowest(client);
     }
 }
 
@@ -454,8 +396,9 @@ void dedupe_table_expire(struct dedupe *dedupe, int64_t now_us, uint32_t count_m
     }
     struct dedupe_client *client = dedupe->oldest_client;
     for (; client != NULL && client->keep_until_us < now_us && count < count_max; count++) {
-        if (client->lowest != NULL) { /* a record behind a younger one in the list by age */
-            drop_record(dedupe, client->lowest);
+        struct dedupe_record *lowest = dedupe_client_lowest(client);
+        if (lowest != NULL) { /* a record behind a younger one in the list by age */
+            drop_record(dedupe, lowest);
         } else {
             drop_client(dedupe, client);
             client = dedupe->oldest_client;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/base/pairing_heap.h"
 #include "tabletserver/storage/dedupe.h"
 
 struct dedupe_block {
@@ -30,15 +31,12 @@ struct dedupe_block {
 };
 
 struct dedupe_record {
+    struct pairing_node node; /* first; in its client's heap, by the client's sequence */
     struct dedupe_record *hash_next;
     struct dedupe_record *older; /* list by age */
     struct dedupe_record *newer;
-    struct dedupe_record *child; /* pairing heap: first child, next sibling, and whoever */
-    struct dedupe_record *sibling;
-    struct dedupe_record *before; /* points here as one of these; NULL at the root */
     struct dedupe_client *client;
     struct dedupe_block *block; /* NULL = an allocation of its own */
-    uint64_t sequence;          /* the client's */
     uint64_t log_sequence;      /* 0 = committed long ago */
     int64_t keep_until_us;
     uint32_t result_size;
@@ -49,7 +47,7 @@ struct dedupe_client {
     struct dedupe_client *hash_next;
     struct dedupe_client *older;
     struct dedupe_client *newer;
-    struct dedupe_record *lowest; /* root of the heap */
+    struct pairing_heap records;
     struct dedupe_block *block;
     uint64_t id;
     uint64_t first_unfinished;
@@ -74,6 +72,18 @@ struct dedupe {
     uint64_t committed_sequence;
     struct dedupe_block *emergency; /* NULL until dedupe_reserve() */
 };
+
+/* The client's sequence that the record is of. */
+static inline uint64_t dedupe_record_sequence(const struct dedupe_record *record)
+{
+    return record->node.key;
+}
+
+/* The client's record with the lowest sequence; NULL = it has none. */
+static inline struct dedupe_record *dedupe_client_lowest(const struct dedupe_client *client)
+{
+    return (struct dedupe_record *)client->records.lowest;
+}
 
 enum status dedupe_table_init(struct dedupe *dedupe);
 void dedupe_table_deinit(struct dedupe *dedupe);

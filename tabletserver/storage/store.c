@@ -85,8 +85,8 @@ static void destroy(struct store *store)
 {
     store_work_stop(store);
     log_close(store->log);
-    store_collect_clear(store);
     free_jobs(store);
+    store_collect_clear(store); /* its event may have been among those */
     free_tablets(store);
     store_erasures_clear(store);
     for (uint32_t i = 0; i < store->schema_count; i++) {

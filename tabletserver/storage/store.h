@@ -162,6 +162,27 @@ void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_st
  * is none.  May take some milliseconds: any thread but the loop. */
 enum status store_tablet_middle(struct store_tablet *tablet, struct buffer *row, bool *ret_found);
 
+struct store_sample {
+    struct bytes row;
+    uint64_t offset_bytes; /* of the tablet's data, about so much lies before it */
+};
+
+struct store_samples {
+    const struct store_sample *samples; /* rows and offsets ascend strictly, inside the range */
+    uint32_t count;
+    uint64_t total_bytes; /* more than the last offset; what is in memory is in it */
+};
+
+/* Rows that cut the tablet about every step_bytes, at most count_max (>= 1).  Taken from what is
+ * flushed; of a tablet that has flushed nothing yet, at most its middle.  All in the arena.  May
+ * take some milliseconds: any thread but the loop.
+ * Errors: STATUS_NO_MEMORY, STATUS_IO, STATUS_CORRUPT, STATUS_LIMIT. */
+enum status store_tablet_sample(struct store_tablet *tablet,
+                                uint64_t step_bytes,
+                                uint32_t count_max,
+                                struct arena *arena,
+                                struct store_samples *ret_samples);
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* The next stamp clock of this store: follows the wall clock, never goes back, restarts included. */

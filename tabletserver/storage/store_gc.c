@@ -3,8 +3,9 @@
  *
  *   HORIZONS   what an age rule alone has expired for good is said in the log: cells of the family
  *              older than a horizon.  Replicas then drop the same cells, whatever their clocks say.
- *   ERASE      cells in the base at or below a logged, committed horizon are erased, and so are
- *              cells of families that the table no longer has
+ *   ERASE      cells in the base below a logged, committed horizon are erased, and so are cells of
+ *              families that the table no longer has.  A horizon counts as long as the schema does
+ *              that it came from: under a laxer rule, cells below it may be written and shall stay
  *   VERSIONS   what other rules drop is removed by ordinary deletes, logged like a client's
  *
  * None of it is needed for what reads show: they hide what has expired.  The log's records are
@@ -137,7 +138,8 @@ static bool say_horizons(struct store_tablet *tablet, const struct table *table,
         struct store_meta_horizon old;
         int64_t age_us = 0;
         if (age_of(&family->gc, &age_us) && age_us < now_us &&
-            (!horizon_of(tablet, family->number, &old) || old.horizon_us < now_us - age_us)) {
+            (!horizon_of(tablet, family->number, &old) || old.rule_version != table->version ||
+             old.horizon_us < now_us - age_us)) {
             collection->horizons[collection->horizon_count++] = (struct record_gc_horizon){
                 .family = family->number,
                 .rule_version = table->version,
@@ -172,7 +174,9 @@ static bool is_expired(const struct eraser *eraser, const struct entry *entry)
     (void)pthread_mutex_lock(&eraser->tablet->mutex);
     bool found = horizon_of(eraser->tablet, entry->family, &horizon);
     (void)pthread_mutex_unlock(&eraser->tablet->mutex);
-    return found && horizon.sequence <= store_tablet_committed(eraser->tablet) &&
+    /* That of a former rule may reach further than the rule of now allows: it is void. */
+    return found && horizon.rule_version == eraser->table->version &&
+           horizon.sequence <= store_tablet_committed(eraser->tablet) &&
            entry->timestamp_us < horizon.horizon_us;
 }
 
@@ -346,7 +350,8 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
     UNREACHABLE();
 }
 
-/* A tablet in the middle of its pass, else one whose pass is due. */
+/* A tablet in the middle of its pass, else the one whose pass has been due longest: none waits for
+ * ever when all passes together take longer than the interval. */
 static struct store_tablet *choose(struct store *store, int64_t now_us)
 {
     struct store_tablet *chosen = NULL;
@@ -363,7 +368,9 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
                                      store->settings.gc_interval_us / FIRST_PASS_SHARES * share;
         }
         bool running = tablet->collect.stage != STORE_COLLECT_IDLE;
-        if (running || (chosen == NULL && tablet->collect.due_us <= now_us)) {
+        bool due = tablet->collect.due_us <= now_us;
+        if (running ||
+            (due && (chosen == NULL || tablet->collect.due_us < chosen->collect.due_us))) {
             chosen = tablet;
         }
         if (running) {

@@ -343,7 +343,8 @@ void store_tablets_add(struct store *store, struct store_tablet *tablet); /* tak
 void store_tablets_hide(struct store *store, struct store_tablet *tablet);
 /* Out of the hidden ones; the reference passes to the caller. */
 void store_tablets_forget(struct store *store, struct store_tablet *tablet);
-/* Set or replace a horizon; false without memory.  Under the tablet's mutex. */
+/* Set a family's horizon.  One of a newer rule replaces the old, one of the same rule only moves it
+ * on.  False without memory.  Under the tablet's mutex. */
 bool store_tablet_raise_horizon(struct store_tablet *tablet,
                                 const struct store_meta_horizon *horizon);
 /* Loop: put a new list in the place of the old; takes the reference. */

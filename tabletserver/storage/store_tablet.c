@@ -144,7 +144,9 @@ bool store_tablet_raise_horizon(struct store_tablet *tablet,
     for (uint32_t i = 0; i < tablet->horizon_count; i++) {
         struct store_meta_horizon *old = &tablet->horizons[i];
         if (old->family == horizon->family) {
-            if (horizon->horizon_us > old->horizon_us) {
+            bool same_rule = horizon->rule_version == old->rule_version;
+            if (horizon->rule_version > old->rule_version ||
+                (same_rule && horizon->horizon_us > old->horizon_us)) {
                 *old = *horizon;
             }
             return true;

@@ -86,6 +86,17 @@ printf ',f,\n,x,y\nr1,1,2\nr2,,"a,""b"""\n' >"$WORK/rows.csv"
 says "import csv" 0 '2 rows' ebt import COPY "$WORK/rows.csv"
 same "what came of it" "$(ebt --json lookup COPY r2 | grep -o '"value":".*')" '"value":"a,\"b\""}]}'
 
+# --- samples of a table that is worth cutting -------------------------------------------------
+ebt createtable SAMPLED families=f
+python3 -c 'print(",f\n,x"); [print("r%02d,%s" % (i, "v" * 1000000)) for i in range(40)]' >"$WORK/large.csv"
+says "import large rows" 0 '40 rows' ebt import SAMPLED "$WORK/large.csv"
+samples=$(ebt samplerowkeys SAMPLED)
+same "more than the end" "$(($(wc -l <<<"$samples") >= 2))" 1
+same "the end is the last" "$(tail -n 1 <<<"$samples" | cut -d' ' -f1)" '""'
+same "it says the size" "$(($(tail -n 1 <<<"$samples" | cut -d' ' -f2) >= 40000000))" 1
+same "keys and offsets ascend" "$(head -n -1 <<<"$samples" | sort -u | sort -s -n -u -k2)" "$(head -n -1 <<<"$samples")"
+ebt deletetable SAMPLED
+
 # --- restarts ---------------------------------------------------------------------------------
 before=$(ebt --json read T)
 kill_hard server1; start_server 1

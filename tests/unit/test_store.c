@@ -454,6 +454,44 @@ Test(store, middle_of_a_young_tablet)
     buffer_deinit(&row);
 }
 
+Test(store, samples_of_a_tablet)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    struct store_samples samples = {.count = 7};
+    struct arena arena;
+    char row[16];
+    static char value[20001];
+    arena_init(&arena, 4096, SIZE_MAX);
+    memset(value, 'v', sizeof value - 1);
+    cr_assert_eq(store_tablet_sample(tablet, 100000, 8, &arena, &samples), STATUS_OK);
+    cr_assert_eq(samples.count, 0);
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(row, sizeof row, "r%02d", i);
+        write_put(tablet, row, value);
+    }
+    /* In memory only: its middle, and its size. */
+    cr_assert_eq(store_tablet_sample(tablet, 100000, 8, &arena, &samples), STATUS_OK);
+    cr_assert_eq(samples.count, 1);
+    cr_assert(bytes_equal(samples.samples[0].row, bytes_of_text("r25")));
+    cr_assert_geq(samples.total_bytes, 50 * 20000);
+    cr_assert_eq(store_tablet_sample(tablet, 100 << 20, 8, &arena, &samples), STATUS_OK);
+    cr_assert_eq(samples.count, 0);
+    fixture_flush(&fixture);
+    cr_assert_eq(store_tablet_sample(tablet, 100000, 64, &arena, &samples), STATUS_OK);
+    cr_assert(samples.count >= 8 && samples.count <= 10, "%u", samples.count);
+    cr_assert_eq(store_tablet_sample(tablet, 100000, 4, &arena, &samples), STATUS_OK);
+    cr_assert(samples.count == 3 || samples.count == 4, "%u", samples.count);
+    for (uint32_t i = 0; i < samples.count; i++) {
+        uint64_t end = i + 1 < samples.count ? samples.samples[i + 1].offset_bytes
+                                             : samples.total_bytes;
+        cr_assert_lt(samples.samples[i].offset_bytes, end);
+    }
+    memory_fail_arm(0, 1);
+    cr_assert_eq(store_tablet_sample(tablet, 100000, 4, &arena, &samples), STATUS_NO_MEMORY);
+    memory_fail_disarm();
+    arena_deinit(&arena);
+}
+
 /* --- identity ------------------------------------------------------------------------------------- */
 
 static void store_path(char path[512], const char *name)

@@ -155,3 +155,27 @@ Test(store_gc, unknown_table_is_left_alone)
     }
     cr_assert(is_left(fixture.created, "a/1:c@1=v\n"));
 }
+
+Test(store_gc, horizon_of_a_former_rule_is_void)
+{
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    put(tablet, "a", 1, NOW - 5000000);
+    fixture_flush(&fixture);
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, ""));
+    /* A minute now instead of a second: what is five seconds old may be written and stays. */
+    struct family lax_families[5];
+    struct table lax = table;
+    memcpy(lax_families, families, sizeof families);
+    lax_families[0].gc.age_us = 60000000;
+    lax.families = lax_families;
+    lax.version = table.version + 1;
+    cr_assert_eq(store_set_table(fixture.store, &lax), STATUS_OK);
+    put(tablet, "a", 1, NOW - 5000000);
+    put(tablet, "b", 1, NOW - 90000000);
+    (void)atomic_fetch_add(&fixture.now_us, 2000); /* the next pass is due */
+    fixture_flush(&fixture);
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "a/1:c@%lld=v\n", (long long)(NOW - 5000000));
+    FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, expected));
+}

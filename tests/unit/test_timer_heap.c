@@ -1,4 +1,4 @@
-/* The pairing heap against a list that is searched. */
+/* Timers against a list that is searched. */
 #include <criterion/criterion.h>
 
 #include "client/core/timer_heap.h"
@@ -46,7 +46,8 @@ Test(timer_heap, random_sets_clears_and_takes)
             }
             break;
         }
-        cr_assert_eq(heap.earliest != NULL ? heap.earliest->due_ns : INT64_MAX, earliest_armed());
+        const struct timer *earliest = timer_heap_earliest(&heap);
+        cr_assert_eq(earliest != NULL ? earliest->due_ns : INT64_MAX, earliest_armed());
     }
 }
 
@@ -62,8 +63,8 @@ Test(timer_heap, a_long_queue_in_order)
         timer_heap_set(&heap, &queue[i], i);
     }
     for (int i = 0; i < COUNT; i++) {
-        cr_assert_eq(heap.earliest, &queue[i]);
+        cr_assert_eq(timer_heap_earliest(&heap), &queue[i]);
         timer_heap_clear(&heap, &queue[i]);
     }
-    cr_assert_null(heap.earliest);
+    cr_assert_null(timer_heap_earliest(&heap));
 }

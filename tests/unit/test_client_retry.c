@@ -1,0 +1,315 @@
+/* Exactly once, patience, batching: what libedubba does when a cluster does not simply answer. */
+#include "tests/support/client_session.h"
+
+/* --- exactly once ----------------------------------------------------------------------------- */
+
+Test(client, a_moved_tablet_is_followed_without_asking_the_master)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    int locates = GET(session, locates[0]);
+    fake_move(session.fake, "row00001", 2);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    cr_assert_eq(GET(session, locates[0]), locates);
+    fake_move(session.fake, "row00001", 3);
+    SET(session, tells_location, false);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    cr_assert_gt(GET(session, locates[0]), locates);
+    cr_assert_eq(sum_of(&session, 1), 3);
+    close_session(&session);
+}
+
+Test(client, a_refusal_that_may_pass_is_retried)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    SET(session, unavailable_left, 5);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(GET(session, unavailable_left), 0);
+    cr_assert_eq(sum_of(&session, 1), 1);
+    close_session(&session);
+}
+
+Test(client, a_lost_answer_is_asked_for_again_and_nothing_is_done_twice)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, drops_after_left, 3);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(GET(session, duplicates), 3);
+    SET(session, drops_before_left, 3);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_eq(sum_of(&session, 1), 3);
+    close_session(&session);
+}
+
+Test(client, an_answer_that_comes_twice_completes_once)
+{
+    struct session session = open_session();
+    SET(session, answers_twice, true);
+    for (int i = 0; i < 200; i++) {
+        submit_add(&session, i % 7, 1, &outcomes[i]);
+    }
+    edubba_drain(session.client);
+    for (int i = 0; i < 200; i++) {
+        cr_assert_eq(outcomes[i].completions, 1);
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK);
+    }
+    close_session(&session);
+}
+
+Test(client, the_mark_is_the_lowest_unfinished_sequence)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    SET(session, holds, true);
+    submit_add(&session, 1, 1, &outcomes[0]); /* sequence 1 */
+    wait_until(session.fake, &session.fake->held_count, 1);
+    SET(session, holds, false);
+    for (int i = 0; i < 10; i++) {
+        cr_assert_eq(add(&session, 2, &error), EDUBBA_OK);
+    }
+    pthread_mutex_lock(&session.fake->lock);
+    cr_assert_eq(session.fake->mark, 1, "a later one may be done, the first is not");
+    pthread_mutex_unlock(&session.fake->lock);
+    fake_release(session.fake);
+    edubba_drain(session.client);
+    cr_assert_eq(add(&session, 2, &error), EDUBBA_OK);
+    pthread_mutex_lock(&session.fake->lock);
+    cr_assert_eq(session.fake->mark, 12);
+    pthread_mutex_unlock(&session.fake->lock);
+    close_session(&session);
+}
+
+/* Everything at once, from several threads; every sum must be exact. */
+struct worker {
+    struct session *session;
+    int number;
+};
+
+enum {
+    WORKERS = 3,
+    EACH = 700,
+    ROWS = 40
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    for (int i = 0; i < EACH; i++) {
+        submit_add(worker->session, (i * 13) % ROWS, 1, &outcomes[worker->number * EACH + i]);
+        if (i % 50 == 0) {
+            clock_sleep_us(2000);
+        }
+    }
+    return NULL;
+}
+
+Test(client, chaos_loses_nothing_and_doubles_nothing)
+{
+    struct session session = open_session();
+    struct worker workers[WORKERS];
+    pthread_t threads[WORKERS];
+    fake_split(session.fake, "row00010", 2);
+    fake_split(session.fake, "row00020", 3);
+    SET(session, chaos_one_in, 20);
+    SET(session, drops_after_left, 10); /* some lost answers for certain */
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i] = (struct worker){&session, i};
+        pthread_create(&threads[i], NULL, work, &workers[i]);
+    }
+    struct prng prng = prng_of_seed(5);
+    for (int i = 0; i < 60; i++) {
+        char row[FAKE_KEY_MAX];
+        (void)snprintf(row, sizeof row, "row%05d", (int)prng_below(&prng, ROWS));
+        if (i % 6 == 0) {
+            fake_split(session.fake, row, 1 + (int)prng_below(&prng, 3));
+        } else {
+            fake_move(session.fake, row, 1 + (int)prng_below(&prng, 3));
+        }
+        SET(session, tells_location, prng_chance(&prng, 2));
+        clock_sleep_us(3000);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    SET(session, chaos_one_in, 0);
+    edubba_drain(session.client);
+    int64_t total = 0;
+    for (int i = 0; i < WORKERS * EACH; i++) {
+        cr_assert_eq(outcomes[i].completions, 1);
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK, "%s", outcomes[i].text);
+    }
+    for (int i = 0; i < ROWS; i++) {
+        total += sum_of(&session, i);
+    }
+    cr_assert_eq(total, WORKERS * EACH);
+    cr_assert_gt(session.fake->duplicates, 0, "the test must have met some");
+    close_session(&session);
+}
+
+/* --- patience --------------------------------------------------------------------------------- */
+
+Test(client, a_deadline_ends_the_wait_and_a_late_answer_does_no_harm)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    SET(session, holds, true);
+    int64_t began_ns = clock_monotonic_ns();
+    for (int i = 0; i < 8; i++) {
+        submit_add_for(&session, 1, 1, 150, &outcomes[i]);
+        wait_until(session.fake, &session.fake->held_count, i < 4 ? i + 1 : 4);
+    }
+    edubba_drain(session.client);
+    int64_t took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
+    cr_assert(took_ms >= 150 && took_ms < 2000, "%ld", (long)took_ms);
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(outcomes[i].completions, 1);
+        cr_assert_eq(outcomes[i].code, EDUBBA_DEADLINE_EXCEEDED);
+    }
+    /* The lane is free again though the server never answered. */
+    SET(session, holds, false);
+    cr_assert_eq(add(&session, 2, &error), EDUBBA_OK);
+    fake_release(session.fake);
+    cr_assert_eq(add(&session, 2, &error), EDUBBA_OK);
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(outcomes[i].completions, 1);
+    }
+    edubba_table_close(session.table);
+    edubba_client_close(session.client);
+    fake_cluster_stop(session.fake);
+}
+
+Test(client, a_deadline_names_the_last_trouble)
+{
+    struct session session = open_session();
+    SET(session, unavailable_left, 1 << 30);
+    submit_add_for(&session, 1, 1, 200, &outcomes[0]);
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[0].code, EDUBBA_DEADLINE_EXCEEDED);
+    cr_assert_not_null(strstr(outcomes[0].text, "memory is full"), "%s", outcomes[0].text);
+    fake_move(session.fake, "row00001", 0);
+    SET(session, unavailable_left, 0);
+    submit_add_for(&session, 1, 1, 200, &outcomes[1]);
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[1].code, EDUBBA_DEADLINE_EXCEEDED);
+    cr_assert_not_null(strstr(outcomes[1].text, "no server"), "%s", outcomes[1].text);
+    close_session(&session);
+}
+
+Test(client, a_table_that_is_gone_is_not_found)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, table_is_gone, true);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    close_session(&session);
+}
+
+Test(client, tablet_servers_tell_locations_while_no_master_answers)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    transport_listener_close(session.fake->servers[0].listener, 0);
+    session.fake->servers[0].listener = NULL;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_gt(GET(session, locates[1]) + GET(session, locates[2]) + GET(session, locates[3]), 0);
+    close_session(&session);
+}
+
+/* What is armed to connect again does not outlive what it would connect. */
+Test(client, closing_while_servers_are_away_leaves_nothing_behind)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    for (int i = 1; i < FAKE_SERVERS; i++) {
+        transport_listener_close(session.fake->servers[i].listener, 0);
+        session.fake->servers[i].listener = NULL;
+    }
+    for (int i = 0; i < 8; i++) {
+        submit_add_for(&session, i, 1, 300, &outcomes[i]);
+    }
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[1].code, EDUBBA_DEADLINE_EXCEEDED);
+    close_session(&session);
+}
+
+Test(client, a_scan_of_a_table_that_is_gone_ends)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_scan *scan = NULL;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, table_is_gone, true);
+    cr_assert_eq(edubba_scan_open(session.table, NULL, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_NOT_FOUND, "%s", error.text);
+    edubba_scan_close(scan);
+    close_session(&session);
+}
+
+/* --- batching and back-pressure --------------------------------------------------------------- */
+
+Test(client, what_is_submitted_while_requests_are_on_their_way_travels_together)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    SET(session, holds, true);
+    SET(session, messages, 0);
+    for (int i = 0; i < 64; i++) {
+        submit_add(&session, i, 1, &outcomes[i]);
+    }
+    wait_until(session.fake, &session.fake->held_count, 1);
+    fake_release(session.fake);
+    edubba_drain(session.client);
+    cr_assert_leq(GET(session, messages), 8);
+    for (int i = 0; i < 64; i++) {
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK);
+    }
+    close_session(&session);
+}
+
+static void *submit_forty(void *argument)
+{
+    struct session *session = argument;
+    for (int i = 0; i < 40; i++) {
+        submit_add(session, i, 1, &outcomes[i]);
+    }
+    return NULL;
+}
+
+Test(client, submit_waits_while_too_much_is_in_flight)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    struct edubba_options options = default_options(fake);
+    options.in_flight_max = 8;
+    struct session session = open_with(fake, &options);
+    pthread_t thread;
+    SET(session, holds, true);
+    pthread_create(&thread, NULL, submit_forty, &session);
+    clock_sleep_us(100000);
+    pthread_mutex_lock(&fake->lock);
+    int held = 0;
+    for (int i = 0; i < fake->held_count; i++) {
+        struct operations_request request;
+        struct arena arena;
+        arena_init(&arena, 4096, SIZE_MAX);
+        cr_assert_eq(operations_request_decode(fake->held[i].request.body, &arena, &request, NULL),
+                     STATUS_OK);
+        held += (int)request.operation_count;
+        arena_deinit(&arena);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    cr_assert(held > 0 && held <= 8, "%d", held);
+    fake_release(fake);
+    pthread_join(thread, NULL);
+    edubba_drain(session.client);
+    cr_assert_eq(fake->applied, 40);
+    close_session(&session);
+}

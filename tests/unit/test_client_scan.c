@@ -1,0 +1,236 @@
+/* Scans of libedubba over a fake cluster: order, limits, splits and lost connections on the way. */
+#include "tests/support/client_session.h"
+
+/* --- scans ------------------------------------------------------------------------------------ */
+
+Test(client, a_scan_goes_over_tablets_in_both_directions)
+{
+    struct session session = open_filled(1000);
+    struct edubba_scan_options options = {0};
+    cr_assert_eq(check_scan(&session, &options, 0, 1), 1000);
+    options.reversed = true;
+    cr_assert_eq(check_scan(&session, &options, 999, -1), 1000);
+    close_session(&session);
+}
+
+Test(client, a_scan_of_ranges_and_keys_and_with_a_limit)
+{
+    struct session session = open_filled(1000);
+    struct edubba_bounds range = {.start = EDUBBA_TEXT("row00290"),
+                                  .end = EDUBBA_TEXT("row00310"),
+                                  .start_open = true,
+                                  .end_closed = true};
+    struct edubba_scan_options options = {.ranges = &range, .range_count = 1};
+    cr_assert_eq(check_scan(&session, &options, 291, 1), 20);
+    options.rows_limit = 15;
+    cr_assert_eq(check_scan(&session, &options, 291, 1), 15);
+    options.reversed = true;
+    cr_assert_eq(check_scan(&session, &options, 310, -1), 15);
+    struct edubba_bytes keys[3] = {EDUBBA_TEXT("row00900"), EDUBBA_TEXT("row00100"),
+                                   EDUBBA_TEXT("row00500")};
+    struct edubba_scan_options by_key = {.keys = keys, .key_count = 3};
+    cr_assert_eq(check_scan(&session, &by_key, 100, 400), 3);
+    by_key.reversed = true;
+    cr_assert_eq(check_scan(&session, &by_key, 900, -400), 3);
+    range = (struct edubba_bounds){.start = EDUBBA_TEXT("b"), .end = EDUBBA_TEXT("a")};
+    struct edubba_scan *scan;
+    struct edubba_error error;
+    options = (struct edubba_scan_options){.ranges = &range, .range_count = 1};
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_INVALID_ARGUMENT);
+    close_session(&session);
+}
+
+Test(client, a_scan_goes_on_after_lost_connections_without_gap_or_repeat)
+{
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct session session = open_filled(1000);
+        struct edubba_scan_options options = {.reversed = reversed != 0};
+        SET(session, scan_rows_until_drop, 73);
+        cr_assert_eq(check_scan(&session, &options, reversed ? 999 : 0, reversed ? -1 : 1), 1000);
+        cr_assert_gt(GET(session, scans), 10);
+        options.rows_limit = 500;
+        cr_assert_eq(check_scan(&session, &options, reversed ? 999 : 0, reversed ? -1 : 1), 500);
+        close_session(&session);
+    }
+}
+
+Test(client, a_scan_survives_splits_and_moves_under_way)
+{
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct session session = open_filled(1000);
+        struct edubba_scan_options options = {.reversed = reversed != 0, .buffer_bytes = 600};
+        struct edubba_scan *scan = NULL;
+        struct edubba_error error;
+        struct prng prng = prng_of_seed(9);
+        SET(session, scan_rows_until_drop, 31);
+        cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+        for (int count = 0; count < 1000; count++) {
+            const struct edubba_row *row = NULL;
+            cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK, "%s", error.text);
+            cr_assert_not_null(row);
+            struct edubba_bytes expected = row_key(reversed ? 999 - count : count);
+            cr_assert_eq(memcmp(row->key.data, expected.data, 8), 0, "%.8s at %d",
+                         (const char *)row->key.data, count);
+            if (count % 20 == 0) {
+                char at[FAKE_KEY_MAX];
+                (void)snprintf(at, sizeof at, "row%05d", (int)prng_below(&prng, 1000));
+                fake_split(session.fake, at, 1 + (int)prng_below(&prng, 3));
+                (void)snprintf(at, sizeof at, "row%05d", (int)prng_below(&prng, 1000));
+                fake_move(session.fake, at, 1 + (int)prng_below(&prng, 3));
+            }
+        }
+        const struct edubba_row *row = NULL;
+        cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+        cr_assert_null(row);
+        cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+        cr_assert_null(row, "the end stays the end");
+        edubba_scan_close(scan);
+        close_session(&session);
+    }
+}
+
+Test(client, servers_do_not_send_more_than_the_buffer_holds)
+{
+    struct session session = open_filled(1000);
+    struct edubba_scan_options options = {.buffer_bytes = 2000};
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    const struct edubba_row *row = NULL;
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+    clock_sleep_us(100000);
+    pthread_mutex_lock(&session.fake->lock);
+    int64_t sent = session.fake->scan_bytes;
+    pthread_mutex_unlock(&session.fake->lock);
+    cr_assert(sent > 500 && sent < 4000, "%ld", (long)sent);
+    int count = 1;
+    while (edubba_scan_next(scan, &row, &error) == EDUBBA_OK && row != NULL) {
+        count++;
+    }
+    cr_assert_eq(count, 1000);
+    struct edubba_scan_statistics statistics;
+    edubba_scan_statistics(scan, &statistics);
+    cr_assert_eq(statistics.rows_returned, 1000);
+    cr_assert_eq(statistics.rows_seen, 1000);
+    edubba_scan_close(scan);
+    close_session(&session);
+}
+
+static atomic_int ready_calls;
+
+static void on_ready(void *context)
+{
+    (void)context;
+    atomic_fetch_add(&ready_calls, 1);
+}
+
+Test(client, polling_a_scan_never_waits)
+{
+    struct session session = open_filled(1000);
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    struct edubba_scan_options options = {.buffer_bytes = 1000};
+    int count = 0;
+    int waits = 0;
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+    for (;;) {
+        const struct edubba_row *row = NULL;
+        bool ready = false;
+        int calls = atomic_load(&ready_calls);
+        cr_assert_eq(edubba_scan_poll(scan, &row, &ready, on_ready, NULL, &error), EDUBBA_OK);
+        if (!ready) {
+            waits++;
+            for (int i = 0; i < 5000 && atomic_load(&ready_calls) == calls; i++) {
+                clock_sleep_us(1000);
+            }
+            cr_assert_eq(atomic_load(&ready_calls), calls + 1);
+        } else if (row == NULL) {
+            break;
+        } else {
+            count++;
+        }
+    }
+    cr_assert_eq(count, 1000);
+    cr_assert_gt(waits, 0);
+    edubba_scan_close(scan);
+    close_session(&session);
+}
+
+Test(client, a_scan_that_hears_nothing_ends_by_its_deadline)
+{
+    struct session session = open_filled(10);
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    const struct edubba_row *row = NULL;
+    struct edubba_scan_options options = {.deadline_ms = 200};
+    SET(session, scan_is_silent, true);
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_DEADLINE_EXCEEDED);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_DEADLINE_EXCEEDED);
+    edubba_scan_close(scan);
+    close_session(&session);
+}
+
+Test(client, a_scan_may_be_closed_at_any_time)
+{
+    struct session session = open_filled(1000);
+    struct edubba_error error;
+    for (int i = 0; i < 50; i++) {
+        struct edubba_scan *scan = NULL;
+        const struct edubba_row *row = NULL;
+        struct edubba_scan_options options = {.buffer_bytes = 500};
+        cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+        for (int rows = 0; rows < i; rows++) {
+            cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+        }
+        edubba_scan_close(scan);
+    }
+    edubba_scan_close(NULL);
+    close_session(&session);
+}
+
+Test(client, salted_scans_merge_by_what_stands_behind_the_salt)
+{
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct session session = open_session();
+        struct edubba_error error;
+        struct edubba_scan *scan = NULL;
+        const struct edubba_row *row = NULL;
+        for (int i = 0; i < 400; i++) {
+            char key[FAKE_KEY_MAX];
+            char name[32];
+            (void)snprintf(name, sizeof name, "user%03d", i);
+            (void)snprintf(key, sizeof key, "%02u#%s", edubba_salt(EDUBBA_TEXT(name), 12), name);
+            fake_row_make(session.fake, bytes_of_text(key));
+        }
+        fake_row_make(session.fake, bytes_of_text("zz#not under a salt"));
+        fake_split(session.fake, "03#user100", 2);
+        fake_split(session.fake, "07", 3);
+        struct edubba_bounds range = {.start = EDUBBA_TEXT("user050"),
+                                      .end = EDUBBA_TEXT("user350")};
+        struct edubba_scan_options options = {
+            .ranges = &range, .range_count = 1, .reversed = reversed != 0};
+        cr_assert_eq(edubba_scan_open_salted(session.table, &options, 12, &scan, &error),
+                     EDUBBA_OK);
+        for (int i = 0; i < 300; i++) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "user%03d", reversed ? 349 - i : 50 + i);
+            cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK, "%s", error.text);
+            cr_assert_not_null(row);
+            cr_assert_eq(memcmp((const char *)row->key.data + 3, name, 7), 0, "%.*s, not %s",
+                         (int)row->key.size, (const char *)row->key.data, name);
+        }
+        cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+        cr_assert_null(row);
+        edubba_scan_close(scan);
+        struct edubba_scan_options all = {.rows_limit = 7};
+        cr_assert_eq(edubba_scan_open_salted(session.table, &all, 12, &scan, &error), EDUBBA_OK);
+        int count = 0;
+        while (edubba_scan_next(scan, &row, &error) == EDUBBA_OK && row != NULL) {
+            count++;
+        }
+        cr_assert_eq(count, 7);
+        edubba_scan_close(scan);
+        close_session(&session);
+    }
+}

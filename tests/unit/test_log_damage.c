@@ -1,0 +1,250 @@
+/* What is damaged is refused by file and offset, and repaired only when asked. */
+#include "tests/support/log_fixture.h"
+
+TestSuite(log, .init = begin, .fini = finish, .timeout = 60);
+
+/* ---- damage ---- */
+
+Test(log, a_flipped_bit_below_a_later_batch_is_corruption_by_name)
+{
+    must_open();
+    put(0, 40);
+    uint64_t bad = put(1, 40);
+    uint64_t next = put(2, 40);
+    shut();
+    for (uint64_t at = bad; at < next; at++) {
+        flip(at);
+        expect_refused(bad);
+        flip(at);
+    }
+    must_open();
+    cr_assert_eq(owner.replayed, 3);
+}
+
+Test(log, damage_far_before_the_end_in_another_segment)
+{
+    uint64_t positions[200];
+    must_open();
+    for (uint64_t i = 0; i < 200; i++) {
+        positions[i] = put(i, 2000);
+    }
+    shut();
+    for (size_t i = 5; i < 200; i += 37) {
+        flip(positions[i] + 100);
+        expect_refused(positions[i]);
+        flip(positions[i] + 100);
+    }
+}
+
+Test(log, the_hint_turns_a_lost_tail_into_corruption)
+{
+    must_open();
+    put(0, 40);
+    uint64_t last = put(1, 40);
+    uint64_t end = statistics().synced_position;
+    put_unsynced(2, 40);
+    uint8_t zeros[512] = {0};
+    poke(last, zeros, sizeof zeros);
+    options.synced_position_hint = end;
+    expect_refused(last);
+    options.synced_position_hint = last;
+    must_open();
+    cr_assert_eq(owner.replayed, 1);
+}
+
+Test(log, a_missing_segment_is_corruption)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    char moved[FILE_PATH_SIZE_MAX + 8];
+    must_open();
+    for (uint64_t i = 0; i < 200; i++) {
+        put(i, 2000);
+    }
+    uint64_t last = segment_of(statistics().next_position);
+    shut();
+    cr_assert_gt(last, 4);
+    for (uint64_t number = 1; number < last; number++) {
+        cr_assert_eq(log_segment_path(path, folder, LOG_SEGMENT_PREFIX, number, NULL), STATUS_OK);
+        snprintf(moved, sizeof moved, "%s.away", path);
+        cr_assert_eq(rename(path, moved), 0);
+        cr_assert_eq(reopen(), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, folder));
+        cr_assert_not_null(strstr(error.text, "missing"), "%s", error.text);
+        cr_assert_eq(rename(moved, path), 0);
+    }
+    cr_assert_eq(file_path_join(path, folder, LOG_ANCHOR_NAME, NULL), STATUS_OK);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "anchor"));
+}
+
+Test(log, all_segments_missing_is_corruption)
+{
+    must_open();
+    put(0, 2000);
+    shut();
+    must_open(); /* anchors the synced position */
+    shut();
+    struct file file = open_segment(1);
+    cr_assert_eq(unlink(file.path), 0);
+    file_close(&file);
+    file = open_segment(2);
+    cr_assert_eq(unlink(file.path), 0);
+    file_close(&file);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+}
+
+Test(log, headers_are_checked)
+{
+    must_open();
+    put(0, 40);
+    shut();
+    options.store_number++;
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "belongs to store"), "%s", error.text);
+    options.store_number--;
+
+    struct file file = open_segment(1);
+    uint8_t block[LOG_BLOCK_BYTES];
+    cr_assert_eq(file_read_at(&file, 0, block, sizeof block, NULL), STATUS_OK);
+    block[20] ^= 1;
+    cr_assert_eq(file_write_at(&file, 0, block, sizeof block, NULL), STATUS_OK);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, file.path), "%s", error.text);
+    block[20] ^= 1;
+    cr_assert_eq(file_write_at(&file, 0, block, sizeof block, NULL), STATUS_OK);
+    cr_assert_eq(truncate(file.path, SEGMENT_BYTES - 4096), 0);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, file.path), "%s", error.text);
+    file_close(&file);
+}
+
+Test(log, segment_sizes_are_checked)
+{
+    options.segment_bytes = 8192;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+    options.segment_bytes = SEGMENT_BYTES + 1;
+    cr_assert_eq(reopen(), STATUS_INVALID_ARGUMENT);
+}
+
+Test(log, a_record_larger_than_a_batch_may_be_is_refused)
+{
+    uint64_t position = 7;
+    must_open();
+    struct log_record record = {.payload = {(const uint8_t *)folder, LOG_BATCH_PAYLOAD_BYTES_MAX}};
+    cr_assert_eq(log_append(store_log, &record, &position), STATUS_LIMIT);
+    cr_assert_eq(position, 7);
+}
+
+Test(log, only_one_process_at_a_time)
+{
+    struct log *second = NULL;
+    must_open();
+    cr_assert_eq(log_open(&options, &second, &error), STATUS_FAILED_PRECONDITION);
+}
+
+Test(log, what_on_replay_refuses_ends_the_opening)
+{
+    must_open();
+    put(0, 40);
+    put(1, 40);
+    shut();
+    owner.refuse_at = 1;
+    cr_assert_eq(reopen(), STATUS_ABORTED);
+    cr_assert_str_eq(error.text, "refused");
+    owner.refuse_at = UINT64_MAX;
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+/* ---- repair ---- */
+
+static struct log_repair repair(void)
+{
+    struct log_repair result;
+    cr_assert_eq(log_repair(folder, &result, &error), STATUS_OK, "%s", error.text);
+    return result;
+}
+
+Test(log, repair_finds_nothing_wrong_with_a_good_log)
+{
+    must_open();
+    put(0, 40);
+    put(1, 40);
+    cr_assert_eq(log_repair(folder, &(struct log_repair){0}, &error), STATUS_FAILED_PRECONDITION);
+    shut();
+    struct log_repair result = repair();
+    cr_assert_not(result.cut);
+    cr_assert_eq(result.records, 2);
+    cr_assert_str_eq(result.reason, "");
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+Test(log, repair_cuts_where_the_damage_begins_for_good)
+{
+    must_open();
+    put(0, 40);
+    uint64_t bad = put(1, 40);
+    for (uint64_t i = 2; i < 100; i++) {
+        put(i, 2000);
+    }
+    uint64_t end = statistics().synced_position;
+    shut();
+    flip(bad + 10);
+    options.synced_position_hint = end;
+    expect_refused(bad);
+    cr_assert_not_null(strstr(error.text, "edubba-repair-log"));
+    struct log_repair result = repair();
+    cr_assert(result.cut);
+    cr_assert_eq(result.records, 1);
+    cr_assert_eq(result.position, bad);
+    cr_assert_gt(result.proven_position, bad);
+    cr_assert_not_null(strstr(result.reason, "segment-0000000000000001.log"), "%s", result.reason);
+    /* The hint of before the cut is void; the log goes on, and nothing behind comes back. */
+    must_open();
+    cr_assert_eq(owner.replayed, 1);
+    put(1, 40);
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+Test(log, repair_puts_aside_what_does_not_follow)
+{
+    uint64_t positions[100];
+    uint64_t kept = 0;
+    must_open();
+    for (uint64_t i = 0; i < 100; i++) {
+        positions[i] = put(i, 2000);
+    }
+    shut();
+    struct file file = open_segment(2);
+    cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
+    file_close(&file);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    size_t segments = count_files(LOG_SEGMENT_PREFIX);
+    struct log_repair result = repair();
+    cr_assert_eq(result.lost_segments, segments - 1);
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), segments - 1);
+    cr_assert_not_null(strstr(result.reason, "segment-0000000000000002.log"), "%s", result.reason);
+    while (segment_of(positions[kept + 1] - 1) == 1) {
+        kept++;
+    }
+    cr_assert_eq(result.records, kept);
+    must_open();
+    cr_assert_eq(owner.replayed, kept);
+    for (uint64_t i = kept; i < 60; i++) {
+        put(i, 2000);
+    }
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 60);
+}
+
+Test(log, repair_of_no_log)
+{
+    struct log_repair result;
+    cr_assert_eq(log_repair(folder, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(log_repair("/nowhere/at/all", &result, &error), STATUS_NOT_FOUND);
+}

@@ -1,0 +1,257 @@
+/* Release and recycling, failing disks, full disks, failing memory. */
+#include "tests/support/log_fixture.h"
+
+TestSuite(log, .init = begin, .fini = finish, .timeout = 60);
+
+/* ---- release ---- */
+
+static void wait_first_position(uint64_t position)
+{
+    while (statistics().first_position < position) {
+        usleep(1000);
+    }
+}
+
+Test(log, released_segments_are_recycled_and_never_replayed)
+{
+    const uint64_t count = 600;
+    uint64_t positions[600];
+    must_open();
+    for (uint64_t i = 0; i < count; i++) {
+        positions[i] = put(i, 2000);
+        log_release(store_log, positions[i >= 50 ? i - 50 : 0]);
+    }
+    wait_first_position(positions[count - 51] - SEGMENT_BYTES);
+    cr_assert_leq(statistics().segment_count, 5);
+    cr_assert_gt(segment_of(positions[count - 1]), 15);
+    shut();
+    cr_assert_leq(count_files(LOG_SPARE_PREFIX), 2);
+    cr_assert_leq(count_files(LOG_SEGMENT_PREFIX), 5);
+
+    /* Replay begins with the first batch that begins in the segment of the release. */
+    uint64_t first = 0;
+    while (segment_of(positions[first]) != segment_of(positions[count - 51])) {
+        first++;
+    }
+    owner.first_expected = first;
+    must_open();
+    cr_assert_eq(owner.replayed, count - first);
+    cr_assert_eq(statistics().torn_bytes, 0);
+}
+
+Test(log, a_release_inside_a_batch_keeps_that_batch)
+{
+    options.pending_bytes_max = 16 << 20;
+    must_open();
+    put(0, 100);
+    uint64_t large = put(1, 3 * SEGMENT_BYTES);
+    put(2, 100);
+    log_release(store_log, large + SEGMENT_BYTES);
+    put(3, 100);
+    usleep(50000);
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 4);
+    log_release(store_log, statistics().synced_position);
+    wait_first_position(large + 2 * SEGMENT_BYTES);
+    shut();
+    owner.first_expected = 2;
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+/* ---- trouble ---- */
+
+Test(log, a_failed_sync_is_told_once_and_nothing_after_it)
+{
+    uint64_t position = 0;
+    must_open();
+    put(0, 40);
+    uint64_t synced = owner.synced;
+    wait_ready();
+    file_fault_arm(&(struct file_fault){.operation = FILE_OPERATION_SYNC, .error_number = EIO});
+    cr_assert_eq(try_append(1, 40, &position), STATUS_OK);
+    log_commit(store_log);
+    enum status status = try_append(2, 40, &position);
+    cr_assert(status == STATUS_OK || status == STATUS_CLOSED);
+    log_commit(store_log);
+    wait_failed();
+    /* The fault was armed once only: a second sync would succeed, and must not be tried. */
+    cr_assert_eq(try_append(3, 40, &position), STATUS_CLOSED);
+    log_commit(store_log);
+    usleep(20000);
+    shut();
+    cr_assert_eq(owner.failures, 1);
+    cr_assert_eq(owner.synced, synced);
+    cr_assert_not(owner.synced_after_failure);
+    cr_assert_eq(owner.error.status, STATUS_IO);
+    cr_assert_not_null(strstr(owner.error.text, "sync"), "%s", owner.error.text);
+}
+
+Test(log, a_failed_write_is_fatal_too)
+{
+    uint64_t position = 0;
+    must_open();
+    put(0, 40);
+    wait_ready();
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_WRITE, .error_number = EIO, .short_write = true});
+    cr_assert_eq(try_append(1, 400, &position), STATUS_OK);
+    log_commit(store_log);
+    wait_failed();
+    shut();
+    owner.failures = 0;
+    must_open();
+    cr_assert_eq(owner.replayed, 1);
+    put(1, 60);
+}
+
+Test(log, a_full_disk_refuses_uses_what_is_there_and_recovers_by_itself)
+{
+    uint64_t position = 0;
+    uint64_t i = 0;
+    must_open();
+    put(i++, 1000);
+    wait_ready();
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK) {
+        status = try_append(i, 1000, &position);
+        if (status == STATUS_OK) {
+            log_commit(store_log);
+            /* The last of them may have to wait for room. */
+            i++;
+            usleep(500);
+        }
+    }
+    cr_assert_eq(status, STATUS_NO_SPACE);
+    cr_assert_gt(position, LOG_POSITION_FIRST + SEGMENT_BYTES); /* it went on into the second */
+    cr_assert_eq(owner.failures, 0);
+    file_fault_disarm();
+    while (status == STATUS_NO_SPACE) {
+        usleep(50000);
+        status = try_append(i, 1000, &position);
+    }
+    cr_assert_eq(status, STATUS_OK);
+    log_commit(store_log);
+    wait_synced(position);
+    i++;
+    shut();
+    cr_assert_eq(owner.failures, 0);
+    must_open();
+    cr_assert_eq(owner.replayed, i);
+}
+
+Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
+{
+    uint64_t position = 0;
+    uint64_t i = 0;
+    must_open();
+    put(i++, 1000);
+    wait_ready();
+    file_fault_arm(&(struct file_fault){
+        .operation = FILE_OPERATION_ALLOCATE, .error_number = ENOSPC, .for_ever = true});
+    while (try_append(i, 1000, &position) == STATUS_OK) {
+        log_commit(store_log);
+        i++;
+        usleep(500);
+    }
+    log_release(store_log, statistics().synced_position);
+    enum status status = STATUS_NO_SPACE;
+    while (status == STATUS_NO_SPACE) {
+        usleep(1000);
+        status = try_append(i, 1000, &position);
+    }
+    log_commit(store_log);
+    wait_synced(position);
+    cr_assert_eq(owner.failures, 0);
+}
+
+Test(log, too_much_pending_is_pushed_back)
+{
+    uint64_t position = 0;
+    options.pending_bytes_max = 10000;
+    must_open();
+    /* One record larger than the limit passes when nothing is pending. */
+    put(0, 20000);
+    cr_assert_eq(try_append(1, 6000, &position), STATUS_OK);
+    cr_assert_eq(try_append(2, 6000, &position), STATUS_RESOURCE_EXHAUSTED);
+    cr_assert_eq(try_append(2, 1000, &position), STATUS_OK);
+    log_commit(store_log);
+    wait_synced(position);
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 3);
+}
+
+Test(log, a_failed_allocation_takes_nothing)
+{
+    uint64_t position = 12345;
+    must_open();
+    put(0, 40);
+    wait_ready();
+    uint8_t payload[3000];
+    fill_payload(payload, sizeof payload, 1);
+    struct log_record record = {.type = 1,
+                                .tablet = 3,
+                                .configuration = 0,
+                                .sequence = 1,
+                                .stamp = {~UINT64_C(1), 5, 6},
+                                .payload = bytes_of(payload, sizeof payload)};
+    memory_fail_arm(0, 1);
+    cr_assert_eq(log_append(store_log, &record, &position), STATUS_NO_MEMORY);
+    memory_fail_disarm();
+    cr_assert_eq(position, 12345);
+    put(1, 3000);
+    shut();
+    must_open();
+    cr_assert_eq(owner.replayed, 2);
+}
+
+Test(log, opening_survives_every_failed_allocation)
+{
+    must_open();
+    for (uint64_t i = 0; i < 10; i++) {
+        put(i, 1000);
+    }
+    shut();
+    for (uint64_t n = 0; n < 100; n++) {
+        memory_fail_arm(n, 1);
+        enum status status = reopen();
+        memory_fail_disarm();
+        if (status == STATUS_OK) {
+            cr_assert_gt(n, 3);
+            cr_assert_eq(owner.replayed, 10);
+            return;
+        }
+        cr_assert_eq(status, STATUS_NO_MEMORY, "%s", error.text);
+        cr_assert_null(store_log);
+    }
+    cr_assert_fail("never opened");
+}
+
+Test(log, opening_survives_every_failed_sync_and_write)
+{
+    must_open();
+    put(0, 100);
+    put_unsynced(1, 100);
+    for (int operation = FILE_OPERATION_WRITE; operation <= FILE_OPERATION_SYNC; operation++) {
+        for (uint64_t n = 0;; n++) {
+            file_fault_arm(&(struct file_fault){.operation = (enum file_operation)operation,
+                                                .after = n,
+                                                .error_number = EIO,
+                                                .short_write = true});
+            enum status status = reopen();
+            file_fault_disarm();
+            if (status == STATUS_OK) {
+                cr_assert_gt(n, 0);
+                cr_assert_eq(owner.replayed, 2);
+                shut();
+                break;
+            }
+            cr_assert_eq(status, STATUS_IO, "%s", error.text);
+            cr_assert_lt(n, 50);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+/* The pairing heap against an array that is searched; equal keys, and removing from anywhere. */
+#include <criterion/criterion.h>
+
+#include "common/base/pairing_heap.h"
+#include "common/base/prng.h"
+
+#define NODES 200
+
+struct item {
+    struct pairing_node node;
+    bool inside;
+};
+
+static struct item items[NODES];
+static struct pairing_heap heap;
+
+/* Every key is at least its parent's, every link goes both ways; returns how many nodes there are. */
+static int check_tree(const struct pairing_node *node)
+{
+    int count = 0;
+    for (; node != NULL; node = node->next) {
+        cr_assert(((const struct item *)node)->inside);
+        cr_assert(node->child == NULL || node->child->before == node);
+        cr_assert(node->next == NULL || node->next->before == node);
+        for (const struct pairing_node *child = node->child; child != NULL; child = child->next) {
+            cr_assert_geq(child->key, node->key);
+        }
+        count += 1 + check_tree(node->child);
+    }
+    return count;
+}
+
+static const struct item *find_lowest(void)
+{
+    const struct item *lowest = NULL;
+    for (int i = 0; i < NODES; i++) {
+        if (items[i].inside && (lowest == NULL || items[i].node.key < lowest->node.key)) {
+            lowest = &items[i];
+        }
+    }
+    return lowest;
+}
+
+static void toggle(struct item *item, uint64_t key)
+{
+    if (item->inside) {
+        pairing_heap_remove(&heap, &item->node);
+    } else {
+        pairing_heap_insert(&heap, &item->node, key);
+    }
+    item->inside = !item->inside;
+}
+
+Test(pairing_heap, random_inserts_and_removes)
+{
+    struct prng prng = prng_of_seed(3);
+    for (int step = 0; step < 20000; step++) {
+        uint64_t range = prng_chance(&prng, 2) ? 8 : UINT64_MAX;
+        struct item *item = &items[prng_below(&prng, NODES)];
+        if (prng_chance(&prng, 4) && heap.lowest != NULL) {
+            item = (struct item *)heap.lowest;
+        }
+        toggle(item, prng_below(&prng, range));
+        const struct item *lowest = find_lowest();
+        cr_assert_eq(heap.lowest == NULL, lowest == NULL);
+        cr_assert(lowest == NULL || heap.lowest->key == lowest->node.key);
+        if (step % 16 == 0) {
+            int inside = 0;
+            for (int i = 0; i < NODES; i++) {
+                inside += items[i].inside ? 1 : 0;
+            }
+            cr_assert_eq(check_tree(heap.lowest), inside);
+        }
+    }
+}
+
+Test(pairing_heap, the_largest_key_is_a_key)
+{
+    toggle(&items[0], UINT64_MAX);
+    toggle(&items[1], 0);
+    cr_assert_eq(heap.lowest, &items[1].node);
+    toggle(&items[1], 0);
+    cr_assert_eq(heap.lowest, &items[0].node);
+    toggle(&items[0], 0);
+    cr_assert_null(heap.lowest);
+}
