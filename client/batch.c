@@ -128,15 +128,28 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
+/*
+ * The most that one message carries: its share of all that is in flight.  Without this, whatever was
+ * answered together is sent together again, and soon all travels in one message: the server waits
+ * while the client works, and the other way round.
+ */
+static uint32_t share_of_message(struct edubba_client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    uint32_t share = client->in_flight / client->messages_per_lane + 1;
+    pthread_mutex_unlock(&client->lock);
+    share = share > LANE_SHARE_MIN ? share : LANE_SHARE_MIN;
+    return share < LANE_BATCH_SUBMISSIONS ? share : LANE_BATCH_SUBMISSIONS;
+}
+
 /* How many of the queue go into the next message, and their bytes. */
-static uint32_t count_next(const struct server_lane *lane, size_t *ret_bytes)
+static uint32_t count_next(const struct server_lane *lane, uint32_t share, size_t *ret_bytes)
 {
     uint32_t count = 0;
     size_t size_bytes = 0;
     for (struct list_link *at = lane->queue.next; at != &lane->queue; at = at->next) {
         size_t more_bytes = LIST_ELEMENT(at, struct submission, link)->encoded.size_bytes;
-        if (count == LANE_BATCH_SUBMISSIONS ||
-            (count > 0 && size_bytes + more_bytes > LANE_BATCH_BYTES)) {
+        if (count == share || (count > 0 && size_bytes + more_bytes > LANE_BATCH_BYTES)) {
             break;
         }
         count++;
@@ -205,12 +218,12 @@ static void encode(const struct batch *batch, struct buffer *message)
 #define HEAD_BYTES_MAX 64
 
 /* False when nothing more can be sent now. */
-static bool send_next(struct server_lane *lane)
+static bool send_next(struct server_lane *lane, uint32_t share)
 {
     struct buffer message = BUFFER_INIT;
     struct error error = {0};
     size_t size_bytes = 0;
-    uint32_t count = count_next(lane, &size_bytes);
+    uint32_t count = count_next(lane, share, &size_bytes);
     struct batch *batch = gather(lane, count);
     if (batch == NULL) {
         return false; /* tried again when the next one is queued or answered */
@@ -242,7 +255,8 @@ void lane_pump(struct server_lane *lane)
             return;
         }
     }
+    uint32_t share = more ? share_of_message(client) : 0;
     while (more && lane->ready && lane->batches_in_flight < client->messages_per_lane) {
-        more = send_next(lane) && !list_is_empty(&lane->queue);
+        more = send_next(lane, share) && !list_is_empty(&lane->queue);
     }
 }

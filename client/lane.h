@@ -22,6 +22,7 @@
 #define LANE_KINDS             4
 #define LANE_BATCH_BYTES       (512 * 1024)
 #define LANE_BATCH_SUBMISSIONS 1024
+#define LANE_SHARE_MIN         8 /* what fits in a message however little is in flight */
 
 struct submission;
 

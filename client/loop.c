@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "common/io/clock.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 
 #define NS_PER_SECOND INT64_C(1000000000)
 #define AWAKE         INT64_MIN

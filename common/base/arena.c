@@ -6,6 +6,9 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
+#define FIRST_BLOCK_BYTES 1024
+#define GROWTH            4
+
 struct arena_block {
     struct arena_block *next;
     size_t size_bytes;
@@ -50,9 +53,18 @@ void arena_reset(struct arena *arena)
     arena->used_bytes = 0;
 }
 
+/* The first block is one that malloc hands out fast; they grow up to what they are to be. */
+static size_t next_block_bytes(const struct arena *arena)
+{
+    size_t size = arena->head == NULL ? FIRST_BLOCK_BYTES - sizeof(struct arena_block)
+                                      : arena->head->size_bytes * GROWTH;
+    return size < arena->block_bytes ? size : arena->block_bytes;
+}
+
 static struct arena_block *add_block(struct arena *arena, size_t size_bytes)
 {
-    size_t size = size_bytes > arena->block_bytes ? size_bytes : arena->block_bytes;
+    size_t next = next_block_bytes(arena);
+    size_t size = size_bytes > next ? size_bytes : next;
     if (size > SIZE_MAX - sizeof(struct arena_block)) {
         return NULL;
     }

@@ -1,9 +1,9 @@
 /*
  * An arena: many small allocations, freed all at once.
  *
- * One per request, per decoded message, per parsed filter.  Memory comes in blocks; a request
- * larger than a block gets a block of its own.  arena_reset() keeps the first block, so an arena
- * that is reused settles at no heap traffic at all.
+ * One per request, per decoded message, per parsed filter.  Memory comes in blocks, a small one first
+ * and then larger ones up to block_bytes; a request larger than a block gets a block of its own.
+ * arena_reset() keeps the newest block, so an arena that is reused settles at no heap traffic at all.
  *
  * Thread rule: one owner at a time.
  */
@@ -19,7 +19,7 @@ struct arena_block;
 
 struct arena {
     struct arena_block *head; /* newest first */
-    size_t block_bytes;       /* size of an ordinary block */
+    size_t block_bytes;       /* size of the largest ordinary block */
     size_t used_bytes;        /* handed out since the last reset */
     size_t limit_bytes;       /* allocations beyond it fail; SIZE_MAX for none */
 };

@@ -11,6 +11,7 @@
 #include "common/base/memory.h"
 #include "common/io/metrics.h"
 #include "common/io/transport_address.h"
+#include "common/io/transport_threads.h"
 
 #define ADDRESS_BYTES_MAX 256
 
@@ -127,6 +128,7 @@ static int start(struct http_server *server)
     nng_url *url = NULL;
     nng_sockaddr address;
     (void)snprintf(text, sizeof text, "http://%s", server->address);
+    transport_threads_start();
     int error = nng_url_parse(&url, text);
     if (error != 0) {
         return error;

@@ -7,6 +7,7 @@
 #include "common/io/clock.h"
 #include "common/io/transport_address.h"
 #include "common/io/transport_budget.h"
+#include "common/io/transport_threads.h"
 
 #define ACCEPT_PAUSE_MS 50   /* after an accept that failed, for want of descriptors say */
 #define DRAIN_POLL_US   2000 /* how often closing looks whether answers are on their way */
@@ -120,6 +121,7 @@ static void listener_destroy(struct transport_listener *listener)
 /* An nng error. */
 static int bind_and_accept(struct transport_listener *listener)
 {
+    transport_threads_start();
     int error = nng_stream_listener_alloc(&listener->listener, listener->address);
     if (error == 0) {
         /* Not for ipc: it has nothing to set. */

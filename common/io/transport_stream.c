@@ -6,6 +6,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/transport_budget.h"
+#include "common/io/transport_threads.h"
 
 /* --- all of these with the lock held ---------------------------------------------------------- */
 
@@ -392,6 +393,7 @@ enum status transport_stream_init(struct transport_stream *stream,
                                   void *owner)
 {
     *stream = (struct transport_stream){.events = events, .owner = owner};
+    transport_threads_start();
     pthread_mutex_init(&stream->lock, NULL);
     stream->in = memory_allocate(STREAM_RECEIVE_BYTES);
     stream->in_capacity_bytes = STREAM_RECEIVE_BYTES;

@@ -12,7 +12,7 @@
 #include "common/io/entropy.h"
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_order.h"
 

@@ -5,7 +5,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 #include "common/io/transport_address.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"

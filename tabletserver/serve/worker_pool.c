@@ -6,7 +6,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 
 struct job_queue {
     struct job *first;

@@ -10,7 +10,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/entropy.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 #include "tabletserver/storage/log_recycle.h"
 #include "tabletserver/storage/log_state.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "common/base/assert.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 #include "tabletserver/storage/log_state.h"
 
 /* A buffer that grew beyond this for a giant record is given back. */

@@ -9,6 +9,7 @@
 #define KEY_BYTES_MAX    40    /* what is longer is compared so far */
 #define ROW_COUNT_MIN    16384 /* a smaller table is in the cache anyway */
 #define LINE_BYTES       64
+#define STEPS_MAX        128 /* more than a search ever takes, but for the worst of luck */
 
 struct search {
     const struct memtable_link *links; /* of the last row known to lie before key */
@@ -127,6 +128,13 @@ void memtable_warmup_pop(struct memtable *memtable)
     struct memtable_warmup *warmup = memtable->warmup;
     if (warmup == NULL || warmup->oldest == warmup->newest) {
         return;
+    }
+    /* It is needed now.  Small batches have not taken all the steps yet: while others can go on at
+     * the same time, going on costs less than the misses that are left. */
+    const struct search *oldest = &warmup->searches[warmup->oldest % SEARCH_COUNT_MAX];
+    for (int i = 0; i < STEPS_MAX && oldest->level > 0 && warmup->newest - warmup->undone > 1;
+         i++) {
+        step_all(warmup);
     }
     warmup->oldest++;
     warmup->undone = warmup->undone < warmup->oldest ? warmup->oldest : warmup->undone;

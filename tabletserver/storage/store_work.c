@@ -9,7 +9,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "common/io/thread_name.h"
+#include "common/io/thread.h"
 #include "tabletserver/storage/store_internal.h"
 
 #define RETRY_NS      (200 * INT64_C(1000000)) /* disk full */
@@ -195,6 +195,7 @@ static void *work(void *context)
     struct store *store = context;
     int64_t heal_at_ns = 0;
     thread_name_set("flush");
+    (void)thread_patient_set(true); /* it has much to do, and nobody waits for it */
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
         if (begin_ns >= heal_at_ns || store->room_tight) {

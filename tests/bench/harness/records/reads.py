@@ -1,16 +1,15 @@
 """Point reads and scans of what has been flushed, every value checked."""
-from .record import record
+from .record import SEPARATE, record
 
 READ_SECONDS = 20
 
 
-def read_beside_redis(bench, target, clients, in_flight, redis_clients):
+def read_beside_redis(bench, target, load_options, redis_clients):
     rows = bench.plan.rows(1000000)
     result = bench.result("rows/s", "random point reads of 1 000 bytes",
                           f"Redis GET, {redis_clients} connections", target)
     with bench.cluster() as cluster, bench.redis() as redis:
-        load = bench.load(cluster, "read", records=rows, value_size=1000, clients=clients,
-                          in_flight=in_flight)
+        load = bench.load(cluster, "read", records=rows, value_size=1000, **load_options)
         bench.say("filling")
         load.fill()
         cluster.flush()
@@ -24,12 +23,12 @@ def read_beside_redis(bench, target, clients, in_flight, redis_clients):
 
 @record("read_1k_64x1", 5, "random point reads over 64 connections with one in flight each")
 def read_1k_64x1(bench):
-    return read_beside_redis(bench, 0.7, 64, 1, 64)
+    return read_beside_redis(bench, 0.7, SEPARATE, 64)
 
 
 @record("read_1k_c64", 5, "random point reads over 1 M rows, 64 in flight")
 def read_1k_c64(bench):
-    return read_beside_redis(bench, 1.3, 1, 64, 50)
+    return read_beside_redis(bench, 1.3, {"in_flight": 64}, 50)
 
 
 def scan(bench, unit, rows, value_bytes, target, figure):

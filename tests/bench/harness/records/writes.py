@@ -1,17 +1,17 @@
 """Single-row durable writes, and adds to one cell, against Redis with every write synced."""
-from .record import record
+from .record import SEPARATE, record
 
 ROWS = 1000000
 VALUE_BYTES = 1000
 
 
-def write_beside_redis(bench, target, clients, load_options, redis_clients):
+def write_beside_redis(bench, target, load_options, redis_clients):
     rows = bench.plan.rows(ROWS)
     result = bench.result("rows/s", "single-row writes of 1 000 bytes",
                           f"Redis SET, {redis_clients} connections", target, write=True)
     with bench.cluster() as cluster, bench.redis() as redis:
         load = bench.load(cluster, "write", records=rows, value_size=VALUE_BYTES,
-                          clients=clients, **load_options)
+                          **load_options)
         bench.say("filling")
         load.fill()
         redis.fill(rows, VALUE_BYTES)
@@ -36,12 +36,12 @@ def write_beside_redis(bench, target, clients, load_options, redis_clients):
 
 @record("write_1k_c64", 14, "single-row durable writes, 1 000-byte values, 64 in flight")
 def write_1k_c64(bench):
-    return write_beside_redis(bench, 1.3, 1, {"in_flight": 64}, 50)
+    return write_beside_redis(bench, 1.3, {"in_flight": 64}, 50)
 
 
 @record("write_1k_64x1", 14, "the same over 64 connections with one in flight each")
 def write_1k_64x1(bench):
-    return write_beside_redis(bench, 0.9, 64, {"in_flight": 1}, 64)
+    return write_beside_redis(bench, 0.9, SEPARATE, 64)
 
 
 @record("incr_hot_c64", 25, "AddToCell on one cell, 64 in flight")
