@@ -10,12 +10,12 @@ from ..redis import Redis
 HIGHEST_IN_FLIGHT = 1024
 WINDOWS_MAX = 10  # a write window is prolonged so many times to see its flushes
 
-
-@dataclasses.dataclass
 # 64 connections with one request in flight each, of one client: Redis' benchmark drives its own
 # from one thread, too.
 SEPARATE = {"connections": 64, "messages": 1, "in_flight": 64}
 
+
+@dataclasses.dataclass
 class Record:
     name: str
     minutes: int  # at full length, about
