@@ -19,7 +19,7 @@ struct server_settings {
     bool insecure;
     int64_t worker_threads; /* 0 = one a core */
     int64_t connections_max;
-    uint64_t request_bytes_max; /* all requests under way */
+    uint64_t request_bytes_max; /* all requests under way, and what evaluations hold */
     uint64_t answer_bytes_max;  /* all answers that wait to be taken; large ones wait above it */
     int64_t answer_stall_us;    /* who takes nothing for so long is dropped then */
     int64_t slow_operation_us;
