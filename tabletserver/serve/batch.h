@@ -9,8 +9,8 @@
  *                     answers the last operation ends the request
  *
  * Everything a batch needs lives in its arena, filled before any part is handed out and only read
- * after; results belong to the part that completes them.  The batch goes with its last result.  What
- * an evaluation found out may be large: it is the work's own and goes with its answer.
+ * after; results belong to the part that completes them.  The batch goes with its last result.
+ * What an evaluation found out may be large: it is the work's own and goes with its answer.
  *
  * Thread rule: a part belongs to the thread that works on it; batch_send from any thread.
  */

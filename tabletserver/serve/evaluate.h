@@ -6,9 +6,9 @@
  * lock keeps later ones away until its own record is appended.  What it finds out comes back to the
  * loop: the branch to take, or the changes and the row to answer with.
  *
- * Results of read-modify-writes may be large, and many may wait for one sync.  So an evaluation gives
- * up its changes once their record is appended, the rest once its answer is encoded, and what it
- * holds is charged to the server's budget for requests: beyond it the operation is refused
+ * Results of read-modify-writes may be large, and many may wait for one sync.  So an evaluation
+ * gives up its changes once their record is appended, the rest once its answer is encoded, and what
+ * it holds is charged to the server's budget for requests: beyond it the operation is refused
  * (STATUS_UNAVAILABLE) before anything of it is applied.
  */
 #ifndef TABLETSERVER_SERVE_EVALUATE_H

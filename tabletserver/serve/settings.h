@@ -30,8 +30,8 @@ struct server_settings {
     struct store_settings store;
 };
 
-/* Every key's default but memtable_limit's, which follows from memory_limit: server_settings_check()
- * fills it in where it was not given. */
+/* Every key's default but memtable_limit's, which follows from memory_limit:
+ * server_settings_check() fills it in where it was not given. */
 void server_settings_default(struct server_settings *settings);
 
 #define SERVER_SETTINGS_KEYS_MAX 40
