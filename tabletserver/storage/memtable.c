@@ -8,6 +8,7 @@
 #include "tabletserver/storage/memtable_fold.h"
 #include "tabletserver/storage/memtable_nodes.h"
 #include "tabletserver/storage/memtable_rows.h"
+#include "tabletserver/storage/memtable_series.h"
 #include "tabletserver/storage/memtable_warmup.h"
 
 #define HEIGHT_SEED UINT64_C(0x6564756262610001)
@@ -71,6 +72,7 @@ void memtable_unref(struct memtable *memtable)
     }
     memtable_fold_deinit_all(memtable);
     memtable_warmup_deinit(memtable);
+    memtable_series_deinit(memtable);
     memtable_arena_deinit(&memtable->arena);
     deinit_stripes(memtable, MEMTABLE_STRIPE_COUNT);
     memory_free(memtable);

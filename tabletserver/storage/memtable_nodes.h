@@ -106,8 +106,9 @@ struct memtable_row {
 
 /* Where the writer was last, so that changes in order need no search from the top. */
 struct memtable_row_finger {
-    struct memtable_row *row;                          /* NULL = before all rows */
-    struct memtable_link *before[MEMTABLE_HEIGHT_MAX]; /* links of the last row <= row, a level */
+    struct memtable_row *row; /* NULL = before all rows */
+    /* Links of the last row <= row on each level, or on higher levels of one further back. */
+    struct memtable_link *before[MEMTABLE_HEIGHT_MAX];
 };
 
 struct memtable_cell_finger {
@@ -118,6 +119,7 @@ struct memtable_cell_finger {
 
 struct memtable_fold;
 struct memtable_warmup;
+struct memtable_series;
 
 struct memtable {
     atomic_uint_fast64_t reference_count;
@@ -128,6 +130,7 @@ struct memtable {
     struct memtable_row_finger row_finger;
     struct memtable_cell_finger cell_finger;
     struct memtable_warmup *warmup; /* memtable_warmup.h; NULL while the table is small */
+    struct memtable_series *series; /* memtable_series.h; the same */
     struct memtable_link heads[MEMTABLE_HEIGHT_MAX];
     atomic_uint height; /* levels in use; a reader may see it too low or too high */
     atomic_uint_fast64_t row_count;

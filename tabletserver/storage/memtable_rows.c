@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/endian.h"
+#include "tabletserver/storage/memtable_series.h"
 
 uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key)
 {
@@ -192,6 +193,14 @@ static unsigned climb(const struct memtable *memtable, uint64_t prefix)
     return level;
 }
 
+/* Does a key with this prefix go right behind the finger's row?  (As far as prefixes can tell.) */
+static bool is_next(const struct memtable_row *row, int order, uint64_t prefix)
+{
+    const struct memtable_link *link = &row->links[0];
+    return order < 0 && (atomic_load_explicit(&link->row, memory_order_relaxed) == NULL ||
+                         atomic_load_explicit(&link->prefix, memory_order_relaxed) > prefix);
+}
+
 struct memtable_row *memtable_row_find(struct memtable *memtable, struct bytes key)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
@@ -205,6 +214,9 @@ struct memtable_row *memtable_row_find(struct memtable *memtable, struct bytes k
         int order = bytes_compare(memtable_row_key(finger->row), key);
         if (order == 0) {
             return finger->row;
+        }
+        if (!is_next(finger->row, order, prefix) && memtable_series_find(memtable, key)) {
+            return bytes_equal(memtable_row_key(finger->row), key) ? finger->row : NULL;
         }
         if (order < 0) {
             found = finger->row;
@@ -240,6 +252,22 @@ struct memtable_row *memtable_row_make(void *memory,
     return row;
 }
 
+/* The link of the level that the row goes behind, from links somewhere before it. */
+static struct memtable_link *last_before(struct memtable_link *links,
+                                         unsigned level,
+                                         const struct memtable_row *row,
+                                         uint64_t prefix)
+{
+    struct bytes key = memtable_row_key(row);
+    for (;;) {
+        struct memtable_row *next = row_if_not_after(&links[level], prefix, key);
+        if (next == NULL) {
+            return &links[level];
+        }
+        links = next->links;
+    }
+}
+
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
@@ -250,7 +278,7 @@ void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
         atomic_store_explicit(&memtable->height, height + 1, memory_order_relaxed);
     }
     for (unsigned level = 0; level < row->height; level++) {
-        struct memtable_link *before = &finger->before[level][level];
+        struct memtable_link *before = last_before(finger->before[level], level, row, prefix);
         struct memtable_link *link = &row->links[level];
         atomic_init(&link->row, atomic_load_explicit(&before->row, memory_order_relaxed));
         atomic_init(&link->prefix, atomic_load_explicit(&before->prefix, memory_order_relaxed));
@@ -262,4 +290,34 @@ void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
     atomic_store_explicit(&memtable->row_count,
                           atomic_load_explicit(&memtable->row_count, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+    memtable_series_note(memtable, memtable_row_key(row));
+}
+
+static bool check_level(const struct memtable *memtable, unsigned level)
+{
+    const struct memtable_link *link = &memtable->heads[level];
+    const struct memtable_row *last = NULL;
+    const struct memtable_row *row = NULL;
+    while ((row = atomic_load_explicit(&link->row, memory_order_acquire)) != NULL) {
+        struct bytes key = memtable_row_key(row);
+        if ((last != NULL && bytes_compare(memtable_row_key(last), key) >= 0) ||
+            atomic_load_explicit(&link->prefix, memory_order_relaxed) !=
+                memtable_key_prefix(memtable, key) ||
+            row->height <= level) {
+            return false;
+        }
+        last = row;
+        link = &row->links[level];
+    }
+    return true;
+}
+
+bool memtable_rows_check(const struct memtable *memtable)
+{
+    for (unsigned level = 0; level < MEMTABLE_HEIGHT_MAX; level++) {
+        if (!check_level(memtable, level)) {
+            return false;
+        }
+    }
+    return true;
 }

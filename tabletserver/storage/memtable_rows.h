@@ -54,4 +54,7 @@ struct memtable_row *memtable_row_make(void *memory,
                                        uint64_t sequence);
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row);
 
+/* For tests: every level's rows ascend, and its prefixes are those of its rows. */
+bool memtable_rows_check(const struct memtable *memtable);
+
 #endif /* TABLETSERVER_STORAGE_MEMTABLE_ROWS_H */

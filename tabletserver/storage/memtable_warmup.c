@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "tabletserver/storage/memtable_rows.h"
+#include "tabletserver/storage/memtable_series.h"
 
 #define SEARCH_COUNT_MAX 64
 #define KEY_BYTES_MAX    40    /* what is longer is compared so far */
@@ -114,7 +115,7 @@ void memtable_warmup_push(struct memtable *memtable, struct bytes key)
     search->next = NULL;
     search->bound = NULL;
     search->prefix = memtable_key_prefix(memtable, key);
-    search->level = is_append(memtable, key)
+    search->level = is_append(memtable, key) || memtable_series_fetch(memtable, key)
                         ? 0
                         : atomic_load_explicit(&memtable->height, memory_order_relaxed);
     search->key_size = (uint32_t)(key.size_bytes < KEY_BYTES_MAX ? key.size_bytes : KEY_BYTES_MAX);
