@@ -370,7 +370,7 @@ void scan_start(struct server *server,
 {
     struct error error = {.status = STATUS_OK};
 
-    if (!request_bytes_charge(server, request->body.size_bytes)) {
+    if (!request_bytes_charge(server, request->body.size_bytes, 0)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;
