@@ -17,6 +17,13 @@ for seconds in 0 none -1 0.5 10000; do
     output=$(EDUBBA_LOAD_SECONDS=$seconds ./quickstart 2>&1)
     [[ $? == 1 && $output == "quickstart: EDUBBA_LOAD_SECONDS='$seconds': must be a number from 1 to 9999"* ]]; verdict $? "EDUBBA_LOAD_SECONDS=$seconds: $output"
 done
+for words in "--once extra" "stop extra" "--once --once" "extra"; do
+    output=$(timeout 5 ./quickstart $words 2>&1); [[ $? == 2 && $output == "quickstart: "* ]]; verdict $? "quickstart $words: $output"
+done
+output=$(./quickstart --help); verdict $? "quickstart --help"
+for setting in $(grep -oE '\$\{EDUBBA_[A-Z_]+' quickstart | cut -c 3- | sort -u); do
+    grep -qE "^  $setting +" <<<"$output" && grep -q "\`$setting\`" README.md; verdict $? "$setting is not in quickstart --help and README.md"
+done
 [[ ! -e $EDUBBA_VAR ]]; verdict $? "a bad setting left something"
 
 # Someone sits on the second server's port: the run fails, and stops the master and the first server.
@@ -26,7 +33,7 @@ s = socket.socket(); s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print(
 until [[ -s $work/sitter ]]; do sleep 0.05; kill -0 $sitter || break; done
 output=$(./quickstart 2>&1)
 [[ $? == 1 ]]; verdict $? "quickstart with a port taken ended well"
-grep -q 'tabletserver2 did not start' <<<"$output"; verdict $? "what failed is not named: $output"
+grep -q "tabletserver2 did not start: edubba-tabletserver: .*$((EDUBBA_PORT + 2)).*in use" <<<"$output"; verdict $? "what failed is not named: $output"
 grep -q 'stopped master' <<<"$output" && grep -q 'stopped tabletserver1' <<<"$output"; verdict $? "it does not say what it stopped"
 ./quickstart status | grep -q 'runs as'; [[ $? == 1 ]]; verdict $? "a run that failed left something running"
 kill $sitter; wait $sitter 2>/dev/null
@@ -45,12 +52,26 @@ output=$(./quickstart 2>&1); verdict $? "quickstart twice: $output"
 grep -q 'runs already' <<<"$output"; verdict $? "the second run does not say what runs"
 [[ $(EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls | sort | tr '\n' ' ') == "CURRENT_METRIC METRIC PROCESS " ]]
 verdict $? "the load's table is still there"
+# The port is remembered; another one is refused while the cluster runs, and what is there is left alone.
+port=$EDUBBA_PORT
+output=$(env -u EDUBBA_PORT timeout 60 ./quickstart 2>&1); verdict $? "quickstart again without EDUBBA_PORT: $output"
+[[ $(grep -c "runs already at 127.0.0.1:$port\|runs already at 127.0.0.1:$((port + 1))" <<<"$output") == 2 ]]; verdict $? "it does not say where they run"
+grep -q "export EDUBBA_MASTERS=tcp://127.0.0.1:$port\$" <<<"$output"; verdict $? "the hint names another port: $output"
+./quickstart status | grep -q "masters: tcp://127.0.0.1:$port\$"; verdict $? "status does not tell the port"
+output=$(EDUBBA_PORT=$((port + 10)) timeout 5 ./quickstart 2>&1)
+[[ $? == 1 && $output == "quickstart: EDUBBA_PORT='$((port + 10))', but the cluster under $EDUBBA_VAR/ runs on port $port"* ]]; verdict $? "another port than the cluster's: $output"
+mv "$EDUBBA_VAR/port" "$work/port"
+output=$(timeout 5 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
+mv "$work/port" "$EDUBBA_VAR/port"
+[[ $(./quickstart status | grep -c 'runs as') == 4 ]]; verdict $? "a run that was refused stopped something"
 # What ran before a run that fails goes on: its server 3 is gone, and cannot come back.
 kill "$(<"$EDUBBA_VAR/tabletserver3.pid")"; while kill -0 "$(<"$EDUBBA_VAR/tabletserver3.pid")" 2>/dev/null; do sleep 0.05; done
 mv "$EDUBBA_VAR/tabletserver3" "$work/aside"; touch "$EDUBBA_VAR/tabletserver3"
 output=$(./quickstart 2>&1); [[ $? == 1 ]]; verdict $? "quickstart with a folder that is a file: $output"
 [[ $(./quickstart status | grep -c 'runs as') == 3 ]]; verdict $? "what ran before was stopped too: $output"
 rm "$EDUBBA_VAR/tabletserver3"; mv "$work/aside" "$EDUBBA_VAR/tabletserver3"
-./quickstart stop | grep -q 'stopped master'; verdict $? "quickstart stop"
+env -u EDUBBA_PORT ./quickstart stop | grep -q 'stopped master'; verdict $? "quickstart stop"
+echo none >"$EDUBBA_VAR/port"
+output=$(env -u EDUBBA_PORT timeout 5 ./quickstart 2>&1); [[ $? == 1 && $output == "quickstart: $EDUBBA_VAR/port='none': must be"* ]]; verdict $? "a bad port remembered: $output"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]
