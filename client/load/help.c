@@ -10,7 +10,7 @@ static const char USAGE[] =
     "\n"
     "usage: edubba-load WORKLOAD [OPTIONS]        load first where the table is made, then run\n"
     "       edubba-load load WORKLOAD [OPTIONS]   only write the rows that the workload needs\n"
-    "       edubba-load run WORKLOAD [OPTIONS]    only run\n"
+    "       edubba-load run WORKLOAD [OPTIONS]    only run, on a table that is there\n"
     "       edubba-load drop [--table NAME]       delete the table\n"
     "       edubba-load help [WORKLOAD]\n";
 
@@ -24,7 +24,8 @@ static const char EXAMPLES[] =
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
     "\n"
     "exit status: 0 done, 1 something failed or was found wrong, 2 the command line makes no sense,\n"
-    "130 interrupted.  Ctrl-C reports what there is; pressed twice, it quits at once.\n";
+    "130 interrupted.  Ctrl-C reports what there is; pressed twice, it quits at once.  With --format\n"
+    "json errors are JSON too, on stderr, as ebt's.\n";
 
 static const char *const PLACE = "  %-20s %s\n";
 

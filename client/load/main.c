@@ -2,15 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/load/complaint.h"
 #include "client/load/core/report.h"
 #include "client/load/help.h"
 #include "client/load/phase.h"
 
-#define EXIT_CODE_OK          0
-#define EXIT_CODE_FAILED      1
-#define EXIT_CODE_USAGE       2
-#define EXIT_CODE_INTERRUPTED 130
-#define WORDS_MAX             3
+#define WORDS_MAX      3
+#define HINT_BYTES_MAX 512
 
 /* What was asked for. */
 struct command {
@@ -20,34 +18,20 @@ struct command {
     const struct load_workload *workload;
 };
 
-static int misuse(const char *problem)
-{
-    fprintf(stderr, "edubba-load: %s\ntry: edubba-load help\n", problem);
-    return EXIT_CODE_USAGE;
-}
-
-static int fail(const struct edubba_error *error)
-{
-    fprintf(stderr, "edubba-load: %s: %s\n", edubba_code_name(error->code), error->text);
-    return EXIT_CODE_FAILED;
-}
-
 static int unknown_workload(const char *name)
 {
     char problem[LOAD_PROBLEM_BYTES];
     const char *nearest = NULL;
-    size_t best = 5;
+    size_t distance = SIZE_MAX;
     for (size_t i = 0; i < LOAD_WORKLOAD_COUNT; i++) {
-        size_t distance = load_word_distance(name, LOAD_WORKLOADS[i].name);
-        if (distance < best) {
-            best = distance;
+        if (load_word_is_near(name, LOAD_WORKLOADS[i].name, &distance)) {
             nearest = LOAD_WORKLOADS[i].name;
         }
     }
     (void)snprintf(problem, sizeof problem, "there is no workload '%s'%s%s%s", name,
                    nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
                    nearest != NULL ? " meant?" : "");
-    return misuse(problem);
+    return load_complain_usage(problem);
 }
 
 /* --- sub-commands ----------------------------------------------------------------------------- */
@@ -75,7 +59,7 @@ static int run_drop(struct load_options *options)
     if (code == EDUBBA_OK) {
         code = load_place_drop(&place, &error);
     }
-    int exit_code = code == EDUBBA_OK ? EXIT_CODE_OK : fail(&error);
+    int exit_code = code == EDUBBA_OK ? EXIT_CODE_OK : load_complain(&error);
     load_place_close(&place);
     return exit_code;
 }
@@ -109,16 +93,28 @@ static enum load_outcome run_phases(struct load_place *place,
     }
     if (command->run && outcome == LOAD_DONE) {
         if (load_place_idle(place, &error) != EDUBBA_OK) {
-            (void)fail(&error);
+            (void)load_complain(&error);
             return LOAD_FAILED;
         }
         outcome = load_phase(place, options, command->workload, false, out);
     }
     if (options->drop && load_place_drop(place, &error) != EDUBBA_OK) {
-        (void)fail(&error);
+        (void)load_complain(&error);
         return LOAD_FAILED;
     }
     return outcome;
+}
+
+/* `run` makes no table: a slip in its name would leave an empty one. */
+static int no_table(const struct edubba_error *error,
+                    const char *table,
+                    const struct load_workload *workload)
+{
+    char hint[HINT_BYTES_MAX];
+    (void)snprintf(hint, sizeof hint,
+                   "run makes no table.  To make %s first: edubba-load %s%s --table %s", table,
+                   workload->needs_rows ? "load " : "", workload->name, table);
+    return load_complain_with(error, hint);
 }
 
 static int run_workload(struct load_options *options, const struct command *command)
@@ -128,26 +124,28 @@ static int run_workload(struct load_options *options, const struct command *comm
     struct edubba_error error;
     FILE *out = stdout;
     if (command->only && command->load && command->workload->keys == LOAD_KEY_COUNTER) {
-        return misuse("counters begin at 0: there is nothing to load");
+        return load_complain_usage("counters begin at 0: there is nothing to load");
     }
     if (!load_options_complete(options, command->workload, problem)) {
-        return misuse(problem);
+        return load_complain_usage(problem);
     }
     if (options->output != NULL && (out = fopen(options->output, "w")) == NULL) {
-        fprintf(stderr, "edubba-load: %s: %s\n", options->output, strerror(errno));
-        return EXIT_CODE_FAILED;
+        return load_complain_file(options->output, errno);
     }
     load_signals_catch();
     int exit_code = EXIT_CODE_FAILED;
-    if (load_place_open(&place, options, true, &error) == EDUBBA_OK) {
+    bool create = !command->only || command->load;
+    enum edubba_code code = load_place_open(&place, options, create, &error);
+    if (code == EDUBBA_OK) {
         exit_code = exit_code_of(run_phases(&place, options, command, out));
+    } else if (code == EDUBBA_NOT_FOUND && !create) {
+        exit_code = no_table(&error, options->table, command->workload);
     } else {
-        (void)fail(&error);
+        exit_code = load_complain(&error);
     }
     load_place_close(&place);
     if (out != stdout ? fclose(out) != 0 : fflush(out) != 0) {
-        fprintf(stderr, "edubba-load: the report could not be written: %s\n", strerror(errno));
-        exit_code = EXIT_CODE_FAILED;
+        exit_code = load_complain_file("the report could not be written", errno);
     }
     return exit_code;
 }
@@ -160,7 +158,7 @@ static int run_words(struct load_options *options, size_t count, const char *con
     }
     if (strcmp(words[0], "drop") == 0) {
         return count == 1 ? run_drop(options)
-                          : misuse("drop takes no words: name the table with --table");
+                          : load_complain_usage("drop takes no words: name the table with --table");
     }
     if (strcmp(words[0], "load") == 0 || strcmp(words[0], "run") == 0) {
         command.only = true;
@@ -170,7 +168,7 @@ static int run_words(struct load_options *options, size_t count, const char *con
         count--;
     }
     if (count != 1) {
-        return misuse(count == 0 ? "which workload?" : "one workload at a time");
+        return load_complain_usage(count == 0 ? "which workload?" : "one workload at a time");
     }
     command.workload = load_workload_find(words[0]);
     return command.workload != NULL ? run_workload(options, &command) : unknown_workload(words[0]);
@@ -202,12 +200,16 @@ int main(int count, char **arguments)
     const char *words[WORDS_MAX];
     size_t word_count = 0;
     char problem[LOAD_PROBLEM_BYTES];
+    load_complaint_begin(count, arguments);
     if (answer(count, arguments)) {
         return EXIT_CODE_OK;
     }
     if (!load_options_parse(&options, count - 1, arguments + 1, words, WORDS_MAX, &word_count,
                             problem)) {
-        return misuse(problem);
+        return load_complain_usage(problem);
+    }
+    if (word_count == 0 && options.format == LOAD_JSON) {
+        return load_complain_usage("which workload?");
     }
     if (word_count == 0) {
         load_help(stderr);

@@ -7,12 +7,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "client/load/complaint.h"
 #include "client/load/core/report.h"
 #include "client/load/sums.h"
 
 #define NS_PER_S          INT64_C(1000000000)
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
-#define EXIT_INTERRUPTED  130
+#define HINT_BYTES_MAX    512
 #define LOAD_PHASE_BATCH  1
 #define LOAD_PHASE_FLIGHT 512
 
@@ -22,7 +23,7 @@ static void on_signal(int number)
 {
     (void)number;
     if (interrupted) {
-        _exit(EXIT_INTERRUPTED);
+        _exit(EXIT_CODE_INTERRUPTED);
     }
     interrupted = 1;
 }
@@ -244,8 +245,23 @@ static struct load_run run_of(struct load_place *place,
 
 static enum load_outcome say(const struct edubba_error *error)
 {
-    fprintf(stderr, "edubba-load: %s: %s\n", edubba_code_name(error->code), error->text);
+    (void)load_complain(error);
     return LOAD_FAILED;
+}
+
+static enum load_outcome say_nothing_found(const struct load_report *report)
+{
+    struct edubba_error error = {.code = EDUBBA_NOT_FOUND};
+    char hint[HINT_BYTES_MAX];
+    (void)snprintf(error.text, sizeof error.text,
+                   "not one of the rows that were read is in table %s", report->options->table);
+    (void)snprintf(
+        hint, sizeof hint,
+        "Is it the right table, and --keys as it was loaded?  To load it: edubba-load load "
+        "%s --table %s",
+        report->workload->name, report->options->table);
+    (void)load_complain_with(&error, hint);
+    return LOAD_WRONG;
 }
 
 static const char *code_name(int code)
@@ -289,6 +305,9 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
     if (run->fatal) {
         return say(&run->first_error);
     }
+    if (!interrupted && load_report_found_nothing(report)) {
+        return say_nothing_found(report);
+    }
     if (run->options->verify && !load_report_is_verified(report)) {
         return LOAD_WRONG;
     }
@@ -310,9 +329,10 @@ static enum load_outcome run_phase(struct load_run *run,
         .begin_cpu_s = cpu_s(),
     };
     if (copies == NULL || !load_run_init(run) || !load_run_start(run)) {
-        fputs("edubba-load: not enough memory, or threads, for so many requests in flight\n",
-              stderr);
-        exit(1); /* some may be running */
+        exit(load_complain(&(struct edubba_error){
+            .code = EDUBBA_RESOURCE_EXHAUSTED,
+            .text = "not enough memory, or threads, for so many requests in flight",
+        })); /* not back: some may be running */
     }
     watch_to_the_end(&watch);
     enum load_outcome outcome = conclude(&watch, place);

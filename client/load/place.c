@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNREACHABLE_MS 5000 /* as ebt's: a master that restarts is back by then */
+
 struct load_idler {
     struct edubba_client *client;
     struct edubba_table *table;
@@ -95,7 +97,9 @@ static enum edubba_code open_client(const struct load_options *options,
     struct edubba_options how = EDUBBA_OPTIONS_DEFAULT;
     how.masters = options->masters;
     how.agent = "edubba-load/" EDUBBA_VERSION;
-    how.deadline_ms = (uint32_t)(options->timeout_s * 1000);
+    bool patient = options->timeout_s > 0;
+    how.deadline_ms = (uint32_t)((patient ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S) * 1000);
+    how.unreachable_ms = patient ? 0 : UNREACHABLE_MS;
     how.in_flight_max = (uint32_t)(in_flight > how.in_flight_max ? in_flight : how.in_flight_max);
     how.in_flight_bytes_max = UINT64_MAX / 2; /* in_flight bounds it */
     how.messages_per_lane = (uint32_t)options->messages;

@@ -78,11 +78,39 @@ says "dropping one" 1 'FAILED_PRECONDITION' load drop --table OTHER
 same "it is untouched" "$(ebt count OTHER)" 1
 says "an unknown workload" 2 'ycsb-a meant' load ycsb-q
 says "an unknown option" 2 'records meant' load write --recrods 5
+says "an option that is near none" 2 "there is no option '--bogus'$" load write --bogus 5
+says "no rate" 2 "rate cannot be '0'.*at least" load write --rate 0
 says "no words" 2 'usage' load
 says "help" 0 'workloads:' load help
 says "help of one" 0 'Needs rows' load help ycsb-e
 says "man page" 0 '^\.TH' "$LOAD" --man
 says "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1
+begun=$SECONDS
+says "no cluster: what to do" 1 'quickstart.*--masters' load write --masters tcp://127.0.0.1:1
+same "it is not waited for long" $((SECONDS - begun < 10)) 1
+says "run on a table that is not there" 1 'NOT_FOUND' load run read --table NX
+says "what to do" 1 'edubba-load load read --table NX$' load run read --table NX
+says "what to do" 1 'edubba-load add --table NX$' load run add --table NX
+same "it is not made" "$(ebt ls | grep -c '^NX$')" 0
+load write --table EMPTY --records 10 --operations 10 --keys ordered >"$WORK/report"
+says "not one row is there" 1 'NOT_FOUND: not one of the rows' load run read --table EMPTY --keys hashed --operations 20
+says "not one row is there, scanned" 1 'edubba-load load scan --table EMPTY' load run scan --table EMPTY --keys hashed --verify
+# complains WHAT EXIT CODE ARGUMENTS...: nothing on stdout, one JSON object with code and message on stderr.
+complains() {
+    local what=$1 wanted=$2 code=$3 status=0 output
+    shift 3
+    output=$(load "$@" 2>"$WORK/stderr" </dev/null) || status=$?
+    if [[ $status == "$wanted" && -z $output ]] && python3 -c '
+import json, sys
+said = json.loads(open(sys.argv[1]).read())
+sys.exit(said["code"] != sys.argv[2] or not said["message"] or not set(said) <= {"code", "message", "hint"})' "$WORK/stderr" "$code"
+    then ok; else bad "$what: exit $status (wanted $wanted): $(<"$WORK/stderr")"; fi
+}
+complains "no cluster, as JSON" 1 UNAVAILABLE write --masters tcp://127.0.0.1:1 --timeout 1 --format json
+complains "no table, as JSON" 1 NOT_FOUND run read --table NX --format=json
+complains "an unknown option, JSON asked for behind it" 2 USAGE write --bogus 1 --format json
+complains "no words, as JSON" 2 USAGE --format json
+complains "no folder for the output" 1 FILE write --format json --output /nonexistent/x
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
 # interrupt TIMES ARGUMENTS...: SIGINT so often to a run under way; prints its status.

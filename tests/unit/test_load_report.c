@@ -121,7 +121,7 @@ Test(load_options, all_types)
 {
     struct load_options options;
     cr_assert(PARSE(&options, "run", "--table", "T", "--records=1.5M", "write", "--rate", "2.5",
-                    "--verify", "--format=csv", "--keys", "series", "--duration=0"));
+                    "--verify", "--format=csv", "--keys", "series", "--duration=5"));
     cr_assert(word_count == 2 && strcmp(words[0], "run") == 0 && strcmp(words[1], "write") == 0);
     cr_assert_str_eq(options.table, "T");
     cr_assert(options.records == 1500000 && options.verify && options.format == LOAD_CSV);
@@ -155,6 +155,11 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--records", "10x"));
     cr_assert_not(PARSE(&options, "--records", ""));
     cr_assert_not(PARSE(&options, "--rate", "nan"));
+    cr_assert_not(PARSE(&options, "--rate", "0"));
+    cr_assert_str_eq(problem, "--rate cannot be '0': it is N, a number of at least 0.001");
+    cr_assert_not(PARSE(&options, "--duration=0"));
+    cr_assert_not(PARSE(&options, "--bogus", "1"));
+    cr_assert_str_eq(problem, "there is no option '--bogus'"); /* nothing is near */
     cr_assert_not(PARSE(&options, "--rate", "inf"));
     cr_assert_not(PARSE(&options, "--verify=yes"));
     cr_assert_not(PARSE(&options, "--format", "xml"));
@@ -189,6 +194,16 @@ Test(load_options, what_does_not_go_together_is_refused)
     cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--keys", "ordered"));
     cr_assert_not(load_options_complete(&options, load_workload_find("add"), problem));
+}
+
+Test(load_options, only_a_slip_is_near)
+{
+    size_t distance = SIZE_MAX;
+    cr_assert_not(load_word_is_near("bogus", "hosts", &distance));
+    cr_assert_not(load_word_is_near("red", "add", &distance));
+    cr_assert(load_word_is_near("recrods", "records", &distance) && distance == 2);
+    cr_assert_not(load_word_is_near("recrods", "record", &distance));
+    cr_assert(load_word_is_near("rad", "read", &(size_t){SIZE_MAX}));
 }
 
 /* --- workloads -------------------------------------------------------------------------------- */
@@ -327,4 +342,19 @@ Test(load_report, a_planted_wrong_value_is_not_verified)
     tallies[LOAD_READ].missing = 0;
     report.sums_wrong = 1;
     cr_assert_not(load_report_is_verified(&report));
+}
+
+Test(load_report, nothing_found_is_not_one_row_of_reads_and_scans)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    cr_assert_not(load_report_found_nothing(&report));
+    tallies[LOAD_READ].rows = 0;
+    cr_assert_not(load_report_found_nothing(&report)); /* nor was one looked for */
+    tallies[LOAD_READ].missing = 5;
+    cr_assert(load_report_found_nothing(&report));
+    tallies[LOAD_WRITE].rows = 9; /* written, not found */
+    cr_assert(load_report_found_nothing(&report));
+    tallies[LOAD_SCAN].rows = 1;
+    cr_assert_not(load_report_found_nothing(&report));
 }

@@ -19,7 +19,8 @@ const struct load_option LOAD_OPTIONS[] = {
      "else tcp://127.0.0.1:7400",
      "Where"},
     {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0,
-     "the table, made when missing; one with other families is refused (LOAD)", NULL},
+     "the table, made when missing, but for `run`; one with other families is refused (LOAD)",
+     NULL},
     {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, "tablets of a table that is made (1)",
      NULL},
     {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, "delete the table at the end; default: keep it",
@@ -42,11 +43,11 @@ const struct load_option LOAD_OPTIONS[] = {
     {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1,
      "requests of one client at a time, in the open loop the most (64)", "How hard"},
     {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, "separate client connections (1)", NULL},
-    {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0,
+    {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0.001,
      "open loop: requests a second over all clients, started on time whatever happens;\n"
      "latency counts from that time; default: closed loop, the next when one is done",
      NULL},
-    {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0,
+    {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0.001,
      "open loop: what could not be sent for so long is counted late and not sent", NULL},
     {"threads", "N", LOAD_OPTION_COUNT, AT(threads), 0,
      "threads that start requests; default: 1 in the open loop, else none: completions do", NULL},
@@ -59,9 +60,10 @@ const struct load_option LOAD_OPTIONS[] = {
      "of each client to a server, for reads and for writes: with --messages 1 like N clients that\n"
      "wait for each answer (1)",
      NULL},
-    {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001, "deadline of a request (60)",
+    {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001,
+     "deadline of a request (60); at the start, how long to wait for a cluster that is not there (5)",
      NULL},
-    {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0,
+    {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0.001,
      "stop after (10, where the workload has no number of operations)", "How long"},
     {"operations", "N", LOAD_OPTION_COUNT, AT(operations), 1, "stop after so many rows, or scans",
      NULL},
@@ -90,7 +92,6 @@ struct load_options load_options_default(void)
         .clients = 1,
         .messages = 4,
         .connections = 1,
-        .timeout_s = 60,
         .seed = 1,
         .format = LOAD_TEXT,
     };
@@ -200,6 +201,16 @@ size_t load_word_distance(const char *a, const char *b)
     return row[width];
 }
 
+bool load_word_is_near(const char *word, const char *meant, size_t *distance)
+{
+    size_t letters = load_word_distance(word, meant);
+    if (letters > 2 || letters * 2 >= strlen(meant) || letters >= *distance) {
+        return false;
+    }
+    *distance = letters;
+    return true;
+}
+
 static const struct load_option *option_find(const char *name, size_t length)
 {
     for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
@@ -214,17 +225,32 @@ static const struct load_option *option_find(const char *name, size_t length)
 static void say_unknown(const char *argument, char problem[LOAD_PROBLEM_BYTES])
 {
     const char *nearest = NULL;
-    size_t best = 4;
+    size_t distance = SIZE_MAX;
     for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
-        size_t distance = load_word_distance(argument + 2, LOAD_OPTIONS[i].name);
-        if (distance < best) {
-            best = distance;
+        if (load_word_is_near(argument + 2, LOAD_OPTIONS[i].name, &distance)) {
             nearest = LOAD_OPTIONS[i].name;
         }
     }
     (void)snprintf(problem, LOAD_PROBLEM_BYTES, "there is no option '%s'%s%s%s", argument,
                    nearest != NULL ? "; is --" : "", nearest != NULL ? nearest : "",
                    nearest != NULL ? " meant?" : "");
+}
+
+static void say_wrong(const struct load_option *option,
+                      const char *value,
+                      char problem[LOAD_PROBLEM_BYTES])
+{
+    char least[64] = "";
+    if (option->least > 0) {
+        (void)snprintf(least, sizeof least, " of at least %g", option->least);
+    }
+    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.100s': it is %s%s%s%s",
+                   option->name, value, option->type == LOAD_OPTION_CHOICE ? "one of " : "",
+                   option->argument,
+                   option->type == LOAD_OPTION_COUNT    ? ", a whole number like 64 or 1M"
+                   : option->type == LOAD_OPTION_NUMBER ? ", a number"
+                                                        : "",
+                   least);
 }
 
 /* The option at arguments[*index], with its value; moves the index on over it. */
@@ -256,13 +282,7 @@ static bool take_argument(struct load_options *options,
         value = arguments[*index];
     }
     if (!option_take(options, option, value)) {
-        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%s': it is %s%s", option->name,
-                       value,
-                       option->type == LOAD_OPTION_CHOICE   ? "one of "
-                       : option->type == LOAD_OPTION_COUNT  ? "a whole number, like 64 or 1M: "
-                       : option->type == LOAD_OPTION_NUMBER ? "a number: "
-                                                            : "",
-                       option->argument);
+        say_wrong(option, value, problem);
         return false;
     }
     return true;

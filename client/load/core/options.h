@@ -38,7 +38,7 @@ struct load_options {
     uint64_t never_read;
     uint64_t messages;
     uint64_t connections;
-    double timeout_s;
+    double timeout_s; /* 0 = not given: LOAD_TIMEOUT_DEFAULT_S */
     /* how long */
     double duration_s;
     uint64_t operations;
@@ -51,6 +51,8 @@ struct load_options {
     const char *output;
     bool quiet;
 };
+
+#define LOAD_TIMEOUT_DEFAULT_S 60
 
 enum load_option_type {
     LOAD_OPTION_TEXT,
@@ -99,5 +101,9 @@ bool load_options_complete(struct load_options *options,
 
 /* How far one word is from another, in letters changed. */
 size_t load_word_distance(const char *a, const char *b);
+
+/* May meant have been meant, rather than another word: nearer than *distance, and a slip away?
+ * Sets *distance, which begins as SIZE_MAX. */
+bool load_word_is_near(const char *word, const char *meant, size_t *distance);
 
 #endif /* CLIENT_LOAD_CORE_OPTIONS_H */

@@ -83,6 +83,13 @@ bool load_report_is_verified(const struct load_report *report)
     return sum.wrong == 0 && sum.missing == 0 && report->sums_wrong == 0;
 }
 
+bool load_report_found_nothing(const struct load_report *report)
+{
+    const struct load_tally *read = &report->all.tallies[LOAD_READ];
+    const struct load_tally *scan = &report->all.tallies[LOAD_SCAN];
+    return read->missing + scan->missing > 0 && read->rows + scan->rows == 0;
+}
+
 /* --- text ------------------------------------------------------------------------------------- */
 
 static void text_times(FILE *out, const struct load_sample *sample)
@@ -196,7 +203,7 @@ static void text_interval(FILE *out, const struct load_sample *sample)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_text(FILE *out, const char *text)
+void load_report_json_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {
@@ -238,7 +245,7 @@ static void json_codes(FILE *out, const struct load_report *report)
         }
     }
     fputs("},\"first_error\":", out);
-    json_text(out, report->first_error);
+    load_report_json_text(out, report->first_error);
 }
 
 static void json_kinds(FILE *out, const struct load_sample *sample)
@@ -284,7 +291,7 @@ static void json_end(FILE *out, const struct load_report *report)
     struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
     fprintf(out, "{\"workload\":\"%s\",\"phase\":\"%s\",\"table\":", report->workload->name,
             report->phase);
-    json_text(out, report->options->table);
+    load_report_json_text(out, report->options->table);
     fprintf(out, ",\"interrupted\":%s,\"seconds\":%.6f,", report->interrupted ? "true" : "false",
             length_of(&report->all));
     json_figures(out, &sum, length_of(&report->all));

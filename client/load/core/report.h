@@ -48,6 +48,13 @@ void load_report_end(FILE *out, enum load_format format, const struct load_repor
 /* Did everything that was checked turn out right? */
 bool load_report_is_verified(const struct load_report *report);
 
+/* A JSON string. */
+void load_report_json_text(FILE *out, const char *text);
+
+/* Was there not one row that reads and scans should have found?  The table is the wrong one then, or
+ * was never loaded; verified or not, such figures mean nothing. */
+bool load_report_found_nothing(const struct load_report *report);
+
 /* "123 us", "4.56 ms" ... in a buffer of the caller's. */
 #define LOAD_TIME_BYTES 16
 const char *load_time_text(uint64_t time_ns, char out[LOAD_TIME_BYTES]);

@@ -69,6 +69,10 @@ class Load:
         return self._figures(self.workshop.run_for_status(
             self._arguments(["load", "write"], {"batch": FILL_BATCH_ROWS, **self._shape()})))
 
+    def _words(self):
+        """What needs no rows makes its table; nothing else may."""
+        return [self.workload] if self.workload in ("write", "add") else ["run", self.workload]
+
     def _options(self, seconds, more):
         options = {"verify": True, **self.options, **more}
         if seconds is not None:
@@ -78,12 +82,12 @@ class Load:
     def run(self, seconds=None, **more):
         """For so many seconds, or as many operations as the options say."""
         return self._figures(self.workshop.run_for_status(
-            self._arguments(["run", self.workload], self._options(seconds, more))))
+            self._arguments(self._words(), self._options(seconds, more))))
 
     def start(self, seconds):
         """In the background; finish() ends it and gives its figures."""
         process = subprocess.Popen(
-            self._arguments(["run", self.workload], self._options(seconds, {})),
+            self._arguments(self._words(), self._options(seconds, {})),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=die_with_parent)
         self.workshop.processes.append(process)
