@@ -7,22 +7,34 @@
 
 #include <libconfig.h>
 
-#include "common/base/assert.h"
 #include "common/base/memory.h"
 
 #define KEY_BYTES_MAX   256
 #define GROUP_DEPTH_MAX 8
-#define KEYS_MAX        64 /* of one table: which were seen is a bit set */
 
-/* What is being read, for errors and for storing. */
+/* The value that is being read, for errors and for storing. */
 struct reading {
+    struct config_reading *all;
     const char *source; /* "conf/master.conf:12", or the command line */
     const struct config_key *keys;
     size_t key_count;
     struct arena *arena;
     struct error *error;
-    uint64_t seen; /* bit i: keys[i] had a value */
 };
+
+static struct reading reading_of(struct config_reading *all,
+                                 const char *source,
+                                 struct error *error)
+{
+    return (struct reading){
+        .all = all,
+        .source = source,
+        .keys = all->keys,
+        .key_count = all->key_count,
+        .arena = all->arena,
+        .error = error,
+    };
+}
 
 static enum status no_memory(struct reading *reading)
 {
@@ -180,6 +192,14 @@ static enum status load_value(struct reading *reading,
     return store_quantity(reading, key, is_text ? config_setting_get_string(setting) : "");
 }
 
+static enum status end_key(struct reading *reading, size_t index, enum status status)
+{
+    if (status != STATUS_OK) {
+        reading->all->refused |= UINT64_C(1) << index;
+    }
+    return status;
+}
+
 static enum status load_setting(struct reading *reading,
                                 const char *name,
                                 const config_setting_t *setting)
@@ -189,8 +209,9 @@ static enum status load_setting(struct reading *reading,
         return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: unknown key '%s'",
                          reading->source, name);
     }
-    reading->seen |= UINT64_C(1) << index;
-    return load_value(reading, &reading->keys[index], setting);
+    reading->all->seen |= UINT64_C(1) << index;
+    reading->all->places[index] = arena_copy_text(reading->arena, bytes_of_text(reading->source));
+    return end_key(reading, index, load_value(reading, &reading->keys[index], setting));
 }
 
 /* A group at one level: where in it we are, and how long the path to it is. */
@@ -201,9 +222,7 @@ struct level {
 };
 
 /* Walks groups without recursion; path is the name of what is looked at. */
-static enum status load_groups(struct reading *reading,
-                               const char *file,
-                               const config_setting_t *root)
+static void load_groups(struct reading *reading, const char *file, const config_setting_t *root)
 {
     struct level levels[GROUP_DEPTH_MAX] = {{.group = root}};
     char path[KEY_BYTES_MAX] = "";
@@ -228,63 +247,49 @@ static enum status load_groups(struct reading *reading,
             levels[depth++] = (struct level){.group = setting, .path_bytes = strlen(path)};
             continue;
         }
-        enum status status = load_setting(reading, path, setting);
-        if (status != STATUS_OK) {
-            return status;
+        if (load_setting(reading, path, setting) != STATUS_OK) {
+            config_refuse(reading->all, NULL, "%s", reading->error->text);
         }
     }
-    return STATUS_OK;
 }
 
-static enum status check_required(struct reading *reading)
+static void check_required(struct config_reading *reading, const char *path)
 {
     for (size_t i = 0; i < reading->key_count; i++) {
         if (reading->keys[i].required && (reading->seen >> i & 1) == 0) {
-            return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: key '%s' is missing",
-                             reading->source, reading->keys[i].name);
+            config_refuse(reading, NULL, "%s: key '%s' is missing", path, reading->keys[i].name);
         }
     }
-    return STATUS_OK;
 }
 
-static enum status read_failed(const config_t *config, const char *path, struct error *ret_error)
+static void read_failed(struct config_reading *reading, const config_t *config, const char *path)
 {
     int cause = errno;
     if (config_error_type(config) == CONFIG_ERR_PARSE) {
         const char *file = config_error_file(config);
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "%s:%d: %s",
-                         file == NULL ? path : file, config_error_line(config),
-                         config_error_text(config));
+        config_refuse(reading, NULL, "%s:%d: %s", file == NULL ? path : file,
+                      config_error_line(config), config_error_text(config));
+    } else {
+        config_refuse(reading, NULL, "%s: %s", path, strerror(cause));
     }
-    enum status status = cause == ENOENT ? STATUS_NOT_FOUND : STATUS_IO;
-    return error_set(ret_error, status, "%s: %s", path, strerror(cause));
 }
 
-enum status config_load(const char *path,
-                        const struct config_key *keys,
-                        size_t key_count,
-                        struct arena *arena,
-                        struct error *ret_error)
+bool config_load(struct config_reading *reading, const char *path)
 {
-    ASSERT(key_count <= KEYS_MAX);
-    struct reading reading = {
-        .keys = keys, .key_count = key_count, .arena = arena, .error = ret_error};
+    size_t faults_before = reading->fault_count;
+    struct error error = {.status = STATUS_OK};
+    struct reading value = reading_of(reading, path, &error);
     config_t config;
     config_init(&config);
     errno = 0;
-    enum status status = STATUS_OK;
     if (config_read_file(&config, path) != CONFIG_TRUE) {
-        status = read_failed(&config, path, ret_error);
-    }
-    if (status == STATUS_OK) {
-        status = load_groups(&reading, path, config_root_setting(&config));
-    }
-    if (status == STATUS_OK) {
-        reading.source = path;
-        status = check_required(&reading);
+        read_failed(reading, &config, path);
+    } else {
+        load_groups(&value, path, config_root_setting(&config));
+        check_required(reading, path);
     }
     config_destroy(&config);
-    return status;
+    return reading->fault_count == faults_before;
 }
 
 static bool parse_number(const char *text, int64_t *ret_value)
@@ -352,30 +357,33 @@ static enum status set_value(struct reading *reading, const struct config_key *k
     return store_quantity(reading, key, text);
 }
 
-enum status config_set(const char *assignment,
-                       const struct config_key *keys,
-                       size_t key_count,
-                       struct arena *arena,
-                       struct error *ret_error)
+static enum status set_key(struct reading *reading, const char *assignment)
 {
-    struct reading reading = {.source = "command line",
-                              .keys = keys,
-                              .key_count = key_count,
-                              .arena = arena,
-                              .error = ret_error};
-    char *copy = arena_copy_text(arena, bytes_of_text(assignment));
+    char *copy = arena_copy_text(reading->arena, bytes_of_text(assignment));
     if (copy == NULL) {
-        return no_memory(&reading);
+        return no_memory(reading);
     }
     char *value = strchr(copy, '=');
     if (value == NULL) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "'%s' is not of the form key=value",
-                         assignment);
+        return error_set(reading->error, STATUS_INVALID_ARGUMENT,
+                         "'%s' is not of the form key=value", assignment);
     }
     *value++ = '\0';
-    size_t index = find_key(&reading, copy);
-    if (index == key_count) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "unknown key '%s'", copy);
+    size_t index = find_key(reading, copy);
+    if (index == reading->key_count) {
+        return error_set(reading->error, STATUS_INVALID_ARGUMENT, "unknown key '%s'", copy);
     }
-    return set_value(&reading, &keys[index], value);
+    reading->all->places[index] = reading->source;
+    return end_key(reading, index, set_value(reading, &reading->keys[index], value));
+}
+
+bool config_set(struct config_reading *reading, const char *assignment)
+{
+    struct error error = {.status = STATUS_OK};
+    struct reading value = reading_of(reading, "command line", &error);
+    if (set_key(&value, assignment) != STATUS_OK) {
+        config_refuse(reading, NULL, "%s", error.text);
+        return false;
+    }
+    return true;
 }

@@ -1,7 +1,9 @@
 /*
  * Configuration files (libconfig syntax), checked against a table of what may stand in them.
  *
- * An unknown key, a wrong type or a value out of range is an error that names file, line and key.
+ * An unknown key, a wrong type or a value out of range is a fault that names file, line and key.
+ * A READING gathers the faults of the file, of the command line and of what keys say together, so
+ * that all of them are told at once; it remembers where each key's value stands.
  * Sizes are written "512 MiB" or as a number of bytes, durations "250 ms", "10 s", "15 min".
  * Keys are plain names or paths: "http.address".
  */
@@ -39,20 +41,40 @@ struct config_key {
     bool required;
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT ("conf/master.conf:12: unknown key 'adress'"), STATUS_NOT_FOUND,
- * STATUS_IO, STATUS_NO_MEMORY. */
-enum status config_load(const char *path,
-                        const struct config_key *keys,
-                        size_t key_count,
-                        struct arena *arena,
-                        struct error *ret_error);
+#define CONFIG_KEYS_MAX   64 /* of one table: which were seen is a bit set */
+#define CONFIG_FAULTS_MAX 16 /* kept; who has more of them begins with these */
+
+struct config_reading {
+    const struct config_key *keys;
+    size_t key_count;
+    struct arena *arena;                 /* of values, places and faults */
+    const char *places[CONFIG_KEYS_MAX]; /* "conf/master.conf:12", "command line"; NULL = default */
+    uint64_t seen;                       /* bit i: the file has keys[i] */
+    uint64_t refused;                    /* bit i: a value of keys[i] was; its target has another */
+    const char *faults[CONFIG_FAULTS_MAX];
+    size_t fault_count; /* found: may be more than are kept */
+};
+
+/* keys and arena must outlive the reading; key_count <= CONFIG_KEYS_MAX. */
+void config_reading_begin(struct config_reading *reading,
+                          const struct config_key *keys,
+                          size_t key_count,
+                          struct arena *arena);
+
+/* A whole file.  False: it has faults ("conf/master.conf:12: unknown key 'adress'"); what is good
+ * in it has been taken all the same, unless it could not be read or parsed at all. */
+bool config_load(struct config_reading *reading, const char *path);
 
 /* The same for one "key=value" given on a command line. */
-enum status config_set(const char *assignment,
-                       const struct config_key *keys,
-                       size_t key_count,
-                       struct arena *arena,
-                       struct error *ret_error);
+bool config_set(struct config_reading *reading, const char *assignment);
+
+/* A fault that a key's value has only together with others, or only by its sense; the text names
+ * the key, and the place of its value is put before it.  key NULL: of none. */
+void config_refuse(struct config_reading *reading, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Was a value of this key refused?  Then what its target holds says nothing about others. */
+bool config_is_refused(const struct config_reading *reading, const char *key);
 
 /* "512 MiB" -> bytes, "250 ms" -> microseconds. */
 bool config_parse_size(const char *text, uint64_t *ret_bytes);

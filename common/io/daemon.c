@@ -107,34 +107,39 @@ static struct command_line parse_command_line(const struct daemon_description *d
     return line;
 }
 
-/* The file, then every --set in order, then the check across keys. */
-static enum status load_configuration(const struct daemon *daemon,
-                                      int argument_count,
-                                      char **arguments,
-                                      struct arena *arena,
-                                      struct error *ret_error)
+/* The file, then every --set in order, then the check across keys: all that is wrong is told. */
+static bool load_configuration(const struct daemon *daemon,
+                               int argument_count,
+                               char **arguments,
+                               struct arena *arena)
 {
     const struct daemon_description *description = daemon->description;
-    enum status status = STATUS_OK;
+    struct config_reading reading;
 
+    config_reading_begin(&reading, description->keys, description->key_count, arena);
     if (daemon->config_path != NULL) {
-        status = config_load(daemon->config_path, description->keys, description->key_count, arena,
-                             ret_error);
+        (void)config_load(&reading, daemon->config_path);
     }
-    for (int i = 1; i < argument_count && status == STATUS_OK; i++) {
+    for (int i = 1; i < argument_count; i++) {
         if (!option_takes_value(arguments[i])) {
             continue;
         }
         i++;
         if (strcmp(arguments[i - 1], "--set") == 0) {
-            status = config_set(arguments[i], description->keys, description->key_count, arena,
-                                ret_error);
+            (void)config_set(&reading, arguments[i]);
         }
     }
-    if (status == STATUS_OK && description->check != NULL) {
-        status = description->check(description->context, ret_error);
+    if (description->check != NULL) {
+        description->check(description->context, &reading);
     }
-    return status;
+    for (size_t i = 0; i < reading.fault_count && i < CONFIG_FAULTS_MAX; i++) {
+        (void)fprintf(stderr, "%s: %s\n", description->name, reading.faults[i]);
+    }
+    if (reading.fault_count > CONFIG_FAULTS_MAX) {
+        (void)fprintf(stderr, "%s: and %zu more\n", description->name,
+                      reading.fault_count - CONFIG_FAULTS_MAX);
+    }
+    return reading.fault_count == 0;
 }
 
 static void write_all(int descriptor, const char *text, size_t size_bytes)
@@ -210,15 +215,13 @@ bool daemon_start(const struct daemon_description *description,
                   struct daemon *ret_daemon,
                   int *ret_exit_code)
 {
-    struct error error = {0};
     struct command_line line = parse_command_line(description, argument_count, arguments);
 
     if (line.done_exit_code >= 0) {
         *ret_exit_code = line.done_exit_code;
         return false;
     }
-    if (load_configuration(&line.daemon, argument_count, arguments, arena, &error) != STATUS_OK) {
-        (void)daemon_fail(&line.daemon, &error);
+    if (!load_configuration(&line.daemon, argument_count, arguments, arena)) {
         *ret_exit_code = DAEMON_EXIT_USAGE;
         return false;
     }

@@ -5,7 +5,8 @@
  *   NAME [--config FILE] [--set key=value]... [--ready-fd N] [--check-config] [--help] [--version]
  *
  * Exit codes: 0 stopped cleanly, 1 failed while running, 2 bad command line or configuration.
- * Errors are one line on stderr: "NAME: what, where, and what to do".
+ * Errors are one line on stderr: "NAME: what, where, and what to do"; of a configuration with
+ * several faults a line each.
  */
 #ifndef COMMON_IO_DAEMON_H
 #define COMMON_IO_DAEMON_H
@@ -27,9 +28,10 @@ struct daemon_description {
     const char *summary; /* one line for --help */
     const struct config_key *keys;
     size_t key_count;
-    /* What one key cannot tell about another; run after loading, and by --check-config.  May be
-     * NULL.  Whatever its error is, the configuration is bad: DAEMON_EXIT_USAGE. */
-    enum status (*check)(void *context, struct error *ret_error);
+    /* What one key cannot tell about another; run after loading, and by --check-config, even where
+     * faults were found: refused values are not in their targets.  Adds its own by config_refuse().
+     * May be NULL. */
+    void (*check)(void *context, struct config_reading *reading);
     void *context;
 };
 

@@ -87,7 +87,7 @@ const struct config_key *settings_keys(size_t *ret_count)
     return keys;
 }
 
-static enum status check_log(struct error *ret_error)
+static void check_log(struct config_reading *reading)
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
     size_t level = 0;
@@ -96,44 +96,53 @@ static enum status check_log(struct error *ret_error)
         level++;
     }
     if (level == 4) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "log.level must be debug, info, warn or error, not '%s'", raw.log_level);
+        config_refuse(reading, "log.level",
+                      "log.level = \"%s\": must be debug, info, warn or error", raw.log_level);
+        level = LOG_LEVEL_INFO;
     }
     if (strcmp(raw.log_format, "text") != 0 && strcmp(raw.log_format, "json") != 0) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "log.format must be text or json, not '%s'", raw.log_format);
+        config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
+                      raw.log_format);
     }
     raw.settings.log.level = (enum log_level)level;
     raw.settings.log.json = strcmp(raw.log_format, "json") == 0;
-    return STATUS_OK;
 }
 
-static enum status check_addresses(const struct master_settings *settings, struct error *ret_error)
+static void check_addresses(const struct master_settings *settings, struct config_reading *reading)
 {
-    enum status status = transport_address_check_listen(settings->address, settings->insecure,
-                                                        ret_error);
-    if (status == STATUS_OK &&
-        transport_address_check_http(settings->http_address, settings->insecure, ret_error) !=
-            STATUS_OK) {
-        status = error_prefix(ret_error, "http.address");
+    struct error error = {.status = STATUS_OK};
+    if (transport_address_check_listen(settings->address, settings->insecure, &error) !=
+        STATUS_OK) {
+        config_refuse(reading, "address", "%s", error.text);
     }
-    return status;
+    if (transport_address_check_http(settings->http_address, settings->insecure, &error) !=
+        STATUS_OK) {
+        config_refuse(reading, "http.address", "http.address: %s", error.text);
+    }
 }
 
-enum status settings_check(void *context, struct error *ret_error)
+/* Of keys whose values were refused nothing is said: their targets hold others. */
+static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
+{
+    if ((raw.sync_hold_us * 2 > raw.server_timeout_us ||
+         raw.sync_interval_us * 2 > raw.server_timeout_us) &&
+        !config_is_refused(reading, "sync.hold") && !config_is_refused(reading, "sync.interval")) {
+        config_refuse(reading, "server.timeout",
+                      "server.timeout must be at least twice sync.hold and sync.interval");
+    }
+    if (catalog->soft_limit_start_bytes > catalog->soft_limit_max_bytes &&
+        !config_is_refused(reading, "tablet.soft_limit_max")) {
+        config_refuse(reading, "tablet.soft_limit_start",
+                      "tablet.soft_limit_start must not be above tablet.soft_limit_max");
+    }
+}
+
+void settings_check(void *context, struct config_reading *reading)
 {
     struct master_settings *settings = context;
     struct catalog_settings *catalog = &settings->catalog;
 
-    if (raw.sync_hold_us * 2 > raw.server_timeout_us ||
-        raw.sync_interval_us * 2 > raw.server_timeout_us) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "server.timeout must be at least twice sync.hold and sync.interval");
-    }
-    if (catalog->soft_limit_start_bytes > catalog->soft_limit_max_bytes) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "tablet.soft_limit_start must not be above tablet.soft_limit_max");
-    }
+    check_together(catalog, reading);
     catalog->server_timeout_ns = raw.server_timeout_us * MICROSECOND_NS;
     catalog->place_timeout_ns = raw.place_timeout_us * MICROSECOND_NS;
     catalog->sync_hold_ns = raw.sync_hold_us * MICROSECOND_NS;
@@ -144,6 +153,6 @@ enum status settings_check(void *context, struct error *ret_error)
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;
-    enum status status = check_log(ret_error);
-    return status == STATUS_OK ? check_addresses(settings, ret_error) : status;
+    check_log(reading);
+    check_addresses(settings, reading);
 }

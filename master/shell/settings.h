@@ -28,8 +28,8 @@ struct master_settings {
 struct master_settings *settings_with_defaults(void);
 const struct config_key *settings_keys(size_t *ret_count);
 
-/* Check across keys, and work out what the keys meant; context is the settings.
- * Errors: STATUS_INVALID_ARGUMENT naming the key; those of transport_address_check_listen(). */
-enum status settings_check(void *context, struct error *ret_error);
+/* Check across keys, and work out what the keys meant; context is the settings;
+ * each fault is refused in the reading. */
+void settings_check(void *context, struct config_reading *reading);
 
 #endif /* MASTER_SHELL_SETTINGS_H */

@@ -87,22 +87,26 @@ static int level_of(const char *name)
     return -1;
 }
 
-static enum status check_addresses(const struct server_settings *settings, struct error *ret_error)
+static void check_addresses(const struct server_settings *settings, struct config_reading *reading)
 {
-    enum status status = transport_address_check_listen(settings->address, settings->insecure,
-                                                        ret_error);
-    if (status == STATUS_OK && settings->http_address[0] != '\0' &&
-        transport_address_check_http(settings->http_address, settings->insecure, ret_error) !=
-            STATUS_OK) {
-        status = error_prefix(ret_error, "http.address");
-    }
-    if (status == STATUS_OK && settings->advertise[0] != '\0' &&
-        transport_address_check_dial(settings->advertise, ret_error) != STATUS_OK) {
-        status = error_prefix(ret_error, "advertise");
-    }
+    struct error error = {.status = STATUS_OK};
     struct sync_masters masters;
-    return status == STATUS_OK ? sync_masters_parse(settings->masters, &masters, ret_error)
-                               : status;
+    if (transport_address_check_listen(settings->address, settings->insecure, &error) !=
+        STATUS_OK) {
+        config_refuse(reading, "address", "%s", error.text);
+    }
+    if (settings->http_address[0] != '\0' &&
+        transport_address_check_http(settings->http_address, settings->insecure, &error) !=
+            STATUS_OK) {
+        config_refuse(reading, "http.address", "http.address: %s", error.text);
+    }
+    if (settings->advertise[0] != '\0' &&
+        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        config_refuse(reading, "advertise", "advertise: %s", error.text);
+    }
+    if (sync_masters_parse(settings->masters, &masters, &error) != STATUS_OK) {
+        config_refuse(reading, "masters", "%s", error.text);
+    }
 }
 
 /* Four memtables at least: while some are flushed, others fill. */
@@ -113,7 +117,7 @@ static uint64_t default_memtable_limit_bytes(uint64_t memory_limit_bytes)
                                                         : MEMTABLE_LIMIT_BYTES_DEFAULT;
 }
 
-enum status server_settings_check(void *context, struct error *ret_error)
+void server_settings_check(void *context, struct config_reading *reading)
 {
     struct server_settings *settings = context;
     struct store_settings *store = &settings->store;
@@ -123,22 +127,23 @@ enum status server_settings_check(void *context, struct error *ret_error)
     store->flush_pace_percent = (uint32_t)settings->flush_pace_percent;
 
     if (level_of(settings->log_level) < 0) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "log.level = \"%s\": must be debug, info, warn or error",
-                         settings->log_level);
+        config_refuse(reading, "log.level",
+                      "log.level = \"%s\": must be debug, info, warn or error",
+                      settings->log_level);
     }
     if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "log.format = \"%s\": must be text or json", settings->log_format);
+        config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
+                      settings->log_format);
     }
     if (store->memtable_limit_bytes == 0) {
         store->memtable_limit_bytes = default_memtable_limit_bytes(store->memory_limit_bytes);
     }
-    if (store->memtable_limit_bytes > store->memory_limit_bytes) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "memtable_limit must not be larger than memory_limit");
+    if (store->memtable_limit_bytes > store->memory_limit_bytes &&
+        !config_is_refused(reading, "memory_limit")) {
+        config_refuse(reading, "memtable_limit",
+                      "memtable_limit must not be larger than memory_limit");
     }
-    return check_addresses(settings, ret_error);
+    check_addresses(settings, reading);
 }
 
 struct logger_settings server_settings_logger(const struct server_settings *settings)

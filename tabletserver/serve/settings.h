@@ -41,9 +41,8 @@ size_t server_settings_keys(struct server_settings *settings,
                             struct config_key keys[SERVER_SETTINGS_KEYS_MAX]);
 
 /* What one key cannot tell about another, and addresses; defaults that follow from other keys.
- * context is the settings.
- * Errors: STATUS_INVALID_ARGUMENT naming the key; those of transport_address_check_listen(). */
-enum status server_settings_check(void *context, struct error *ret_error);
+ * context is the settings; each fault is refused in the reading. */
+void server_settings_check(void *context, struct config_reading *reading);
 
 /* Of log.level and log.format. */
 struct logger_settings server_settings_logger(const struct server_settings *settings);

@@ -95,6 +95,10 @@ printf 'address = "tcp://127.0.0.1:0";\nadress = "x";\n' >"$WORK/bad.conf"
 says "unknown key" 2 'bad.conf:2.*adress' "$SERVER" --config "$WORK/bad.conf" --check-config
 printf '\nmemory_limit = "lots";\n' >"$WORK/bad.conf"
 says "bad value" 2 'bad.conf:2.*memory_limit' "$SERVER" --config "$WORK/bad.conf" --check-config
+printf 'masters = "127.0.0.1:7400";\nadress = "x";\nlog = {\n  level = "loud";\n};\n' >"$WORK/bad.conf"
+same "all that is wrong, with its place" \
+    "$("$SERVER" --config "$WORK/bad.conf" --set memory_limit=lots --check-config 2>&1 | grep -oE '(bad.conf:[0-9]+|command line): (unknown key .adress|[a-z_.]+)' | tr '\n' ';')" \
+    "bad.conf:2: unknown key 'adress;command line: memory_limit;bad.conf:4: log.level;bad.conf:1: masters;"
 printf 'address = \n' >"$WORK/bad.conf"
 says "bad syntax" 2 'bad.conf:[0-9]+' "$MASTER" --config "$WORK/bad.conf" --check-config
 says "no such file" 2 'nonexistent.conf' "$MASTER" --config "$WORK/nonexistent.conf"

@@ -45,6 +45,14 @@ static void check(const struct values *values)
     }
 }
 
+/* Each fault has a text. */
+static void check_faults(const struct config_reading *reading)
+{
+    for (size_t i = 0; i < reading->fault_count && i < CONFIG_FAULTS_MAX; i++) {
+        ASSERT(reading->faults[i][0] != '\0');
+    }
+}
+
 /* A file without a name; *ret_path is good as long as it is open. */
 static int make_file(const uint8_t *data, size_t size, char ret_path[64])
 {
@@ -68,9 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          false},
         {"free", CONFIG_SIZE_BYTES, &values.free_bytes, 0, 0, false},
     };
-    size_t count = sizeof keys / sizeof keys[0];
+    struct config_reading reading;
     struct arena arena;
-    struct error error = {0};
     char path[64];
     /* Files that include others are not ours to follow here. */
     if (memmem(data, size, "@include", strlen("@include")) != NULL) {
@@ -78,17 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     arena_init(&arena, 4096, ARENA_BYTES_MAX);
     int file = make_file(data, size, path);
-    if (config_load(path, keys, count, &arena, &error) != STATUS_OK) {
-        ASSERT(error.text[0] != '\0');
-    }
+    config_reading_begin(&reading, keys, sizeof keys / sizeof keys[0], &arena);
+    ASSERT(config_load(&reading, path) == (reading.fault_count == 0));
     check(&values);
     (void)close(file);
     char *text = strndup((const char *)data, size);
     ASSERT(text != NULL);
-    error = (struct error){0};
-    if (config_set(text, keys, count, &arena, &error) != STATUS_OK) {
-        ASSERT(error.text[0] != '\0');
-    }
+    (void)config_set(&reading, text);
+    check_faults(&reading);
     check(&values);
     free(text);
     arena_deinit(&arena);

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/io/config.h"
@@ -47,26 +48,39 @@ static void end(void)
 
 TestSuite(config, .init = begin, .fini = end);
 
-static enum status load(const char *text, struct error *error)
+static struct config_reading reading;
+
+static void read_file(void)
+{
+    config_reading_begin(&reading, keys, KEY_COUNT, &arena);
+    cr_assert_eq(config_load(&reading, path), reading.fault_count == 0);
+}
+
+/* The first fault; "" = none. */
+static const char *first_fault(void)
+{
+    return reading.fault_count > 0 ? reading.faults[0] : "";
+}
+
+static const char *load(const char *text)
 {
     FILE *file = fopen(path, "w");
     cr_assert(file != NULL);
     fputs(text, file);
     fclose(file);
-    return config_load(path, keys, KEY_COUNT, &arena, error);
+    read_file();
+    return first_fault();
 }
 
 Test(config, reads_every_type)
 {
-    struct error error = {0};
-    enum status status = load("# a comment\n"
-                              "name = \"one\";\n"
-                              "insecure = true;\n"
-                              "http = { port = 8080; client: { interval = \"250 ms\"; }; };\n"
-                              "memory = \"512 MiB\";\n"
-                              "folders = [ \"a\", \"b/c\" ];\n",
-                              &error);
-    cr_assert_eq(status, STATUS_OK, "%s", error.text);
+    const char *fault = load("# a comment\n"
+                             "name = \"one\";\n"
+                             "insecure = true;\n"
+                             "http = { port = 8080; client: { interval = \"250 ms\"; }; };\n"
+                             "memory = \"512 MiB\";\n"
+                             "folders = [ \"a\", \"b/c\" ];\n");
+    cr_assert_str_eq(fault, "");
     cr_assert_str_eq(settings.name, "one");
     cr_assert(settings.insecure);
     cr_assert_eq(settings.port, 8080);
@@ -78,7 +92,7 @@ Test(config, reads_every_type)
 
 Test(config, absent_keys_keep_their_defaults)
 {
-    cr_assert_eq(load("name = \"x\"; memory = 4096;", NULL), STATUS_OK);
+    cr_assert_str_eq(load("name = \"x\"; memory = 4096;"), "");
     cr_assert_eq(settings.port, 7);
     cr_assert_eq(settings.interval_us, 9);
     cr_assert_eq(settings.memory_bytes, 4096);
@@ -88,13 +102,12 @@ Test(config, absent_keys_keep_their_defaults)
 /* The text must be refused, at this line, with this in the message. */
 static void refuse(const char *text, const char *line, const char *words)
 {
-    struct error error = {0};
     char place[160];
-    enum status status = load(text, &error);
-    cr_assert_eq((int)status, STATUS_INVALID_ARGUMENT, "accepted: %s", text);
+    const char *fault = load(text);
+    cr_assert_eq(reading.fault_count, 1, "%s", text);
     (void)snprintf(place, sizeof place, "%s%s", path, line);
-    cr_assert(strstr(error.text, place) == error.text, "%s", error.text);
-    cr_assert(strstr(error.text, words) != NULL, "%s", error.text);
+    cr_assert(strstr(fault, place) == fault, "%s", fault);
+    cr_assert(strstr(fault, words) != NULL, "%s", fault);
 }
 
 Test(config, errors_name_file_line_and_key)
@@ -119,33 +132,73 @@ Test(config, errors_name_file_line_and_key)
 
 Test(config, a_missing_file_is_named)
 {
-    struct error error;
-    cr_assert_eq(config_load("/nowhere/edubba.conf", keys, KEY_COUNT, &arena, &error),
-                 STATUS_NOT_FOUND);
-    cr_assert(strstr(error.text, "/nowhere/edubba.conf") != NULL, "%s", error.text);
+    (void)snprintf(path, sizeof path, "/nowhere/edubba.conf");
+    read_file();
+    cr_assert_str_eq(first_fault(), "/nowhere/edubba.conf: No such file or directory");
+}
+
+Test(config, all_faults_are_told_each_with_its_place)
+{
+    load("insecure = 1;\nadress = \"y\";\nhttp = {\n  port = 8;\n};\nmemory = \"1 KiB\";\n");
+    cr_assert_not(config_set(&reading, "http.port=x"));
+    cr_assert(config_set(&reading, "insecure=true"));
+    config_refuse(&reading, "http.port", "http.port is not a port");
+    config_refuse(&reading, "http.client.interval", "http.client.interval: too short");
+    const char *const wanted[] = {":1: insecure", ":2: unknown key 'adress'", ":6: memory",
+                                  ": key 'name' is missing"};
+    cr_assert_eq(reading.fault_count, 7);
+    for (size_t i = 0; i < 4; i++) {
+        char start[200];
+        (void)snprintf(start, sizeof start, "%s%s", path, wanted[i]);
+        cr_assert(strncmp(reading.faults[i], start, strlen(start)) == 0, "%s", reading.faults[i]);
+    }
+    cr_assert_str_eq(reading.faults[4], "command line: http.port must be a whole number");
+    cr_assert_str_eq(reading.faults[5], "command line: http.port is not a port");
+    cr_assert_str_eq(reading.faults[6], "http.client.interval: too short"); /* a default */
+    cr_assert_eq(settings.port, 8); /* what is good has been taken */
+    cr_assert(config_is_refused(&reading, "memory") && config_is_refused(&reading, "http.port"));
+    cr_assert_not(config_is_refused(&reading, "folders"));
+}
+
+Test(config, a_place_is_that_of_the_value_that_holds)
+{
+    load("name = \"x\";\nhttp = {\n  port = 8;\n};\n");
+    config_refuse(&reading, "http.port", "bad");
+    cr_assert(strstr(first_fault(), ":3: bad") != NULL, "%s", first_fault());
+    cr_assert(config_set(&reading, "http.port=9"));
+    config_refuse(&reading, "http.port", "bad");
+    cr_assert_str_eq(reading.faults[1], "command line: bad");
+}
+
+Test(config, only_so_many_faults_are_kept)
+{
+    config_reading_begin(&reading, keys, KEY_COUNT, &arena);
+    for (size_t i = 0; i < CONFIG_FAULTS_MAX * 2; i++) {
+        cr_assert_not(config_set(&reading, "nonsense=1"));
+    }
+    cr_assert_eq(reading.fault_count, CONFIG_FAULTS_MAX * 2);
+    cr_assert_str_eq(reading.faults[CONFIG_FAULTS_MAX - 1], "unknown key 'nonsense'");
 }
 
 Test(config, assignments_from_a_command_line)
 {
-    struct error error;
-    cr_assert_eq(config_set("name=a=b", keys, KEY_COUNT, &arena, &error), STATUS_OK);
+    config_reading_begin(&reading, keys, KEY_COUNT, &arena);
+    cr_assert(config_set(&reading, "name=a=b"));
     cr_assert_str_eq(settings.name, "a=b");
-    cr_assert_eq(config_set("http.port=0", keys, KEY_COUNT, &arena, &error), STATUS_OK);
+    cr_assert(config_set(&reading, "http.port=0"));
     cr_assert_eq(settings.port, 0);
-    cr_assert_eq(config_set("memory=1 GiB", keys, KEY_COUNT, &arena, &error), STATUS_OK);
+    cr_assert(config_set(&reading, "memory=1 GiB"));
     cr_assert_eq(settings.memory_bytes, 1u << 30);
-    cr_assert_eq(config_set("folders=x,y,z", keys, KEY_COUNT, &arena, &error), STATUS_OK);
+    cr_assert(config_set(&reading, "folders=x,y,z"));
     cr_assert_eq(settings.folders.count, 3);
     cr_assert_str_eq(settings.folders.items[2], "z");
-    cr_assert_eq(config_set("insecure=true", keys, KEY_COUNT, &arena, &error), STATUS_OK);
+    cr_assert(config_set(&reading, "insecure=true"));
     cr_assert(settings.insecure);
-    cr_assert_eq(config_set("insecure=yes", keys, KEY_COUNT, &arena, &error),
-                 STATUS_INVALID_ARGUMENT);
-    cr_assert_eq(config_set("http.port=80x", keys, KEY_COUNT, &arena, &error),
-                 STATUS_INVALID_ARGUMENT);
-    cr_assert_eq(config_set("nothing", keys, KEY_COUNT, &arena, &error), STATUS_INVALID_ARGUMENT);
-    cr_assert_eq(config_set("ports=1", keys, KEY_COUNT, &arena, &error), STATUS_INVALID_ARGUMENT);
-    cr_assert(strstr(error.text, "'ports'") != NULL, "%s", error.text);
+    cr_assert_not(config_set(&reading, "insecure=yes"));
+    cr_assert_not(config_set(&reading, "http.port=80x"));
+    cr_assert_not(config_set(&reading, "nothing"));
+    cr_assert_not(config_set(&reading, "ports=1"));
+    cr_assert_str_eq(reading.faults[3], "unknown key 'ports'");
 }
 
 Test(config, sizes_and_durations)

@@ -11,11 +11,12 @@
 static int64_t number = 5;
 static const struct config_key keys[] = {{"number", CONFIG_NUMBER, &number, 1, 9, false}};
 
-static enum status refuse_seven(void *context, struct error *ret_error)
+static void refuse_seven(void *context, struct config_reading *reading)
 {
     (void)context;
-    return number == 7 ? error_set(ret_error, STATUS_INVALID_ARGUMENT, "number: seven is taken")
-                       : STATUS_OK;
+    if (number == 7) {
+        config_refuse(reading, "number", "number: seven is taken");
+    }
 }
 
 static const struct daemon_description description = {
@@ -65,6 +66,32 @@ Test(daemon, command_line)
     cr_assert_eq(START("--ready-fd", "nine"), DAEMON_EXIT_USAGE);
     cr_assert_eq(START("--ready-fd", "987"), DAEMON_EXIT_USAGE, "not open");
     cr_assert_eq(START("--config", "/nonexistent/file"), DAEMON_EXIT_USAGE);
+}
+
+Test(daemon, all_that_is_wrong_is_told_and_too_much_of_it_counted)
+{
+    cr_redirect_stdout();
+    cr_redirect_stderr();
+    cr_assert_eq(START("--set", "number=7", "--set", "numbr=1", "--set", "number=10"),
+                 DAEMON_EXIT_USAGE);
+    cr_assert_eq(START("--set", "a=1", "--set", "b=1", "--set", "c=1", "--set", "d=1", "--set",
+                       "e=1", "--set", "f=1", "--set", "g=1", "--set", "h=1", "--set", "i=1",
+                       "--set", "j=1", "--set", "k=1", "--set", "l=1", "--set", "m=1", "--set",
+                       "n=1", "--set", "o=1", "--set", "p=1", "--set", "q=1", "--set", "number=6"),
+                 DAEMON_EXIT_USAGE);
+    (void)fflush(stderr);
+    cr_assert_stderr_eq_str("test-daemon: unknown key 'numbr'\n"
+                            "test-daemon: command line: number is 10, allowed are 1 to 9\n"
+                            "test-daemon: command line: number: seven is taken\n"
+                            "test-daemon: unknown key 'a'\ntest-daemon: unknown key 'b'\n"
+                            "test-daemon: unknown key 'c'\ntest-daemon: unknown key 'd'\n"
+                            "test-daemon: unknown key 'e'\ntest-daemon: unknown key 'f'\n"
+                            "test-daemon: unknown key 'g'\ntest-daemon: unknown key 'h'\n"
+                            "test-daemon: unknown key 'i'\ntest-daemon: unknown key 'j'\n"
+                            "test-daemon: unknown key 'k'\ntest-daemon: unknown key 'l'\n"
+                            "test-daemon: unknown key 'm'\ntest-daemon: unknown key 'n'\n"
+                            "test-daemon: unknown key 'o'\ntest-daemon: unknown key 'p'\n"
+                            "test-daemon: and 1 more\n");
 }
 
 Test(daemon, ready_is_one_line_and_the_descriptor_is_closed)

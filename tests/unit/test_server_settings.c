@@ -1,42 +1,41 @@
 /* Settings of the tablet server: defaults that follow from other keys, what keys say together. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "tabletserver/serve/settings.h"
 
 #define MIB (UINT64_C(1024) * 1024)
 
 static struct server_settings settings;
+static struct config_reading reading;
 static struct arena arena;
 
-static void set(const char *assignment)
+/* The settings after these assignments; NULL = none.  The faults, a line each; "" = none. */
+static const char *settle(const char *first, const char *second)
 {
+    static char faults[4096];
     struct config_key keys[SERVER_SETTINGS_KEYS_MAX];
-    struct error error = {.status = STATUS_OK};
-    size_t count = server_settings_keys(&settings, keys);
-    cr_assert_eq(config_set(assignment, keys, count, &arena, &error), STATUS_OK, "%s", error.text);
-}
-
-/* The settings after these assignments; NULL = none. */
-static enum status settle(const char *first, const char *second, struct error *ret_error)
-{
     server_settings_default(&settings);
     arena_init(&arena, 4096, SIZE_MAX);
+    config_reading_begin(&reading, keys, server_settings_keys(&settings, keys), &arena);
     if (first != NULL) {
-        set(first);
+        (void)config_set(&reading, first);
     }
     if (second != NULL) {
-        set(second);
+        (void)config_set(&reading, second);
     }
-    *ret_error = (struct error){.status = STATUS_OK};
-    enum status status = server_settings_check(&settings, ret_error);
+    server_settings_check(&settings, &reading);
+    faults[0] = '\0';
+    for (size_t i = 0; i < reading.fault_count; i++) {
+        strcat(strcat(faults, reading.faults[i]), "\n");
+    }
     arena_deinit(&arena);
-    return status;
+    return faults;
 }
 
 static uint64_t memtable_limit_of(const char *first, const char *second)
 {
-    struct error error;
-    cr_assert_eq(settle(first, second, &error), STATUS_OK, "%s", error.text);
+    cr_assert_str_eq(settle(first, second), "");
     return settings.store.memtable_limit_bytes;
 }
 
@@ -59,8 +58,18 @@ Test(server_settings, a_memtable_limit_that_is_given_rules_whatever_comes_first)
 
 Test(server_settings, a_memtable_larger_than_all_memory_is_refused_by_name)
 {
-    struct error error;
-    cr_assert_eq(settle("memory_limit=100 MiB", "memtable_limit=101 MiB", &error),
-                 STATUS_INVALID_ARGUMENT);
-    cr_assert_not_null(strstr(error.text, "memtable_limit"), "%s", error.text);
+    cr_assert_str_eq(settle("memory_limit=100 MiB", "memtable_limit=101 MiB"),
+                     "command line: memtable_limit must not be larger than memory_limit\n");
+    /* Of a limit that was refused nothing follows. */
+    cr_assert_str_eq(settle("memory_limit=lots", "memtable_limit=2 GiB"),
+                     "command line: memory_limit must be a size like \"512 MiB\" or a number of "
+                     "bytes\n");
+}
+
+Test(server_settings, every_fault_is_told_with_its_place)
+{
+    const char *faults = settle("log.level=loud", "masters=127.0.0.1:7400");
+    cr_assert(strncmp(faults, "command line: log.level = \"loud\"", 32) == 0, "%s", faults);
+    cr_assert_not_null(strstr(faults, "\ncommand line: masters: "), "%s", faults);
+    cr_assert_eq(reading.fault_count, 2);
 }
