@@ -24,7 +24,7 @@ const struct command COMMANDS[] = {
      run_deletefamily},
     {"setgcpolicy", "TABLE FAMILY (maxage=AGE | maxversions=N) [(and|or) ...] | never",
      "Say which cells of a family are dropped",
-     "AGE is a number with ms, s, m, h, d or w.  'and' drops what all rules drop, 'or' what any does;\n"
+     "AGE is a number with us, ms, s, m, h, d or w.  'and' drops what all rules drop, 'or' what any does;\n"
      "'never' keeps everything.\n"
      "  ebt setgcpolicy METRIC daily maxage=30d or maxversions=5",
      3, -1, run_setgcpolicy},

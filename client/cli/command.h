@@ -12,7 +12,7 @@
 
 /* Exit codes. */
 #define EXIT_CODE_OK     0
-#define EXIT_CODE_FAILED 1 /* the servers said no, or did not answer */
+#define EXIT_CODE_FAILED 1 /* the servers said no, or did not answer; or a file here */
 #define EXIT_CODE_USAGE  2 /* the command line makes no sense */
 
 /* What a command runs in. */
@@ -64,6 +64,9 @@ int session_file_failed(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int session_misuse(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Words "key=value" from the first on stand once each.  The exit code, or -1 to go on. */
+int session_refuse_repeated(const struct session *session, int first);
 
 int session_unknown_command(const struct session *session, const char *name);
 

@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/words.h"
 
 #define MESSAGE_SIZE_MAX 1024
 
@@ -100,6 +101,17 @@ int session_misuse(const struct session *session, const char *format, ...)
     }
     print(session, &(struct complaint){.code = "USAGE", .message = message, .hint = usage});
     return EXIT_CODE_USAGE;
+}
+
+int session_refuse_repeated(const struct session *session, int first)
+{
+    const char *word = first < session->argument_count
+                           ? words_repeated(session->arguments + first,
+                                            session->argument_count - first)
+                           : NULL;
+    return word == NULL ? -1
+                        : session_misuse(session, "'%s': %.*s is given twice", word,
+                                         (int)strcspn(word, "="), word);
 }
 
 int session_unknown_command(const struct session *session, const char *name)

@@ -21,9 +21,11 @@ static const char OPTIONS[] =
     "  -o FILE               print to FILE\n"
     "  --version\n"
     "\n"
-    "exit status: 0 done, 1 the servers said no or did not answer, 2 the command line makes no sense\n"
-    "\n"
     "`ebt help COMMAND` says more about one.\n";
+
+static const char EXIT_STATUS[] =
+    "0 done; 1 the servers said no or did not answer, or a file here could not be read or written;\n"
+    "2 the command line makes no sense\n";
 
 static void print_overview(FILE *out)
 {
@@ -32,6 +34,7 @@ static void print_overview(FILE *out)
         fprintf(out, "  %-16s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
     }
     fputs(OPTIONS, out);
+    fprintf(out, "\nexit status: %s", EXIT_STATUS);
 }
 
 static void print_command_json(FILE *out, const struct command *command)
@@ -100,7 +103,10 @@ static void print_man_page(FILE *out)
     }
     fputs(".SH OPTIONS\n.nf\n", out);
     print_roff(out, OPTIONS + 1);
-    fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n",
+    fputs(".fi\n.SH EXIT STATUS\n", out);
+    print_roff(out, EXIT_STATUS);
+    fputs(".SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n"
+          ".SH SEE ALSO\nedubba\\-load(1), edubba\\-master(8), edubba\\-tabletserver(8)\n",
           out);
 }
 

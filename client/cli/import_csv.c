@@ -216,6 +216,10 @@ static const char *read_header(struct csv *csv, struct importer *importer, struc
 /* Returns the exit code, or -1 to go on. */
 static int take_words(struct session *session, struct csv *csv)
 {
+    int code = session_refuse_repeated(session, 2);
+    if (code >= 0) {
+        return code;
+    }
     for (int i = 2; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
         const char *value = NULL;

@@ -61,6 +61,10 @@ static bool take_word(struct wanted *wanted, char *word, bool whole_table)
 /* Returns the exit code, or -1 to go on. */
 static int take_words(struct session *session, int first, bool whole_table, struct wanted *wanted)
 {
+    int code = session_refuse_repeated(session, first);
+    if (code >= 0) {
+        return code;
+    }
     for (int i = first; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
         if (take_word(wanted, session->arguments[i], whole_table)) {

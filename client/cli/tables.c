@@ -46,6 +46,10 @@ int run_createtable(struct session *session)
     struct edubba_error error;
     size_t split_count = 0;
 
+    int code = session_refuse_repeated(session, 1);
+    if (code >= 0) {
+        return code;
+    }
     for (int i = 1; i < session->argument_count; i++) {
         char *word = session->arguments[i];
         if (word_value(word, "families") != NULL) {
@@ -69,7 +73,7 @@ int run_createtable(struct session *session)
     schema.families = families.items;
     schema.family_count = families.count;
     struct edubba_client *client = session_client(session);
-    int code = EXIT_CODE_FAILED;
+    code = EXIT_CODE_FAILED;
     if (client != NULL) {
         code = edubba_create_table(client, &schema, splits, split_count, &error) == EDUBBA_OK
                    ? session_done(session)

@@ -14,6 +14,19 @@ const char *word_value(const char *word, const char *key)
     return strncmp(word, key, length) == 0 && word[length] == '=' ? word + length + 1 : NULL;
 }
 
+const char *words_repeated(char *const *words, int count)
+{
+    for (int i = 1; i < count; i++) {
+        size_t length = strcspn(words[i], "=");
+        for (int j = 0; words[i][length] == '=' && j < i; j++) {
+            if (strncmp(words[j], words[i], length + 1) == 0) {
+                return words[i];
+            }
+        }
+    }
+    return NULL;
+}
+
 bool word_i64(const char *text, int64_t *ret_number)
 {
     char *end = NULL;

@@ -13,6 +13,9 @@
 /* The value if word is "key=value", else NULL. */
 const char *word_value(const char *word, const char *key);
 
+/* Of words "key=value" the first whose key an earlier one has too; NULL where there is none. */
+const char *words_repeated(char *const *words, int count);
+
 /* All of the text is one number. */
 bool word_i64(const char *text, int64_t *ret_number);
 

@@ -24,6 +24,13 @@ says "bad rule" 2 'usage' ebt setgcpolicy T f maxage=often
 says "split outside" 1 '(INVALID_ARGUMENT|NOT_FOUND|FAILED_PRECONDITION)' ebt split nowhere k
 says "unknown command" 2 'no command' ebt sing
 says "too few words" 2 'usage' ebt set T
+printf ',f\n,x\nr1,1\n' >"$WORK/one.csv"
+says "a word given twice" 2 "'start=b': start is given twice" ebt read T start=a start=b
+says "a word given twice" 2 "columns is given twice" ebt lookup T keep columns=f:a columns=f:b
+says "a word given twice" 2 "families is given twice" ebt createtable TWICE families=f families=g
+says "a word given twice" 2 "timestamp is given twice" ebt import T "$WORK/one.csv" timestamp=now timestamp=now
+says "branches may have several cells" 0 '' ebt checkandmutate T keep columns=f:none false=f:b=1 false=f:c=1
+ebt deletecolumn T keep f b; ebt deletecolumn T keep f c
 says "not a cell" 2 'FAMILY:COLUMN' ebt set T r nonsense
 says "no master there" 1 'UNAVAILABLE.*127.0.0.1:1' ebt --timeout 1 --masters tcp://127.0.0.1:1 ls
 says "import of nothing" 1 'No such file' ebt import T /nonexistent

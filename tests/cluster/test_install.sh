@@ -73,6 +73,17 @@ int main() { struct edubba_key key; edubba_key_init(&key); return (int)edubba_ke
         LD_LIBRARY_PATH=$libraries "$work/by_cplusplus"
 }
 
+every_program_has_a_man_page() {
+    local program name
+    cmake --install "$build" --prefix "$work/all" >/dev/null || return 1
+    for program in "$work"/all/bin/* "$work"/all/sbin/*; do
+        [[ -x $program ]] || continue
+        name=$(basename "$program")
+        page=$(find "$work/all/share/man" -name "$name.[18]")
+        [[ -s $page ]] && grep -q '^\.SH EXIT STATUS\|exit status' "$page" && grep -q '^\.SH SEE ALSO' "$page" || { echo "$name: ${page:-no page}"; return 1; }
+    done
+}
+
 # launch NAME BINARY SETTING...
 launch() {
     local name=$1 binary=$2 arguments=()
@@ -115,6 +126,7 @@ check "it runs" says_usage "$work/by_cmake/example"
 check "without a cluster it says so" fails_without_cluster "$work/by_cmake/example"
 check "the header is C++ too" header_is_cplusplus
 if [[ -x $build/master/edubba-master && -x $build/tabletserver/edubba-tabletserver && -x $build/client/cli/ebt ]]; then
+    check "every program has a man page, with exit status and what else to see" every_program_has_a_man_page
     check "a cluster starts" start_cluster
     check "the example writes and reads" example_runs
 fi
