@@ -21,10 +21,11 @@
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
 
-bool request_bytes_charge(struct server *server, uint64_t bytes)
+bool request_bytes_charge(struct server *server, uint64_t bytes, bool may_wait_for_client)
 {
+    uint64_t bytes_max = server->settings->request_bytes_max / (may_wait_for_client ? 2 : 1);
     uint64_t before = atomic_fetch_add(&server->request_bytes, bytes);
-    if (before > 0 && before + bytes > server->settings->request_bytes_max) {
+    if (before > 0 && before + bytes > bytes_max) {
         atomic_fetch_sub(&server->request_bytes, bytes);
         return false;
     }

@@ -56,8 +56,13 @@ enum status server_open(const struct server_settings *settings,
  * go after the loops' threads, which need them, and before the stores. */
 void server_close(struct server *server);
 
-/* The budget of request_bytes_max: false = over it, nothing was charged. */
-bool request_bytes_charge(struct server *server, uint64_t bytes);
+/* What a request takes at least besides its body: many small ones may wait, scans as long as their
+ * client likes. */
+#define REQUEST_BYTES_OWN 3072
+
+/* The budget of request_bytes_max: false = over it, nothing was charged.  What may wait for its client
+ * for ever is let in only to half of it, so that it cannot keep the rest out. */
+bool request_bytes_charge(struct server *server, uint64_t bytes, bool may_wait_for_client);
 void request_bytes_release(struct server *server, uint64_t bytes);
 
 #endif /* TABLETSERVER_SERVE_SERVER_H */
