@@ -33,11 +33,11 @@ struct scan {
     struct schema *schema;
     struct store_tablet *tablet;
     struct filter_program *program; /* while a slice is read */
-    struct bytes first;    /* key in reading order; borrowed from the request */
-    struct row_set rows;   /* the request's, clipped to the tablet */
-    size_t range_index;    /* the range to go on in, counted in reading order */
-    struct buffer resume;  /* the last row that is done with; has_resume */
-    struct buffer looking; /* the row that is being read */
+    struct bytes first;             /* key in reading order; borrowed from the request */
+    struct row_set rows;            /* the request's, clipped to the tablet */
+    size_t range_index;             /* the range to go on in, counted in reading order */
+    struct buffer resume;           /* the last row that is done with; has_resume */
+    struct buffer looking;          /* the row that is being read */
     bool has_resume;
     uint64_t rows_returned;
     uint64_t cells_seen;

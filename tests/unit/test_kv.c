@@ -449,8 +449,7 @@ static void read_everything(const char *folder)
     struct kv_read *read = NULL;
     struct kv_cursor *cursor = NULL;
     if (kv_open(folder, &options, &kv, &error) != STATUS_OK ||
-        kv_read_begin(kv, &read) != STATUS_OK ||
-        kv_cursor_open_read(read, &cursor) != STATUS_OK) {
+        kv_read_begin(kv, &read) != STATUS_OK || kv_cursor_open_read(read, &cursor) != STATUS_OK) {
         return;
     }
     bool found = true;
