@@ -157,6 +157,7 @@ Test(log, releasing_makes_room_on_a_full_disk_without_new_space)
         i++;
         usleep(500);
     }
+    wait_synced(position); /* what is not synced is not released */
     log_release(store_log, statistics().synced_position);
     enum status status = STATUS_NO_SPACE;
     while (status == STATUS_NO_SPACE) {
