@@ -386,7 +386,7 @@ void scan_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
-    if (!request_bytes_charge(server, charged_bytes, true)) {
+    if (!request_bytes_charge_scan(server, charged_bytes)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;

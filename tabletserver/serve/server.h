@@ -44,7 +44,7 @@ struct server {
     struct http_server *http;
     struct sync *sync;
     atomic_bool open;                   /* all of the above is there, and not about to go */
-    atomic_uint_fast64_t request_bytes; /* all requests under way */
+    atomic_uint_fast64_t request_bytes; /* requests under way, and what their evaluations hold */
 };
 
 /* Errors name what could not be had: folder, store, address. */
@@ -60,9 +60,12 @@ void server_close(struct server *server);
  * client likes. */
 #define REQUEST_BYTES_OWN 3072
 
-/* The budget of request_bytes_max: false = over it, nothing was charged.  What may wait for its client
- * for ever is let in only to half of it, so that it cannot keep the rest out. */
-bool request_bytes_charge(struct server *server, uint64_t bytes, bool may_wait_for_client);
+/* The budget of request_bytes_max: false = over it, nothing was charged.  own_bytes: what the
+ * request has been charged before; one that is alone gets all that it needs. */
+bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes);
+/* The same for what may wait for its client for ever: it is let in only to half of the budget, so
+ * that it cannot keep the rest out. */
+bool request_bytes_charge_scan(struct server *server, uint64_t bytes);
 void request_bytes_release(struct server *server, uint64_t bytes);
 
 #endif /* TABLETSERVER_SERVE_SERVER_H */

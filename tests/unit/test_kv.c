@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -482,6 +483,7 @@ Test(kv, the_end_of_the_process_by_damage_names_the_file)
     cr_assert_eq(pipe(pipe_ends), 0);
     pid_t child = fork();
     if (child == 0) {
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         (void)dup2(pipe_ends[1], STDERR_FILENO);
         read_everything(place.folder);
         _exit(0);
