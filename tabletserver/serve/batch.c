@@ -282,18 +282,19 @@ void batch_start(struct server *server,
 {
     struct error error = {.status = STATUS_OK};
 
-    if (!request_bytes_charge(server, request->body.size_bytes, 0)) {
+    uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
+    if (!request_bytes_charge(server, charged_bytes, 0)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
     if (batch == NULL) {
-        request_bytes_release(server, request->body.size_bytes);
+        request_bytes_release(server, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }
-    batch->charged_bytes = request->body.size_bytes;
+    batch->charged_bytes = charged_bytes;
     enum status status = operations_request_decode(request->body, &batch->arena, &batch->request,
                                                    &error);
     if (status == STATUS_OK && batch->request.operation_count == 0) {
