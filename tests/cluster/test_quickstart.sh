@@ -33,7 +33,7 @@ s = socket.socket(); s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen(); print(
 until [[ -s $work/sitter ]]; do sleep 0.05; kill -0 $sitter || break; done
 output=$(./quickstart 2>&1)
 [[ $? == 1 ]]; verdict $? "quickstart with a port taken ended well"
-grep -q "tabletserver2 did not start: edubba-tabletserver: .*$((EDUBBA_PORT + 2)).*in use" <<<"$output"; verdict $? "what failed is not named: $output"
+grep -q "tabletserver2 did not start: edubba-tabletserver: .*$((EDUBBA_PORT + 2)).*in use" <<<"$output" && grep -q "EDUBBA_PORT=N" <<<"$output"; verdict $? "what failed is not named: $output"
 grep -q 'stopped master' <<<"$output" && grep -q 'stopped tabletserver1' <<<"$output"; verdict $? "it does not say what it stopped"
 ./quickstart status | grep -q 'runs as'; [[ $? == 1 ]]; verdict $? "a run that failed left something running"
 kill $sitter; wait $sitter 2>/dev/null
