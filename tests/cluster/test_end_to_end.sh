@@ -105,7 +105,31 @@ same "all is there after kill -9 of a server and the master" "$(ebt --json read 
 stop_soft server2; same "SIGTERM is a clean stop" $? 0
 start_server 2
 same "all is there after a clean stop" "$(ebt --json read T)" "$before"
+
+# --- tablet servers among the masters' addresses, and no master at all -------------------------
+server1=tcp://127.0.0.1:$((PORT + 1)) server2=tcp://127.0.0.1:$((PORT + 2))
+says "tablets, a tablet server asked first" 0 'kangaroo' ebt --masters "$server1,$EDUBBA_MASTERS" tablets T
+says "servers, a tablet server asked first" 0 'alive' ebt --masters "$server1,$EDUBBA_MASTERS" servers
+says "createfamily, a tablet server asked first" 0 '' ebt --masters "$server1,$EDUBBA_MASTERS" createfamily T later
+says "only a tablet server: what only a master does" 1 "UNIMPLEMENTED.*LIST_TABLES; ask the master at $EDUBBA_MASTERS" ebt --masters "$server1" ls
+rows=$(ebt read T) tablets=$(ebt tablets T)
 kill_hard master
+begun=$SECONDS
+for masters in "$server1" "$EDUBBA_MASTERS,$server1" "$server2,$EDUBBA_MASTERS"; do
+    same "a new client reads without a master ($masters)" "$(ebt --masters "$masters" read T)" "$rows"
+    same "and sees the tablets" "$(ebt --masters "$masters" tablets T)" "$tablets"
+    says "and the families" 0 'inthll' ebt --masters "$masters" ls T
+    says "and writes" 0 '' ebt --masters "$masters" addtocell T counter sum:n=1@0
+    ebt --masters "$masters" addtocell T counter sum:n=-1@0
+done
+same "without waiting" "$((SECONDS - begun < 20))" 1
+says "what nobody knows is not denied" 1 "(UNAVAILABLE|DEADLINE).*does not know table 'NOWHERE'; ask the master at $EDUBBA_MASTERS" \
+    ebt --timeout 1 --masters "$EDUBBA_MASTERS,$server1" read NOWHERE
+stop_soft server1; start_server 1; stop_soft server2; start_server 2
+same "nor after the servers' restart without a master" "$(ebt --masters "$EDUBBA_MASTERS,$server1,$server2" read T)" "$rows"
+says "a master that is looked for in vain is named in the log" 0 "master_not_reached.*$EDUBBA_MASTERS.*refused" \
+    bash -c "for i in {1..50}; do grep master_not_reached '$WORK/server1.log' && exit 0; sleep 0.1; done"
+same "now and then, not all the time" "$(grep -c master_not_reached "$WORK/server1.log")" 1
 ebt --timeout 10 ls >/dev/null 2>&1
 start_master
 says "deleteallrows" 0 '' ebt deleteallrows T
