@@ -3,6 +3,7 @@
 #include "client/request.h"
 #include "client/schema.h"
 #include "common/base/memory.h"
+#include "common/io/transport_address.h"
 #include "common/wire/reader.h"
 
 #define ARENA_BLOCK_BYTES 8192
@@ -360,6 +361,9 @@ enum edubba_code edubba_status(struct edubba_client *client,
         return EDUBBA_FAILED_PRECONDITION;
     }
     state_init(&state);
+    if (address != NULL && transport_address_check_dial(address, &state.error) != STATUS_OK) {
+        return conclude(&state, state.error.status, error);
+    }
     enum status status = request_call(client, &options, &state.body, &state.answer, &state.error);
     if (status == STATUS_OK) {
         status = copy_json(buffer_bytes(&state.answer), json, &state.error);

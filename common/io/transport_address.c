@@ -200,6 +200,8 @@ enum status transport_address_failed(const char *verb,
     const char *reason = nng_strerror(nng_error);
     if (nng_error == NNG_EADDRINUSE) {
         reason = "the address is in use; another process listens there";
+    } else if (nng_error == NNG_EADDRINVAL && tcp_host(address) != NULL) {
+        reason = "the host's name cannot be resolved; is it spelled right?";
     }
     return error_set(ret_error, status_of(nng_error), "%s %s: %s", verb, address, reason);
 }
