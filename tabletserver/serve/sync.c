@@ -72,12 +72,13 @@ static void on_closed(void *context, const struct error *error)
 }
 
 /* Said at once when a master that was there has gone, and now and then while none is. */
-static void complain(struct sync *sync, const char *cause)
+static void complain(struct sync *sync, bool refused, const char *cause)
 {
     int64_t now_ns = clock_monotonic_ns();
     bool was_connected = atomic_exchange(&sync->connected, false);
+    const char *gone = was_connected ? "master_lost" : "master_not_reached";
     if (was_connected || now_ns >= sync->next_complaint_ns) {
-        LOG_EVENT(LOG_LEVEL_WARN, was_connected ? "master_lost" : "master_not_reached",
+        LOG_EVENT(LOG_LEVEL_WARN, refused ? "sync_refused" : gone,
                   LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
                   LOG_TEXT("error", cause));
         sync->next_complaint_ns = now_ns + SYNC_COMPLAINT_NS;
@@ -99,7 +100,7 @@ static void hang_up(struct sync *sync)
 
 static void give_up(struct sync *sync, const char *cause)
 {
-    complain(sync, cause);
+    complain(sync, false, cause);
     hang_up(sync);
 }
 
@@ -153,7 +154,8 @@ static void on_answer(struct sync *sync, const struct note *note)
     sync->asking = false;
     arena_reset(&sync->arena);
     if (sync_take_answer(sync, bytes_of(note->message, note->message_bytes), &error) != STATUS_OK) {
-        give_up(sync, error.text);
+        complain(sync, true, error.text);
+        hang_up(sync);
         return;
     }
     atomic_store(&sync->master_answered, sync->master_index);
