@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -153,13 +154,27 @@ static int open_database(struct lmdb_kv *kv)
     return mdb_txn_commit(txn);
 }
 
+/* LMDB ends the process where a page makes no sense at all; say which file it is, at least. */
+static void on_nonsense(MDB_env *env, const char *text)
+{
+    const char *folder = NULL;
+    (void)mdb_env_get_path(env, &folder);
+    (void)fprintf(stderr,
+                  "%s/data.mdb is damaged: LMDB cannot go on (%s); restore it, or take its store "
+                  "away\n",
+                  folder != NULL ? folder : "?", text);
+}
+
 static int open_environment(struct lmdb_kv *kv, const char *folder, uint32_t readers_max)
 {
     int code = mdb_env_create(&kv->env);
     if (code != 0) {
         return code;
     }
-    code = mdb_env_set_mapsize(kv->env, kv->map_size_bytes);
+    code = mdb_env_set_assert(kv->env, on_nonsense);
+    if (code == 0) {
+        code = mdb_env_set_mapsize(kv->env, kv->map_size_bytes);
+    }
     if (code == 0) {
         code = mdb_env_set_maxreaders(kv->env, readers_max > 0 ? readers_max : READERS_DEFAULT);
     }

@@ -21,7 +21,6 @@ static void batch_destroy(struct batch *batch)
     for (uint32_t i = 0; batch->parts != NULL && i < part_count; i++) {
         buffer_deinit(&batch->parts[i].rows);
     }
-    evaluation_destroy_all(batch->evaluations);
     request_bytes_release(batch->server, batch->charged_bytes);
     pthread_mutex_destroy(&batch->lock);
     arena_deinit(&batch->arena);
@@ -80,6 +79,20 @@ static uint32_t take_results(struct part *part, int64_t now_ns, struct operation
     return count;
 }
 
+/* What their answers were made of is in the message. */
+static void free_evaluations(struct batch *batch,
+                             const struct operation_result *results,
+                             uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct work *work = &batch->works[results[i].index];
+        if (work->evaluation != NULL) {
+            evaluation_destroy(work->evaluation);
+            work->evaluation = NULL;
+        }
+    }
+}
+
 /* Send one message; true if it answered the batch's last operation. */
 static bool send_results(struct batch *batch,
                          const struct operation_result *results,
@@ -90,6 +103,7 @@ static bool send_results(struct batch *batch,
 
     response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
     operations_response_encode(&response, &message);
+    free_evaluations(batch, results, count);
 
     pthread_mutex_lock(&batch->lock);
     ASSERT(batch->remaining >= count);
@@ -268,18 +282,19 @@ void batch_start(struct server *server,
 {
     struct error error = {.status = STATUS_OK};
 
-    if (!request_bytes_charge(server, request->body.size_bytes)) {
+    uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
+    if (!request_bytes_charge(server, charged_bytes, 0)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
     if (batch == NULL) {
-        request_bytes_release(server, request->body.size_bytes);
+        request_bytes_release(server, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }
-    batch->charged_bytes = request->body.size_bytes;
+    batch->charged_bytes = charged_bytes;
     enum status status = operations_request_decode(request->body, &batch->arena, &batch->request,
                                                    &error);
     if (status == STATUS_OK && batch->request.operation_count == 0) {

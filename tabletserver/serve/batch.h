@@ -10,6 +10,7 @@
  *
  * Everything a batch needs lives in its arena, filled before any part is handed out and only read
  * after; results belong to the part that completes them.  The batch goes with its last result.
+ * What an evaluation found out may be large: it is the work's own and goes with its answer.
  *
  * Thread rule: a part belongs to the thread that works on it; batch_send from any thread.
  */
@@ -39,9 +40,9 @@ struct work {
     struct part *part;
     const struct operation *operation;
     uint64_t sequence;             /* of its log record, once appended */
-    struct bytes result;           /* what a duplicate is to be told; lives with the batch */
+    struct bytes result;           /* what a duplicate is to be told; lives until it is appended */
     bool duplicate;                /* waits for the first attempt's commit */
-    struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE */
+    struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE; until it is answered */
     struct operation_result answer;
 };
 
@@ -65,13 +66,12 @@ struct batch {
     struct operations_request request;
     enum lane lane;
     int64_t received_ns;
-    int64_t deadline_ns;            /* monotonic; INT64_MAX = none */
-    pthread_mutex_t lock;           /* orders messages; guards remaining */
-    uint32_t remaining;             /* operations not yet answered */
-    uint64_t charged_bytes;         /* of the server's budget for requests under way */
-    struct evaluation *evaluations; /* freed with the batch */
-    struct part *parts;             /* one for each loop, then reads, then immediate answers */
-    struct work *works;             /* one for each operation */
+    int64_t deadline_ns;    /* monotonic; INT64_MAX = none */
+    pthread_mutex_t lock;   /* orders messages; guards remaining */
+    uint32_t remaining;     /* operations not yet answered */
+    uint64_t charged_bytes; /* of the server's budget for requests under way */
+    struct part *parts;     /* one for each loop, then reads, then immediate answers */
+    struct work *works;     /* one for each operation */
     struct arena arena;
 };
 

@@ -7,6 +7,8 @@
 #include "tabletserver/serve/store_loop.h"
 
 #define EVALUATION_ARENA_BLOCK_BYTES 4096
+#define HOLDINGS_PER_RESULT          2 /* the change, and the row to answer with */
+#define INCREMENT_BYTES              8
 
 /* --- check and mutate ------------------------------------------------------------------------- */
 
@@ -36,6 +38,19 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
 
 /* --- read, modify, write ---------------------------------------------------------------------- */
 
+/* So much more is about to be held. */
+static enum status charge(struct evaluation *evaluation, uint64_t bytes)
+{
+    const struct batch *batch = evaluation->work->part->batch;
+    if (!request_bytes_charge(batch->server, bytes,
+                              batch->charged_bytes + evaluation->charged_bytes)) {
+        return error_set(&evaluation->error, STATUS_UNAVAILABLE,
+                         "the results of operations under way hold too much memory; retry");
+    }
+    evaluation->charged_bytes += bytes;
+    return STATUS_OK;
+}
+
 static bool same_column(const struct change *change, uint32_t family, struct bytes qualifier)
 {
     return change->family == family && bytes_equal(change->qualifier, qualifier);
@@ -60,7 +75,13 @@ static enum status current_of(struct evaluation *evaluation,
         }
     }
     return row_read_newest(reader, evaluation->work->operation->row, family->number,
-                           rule->qualifier, &evaluation->arena, ret_current);
+                           rule->qualifier, ret_current);
+}
+
+static uint64_t result_bytes_max(const struct rmw_rule *rule, const struct rmw_current *current)
+{
+    return rule->kind == RMW_INCREMENT ? INCREMENT_BYTES
+                                       : current->value.size_bytes + rule->append.size_bytes;
 }
 
 static enum status apply_rule(struct evaluation *evaluation,
@@ -75,8 +96,11 @@ static enum status apply_rule(struct evaluation *evaluation,
         return error_set(&evaluation->error, status, "cannot read the row: %s",
                          status_text(status));
     }
-    status = rmw_apply(schema_table(evaluation->schema), rule, &current, evaluation->now_us,
-                       &evaluation->arena, change, &evaluation->error);
+    status = charge(evaluation, HOLDINGS_PER_RESULT * result_bytes_max(rule, &current));
+    if (status == STATUS_OK) {
+        status = rmw_apply(schema_table(evaluation->schema), rule, &current, evaluation->now_us,
+                           &evaluation->arena, change, &evaluation->error);
+    }
     if (status == STATUS_OK) {
         evaluation->change_count += 1;
     }
@@ -214,24 +238,34 @@ enum status evaluation_start(struct work *work,
     schema_retain(schema);
     arena_init(&evaluation->arena, EVALUATION_ARENA_BLOCK_BYTES, 2 * REQUEST_ARENA_BYTES_MAX);
 
-    pthread_mutex_lock(&batch->lock);
-    evaluation->next = batch->evaluations;
-    batch->evaluations = evaluation;
-    pthread_mutex_unlock(&batch->lock);
     work->evaluation = evaluation;
     worker_pool_submit(batch->server->workers, &evaluation->job, JOB_URGENT);
     return STATUS_OK;
 }
 
-void evaluation_destroy_all(struct evaluation *first)
+static void release(struct evaluation *evaluation, uint64_t keep_bytes)
 {
-    while (first != NULL) {
-        struct evaluation *next = first->next;
-        store_tablet_unref(first->tablet);
-        schema_release(first->schema);
-        arena_deinit(&first->arena);
-        buffer_deinit(&first->rows);
-        memory_free(first);
-        first = next;
+    if (evaluation->charged_bytes > keep_bytes) {
+        request_bytes_release(evaluation->work->part->batch->server,
+                              evaluation->charged_bytes - keep_bytes);
+        evaluation->charged_bytes = keep_bytes;
     }
+}
+
+void evaluation_forget_changes(struct evaluation *evaluation)
+{
+    evaluation->changes = NULL;
+    evaluation->change_count = 0;
+    arena_deinit(&evaluation->arena);
+    release(evaluation, evaluation->rows.size_bytes);
+}
+
+void evaluation_destroy(struct evaluation *evaluation)
+{
+    store_tablet_unref(evaluation->tablet);
+    schema_release(evaluation->schema);
+    arena_deinit(&evaluation->arena);
+    buffer_deinit(&evaluation->rows);
+    release(evaluation, 0);
+    memory_free(evaluation);
 }

@@ -5,6 +5,11 @@
  * It reads the row as prepared, so it sees every write ordered before it, committed or not; the
  * lock keeps later ones away until its own record is appended.  What it finds out comes back to the
  * loop: the branch to take, or the changes and the row to answer with.
+ *
+ * Results of read-modify-writes may be large, and many may wait for one sync.  So an evaluation
+ * gives up its changes once their record is appended, the rest once its answer is encoded, and what
+ * it holds is charged to the server's budget for requests: beyond it the operation is refused
+ * (STATUS_UNAVAILABLE) before anything of it is applied.
  */
 #ifndef TABLETSERVER_SERVE_EVALUATE_H
 #define TABLETSERVER_SERVE_EVALUATE_H
@@ -17,7 +22,6 @@
 
 struct evaluation {
     struct job job;
-    struct evaluation *next; /* of the batch's list */
     struct work *work;
     struct store_tablet *tablet; /* a reference */
     struct schema *schema;       /* a reference */
@@ -28,17 +32,21 @@ struct evaluation {
     bool matched;           /* CHECK_AND_MUTATE */
     struct change *changes; /* READ_MODIFY_WRITE */
     size_t change_count;
-    struct buffer rows; /* READ_MODIFY_WRITE: the row block to answer with */
+    struct buffer rows;     /* READ_MODIFY_WRITE: the row block to answer with */
+    uint64_t charged_bytes; /* of the server's budget for requests under way */
 };
 
-/* Start one; store_loop_evaluated() ends it.  Lives until the batch goes.  schema and tablet:
- * references are taken.  Errors: STATUS_NO_MEMORY. */
+/* Start one; store_loop_evaluated() ends it.  It is the work's: evaluation_destroy() once that is
+ * answered.  schema and tablet: references are taken.  Errors: STATUS_NO_MEMORY. */
 enum status evaluation_start(struct work *work,
                              struct store_tablet *tablet,
                              struct schema *schema,
                              int64_t now_us);
 
-/* Free a batch's list of them. */
-void evaluation_destroy_all(struct evaluation *first);
+/* Its record is appended, or never will be: free the changes, keep the answer.  On the loop. */
+void evaluation_forget_changes(struct evaluation *evaluation);
+
+/* Nothing refers to its rows any more.  Any thread. */
+void evaluation_destroy(struct evaluation *evaluation);
 
 #endif /* TABLETSERVER_SERVE_EVALUATE_H */

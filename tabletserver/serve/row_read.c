@@ -102,7 +102,6 @@ enum status row_read_newest(struct row_reader *reader,
                             struct bytes row,
                             uint32_t family,
                             struct bytes qualifier,
-                            struct arena *arena,
                             struct rmw_current *ret_current)
 {
     struct cell cell;
@@ -122,11 +121,7 @@ enum status row_read_newest(struct row_reader *reader,
         !bytes_equal(cell.qualifier, qualifier)) {
         return status;
     }
-    struct bytes value = arena_copy(arena, cell.value);
-    if (value.data == NULL) {
-        return STATUS_NO_MEMORY;
-    }
     *ret_current = (struct rmw_current){
-        .found = true, .timestamp_us = cell.timestamp_us, .value = value};
+        .found = true, .timestamp_us = cell.timestamp_us, .value = cell.value};
     return STATUS_OK;
 }

@@ -41,12 +41,11 @@ enum status row_read_any(struct row_reader *reader,
                          struct filter_program *program,
                          bool *ret_any);
 
-/* The newest visible cell of a column; its value is copied into the arena. */
+/* The newest visible cell of a column; its value is good until the reader moves again. */
 enum status row_read_newest(struct row_reader *reader,
                             struct bytes row,
                             uint32_t family,
                             struct bytes qualifier,
-                            struct arena *arena,
                             struct rmw_current *ret_current);
 
 #endif /* TABLETSERVER_SERVE_ROW_READ_H */

@@ -32,12 +32,12 @@ struct scan {
     atomic_int state;
     struct schema *schema;
     struct store_tablet *tablet;
-    struct filter_program *program;
-    struct bytes first;    /* key in reading order; borrowed from the request */
-    struct row_set rows;   /* the request's, clipped to the tablet */
-    size_t range_index;    /* the range to go on in, counted in reading order */
-    struct buffer resume;  /* the last row that is done with; has_resume */
-    struct buffer looking; /* the row that is being read */
+    struct filter_program *program; /* while a slice is read */
+    struct bytes first;             /* key in reading order; borrowed from the request */
+    struct row_set rows;            /* the request's, clipped to the tablet */
+    size_t range_index;             /* the range to go on in, counted in reading order */
+    struct buffer resume;           /* the last row that is done with; has_resume */
+    struct buffer looking;          /* the row that is being read */
     bool has_resume;
     uint64_t rows_returned;
     uint64_t cells_seen;
@@ -49,7 +49,7 @@ struct scan {
 
 static void scan_destroy(struct scan *scan)
 {
-    filter_destroy(scan->program);
+    ASSERT(scan->program == NULL);
     if (scan->tablet != NULL) {
         store_tablet_unref(scan->tablet);
     }
@@ -208,12 +208,27 @@ static enum status read_slice(struct scan *scan, struct slice *slice, struct err
     return STATUS_OK;
 }
 
+/* Programs may be large and take milliseconds to make: there are as many as workers, not as many as
+ * scans, and a scan that waits holds none. */
+static enum status compile(struct scan *scan, struct error *ret_error)
+{
+    return filter_compile(scan->request.filter, scan->request.filter_bytes,
+                          schema_table(scan->schema), (uint64_t)scan->received_ns, &scan->program,
+                          ret_error);
+}
+
 static enum status run_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
 {
     struct store_read *read = NULL;
-    enum status status = store_read_begin(scan->tablet, schema_table(scan->schema),
-                                          STORE_READ_COMMITTED, clock_wall_us(), &read);
+    enum status status = compile(scan, ret_error);
     if (status != STATUS_OK) {
+        return status;
+    }
+    status = store_read_begin(scan->tablet, schema_table(scan->schema), STORE_READ_COMMITTED,
+                              clock_wall_us(), &read);
+    if (status != STATUS_OK) {
+        filter_destroy(scan->program);
+        scan->program = NULL;
         return error_set(ret_error, status == STATUS_NOT_OWNER ? status : STATUS_UNAVAILABLE,
                          "cannot begin to read; retry");
     }
@@ -223,6 +238,8 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     row_block_writer_init(&slice->writer, &slice->rows);
     status = store_read_explain(read, read_slice(scan, slice, ret_error), ret_error);
     store_read_end(read);
+    filter_destroy(scan->program);
+    scan->program = NULL;
     return status;
 }
 
@@ -359,9 +376,7 @@ static enum status prepare(struct scan *scan, struct error *ret_error)
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s", status_text(status));
     }
-    return filter_compile(scan->request.filter, scan->request.filter_bytes,
-                          schema_table(scan->schema), (uint64_t)clock_monotonic_ns(),
-                          &scan->program, ret_error);
+    return STATUS_OK;
 }
 
 void scan_start(struct server *server,
@@ -370,20 +385,21 @@ void scan_start(struct server *server,
 {
     struct error error = {.status = STATUS_OK};
 
-    if (!request_bytes_charge(server, request->body.size_bytes)) {
+    uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
+    if (!request_bytes_charge_scan(server, charged_bytes)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;
     }
     struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
     if (scan == NULL) {
-        request_bytes_release(server, request->body.size_bytes);
+        request_bytes_release(server, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }
     scan->job.run = run;
     scan->server = server;
-    scan->charged_bytes = request->body.size_bytes;
+    scan->charged_bytes = charged_bytes;
     scan->reply = reply;
     scan->trace = request->head.trace;
     scan->received_ns = request->received_ns;

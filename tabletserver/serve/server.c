@@ -21,14 +21,24 @@
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
 
-bool request_bytes_charge(struct server *server, uint64_t bytes)
+static bool charge(struct server *server, uint64_t bytes, uint64_t own_bytes, uint64_t bytes_max)
 {
     uint64_t before = atomic_fetch_add(&server->request_bytes, bytes);
-    if (before > 0 && before + bytes > server->settings->request_bytes_max) {
+    if (before > own_bytes && before + bytes > bytes_max) {
         atomic_fetch_sub(&server->request_bytes, bytes);
         return false;
     }
     return true;
+}
+
+bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes)
+{
+    return charge(server, bytes, own_bytes, server->settings->request_bytes_max);
+}
+
+bool request_bytes_charge_scan(struct server *server, uint64_t bytes)
+{
+    return charge(server, bytes, 0, server->settings->request_bytes_max / 2);
 }
 
 void request_bytes_release(struct server *server, uint64_t bytes)

@@ -9,6 +9,8 @@
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
 
+#define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
+
 void server_settings_default(struct server_settings *settings)
 {
     *settings = (struct server_settings){
@@ -27,6 +29,7 @@ void server_settings_default(struct server_settings *settings)
         .log_format = "text",
     };
     store_settings_default(&settings->store);
+    settings->store.memtable_limit_bytes = 0; /* until it is known what memory_limit says */
     settings->log_segment_bytes = settings->store.log_segment_bytes;
     settings->flush_pace_percent = settings->store.flush_pace_percent;
 }
@@ -102,13 +105,22 @@ static enum status check_addresses(const struct server_settings *settings, struc
                                : status;
 }
 
+/* Four memtables at least: while some are flushed, others fill. */
+static uint64_t default_memtable_limit_bytes(uint64_t memory_limit_bytes)
+{
+    uint64_t quarter_bytes = memory_limit_bytes / 4;
+    return quarter_bytes < MEMTABLE_LIMIT_BYTES_DEFAULT ? quarter_bytes
+                                                        : MEMTABLE_LIMIT_BYTES_DEFAULT;
+}
+
 enum status server_settings_check(void *context, struct error *ret_error)
 {
     struct server_settings *settings = context;
+    struct store_settings *store = &settings->store;
 
     /* The file's numbers are wide; these two are not. */
-    settings->store.log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
-    settings->store.flush_pace_percent = (uint32_t)settings->flush_pace_percent;
+    store->log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
+    store->flush_pace_percent = (uint32_t)settings->flush_pace_percent;
 
     if (level_of(settings->log_level) < 0) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
@@ -119,7 +131,10 @@ enum status server_settings_check(void *context, struct error *ret_error)
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "log.format = \"%s\": must be text or json", settings->log_format);
     }
-    if (settings->store.memtable_limit_bytes > settings->store.memory_limit_bytes) {
+    if (store->memtable_limit_bytes == 0) {
+        store->memtable_limit_bytes = default_memtable_limit_bytes(store->memory_limit_bytes);
+    }
+    if (store->memtable_limit_bytes > store->memory_limit_bytes) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "memtable_limit must not be larger than memory_limit");
     }

@@ -19,7 +19,7 @@ struct server_settings {
     bool insecure;
     int64_t worker_threads; /* 0 = one a core */
     int64_t connections_max;
-    uint64_t request_bytes_max; /* all requests under way */
+    uint64_t request_bytes_max; /* all requests under way, and what evaluations hold */
     uint64_t answer_bytes_max;  /* all answers that wait to be taken; large ones wait above it */
     int64_t answer_stall_us;    /* who takes nothing for so long is dropped then */
     int64_t slow_operation_us;
@@ -30,6 +30,8 @@ struct server_settings {
     struct store_settings store;
 };
 
+/* Every key's default but memtable_limit's, which follows from memory_limit:
+ * server_settings_check() fills it in where it was not given. */
 void server_settings_default(struct server_settings *settings);
 
 #define SERVER_SETTINGS_KEYS_MAX 40
@@ -38,7 +40,8 @@ void server_settings_default(struct server_settings *settings);
 size_t server_settings_keys(struct server_settings *settings,
                             struct config_key keys[SERVER_SETTINGS_KEYS_MAX]);
 
-/* What one key cannot tell about another, and addresses.  context is the settings.
+/* What one key cannot tell about another, and addresses; defaults that follow from other keys.
+ * context is the settings.
  * Errors: STATUS_INVALID_ARGUMENT naming the key; those of transport_address_check_listen(). */
 enum status server_settings_check(void *context, struct error *ret_error);
 

@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/serve/evaluate.h"
 
 #define GATHER_BYTES_MAX  (4 * 1024 * 1024)
 #define GATHER_SPARES_MAX 16
@@ -229,6 +230,9 @@ static enum status append(struct write_order *order,
             write_pend(tablet, gather->works[i], sequence);
         } else {
             write_fail_append(order, gather->works[i], status);
+        }
+        if (gather->works[i]->evaluation != NULL) {
+            evaluation_forget_changes(gather->works[i]->evaluation);
         }
     }
     return status;

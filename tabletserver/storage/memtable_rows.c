@@ -109,7 +109,13 @@ static const struct memtable_row *first_visible(const struct memtable_row *row, 
 
 const struct memtable_row *memtable_row_next(const struct memtable_row *row, uint64_t sequence)
 {
-    return first_visible(atomic_load_explicit(&row->links[0].row, memory_order_acquire), sequence);
+    const struct memtable_row *next = atomic_load_explicit(&row->links[0].row,
+                                                           memory_order_acquire);
+    if (next != NULL) {
+        /* Whoever walks will want the one behind it, and it is somewhere else in memory. */
+        __builtin_prefetch(atomic_load_explicit(&next->links[0].row, memory_order_relaxed));
+    }
+    return first_visible(next, sequence);
 }
 
 const struct memtable_row *memtable_row_at_or_after(const struct memtable *memtable,

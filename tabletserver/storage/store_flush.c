@@ -14,6 +14,7 @@
 #define DIRTY_CHECKS_MIN    16 /* in a transaction, however small it is to be */
 #define PAGE_BYTES          4096
 #define RUN_ARENA_BYTES     4096
+#define CALM_SHARE          4
 
 /* One transaction in the making. */
 struct run {
@@ -27,6 +28,7 @@ struct run {
     struct applied_map map;
     struct tablet_position from;
     struct tablet_position reached; /* bytes live as long as the cursor is not moved */
+    uint64_t transaction_bytes;
     uint32_t piece;
     uint32_t entries_unchecked;
     uint64_t bytes_unchecked;
@@ -103,10 +105,18 @@ static enum status put(struct run *run, struct bytes row, const struct entry *en
     return base_writer_put(run->writer, run->pieces->pieces[run->piece].extent, row, entry);
 }
 
+/* Dirty bytes for this transaction.  The log's syncs wait behind its own, so while memory is not
+ * short it is a small one. */
+static uint64_t transaction_bytes(struct store *store)
+{
+    uint64_t most = store->settings.flush_transaction_bytes;
+    return store_memory_presses(store) ? most : most / CALM_SHARE;
+}
+
 /* Has the transaction had its share? */
 static bool is_enough(struct run *run)
 {
-    uint64_t share = run->tablet->store->settings.flush_transaction_bytes / DIRTY_CHECKS_MIN;
+    uint64_t share = run->transaction_bytes / DIRTY_CHECKS_MIN;
     if (run->entries == 0 ||
         (run->entries_unchecked < DIRTY_CHECK_ENTRIES &&
          run->entries_unchecked * PAGE_BYTES < share && run->bytes_unchecked < share &&
@@ -115,8 +125,7 @@ static bool is_enough(struct run *run)
     }
     run->entries_unchecked = 0;
     run->bytes_unchecked = 0;
-    return base_writer_dirty_bytes(run->writer) >=
-           run->tablet->store->settings.flush_transaction_bytes;
+    return base_writer_dirty_bytes(run->writer) >= run->transaction_bytes;
 }
 
 /*
@@ -319,7 +328,8 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
 
 static enum status flush_transaction(struct store_tablet *tablet, struct store_layer *layer)
 {
-    struct run run = {.tablet = tablet, .layer = layer};
+    struct run run = {
+        .tablet = tablet, .layer = layer, .transaction_bytes = transaction_bytes(tablet->store)};
     struct buffer applied = BUFFER_INIT;
     uint32_t dedupe_pieces = 0;
     uint64_t dirty_bytes = 0;

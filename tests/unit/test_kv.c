@@ -1,7 +1,11 @@
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
@@ -406,5 +410,98 @@ Test(kv, memory_that_runs_out_leaves_the_snapshot_whole)
         }
         cr_assert(is_there(place.kv, "a", "1"));
     }
+    close_place(&place);
+}
+
+/* --- damage ----------------------------------------------------------------------------------- */
+
+static void zero_leaves(const char *folder)
+{
+    enum {
+        PAGE = 4096,
+        FLAGS_AT = 10,
+        LEAF = 2
+    };
+    uint8_t page[PAGE];
+    uint8_t nothing[PAGE] = {0};
+    char path[96];
+    int leaves = 0;
+    snprintf(path, sizeof path, "%s/data.mdb", folder);
+    FILE *file = fopen(path, "r+b");
+    cr_assert_not_null(file);
+    for (long at = 2L * PAGE; fseek(file, at, SEEK_SET) == 0; at += PAGE) {
+        if (fread(page, PAGE, 1, file) != 1) {
+            break;
+        }
+        if ((page[FLAGS_AT] & LEAF) != 0 && leaves++ > 0) {
+            cr_assert_eq(fseek(file, at, SEEK_SET), 0);
+            cr_assert_eq(fwrite(nothing, PAGE, 1, file), 1);
+        }
+    }
+    cr_assert_eq(fclose(file), 0);
+    cr_assert_gt(leaves, 5);
+}
+
+static void read_everything(const char *folder)
+{
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
+    struct error error = {0};
+    struct kv *kv = NULL;
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    if (kv_open(folder, &options, &kv, &error) != STATUS_OK ||
+        kv_read_begin(kv, &read) != STATUS_OK || kv_cursor_open_read(read, &cursor) != STATUS_OK) {
+        return;
+    }
+    bool found = true;
+    struct bytes key;
+    struct bytes value;
+    enum status status = kv_cursor_move(cursor, KV_SEEK, bytes_of_text("0"), &key, &value, &found);
+    while (status == STATUS_OK && found) {
+        status = kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found);
+    }
+}
+
+/* LMDB does not return from that; whoever reads the log must learn which file it was. */
+Test(kv, the_end_of_the_process_by_damage_names_the_file)
+{
+    struct place place = open_place(false);
+    struct kv_write *write = begin(place.kv);
+    uint8_t value[200] = {0};
+    char key[16];
+    for (int i = 0; i < 2000; i++) {
+        snprintf(key, sizeof key, "%08d", i);
+        cr_assert_eq(kv_write_put(write, bytes_of_text(key), bytes_of(value, sizeof value)),
+                     STATUS_OK);
+    }
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    kv_close(place.kv);
+    zero_leaves(place.folder);
+
+    int pipe_ends[2];
+    char said[1024] = "";
+    cr_assert_eq(pipe(pipe_ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        (void)dup2(pipe_ends[1], STDERR_FILENO);
+        read_everything(place.folder);
+        _exit(0);
+    }
+    (void)close(pipe_ends[1]);
+    size_t size = 0;
+    for (ssize_t part; size < sizeof said - 1 &&
+                       (part = read(pipe_ends[0], said + size, sizeof said - 1 - size)) > 0;) {
+        size += (size_t)part;
+    }
+    (void)close(pipe_ends[0]);
+    int ended = 0;
+    cr_assert_eq(waitpid(child, &ended, 0), child);
+    cr_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
+    cr_assert_not_null(strstr(said, place.folder), "%s", said);
+    cr_assert_not_null(strstr(said, "data.mdb is damaged"), "%s", said);
+    struct error error = {0};
+    struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
+    cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
     close_place(&place);
 }

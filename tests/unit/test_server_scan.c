@@ -254,6 +254,68 @@ Test(server_scan, parked_scans_do_not_outlive_client_or_server)
     stop();
 }
 
+static size_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert_not_null(file);
+    cr_assert_eq(fscanf(file, "%*u %lu", &pages), 1);
+    cr_assert_eq(fclose(file), 0);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* However large what their filters compile to: some hundred KB here. */
+Test(server_scan, scans_that_wait_hold_little_and_are_charged_for_it)
+{
+    enum {
+        SCANS = 500
+    };
+    start_with_rows();
+    struct filter pattern = {
+        .kind = FILTER_VALUE_REGEX,
+        .bytes = bytes_of_text("(a{1,900}|w.y?)(b{1,900}|x.y?)(c{1,900}|y.y?)(d{1,900}|z.y?)|v*")};
+    struct scan_request scan = all_rows();
+    scan.filter = &pattern;
+    scan.credit_bytes = 1;
+    uint64_t requests[SCANS];
+    size_t before_bytes = resident_bytes();
+    for (int i = 0; i < SCANS; i++) {
+        scan.credit_bytes = i == 0 ? 1 : 0; /* the first waits after a slice, the others before */
+        requests[i] = send_scan(&scan);
+    }
+    WAIT_FOR(client_message_count(client, requests[0]) == 1);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >= (uint64_t)SCANS * 3000);
+    cr_assert_lt(resident_bytes() - before_bytes, (size_t)32 << 20);
+    for (int i = 0; i < SCANS; i++) {
+        transport_connection_cancel(client->connection, requests[i]);
+    }
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+
+    /* And it is the same program in every slice. */
+    scan.credit_bytes = 1 << 30;
+    cr_assert_eq(run_scan(&scan).row_count, ROWS);
+    stop();
+}
+
+/* Whoever opens scans and never takes anything keeps other scans out in the end, but not writes. */
+Test(server_scan, scans_that_wait_leave_room_for_writes)
+{
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    struct operation write = client_put(client, "r", "even", "v", 0);
+    scan.credit_bytes = 0;
+    fixture.settings.request_bytes_max = 1 << 20;
+    uint64_t waiting[400];
+    for (int i = 0; i < 400; i++) {
+        waiting[i] = send_scan(&scan);
+    }
+    WAIT_FOR(client_has_ended(client, waiting[399]));
+    cr_assert_eq(outcome_of(waiting[399]).status, STATUS_UNAVAILABLE);
+    cr_assert_not(client_has_ended(client, waiting[0]));
+    CLIENT_EXPECT_OK(client, write);
+    stop();
+}
+
 Test(server_scan, a_split_on_the_way_is_told)
 {
     start_with_rows();

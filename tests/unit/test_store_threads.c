@@ -159,7 +159,7 @@ Test(store_threads, readers_see_one_moment)
     pthread_t threads[READERS];
     fixture_init(&fixture);
     fixture.settings.memtable_limit_bytes = 8192;
-    fixture.settings.flush_transaction_bytes = 8192;
+    fixture.settings.flush_transaction_bytes = 4 * 8192;
     fixture_open(&fixture);
     tablets[0] = fixture_create(&fixture, 1, "", "");
     tablet_count = 1;

@@ -1,0 +1,229 @@
+/*
+ * How a fake cluster (fake_cluster.h) answers operations, and who asks where a row is.  All under
+ * the cluster's lock.
+ */
+#ifndef TESTS_SUPPORT_FAKE_CLUSTER_ANSWERS_H
+#define TESTS_SUPPORT_FAKE_CLUSTER_ANSWERS_H
+
+#include "common/io/clock.h"
+#include "tests/support/fake_cluster_state.h"
+
+static inline void fake_close_connection(struct transport_reply *reply)
+{
+    struct buffer none = {.failed = true}; /* an answer that cannot be given closes it */
+    transport_reply_send(reply, &none, true);
+}
+
+static inline struct buffer fake_message(enum status status)
+{
+    struct buffer message = BUFFER_INIT;
+    response_head_encode(&(struct response_head){.status = status}, &message);
+    return message;
+}
+
+static inline void fake_write_row(struct row_block_writer *writer, const struct fake_row *row)
+{
+    uint8_t sum[8];
+    for (int i = 0; i < 8; i++) {
+        sum[i] = (uint8_t)((uint64_t)row->sum >> (56 - 8 * i));
+    }
+    struct cell cell = {.family = 1, .qualifier = bytes_of_text("n"), .value = bytes_of(sum, 8)};
+    row_block_begin_row(writer, bytes_of_text(row->key));
+    row_block_add_cell(writer, bytes_of_text("sum"), &cell);
+    (void)row_block_end_row(writer);
+}
+
+static inline void fake_apply(struct fake_cluster *cluster, const struct operation *operation)
+{
+    if (operation->kind == OPERATION_DROP_RANGE) {
+        struct row_range part = fake_range(fake_tablet_of(cluster, operation->row));
+        bool some = row_range_intersect(&part, &operation->range, &part);
+        for (int i = cluster->row_count - 1; some && i >= 0; i--) {
+            if (row_range_contains(&part, bytes_of_text(cluster->rows[i].key))) {
+                memmove(&cluster->rows[i], &cluster->rows[i + 1],
+                        (size_t)(cluster->row_count - i - 1) * sizeof cluster->rows[0]);
+                cluster->row_count--;
+            }
+        }
+        return;
+    }
+    struct fake_row *row = fake_row_make(cluster, operation->row);
+    for (size_t i = 0; i < operation->mutation_count; i++) {
+        row->sum += operation->mutations[i].integer;
+    }
+    for (size_t i = 0; i < operation->rule_count; i++) {
+        row->sum += operation->rules[i].increment;
+    }
+}
+
+/* Once for each identity. */
+static inline void fake_apply_once(struct fake_cluster *cluster, const struct operation *operation)
+{
+    const struct operation_identity *identity = &operation->identity;
+    for (int i = 0; i < cluster->seen_count; i++) {
+        if (cluster->seen[i].sequence == identity->sequence) {
+            cluster->duplicates++;
+            if (cluster->seen[i].first_attempt_us != identity->first_attempt_us) {
+                fake_violation(cluster, "the first attempt's time changed", identity->sequence);
+            }
+            return;
+        }
+    }
+    int64_t age_us = clock_wall_us() + FAKE_CLOCK_SHIFT_US - identity->first_attempt_us;
+    if (age_us < -2000000 || age_us > 60000000) {
+        fake_violation(cluster, "the first attempt is not told in the server's time",
+                       identity->sequence);
+    }
+    ASSERT(cluster->seen_count < FAKE_SEEN_MAX);
+    cluster->seen[cluster->seen_count++] = (struct fake_seen){identity->sequence,
+                                                              identity->first_attempt_us};
+    cluster->applied++;
+    fake_apply(cluster, operation);
+}
+
+static inline void fake_answer_one(struct fake_server *server,
+                                   const struct operation *operation,
+                                   struct buffer *rows,
+                                   struct operation_result *result)
+{
+    struct fake_cluster *cluster = server->cluster;
+    const struct fake_tablet *tablet = fake_tablet_of(cluster, operation->row);
+    bool by_chance = cluster->chaos_one_in > 0 &&
+                     prng_chance(&cluster->prng, cluster->chaos_one_in);
+
+    cluster->operations++;
+    if (tablet->server != server->index || cluster->table_is_gone) {
+        result->status = STATUS_NOT_OWNER;
+        result->has_location = cluster->tells_location; /* of a table that is gone: out of date */
+        result->location = fake_location(cluster, tablet);
+        return;
+    }
+    if (cluster->unavailable_left > 0 || by_chance) {
+        cluster->unavailable_left -= cluster->unavailable_left > 0 ? 1 : 0;
+        result->status = STATUS_UNAVAILABLE;
+        result->text = bytes_of_text("memory is full");
+        return;
+    }
+    if (operation->kind != OPERATION_READ) {
+        fake_apply_once(cluster, operation);
+    }
+    if (operation->kind == OPERATION_READ || operation->kind == OPERATION_READ_MODIFY_WRITE) {
+        struct fake_row *row = fake_row_find(cluster, operation->row);
+        struct row_block_writer writer;
+        row_block_writer_init(&writer, rows);
+        if (row != NULL) {
+            fake_write_row(&writer, row);
+        }
+        result->rows = buffer_bytes(rows);
+    }
+    result->matched = operation->kind == OPERATION_CHECK_AND_MUTATE;
+}
+
+static inline void fake_check_request(struct fake_cluster *cluster,
+                                      const struct operations_request *request)
+{
+    if (cluster->client != 0 && cluster->client != request->client) {
+        fake_violation(cluster, "the client's number changed", 0);
+    }
+    cluster->client = request->client;
+    cluster->mark = request->first_unfinished > cluster->mark ? request->first_unfinished
+                                                              : cluster->mark;
+    for (size_t i = 0; i < request->operation_count; i++) {
+        uint64_t sequence = request->operations[i].identity.sequence;
+        if (request->operations[i].kind != OPERATION_READ && sequence < request->first_unfinished) {
+            fake_violation(cluster, "an operation below the message's own mark", sequence);
+        }
+    }
+}
+
+static inline bool fake_takes(struct fake_cluster *cluster, int *left)
+{
+    bool by_chance = cluster->chaos_one_in > 0 &&
+                     prng_chance(&cluster->prng, 2 * cluster->chaos_one_in);
+    bool takes = *left > 0 || by_chance;
+    *left -= *left > 0 ? 1 : 0;
+    return takes;
+}
+
+static inline void fake_answer_operations(struct fake_server *server,
+                                          const struct transport_request *transport,
+                                          struct transport_reply *reply)
+{
+    struct fake_cluster *cluster = server->cluster;
+    struct operations_request request;
+    struct arena arena;
+
+    arena_init(&arena, 65536, SIZE_MAX);
+    ASSERT(operations_request_decode(transport->body, &arena, &request, NULL) == STATUS_OK);
+    fake_check_request(cluster, &request);
+    if (fake_takes(cluster, &cluster->drops_before_left)) {
+        arena_deinit(&arena);
+        fake_close_connection(reply);
+        return;
+    }
+    struct operation_result *results = arena_allocate_array(&arena, request.operation_count,
+                                                            sizeof *results);
+    struct buffer *rows = arena_allocate_array(&arena, request.operation_count, sizeof *rows);
+    memset(results, 0, request.operation_count * sizeof *results);
+    memset(rows, 0, request.operation_count * sizeof *rows);
+    for (size_t i = 0; i < request.operation_count; i++) {
+        results[i].index = (uint32_t)i;
+        fake_answer_one(server, &request.operations[i], &rows[i], &results[i]);
+    }
+    struct operations_response response = {results, request.operation_count};
+    struct buffer message = fake_message(STATUS_OK);
+    struct buffer again = fake_message(STATUS_OK);
+    operations_response_encode(&response, &message);
+    operations_response_encode(&response, &again);
+    for (size_t i = 0; i < request.operation_count; i++) {
+        buffer_deinit(&rows[i]);
+    }
+    arena_deinit(&arena);
+    if (fake_takes(cluster, &cluster->drops_after_left)) {
+        buffer_deinit(&message);
+        buffer_deinit(&again);
+        fake_close_connection(reply);
+        return;
+    }
+    if (cluster->answers_twice) {
+        transport_reply_send(reply, &again, false);
+    }
+    transport_reply_send(reply, &message, true);
+    buffer_deinit(&again);
+}
+
+static inline void fake_answer_locate(struct fake_server *server,
+                                      const struct transport_request *transport,
+                                      struct transport_reply *reply)
+{
+    struct fake_cluster *cluster = server->cluster;
+    struct locate_request request;
+    struct locate_response response = {0};
+    struct location locations[FAKE_TABLETS_MAX];
+    struct arena arena;
+    size_t most = FAKE_TABLETS_MAX;
+
+    cluster->locates[server->index]++;
+    arena_init(&arena, 4096, SIZE_MAX);
+    ASSERT(locate_request_decode(transport->body, &arena, &request, NULL) == STATUS_OK);
+    bool known = request.table == FAKE_TABLE ||
+                 (request.table == 0 && bytes_equal(request.name, bytes_of_text("T")));
+    most = request.count_max > 0 && request.count_max < most ? request.count_max : most;
+    if (!known || cluster->table_is_gone) {
+        arena_deinit(&arena);
+        transport_reply_fail(reply, STATUS_NOT_FOUND, "table not found");
+        return;
+    }
+    int first = (int)(fake_tablet_of(cluster, request.row) - cluster->tablets);
+    for (int i = first; i < cluster->tablet_count && response.location_count < most; i++) {
+        locations[response.location_count++] = fake_location(cluster, &cluster->tablets[i]);
+    }
+    response.table = (struct table){.number = FAKE_TABLE, .id = bytes_of_text("T")};
+    response.locations = locations;
+    struct buffer message = fake_message(STATUS_OK);
+    locate_response_encode(&response, &message);
+    transport_reply_send(reply, &message, true);
+    arena_deinit(&arena);
+}
+
+#endif /* TESTS_SUPPORT_FAKE_CLUSTER_ANSWERS_H */

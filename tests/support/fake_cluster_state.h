@@ -1,0 +1,234 @@
+/*
+ * What a fake cluster (fake_cluster.h) is made of: its rows, its tablets, the script of what goes
+ * wrong, and the account of what happened.
+ */
+#ifndef TESTS_SUPPORT_FAKE_CLUSTER_STATE_H
+#define TESTS_SUPPORT_FAKE_CLUSTER_STATE_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/prng.h"
+#include "common/io/transport.h"
+
+#define FAKE_SERVERS        4 /* 0 is the master */
+#define FAKE_TABLETS_MAX    64
+#define FAKE_ROWS_MAX       4096
+#define FAKE_KEY_MAX        64
+#define FAKE_TABLE          7
+#define FAKE_SEEN_MAX       65536
+#define FAKE_HELD_MAX       64
+#define FAKE_CLOCK_SHIFT_US INT64_C(3600000000) /* the cluster's clock goes an hour ahead */
+
+struct fake_cluster;
+
+struct fake_server {
+    struct fake_cluster *cluster;
+    int index;
+    struct transport_listener *listener;
+    char address[64];
+};
+
+struct fake_tablet {
+    uint64_t configuration;
+    char start[FAKE_KEY_MAX];
+    char end[FAKE_KEY_MAX];
+    int server; /* 0 = not served */
+};
+
+struct fake_row {
+    char key[FAKE_KEY_MAX];
+    int64_t sum; /* what was added */
+};
+
+struct fake_seen {
+    uint64_t sequence;
+    int64_t first_attempt_us;
+};
+
+struct fake_held {
+    struct fake_server *server;
+    struct transport_reply *reply;
+    struct transport_request request;
+};
+
+struct fake_scan {
+    struct fake_cluster *cluster;
+    struct transport_reply *reply;
+    struct arena arena;
+    struct scan_request request;
+    struct row_set rows;
+    struct row_range tablet;
+    size_t next; /* of the rows in reading order */
+    uint64_t returned;
+    bool is_parked;
+};
+
+struct fake_cluster {
+    pthread_mutex_t lock;
+    struct fake_server servers[FAKE_SERVERS];
+    struct fake_tablet tablets[FAKE_TABLETS_MAX];
+    int tablet_count;
+    uint64_t configuration;
+    struct fake_row rows[FAKE_ROWS_MAX]; /* ascending */
+    int row_count;
+    struct fake_seen seen[FAKE_SEEN_MAX];
+    int seen_count;
+    uint64_t client;
+    uint64_t mark; /* highest first_unfinished told */
+    struct prng prng;
+
+    /* The script. */
+    bool table_is_gone;
+    bool tells_location; /* in wrong-server answers */
+    bool answers_twice;
+    bool holds; /* operations are not answered until fake_release() */
+    int unavailable_left;
+    int drops_before_left; /* messages: the connection is closed, nothing done */
+    int drops_after_left;  /* messages: done, and the connection is closed */
+    uint32_t chaos_one_in; /* any of the above by chance; 0 = never */
+    int scan_rows_per_message;
+    int scan_rows_until_drop; /* 0 = never; armed again after each */
+    bool scan_is_silent;
+
+    /* What happened. */
+    int locates[FAKE_SERVERS];
+    int messages;
+    int operations;
+    int applied;
+    int duplicates;
+    int violations;
+    int scans;
+    int64_t scan_bytes;
+    char violation[256];
+    struct bytes status_body; /* what METHOD_STATUS answers */
+    struct fake_held held[FAKE_HELD_MAX];
+    int held_count;
+};
+
+static inline void fake_violation(struct fake_cluster *cluster, const char *text, uint64_t sequence)
+{
+    cluster->violations++;
+    (void)snprintf(cluster->violation, sizeof cluster->violation, "%s (sequence %lu)", text,
+                   (unsigned long)sequence);
+}
+
+/* --- rows and tablets ------------------------------------------------------------------------- */
+
+static inline int fake_row_position(const struct fake_cluster *cluster, struct bytes key)
+{
+    int low = 0;
+    int high = cluster->row_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (bytes_compare(bytes_of_text(cluster->rows[middle].key), key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static inline struct fake_row *fake_row_find(struct fake_cluster *cluster, struct bytes key)
+{
+    int at = fake_row_position(cluster, key);
+    bool found = at < cluster->row_count && bytes_equal(bytes_of_text(cluster->rows[at].key), key);
+    return found ? &cluster->rows[at] : NULL;
+}
+
+static inline struct fake_row *fake_row_make(struct fake_cluster *cluster, struct bytes key)
+{
+    struct fake_row *row = fake_row_find(cluster, key);
+    if (row != NULL) {
+        return row;
+    }
+    ASSERT(cluster->row_count < FAKE_ROWS_MAX && key.size_bytes < FAKE_KEY_MAX);
+    row = &cluster->rows[fake_row_position(cluster, key)];
+    memmove(row + 1, row, (size_t)(&cluster->rows[cluster->row_count] - row) * sizeof *row);
+    memset(row, 0, sizeof *row);
+    memcpy(row->key, key.data, key.size_bytes);
+    cluster->row_count++;
+    return row;
+}
+
+static inline void fake_fill(struct fake_cluster *cluster, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char key[FAKE_KEY_MAX];
+        (void)snprintf(key, sizeof key, "row%05d", i);
+        fake_row_make(cluster, bytes_of_text(key))->sum = i;
+    }
+}
+
+static inline struct row_range fake_range(const struct fake_tablet *tablet)
+{
+    return (struct row_range){bytes_of_text(tablet->start), bytes_of_text(tablet->end)};
+}
+
+static inline struct fake_tablet *fake_tablet_of(struct fake_cluster *cluster, struct bytes row)
+{
+    for (int i = 0; i < cluster->tablet_count; i++) {
+        struct row_range range = fake_range(&cluster->tablets[i]);
+        if (row_range_contains(&range, row)) {
+            return &cluster->tablets[i];
+        }
+    }
+    UNREACHABLE();
+}
+
+static inline struct location fake_location(struct fake_cluster *cluster,
+                                            const struct fake_tablet *tablet)
+{
+    return (struct location){
+        .tablet = (uint64_t)(tablet - cluster->tablets) + 1,
+        .table = FAKE_TABLE,
+        .configuration = tablet->configuration,
+        .range = fake_range(tablet),
+        .server = (uint64_t)tablet->server,
+        .address = bytes_of_text(tablet->server == 0 ? ""
+                                                     : cluster->servers[tablet->server].address),
+        .state = tablet->server == 0 ? TABLET_UNAVAILABLE : TABLET_SERVING,
+    };
+}
+
+static inline void fake_move_locked(struct fake_cluster *cluster, const char *row, int server)
+{
+    struct fake_tablet *tablet = fake_tablet_of(cluster, bytes_of_text(row));
+    tablet->server = server;
+    tablet->configuration = ++cluster->configuration;
+}
+
+static inline void fake_split_locked(struct fake_cluster *cluster, const char *row, int server)
+{
+    struct fake_tablet *left = fake_tablet_of(cluster, bytes_of_text(row));
+    if (strcmp(left->start, row) == 0) {
+        return;
+    }
+    int at = (int)(left - cluster->tablets);
+    ASSERT(cluster->tablet_count < FAKE_TABLETS_MAX);
+    memmove(left + 1, left, (size_t)(cluster->tablet_count - at) * sizeof *left);
+    cluster->tablet_count++;
+    (void)snprintf(left->end, sizeof left->end, "%s", row);
+    (void)snprintf(left[1].start, sizeof left[1].start, "%s", row);
+    left[1].server = server;
+    left->configuration = left[1].configuration = ++cluster->configuration;
+}
+
+static inline void fake_move(struct fake_cluster *cluster, const char *row, int server)
+{
+    pthread_mutex_lock(&cluster->lock);
+    fake_move_locked(cluster, row, server);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+static inline void fake_split(struct fake_cluster *cluster, const char *row, int server)
+{
+    pthread_mutex_lock(&cluster->lock);
+    fake_split_locked(cluster, row, server);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+#endif /* TESTS_SUPPORT_FAKE_CLUSTER_STATE_H */

@@ -1,0 +1,181 @@
+/*
+ * What results of read-modify-writes hold while they wait for the disk: no more than the budget for
+ * requests under way, and not for longer than until they are answered.
+ *
+ * This process's fdatasync waits until the test lets it pass, so that what waits is known.
+ */
+#include "tests/support/server_steps.h"
+
+#include <limits.h>
+#include <sys/syscall.h>
+
+#define KIB         ((size_t)1024)
+#define CELL_BYTES  (512 * KIB)
+#define SLACK_BYTES (4 * KIB) /* of a row around its one large cell; of a message's body */
+
+static atomic_int syncs_allowed = INT_MAX; /* INT_MAX: all */
+
+int fdatasync(int descriptor)
+{
+    int allowed = atomic_load(&syncs_allowed);
+    while (allowed == 0 || (allowed != INT_MAX &&
+                            !atomic_compare_exchange_weak(&syncs_allowed, &allowed, allowed - 1))) {
+        clock_sleep_us(500);
+        allowed = atomic_load(&syncs_allowed);
+    }
+    return (int)syscall(SYS_fdatasync, descriptor);
+}
+
+/* Append one byte to f:large of row "r". */
+static struct operation append_one(struct client *client, uint64_t sequence)
+{
+    struct operation operation = client_increment(client, "r", "large", sequence);
+    struct rmw_rule *rule = (struct rmw_rule *)(uintptr_t)operation.rules;
+    rule->kind = RMW_APPEND;
+    rule->append = bytes_of_text("+");
+    return operation;
+}
+
+static struct client *start_with_a_large_cell(uint64_t request_bytes_max)
+{
+    fixture_prepare(&fixture);
+    fixture.settings.request_bytes_max = request_bytes_max;
+    fixture_open(&fixture);
+    script_assign(&fixture.script, 10, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 10);
+    struct client *client = client_start(fixture.server->address, 0);
+    char *value = arena_allocate(&client->arena, CELL_BYTES + 1);
+    cr_assert_not_null(value);
+    memset(value, 'v', CELL_BYTES);
+    value[CELL_BYTES] = '\0';
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "large", value, 0));
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    return client;
+}
+
+static uint64_t send_appends(struct client *client, size_t count)
+{
+    struct operation operations[64];
+    cr_assert_leq(count, 64);
+    for (size_t i = 0; i < count; i++) {
+        operations[i] = append_one(client, 0);
+    }
+    return client_send_operations(client, operations, count, 0);
+}
+
+/* How many operations have been answered so far; the answer may be under way still. */
+static size_t answered(struct client *client, uint64_t request)
+{
+    struct bytes body = BYTES_EMPTY;
+    struct bytes message = BYTES_EMPTY;
+    struct arena arena;
+    size_t count = 0;
+    arena_init(&arena, 4096, SIZE_MAX);
+    pthread_mutex_lock(&client->lock);
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    while (next_message(&messages, &message)) {
+        struct operations_response response;
+        cr_assert_eq(message_head(message, &body).status, STATUS_OK);
+        cr_assert_eq(operations_response_decode(body, &arena, &response, NULL), STATUS_OK);
+        count += response.result_count;
+    }
+    pthread_mutex_unlock(&client->lock);
+    arena_deinit(&arena);
+    return count;
+}
+
+/* Of so many operations, how many were done; the others were refused, and may come again. */
+static size_t done_of(struct client *client, uint64_t request, size_t count)
+{
+    size_t done = 0;
+    struct operation_result *results = client_results(client, request, count);
+    cr_assert_not_null(results);
+    for (size_t i = 0; i < count; i++) {
+        done += results[i].status == STATUS_OK;
+        cr_assert(results[i].status == STATUS_OK || results[i].status == STATUS_UNAVAILABLE,
+                  "%u %.*s", results[i].status, (int)results[i].text.size_bytes,
+                  (const char *)results[i].text.data);
+    }
+    return done;
+}
+
+static size_t size_of_cell(struct client *client)
+{
+    struct operation get = client_get(client, "r");
+    struct operation_result result = client_run(client, &get);
+    struct row row;
+    bool found = false;
+    cr_assert_eq(result.status, STATUS_OK);
+    cr_assert_eq(row_block_next(&result.rows, &client->arena, &row, &found, NULL), STATUS_OK);
+    cr_assert(found);
+    cr_assert_eq(row.cell_count, 1);
+    return row.cells[0].value.size_bytes;
+}
+
+static void end(struct client *client)
+{
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+Test(server_memory, results_that_wait_are_bounded_and_what_is_refused_is_not_applied)
+{
+    enum {
+        APPENDS = 40,
+        WAITING_MOST = 8 /* so many results fit into the budget */
+    };
+    struct client *client = start_with_a_large_cell(WAITING_MOST * CELL_BYTES + 2 * SLACK_BYTES);
+    size_t size = CELL_BYTES;
+
+    atomic_store(&syncs_allowed, 0);
+    uint64_t request = send_appends(client, APPENDS);
+    WAIT_FOR(answered(client, request) >= APPENDS - WAITING_MOST);
+    cr_assert_leq(atomic_load(&fixture.server->request_bytes), fixture.settings.request_bytes_max);
+    atomic_store(&syncs_allowed, INT_MAX);
+    size_t done = done_of(client, request, APPENDS);
+    /* Each holds its change as well until its record is appended, and no longer. */
+    cr_assert_geq(done, WAITING_MOST - 1);
+    cr_assert_leq(done, WAITING_MOST);
+    size += done;
+
+    for (size_t left = APPENDS - done; left > 0; left -= done) {
+        done = done_of(client, send_appends(client, left), left);
+        size += done;
+    }
+    cr_assert_eq(size, CELL_BYTES + APPENDS);
+    cr_assert_eq(size_of_cell(client), size);
+    end(client);
+}
+
+Test(server_memory, what_a_result_holds_goes_when_it_is_answered_and_not_with_its_message)
+{
+    enum {
+        APPENDS = 6
+    };
+    struct client *client = start_with_a_large_cell(64 * CELL_BYTES);
+
+    atomic_store(&syncs_allowed, 0);
+    uint64_t request = send_appends(client, APPENDS);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >= APPENDS * CELL_BYTES);
+    while (answered(client, request) == 0) { /* another thread may take a sync for its own */
+        atomic_store(&syncs_allowed, 1);
+        clock_sleep_us(20000);
+    }
+    atomic_store(&syncs_allowed, 0);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) <=
+             (APPENDS - answered(client, request)) * (CELL_BYTES + SLACK_BYTES) + SLACK_BYTES);
+    atomic_store(&syncs_allowed, INT_MAX);
+    cr_assert_eq(done_of(client, request, APPENDS), APPENDS);
+    cr_assert_eq(size_of_cell(client), CELL_BYTES + APPENDS);
+    end(client);
+}
+
+Test(server_memory, a_result_larger_than_the_budget_is_made_when_nothing_else_is_under_way)
+{
+    struct client *client = start_with_a_large_cell(CELL_BYTES);
+    struct operation operation = append_one(client, 0);
+    CLIENT_EXPECT_OK(client, operation);
+    cr_assert_eq(size_of_cell(client), CELL_BYTES + 1);
+    end(client);
+}
