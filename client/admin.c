@@ -3,6 +3,7 @@
 #include "client/request.h"
 #include "client/schema.h"
 #include "common/base/memory.h"
+#include "common/io/transport_address.h"
 #include "common/wire/reader.h"
 
 #define ARENA_BLOCK_BYTES 8192
@@ -34,7 +35,12 @@ static enum status ask_master(struct edubba_client *client,
                               bool repeatable)
 {
     struct request_options options = {
-        .method = method, .address = REQUEST_TO_MASTER, .repeatable = repeatable};
+        .method = method,
+        .address = REQUEST_TO_MASTER,
+        .repeatable = repeatable,
+        .servers_may_answer = method == METHOD_GET_TABLE,
+        .unreachable_ms = client->unreachable_ms,
+    };
     if (loop_is_held_here(&client->loop)) {
         return error_set(&state->error, STATUS_FAILED_PRECONDITION,
                          "a completion must not call a blocking function");
@@ -348,12 +354,16 @@ enum edubba_code edubba_status(struct edubba_client *client,
     struct request_options options = {.method = METHOD_STATUS,
                                       .address = REQUEST_TO_MASTER,
                                       .address_text = address,
-                                      .repeatable = true};
+                                      .repeatable = true,
+                                      .unreachable_ms = client->unreachable_ms};
     struct call_state state;
     if (client_check_may_block(client, error) != EDUBBA_OK) {
         return EDUBBA_FAILED_PRECONDITION;
     }
     state_init(&state);
+    if (address != NULL && transport_address_check_dial(address, &state.error) != STATUS_OK) {
+        return conclude(&state, state.error.status, error);
+    }
     enum status status = request_call(client, &options, &state.body, &state.answer, &state.error);
     if (status == STATUS_OK) {
         status = copy_json(buffer_bytes(&state.answer), json, &state.error);

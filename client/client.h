@@ -30,6 +30,7 @@ struct edubba_client {
     char *agent;
     char *masters_text;
     uint32_t deadline_ms;
+    uint32_t unreachable_ms;
     uint32_t in_flight_max;
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane;
@@ -58,7 +59,8 @@ struct edubba_client {
     uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
-    uint32_t master_current; /* index in masters */
+    uint32_t master_current;     /* index in masters */
+    bool is_master[MASTERS_MAX]; /* has answered as one; others may be tablet servers */
 };
 
 /* "EDUBBA_..." of ours; statuses that only we know become the nearest that clients know. */

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/entropy.h"
+#include "common/io/transport_address.h"
 
 #define MASTERS_DEFAULT           "tcp://127.0.0.1:7400"
 #define AGENT_DEFAULT             "libedubba/" EDUBBA_VERSION
@@ -33,6 +34,23 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == ',';
 }
 
+/* Refused before anything is dialled, wherever in the list it stands. */
+static enum status check_address(const char *address, size_t size, struct edubba_error *error)
+{
+    struct error trouble = {0};
+    char *copy = client_copy_text(bytes_of(address, size));
+    if (copy == NULL) {
+        (void)client_no_memory(error);
+        return STATUS_NO_MEMORY;
+    }
+    enum status status = transport_address_check_dial(copy, &trouble);
+    if (status != STATUS_OK) {
+        (void)client_error(error, status, "masters: %s", trouble.text);
+    }
+    memory_free(copy);
+    return status;
+}
+
 /* Addresses separated by commas. */
 static enum status read_masters(struct edubba_client *client, struct edubba_error *error)
 {
@@ -53,9 +71,12 @@ static enum status read_masters(struct edubba_client *client, struct edubba_erro
                                MASTERS_MAX, client->masters_text);
             return STATUS_INVALID_ARGUMENT;
         }
-        enum status status = location_cache_intern(&client->locations,
-                                                   bytes_of(at, (size_t)(end - at)),
-                                                   &client->masters[client->master_count]);
+        enum status status = check_address(at, (size_t)(end - at), error);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        status = location_cache_intern(&client->locations, bytes_of(at, (size_t)(end - at)),
+                                       &client->masters[client->master_count]);
         if (status != STATUS_OK) {
             (void)client_no_memory(error);
             return status;
@@ -88,6 +109,7 @@ static enum status take_options(struct edubba_client *client,
     const char *agent = options->agent != NULL ? options->agent : AGENT_DEFAULT;
     client->agent = client_copy_text(bytes_of_text(agent));
     client->masters_text = client_copy_text(bytes_of_text(masters_of(options)));
+    client->unreachable_ms = options->unreachable_ms;
     client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_DEFAULT_MS;
     client->in_flight_max = options->in_flight_max > 0 ? options->in_flight_max : IN_FLIGHT_DEFAULT;
     client->in_flight_bytes_max = options->in_flight_bytes_max > 0 ? options->in_flight_bytes_max
@@ -183,15 +205,15 @@ static void run_learn(void *context, struct task *task)
     memory_free(learning);
 }
 
-static enum edubba_code reach_master(struct edubba_client *client,
-                                     uint32_t unreachable_ms,
-                                     struct edubba_error *error)
+/* A tablet server will do, too: tables that there are can be used without a master. */
+static enum edubba_code reach_master(struct edubba_client *client, struct edubba_error *error)
 {
     struct request_options options = {
         .method = METHOD_LIST_SERVERS,
         .address = REQUEST_TO_MASTER,
         .repeatable = true,
-        .unreachable_ms = unreachable_ms,
+        .servers_will_do = true,
+        .unreachable_ms = client->unreachable_ms,
     };
     struct buffer body = BUFFER_INIT;
     struct buffer answer = BUFFER_INIT;
@@ -205,7 +227,10 @@ static enum edubba_code reach_master(struct edubba_client *client,
     }
     if (status == STATUS_VERSION || status == STATUS_FAILED_PRECONDITION ||
         status == STATUS_NO_MEMORY || status == STATUS_INVALID_ARGUMENT) {
-        return client_error(error, status, "%s: %s", client->masters_text, trouble.text);
+        return client_error_of(error, &trouble);
+    }
+    if (status != STATUS_OK) {
+        return EDUBBA_OK; /* whatever it said, something of the cluster is there */
     }
     struct learning *learning = memory_allocate_zeroed(1, sizeof *learning);
     if (learning == NULL) {
@@ -239,7 +264,7 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
         client_free(client);
         return client_code(status);
     }
-    enum edubba_code code = reach_master(client, options->unreachable_ms, error);
+    enum edubba_code code = reach_master(client, error);
     if (code != EDUBBA_OK) {
         client_stop(client);
         client_free(client);

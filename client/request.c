@@ -41,6 +41,20 @@ static bool is_hopeless(const struct request *request)
            waited_ns >= request->unreachable_ms * NS_PER_MS;
 }
 
+static void next_master(struct edubba_client *client)
+{
+    client->master_current = (client->master_current + 1) % client->master_count;
+}
+
+/* Has everyone been asked, and nobody is a master? */
+static bool is_refused(const struct request *request)
+{
+    uint32_t everyone = (UINT32_C(1) << request->client->master_count) - 1;
+    bool round_is_over = request->attempts % request->client->master_count == 0;
+    return request->refused_by == everyone ||
+           (request->refused_by != 0 && request->servers_will_do && round_is_over);
+}
+
 /* The attempt failed in a way that may be over soon. */
 static void pause_or_fail(struct request *request, enum status status, struct bytes text)
 {
@@ -48,7 +62,7 @@ static void pause_or_fail(struct request *request, enum status status, struct by
     (void)error_set(&request->trouble, status, "%.*s", (int)text.size_bytes,
                     (const char *)text.data);
     if (request->address == REQUEST_TO_MASTER) {
-        client->master_current = (client->master_current + 1) % client->master_count;
+        next_master(client);
         request->attempts++;
     }
     if (status == STATUS_VERSION || status == STATUS_FAILED_PRECONDITION ||
@@ -59,6 +73,11 @@ static void pause_or_fail(struct request *request, enum status status, struct by
         (void)error_set(&error, final, "%s%s", request->trouble.text,
                         request->may_be_received ? " (it may or may not have been done)" : "");
         finish(request, final, bytes_of_text(error.text), BYTES_EMPTY);
+        return;
+    }
+    if (is_refused(request)) {
+        struct error error = request->trouble;
+        finish(request, STATUS_UNIMPLEMENTED, bytes_of_text(error.text), BYTES_EMPTY);
         return;
     }
     if (is_hopeless(request)) {
@@ -83,6 +102,32 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
     pause_or_fail(request, status, text);
 }
 
+/* A tablet server stands among the masters' addresses.  Why no master answers is worth more words. */
+static void on_refusal(struct request *request, struct bytes text)
+{
+    struct error known = request->trouble;
+    request->may_be_received = false;
+    request->refused_by |= request->at_server ? 0 : UINT32_C(1) << request->master_asked;
+    pause_or_fail(request, STATUS_UNAVAILABLE,
+                  known.text[0] != '\0' ? bytes_of_text(known.text) : text);
+}
+
+/* Who answers what only masters do is one.  Others are not asked first the next time. */
+static void learn_who_answered(struct request *request)
+{
+    struct edubba_client *client = request->client;
+    if (request->address != REQUEST_TO_MASTER || request->at_server) {
+        return;
+    }
+    if (!request->servers_may_answer && request->method != METHOD_STATUS) {
+        client->is_master[request->master_asked] = true;
+    }
+    request->answered_by_master = client->is_master[request->master_asked];
+    if (!request->answered_by_master && client->master_current == request->master_asked) {
+        next_master(client);
+    }
+}
+
 static bool on_message(struct call *call, struct link_event *event)
 {
     struct request *request = LIST_ELEMENT(call, struct request, call);
@@ -91,7 +136,6 @@ static bool on_message(struct call *call, struct link_event *event)
     struct error error = {0};
 
     lane_cancel(call); /* one message is all there is */
-    request->was_reached = true;
     enum status status = response_head_decode(bytes_of(event->data, event->size_bytes), &head,
                                               &body, &error);
     if (status != STATUS_OK) {
@@ -99,11 +143,16 @@ static bool on_message(struct call *call, struct link_event *event)
         return false;
     }
     status = client_status_of_number(head.status);
-    bool at_server = request->servers_may_answer && !request->answered_by_master;
-    if (status == STATUS_UNAVAILABLE || (at_server && status == STATUS_NOT_FOUND)) {
+    if (status == STATUS_UNIMPLEMENTED && request->address == REQUEST_TO_MASTER) {
+        on_refusal(request, head.text);
+        return false;
+    }
+    request->was_reached = true;
+    if (status == STATUS_UNAVAILABLE || (request->at_server && status == STATUS_NOT_FOUND)) {
         request->may_be_received = false; /* it said that it has not done it */
         pause_or_fail(request, STATUS_UNAVAILABLE, head.text);
     } else {
+        learn_who_answered(request);
         finish(request, status, head.text, body);
     }
     return false;
@@ -128,9 +177,10 @@ static enum status choose_lane(struct request *request, struct server_lane **ret
     struct edubba_client *client = request->client;
     uint32_t address = request->address;
     if (address == REQUEST_TO_MASTER) {
-        request->answered_by_master = !choose_server(request, &address);
-        if (request->answered_by_master) {
-            address = client->masters[client->master_current];
+        request->at_server = choose_server(request, &address);
+        if (!request->at_server) {
+            request->master_asked = client->master_current;
+            address = client->masters[request->master_asked];
         }
     }
     *ret_lane = lane_get(client, address, LANE_CONTROL);
@@ -272,6 +322,7 @@ enum status request_call(struct edubba_client *client,
                 .address = options->address,
                 .repeatable = options->repeatable,
                 .servers_may_answer = options->servers_may_answer,
+                .servers_will_do = options->servers_will_do,
                 .deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
                                                         : client->deadline_ms,
                 .unreachable_ms = options->unreachable_ms,

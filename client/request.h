@@ -2,8 +2,12 @@
  * Requests with one answer: to the active master, or to a server by its address.
  *
  * One to a master goes to the one that answered last; when that is closed, silent or says
- * UNAVAILABLE, to the next.  A LOCATE by number may go to any tablet server known once no master
- * answers.  What must not be done twice is not sent again once it may have been received.
+ * UNAVAILABLE, to the next.  What tablet servers know too (LOCATE, GET_TABLE) may go to any of them
+ * once no master answers.  What must not be done twice is not sent again once it may have been
+ * received.
+ *
+ * The addresses that the client was given may be tablet servers: those say UNIMPLEMENTED to what is a
+ * master's, and the next one is asked.  When all of them say so it is the request's outcome.
  *
  * Thread rule: request_start and its completion while the loop is held; request_call from others.
  */
@@ -23,14 +27,17 @@ struct request {
     uint32_t address;        /* or REQUEST_TO_MASTER */
     bool repeatable;         /* doing it twice does no harm */
     bool servers_may_answer; /* to a master: tablet servers know it too */
-    bool answered_by_master; /* after on_done */
+    bool servers_will_do;    /* UNIMPLEMENTED as soon as any has said so and no master answers */
+    bool at_server;          /* the attempt is: not at an address that the client was given */
+    bool answered_by_master; /* after on_done: by one that has shown to be one */
     int64_t deadline_ns;
     uint32_t deadline_ms;
     int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
     bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
-    uint32_t
-        unreachable_ms; /* to a master: give up when none took a connection so long; 0 = never */
+    uint32_t master_asked;   /* index in client->masters */
+    uint32_t refused_by;     /* a bit for each that said UNIMPLEMENTED */
+    uint32_t unreachable_ms; /* give up when for so long nobody took a connection; 0 = never */
     int64_t started_ns;
     bool was_reached; /* something took a connection, or was slow to */
     struct retry retry;
@@ -56,6 +63,7 @@ struct request_options {
     const char *address_text;
     bool repeatable;
     bool servers_may_answer;
+    bool servers_will_do;
     uint32_t deadline_ms;    /* 0 = the client's */
     uint32_t unreachable_ms; /* 0 = until the deadline */
 };

@@ -15,7 +15,7 @@ enum status table_locate(struct edubba_client *client,
         .method = METHOD_LOCATE,
         .address = REQUEST_TO_MASTER,
         .repeatable = true,
-        .servers_may_answer = locate->table != 0,
+        .servers_may_answer = true,
     };
     struct buffer body = BUFFER_INIT;
     locate_request_encode(locate, &body);

@@ -48,7 +48,7 @@ static void append_tablets(struct session *session, FILE *out, const char *table
     fputs(",\"tablets\":[", out);
     if (edubba_list_tablets(session->client, table, &tablets, &count, NULL) == EDUBBA_OK) {
         for (size_t i = 0; i < count; i++) {
-            fprintf(out, "%s{\"tablet\":%" PRIu64 ",", i > 0 ? "," : "", tablets[i].number);
+            fprintf(out, "%s{\"tablet\":\"%" PRIu64 "\",", i > 0 ? "," : "", tablets[i].number);
             print_json_bytes(out, "start", tablets[i].start);
             fprintf(out, ",\"address\":\"%s\",\"state\":\"%s\"}", tablets[i].address,
                     tablets[i].state);

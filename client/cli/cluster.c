@@ -33,11 +33,11 @@ int run_samplerowkeys(struct session *session)
 static void print_tablet(const struct session *session, const struct edubba_tablet *tablet)
 {
     if (session->json) {
-        fprintf(session->out, "{\"tablet\":%" PRIu64 ",", tablet->number);
+        fprintf(session->out, "{\"tablet\":\"%" PRIu64 "\",", tablet->number);
         print_json_bytes(session->out, "start", tablet->start);
         fputc(',', session->out);
         print_json_bytes(session->out, "end", tablet->end);
-        fprintf(session->out, ",\"server\":%" PRIu64 ",\"address\":\"%s\",\"state\":\"%s\"}\n",
+        fprintf(session->out, ",\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"state\":\"%s\"}\n",
                 tablet->server, tablet->address, tablet->state);
         return;
     }
@@ -66,6 +66,9 @@ int run_tablets(struct session *session)
     if (edubba_list_tablets(client, session->arguments[0], &tablets, &count, &error) != EDUBBA_OK) {
         return session_fail(session, &error);
     }
+    if (!session->json) {
+        fprintf(session->out, "%-8s %-12s %-28s %s\n", "TABLET", "STATE", "ADDRESS", "ROWS");
+    }
     for (size_t i = 0; i < count; i++) {
         print_tablet(session, &tablets[i]);
     }
@@ -90,7 +93,7 @@ static void print_server(const struct session *session, const struct edubba_serv
 {
     if (session->json) {
         fprintf(session->out,
-                "{\"server\":%" PRIu64 ",\"address\":\"%s\",\"http_address\":\"%s\",\"zone\":",
+                "{\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"http_address\":\"%s\",\"zone\":",
                 server->number, server->address, server->http_address);
         print_json_text(session->out, server->zone);
         fprintf(session->out,
@@ -120,8 +123,8 @@ int run_servers(struct session *session)
         return session_fail(session, &error);
     }
     if (!session->json) {
-        fprintf(session->out, "%-20s %-28s %-6s %-8s %7s %10s %10s %s\n", "SERVER", "ADDRESS", "",
-                "STORES", "TABLETS", "USED MiB", "FREE MiB", "ZONE");
+        fprintf(session->out, "%-20s %-28s %-6s %-8s %7s %10s %10s %s\n", "SERVER", "ADDRESS",
+                "STATE", "STORES", "TABLETS", "USED MiB", "FREE MiB", "ZONE");
     }
     for (size_t i = 0; i < count; i++) {
         print_server(session, &servers[i]);

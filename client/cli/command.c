@@ -31,14 +31,16 @@ const struct command COMMANDS[] = {
     {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer", "", 2, 2,
      run_protect},
     {"set", "TABLE ROW FAMILY:COLUMN=VALUE[@TIMESTAMP]...", "Write cells of one row",
-     "TIMESTAMP is in microseconds since 1970, a multiple of 1000; without it the server's time is taken.\n"
+     "TIMESTAMP is in microseconds since 1970, a multiple of 1000; without it, or with -1, the server's\n"
+     "time is taken.  A number behind the last @ is always the TIMESTAMP; anything else behind it belongs\n"
+     "to VALUE.  So a VALUE that ends in @ and digits needs a TIMESTAMP behind it: 'f:at=desk@12@-1'.\n"
      "  ebt set METRIC 'server1#1426535612045' METRIC:CPU/CPU1_USR=17.5 METRIC:IO/BLK_READ=253453634",
      3, -1, run_set},
     {"addtocell", "TABLE ROW FAMILY:COLUMN=NUMBER[@TIMESTAMP]...",
      "Add to aggregate cells of one row",
      "Cells of one column with different timestamps are different cells; use a fixed one (0, the start of a\n"
-     "day) for a counter.  Without TIMESTAMP it is now, to the millisecond.  In a byteshll family any text\n"
-     "may stand for NUMBER.\n"
+     "day) for a counter.  Without TIMESTAMP, or with -1, it is now, to the millisecond.  In a byteshll\n"
+     "family any text may stand for NUMBER; one that ends in @ and digits needs a TIMESTAMP behind it.\n"
      "  ebt addtocell DONATIONS charity donations:spring=25@0",
      3, -1, run_addtocell},
     {"lookup", "TABLE ROW [columns=FAMILY:COLUMN,...] [cells-per-column=N] [keys-only=true]",
@@ -65,8 +67,9 @@ const struct command COMMANDS[] = {
      "Import a CSV file, or what `ebt export` wrote",
      "CSV: the first field of each line is the row key; the first line names families (unless\n"
      "column-family is given), the next one columns; a family stands for the fields after it until the\n"
-     "next one.  An empty field is no cell.  value-encoded: fields are VALUE@TIMESTAMP.  batch-size and\n"
-     "workers are taken for cbt's sake: writes gather by themselves.  FILE may be /dev/stdin.\n"
+     "next one.  An empty field is no cell.  value-encoded: fields are VALUE[@TIMESTAMP], read as by set.\n"
+     "batch-size and workers are taken for cbt's sake: writes gather by themselves.  FILE may be\n"
+     "/dev/stdin.\n"
      "An export is recognised by itself; its table is created if it is not there, and rows that it has\n"
      "are replaced.",
      2, -1, run_import},
@@ -77,7 +80,8 @@ const struct command COMMANDS[] = {
     {"checkandmutate",
      "TABLE ROW [columns=FAMILY:COLUMN,...] [true=FAMILY:COLUMN=VALUE]... [false=...]...",
      "Write one of two sets of cells, by whether the row has cells",
-     "With columns: whether it has cells in one of these.  Prints which branch was taken.\n"
+     "With columns: whether it has cells in one of these.  Prints which branch was taken.  VALUE is read\n"
+     "as by set, with a TIMESTAMP behind @ if there is a number.\n"
      "  ebt checkandmutate USERS u17 columns=info:email false=info:state=new",
      3, -1, run_checkandmutate},
     {"readmodifywrite", "TABLE ROW FAMILY COLUMN (append=VALUE | increment=NUMBER)",

@@ -13,15 +13,17 @@ static const char OPTIONS[] =
     "\n"
     "options, before the command:\n"
     "  --masters ADDRESSES   where the masters are, comma-separated; default: the environment variable\n"
-    "                        EDUBBA_MASTERS, else tcp://127.0.0.1:7400\n"
-    "  --timeout SECONDS     give up after; default: 60, or 5 where no master listens at all\n"
+    "                        EDUBBA_MASTERS, else tcp://127.0.0.1:7400; tablet servers may stand behind\n"
+    "                        them, and tell where tables are while no master answers\n"
+    "  --timeout SECONDS     give up after (0.001 at least); default: 60, or 5 where no master listens at\n"
+    "                        all\n"
     "  --json                print JSON, one object a line; errors too, on stderr:\n"
     "                        {\"code\":\"NOT_FOUND\",\"message\":\"...\",\"hint\":\"...\"}, hint where there is\n"
     "                        one; code USAGE: the command line, FILE: a file here, others: the servers'\n"
     "  -o FILE               print to FILE\n"
     "  --version\n"
     "\n"
-    "`ebt help COMMAND` says more about one.\n";
+    "`ebt help COMMAND`, or `ebt COMMAND --help`, says more about one.\n";
 
 static const char EXIT_STATUS[] =
     "0 done; 1 the servers said no or did not answer, or a file here could not be read or written;\n"

@@ -163,7 +163,7 @@ static size_t make_mutations(struct csv *csv, size_t field_count)
     return used;
 }
 
-static int refuse_fields(const struct csv *csv, const struct importer *importer, size_t count)
+static int refuse_fields(const struct csv *csv, struct importer *importer, size_t count)
 {
     char why[128];
     if (count == 0) {
@@ -187,8 +187,8 @@ static int import_records(struct csv *csv, struct importer *importer, struct rea
             return refuse_fields(csv, importer, count);
         }
         size_t mutations = make_mutations(csv, count);
-        if (mutations > 0 &&
-            !importer_write(importer, EDUBBA_TEXT(csv->fields[0]), csv->mutations, mutations)) {
+        if (mutations > 0 && !importer_write(importer, EDUBBA_TEXT(csv->fields[0]), csv->mutations,
+                                             mutations, true)) {
             break;
         }
     }

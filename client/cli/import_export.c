@@ -183,11 +183,10 @@ static bool write_row(struct importer *importer,
         good = take_cell(header, memory, json_array_get(cells, i), &mutations[used]);
         used += 1;
         if (good && (used > MUTATIONS_AT_A_TIME || i + 1 == count)) {
-            (void)importer_write(importer, key, mutations,
-                                 used); /* a refusal is kept, and ends the import */
+            /* A refusal is kept, and ends the import. */
+            (void)importer_write(importer, key, mutations, used, i + 1 == count);
             if (i + 1 < count) {
                 edubba_drain(importer->session->client); /* the parts of a row stay in order */
-                importer->rows -= 1;
             }
             used = 0;
         }

@@ -5,7 +5,8 @@
 
 #include "client/cli/command.h"
 
-#define TIMEOUT_DEFAULT_MS 60000
+#define TIMEOUT_DEFAULT_MS  60000
+#define TIMEOUT_MAX_SECONDS 86400
 
 struct options {
     const char *output;
@@ -38,10 +39,11 @@ static bool take_timeout(struct session *session, const char *text)
 {
     char *end = NULL;
     double seconds = strtod(text, &end);
-    if (end == text || *end != '\0' || !(seconds > 0) || seconds > 86400) {
+    if (end == text || *end != '\0' || !(seconds > 0) || seconds > TIMEOUT_MAX_SECONDS) {
         return false;
     }
-    session->timeout_ms = (unsigned)(seconds * 1000);
+    unsigned ms = (unsigned)(seconds * 1000);
+    session->timeout_ms = ms > 0 ? ms : 1; /* 0 would be the default */
     session->timeout_given = true;
     return true;
 }
@@ -65,7 +67,9 @@ static int parse_options(struct session *session,
             session->masters = value;
         } else if ((value = option_value("-timeout", count, arguments, &i)) != NULL) {
             if (!take_timeout(session, value)) {
-                return session_misuse(session, "--timeout '%s' is not a number of seconds", value);
+                return session_misuse(
+                    session, "--timeout '%s' is not a number of seconds above 0 and up to %d",
+                    value, TIMEOUT_MAX_SECONDS);
             }
         } else if ((value = option_value("-o", count, arguments, &i)) != NULL) {
             ret_options->output = value;
@@ -76,6 +80,21 @@ static int parse_options(struct session *session,
     }
     ret_options->first_argument = i;
     return -1;
+}
+
+/* `ebt COMMAND --help`; further behind, it may be a row's key. */
+static bool asks_for_help(const struct session *session)
+{
+    const char *first = session->argument_count > 0 ? session->arguments[0] : "";
+    return strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0;
+}
+
+static int help_of_command(struct session *session, const struct command *command)
+{
+    char *name = (char *)(uintptr_t)command->name;
+    session->argument_count = 1;
+    session->arguments = &name;
+    return run_help(session);
 }
 
 /* cbt's app-profile=NAME may stand behind table and row; there is one profile here. */
@@ -112,6 +131,9 @@ static int run(struct session *session, int count, char **arguments, int first)
         strcmp(session->arguments[session->argument_count - 1], "--json") == 0) {
         session->json = true;
         session->argument_count -= 1;
+    }
+    if (asks_for_help(session)) {
+        return help_of_command(session, command);
     }
     drop_app_profile(session);
     if (session->argument_count < command->argument_count_min) {

@@ -23,7 +23,7 @@ bool word_i64(const char *text, int64_t *ret_number);
 bool word_bool(const char *text, bool *ret_value);
 
 /* "FAMILY:COLUMN=VALUE[@TIMESTAMP]".  The word is cut in place and owns the texts.  What stands
- * after the last '@' and is no number belongs to the value. */
+ * after the last '@' and is no number belongs to the value; a number always is the timestamp. */
 struct word_cell {
     const char *family;
     const char *column;

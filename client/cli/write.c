@@ -91,7 +91,8 @@ static int add_add(struct session *session,
         bytes = bytes || (strcmp(schema->families[i].name, cell.family) == 0 &&
                           schema->families[i].aggregate == EDUBBA_BYTESHLL);
     }
-    int64_t timestamp_us = cell.has_timestamp ? cell.timestamp_us : now_to_the_millisecond_us();
+    bool is_now = !cell.has_timestamp || cell.timestamp_us == EDUBBA_NOW;
+    int64_t timestamp_us = is_now ? now_to_the_millisecond_us() : cell.timestamp_us;
     struct edubba_bytes column = EDUBBA_TEXT(cell.column);
     if (bytes) {
         mutations->items[mutations->count++] = edubba_add_bytes(

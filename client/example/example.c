@@ -13,13 +13,39 @@ static int fail(const struct edubba_error *error)
     return 1;
 }
 
-static int write_and_read(struct edubba_table *table)
+/* Is the family of aggregate cells?  Their values do not say so themselves. */
+static bool is_aggregate(const struct edubba_schema *schema, struct edubba_bytes family)
+{
+    for (size_t i = 0; i < schema->family_count; i++) {
+        const struct edubba_family *each = &schema->families[i];
+        if (strlen(each->name) == family.size &&
+            memcmp(each->name, family.data, family.size) == 0) {
+            return each->aggregate != EDUBBA_PLAIN;
+        }
+    }
+    return false;
+}
+
+static void print_cell(const struct edubba_schema *schema, const struct edubba_cell *cell)
+{
+    int64_t number = 0;
+    printf("%.*s:%.*s = ", (int)cell->family.size, (const char *)cell->family.data,
+           (int)cell->qualifier.size, (const char *)cell->qualifier.data);
+    if (is_aggregate(schema, cell->family) &&
+        edubba_aggregate_value(cell->value, &number) == EDUBBA_OK) {
+        printf("%lld\n", (long long)number);
+    } else {
+        printf("%.*s\n", (int)cell->value.size, (const char *)cell->value.data);
+    }
+}
+
+static int write_and_read(struct edubba_table *table, const struct edubba_schema *schema)
 {
     struct edubba_error error;
     struct edubba_row *row = NULL;
     struct edubba_key key;
     struct edubba_mutation mutations[2] = {
-        edubba_set_cell("cf", EDUBBA_TEXT("greeting"), EDUBBA_NOW, EDUBBA_TEXT("hello")),
+        edubba_set_cell("cf", EDUBBA_TEXT("greeting"), EDUBBA_NOW, EDUBBA_TEXT("welcome!")),
         edubba_add_int64("sum", EDUBBA_TEXT("visits"), 0, 1),
     };
 
@@ -31,15 +57,7 @@ static int write_and_read(struct edubba_table *table)
         return fail(&error);
     }
     for (size_t i = 0; row != NULL && i < row->cell_count; i++) {
-        const struct edubba_cell *cell = &row->cells[i];
-        int64_t number = 0;
-        printf("%.*s:%.*s = ", (int)cell->family.size, (const char *)cell->family.data,
-               (int)cell->qualifier.size, (const char *)cell->qualifier.data);
-        if (edubba_aggregate_value(cell->value, &number) == EDUBBA_OK) {
-            printf("%lld\n", (long long)number);
-        } else {
-            printf("%.*s\n", (int)cell->value.size, (const char *)cell->value.data);
-        }
+        print_cell(schema, &row->cells[i]);
     }
     edubba_row_free(row);
     return 0;
@@ -51,6 +69,7 @@ int main(int argument_count, char **arguments)
     struct edubba_error error;
     struct edubba_client *client = NULL;
     struct edubba_table *table = NULL;
+    struct edubba_schema *schema = NULL;
     int result = 1;
 
     options.deadline_ms = 5000;
@@ -61,12 +80,14 @@ int main(int argument_count, char **arguments)
     if (edubba_client_open(&options, &client, &error) != EDUBBA_OK) {
         return fail(&error);
     }
-    if (edubba_table_open(client, arguments[1], &table, &error) != EDUBBA_OK) {
+    if (edubba_get_table(client, arguments[1], &schema, &error) != EDUBBA_OK ||
+        edubba_table_open(client, arguments[1], &table, &error) != EDUBBA_OK) {
         result = fail(&error);
     } else {
-        result = write_and_read(table);
-        edubba_table_close(table);
+        result = write_and_read(table, schema);
     }
+    edubba_schema_free(schema);
+    edubba_table_close(table);
     edubba_client_close(client);
     return result;
 }

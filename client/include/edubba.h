@@ -115,7 +115,9 @@ struct edubba_client;
 struct edubba_table;
 
 struct edubba_options {
-    const char *masters;    /* addresses, comma-separated: "tcp://127.0.0.1:7400" */
+    /* Addresses, comma-separated: "tcp://127.0.0.1:7400".  Tablet servers may stand behind the
+     * masters: while no master answers, these tell where tables are. */
+    const char *masters;
     const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
     uint32_t deadline_ms;   /* of a call that has none of its own */
     uint32_t in_flight_max; /* operations submitted and not completed; edubba_submit waits above */
@@ -125,8 +127,9 @@ struct edubba_options {
      * turns on them, so more of them means smaller batches: for a network that is slow on one
      * connection, or to behave like many small clients. */
     uint32_t connections;
-    uint32_t unreachable_ms; /* edubba_client_open gives up when for so long no master has taken a
-                                connection; 0 = when deadline_ms has passed */
+    /* edubba_client_open, calls that only a master answers (tables, servers) and edubba_status give
+     * up when for so long nobody they ask has taken a connection; 0 = when deadline_ms has passed. */
+    uint32_t unreachable_ms;
 };
 
 /* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
@@ -135,8 +138,10 @@ struct edubba_options {
         NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1, 0 \
     }
 
-/* Waits until a master answers or the deadline, or unreachable_ms, has passed.
- * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT,
+/* Waits until a master, or else a tablet server, answers or the deadline, or unreachable_ms, has
+ * passed.
+ * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT (what is no
+ * address),
  * EDUBBA_FAILED_PRECONDITION (versions do not match). */
 enum edubba_code edubba_client_open(const struct edubba_options *options,
                                     struct edubba_client **client,
@@ -145,7 +150,8 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
 /* Waits for operations in flight, up to their deadlines.  All tables and scans closed before. */
 void edubba_client_close(struct edubba_client *client);
 
-/* Errors: EDUBBA_NOT_FOUND. */
+/* Errors: EDUBBA_NOT_FOUND (a master said so), EDUBBA_UNAVAILABLE (nobody asked knows it, and no
+ * master answers), EDUBBA_DEADLINE_EXCEEDED. */
 enum edubba_code edubba_table_open(struct edubba_client *client,
                                    const char *name,
                                    struct edubba_table **table,
@@ -271,8 +277,10 @@ struct edubba_row {
     size_t cell_count;
 };
 
-/* The number in an aggregate cell: the integer, or an HLL sketch's estimate.
- * Errors: EDUBBA_INVALID_ARGUMENT for what is neither. */
+/* The number in an aggregate cell: the integer, or an HLL sketch's estimate.  Only for cells of
+ * families that are not EDUBBA_PLAIN (edubba_get_table() tells): bytes do not say what they are, so
+ * any 8 bytes of a plain cell, "greeting" too, would be taken for an integer.
+ * Errors: EDUBBA_INVALID_ARGUMENT for what can be neither. */
 enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *value);
 
 /* --- single operations, blocking -------------------------------------------------------------- */
@@ -592,7 +600,11 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
                                      size_t *count,
                                      struct edubba_error *error);
 
-/* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it. */
+/* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it.
+ * Numbers of servers, stores, tables and tablets are strings in it: they take all of 64 bits.
+ * Where nobody listens at the address it is tried for unreachable_ms, which by default (0) is until
+ * the whole deadline_ms has passed.
+ * Errors: EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED, EDUBBA_INVALID_ARGUMENT (no address). */
 enum edubba_code edubba_status(struct edubba_client *client,
                                const char *address,
                                char **json,

@@ -113,7 +113,10 @@ static void line_append_field(struct line *line, const struct log_field *field, 
         line_append_text(line, number);
         break;
     case LOG_FIELD_U64:
-        (void)snprintf(number, sizeof number, "%" PRIu64, field->u64);
+    case LOG_FIELD_ID:
+        (void)snprintf(number, sizeof number,
+                       json && field->type == LOG_FIELD_ID ? "\"%" PRIu64 "\"" : "%" PRIu64,
+                       field->u64);
         line_append_text(line, number);
         break;
     case LOG_FIELD_END:

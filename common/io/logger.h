@@ -38,6 +38,7 @@ enum log_field_type {
     LOG_FIELD_BYTES,
     LOG_FIELD_I64,
     LOG_FIELD_U64,
+    LOG_FIELD_ID, /* u64; a string in JSON, whose readers mostly hold no more than 53 bits */
 };
 
 struct log_field {
@@ -55,12 +56,14 @@ struct log_field {
     ((struct log_field){.type = LOG_FIELD_BYTES, .key = (key_), .bytes = (bytes_)})
 #define LOG_I64(key_, value_) \
     ((struct log_field){.type = LOG_FIELD_I64, .key = (key_), .i64 = (value_)})
+#define LOG_ID(key_, value_) \
+    ((struct log_field){.type = LOG_FIELD_ID, .key = (key_), .u64 = (value_)})
 #define LOG_U64(key_, value_) \
     ((struct log_field){.type = LOG_FIELD_U64, .key = (key_), .u64 = (value_)})
 
 void logger_write(enum log_level level, const char *event, const struct log_field *fields);
 
-/* LOG_EVENT(LOG_LEVEL_INFO, "tablet_opened", LOG_U64("tablet", 17), LOG_TEXT("store", "a")); */
+/* LOG_EVENT(LOG_LEVEL_INFO, "tablet_opened", LOG_ID("tablet", 17), LOG_TEXT("store", "a")); */
 #define LOG_EVENT(level, event, ...)                                                            \
     do {                                                                                        \
         if (logger_wants(level)) {                                                              \

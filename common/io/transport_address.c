@@ -192,6 +192,13 @@ static enum status status_of(int nng_error)
     }
 }
 
+/* Is the host given by a name, which must be looked up? */
+static bool has_name(const char *address)
+{
+    const char *host = tcp_host(address);
+    return host != NULL && host[0] != '[' && strspn(host, "0123456789.") != strcspn(host, ":");
+}
+
 enum status transport_address_failed(const char *verb,
                                      const char *address,
                                      int nng_error,
@@ -200,6 +207,10 @@ enum status transport_address_failed(const char *verb,
     const char *reason = nng_strerror(nng_error);
     if (nng_error == NNG_EADDRINUSE) {
         reason = "the address is in use; another process listens there";
+    } else if ((nng_error == NNG_EADDRINVAL || nng_error == NNG_EAGAIN) && has_name(address)) {
+        reason = "the host's name cannot be resolved; is it spelled right?";
+    } else if (nng_error == NNG_EADDRINVAL && tcp_host(address) != NULL) {
+        reason = "no IP address that this machine can use";
     }
     return error_set(ret_error, status_of(nng_error), "%s %s: %s", verb, address, reason);
 }

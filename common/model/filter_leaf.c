@@ -69,12 +69,13 @@ static enum status make_pattern(struct compiler *compiler,
                      filter_field_name(filter->kind), reason.text);
 }
 
-static enum status refuse_family(struct compiler *compiler)
+static enum status refuse_family(struct compiler *compiler, struct bytes family)
 {
     char table[BYTES_PRINTABLE_SIZE_MAX];
+    char name[BYTES_PRINTABLE_SIZE_MAX];
     return error_set(compiler->error, STATUS_NOT_FOUND,
-                     "Error while reading table '%s' : Requested column family not found",
-                     bytes_printable(compiler->table->id, table));
+                     "Error while reading table '%s' : Requested column family not found: '%s'",
+                     bytes_printable(compiler->table->id, table), bytes_printable(family, name));
 }
 
 /* The names are matched here, once; cells are matched by number. */
@@ -100,11 +101,12 @@ static enum status compile_family_regex(struct compiler *compiler,
             numbers[count++] = table->families[i].number;
         }
     }
-    bool names_one = pattern.kind == PATTERN_EXACT && pattern.text.size_bytes > 0;
+    /* The text is the arena's, so it outlives the pattern. */
+    struct bytes one = pattern.kind == PATTERN_EXACT ? pattern.text : BYTES_EMPTY;
     pattern_deinit(&pattern);
     if (count == 0) {
         *ret_entry = INDEX_BLOCK;
-        return names_one ? refuse_family(compiler) : STATUS_OK;
+        return one.size_bytes > 0 ? refuse_family(compiler, one) : STATUS_OK;
     }
     struct node *node = compiler_add_node(compiler, NODE_FAMILY, next);
     node->as.family.numbers = numbers;
@@ -183,7 +185,7 @@ static enum status compile_column_range(struct compiler *compiler,
     struct byte_range range;
     const struct family *family = table_family_by_name(compiler->table, filter->bytes);
     if (family == NULL) {
-        return refuse_family(compiler);
+        return refuse_family(compiler, filter->bytes);
     }
     enum status status = make_range(compiler, filter, &range);
     if (status != STATUS_OK) {

@@ -74,7 +74,11 @@ static enum status check_family(const struct resolution *resolution,
     }
     const struct family *family = table_family_by_name(resolution->table, mutation->family);
     if (family == NULL) {
-        return refuse_row(resolution, STATUS_NOT_FOUND, TEXT_FAMILY_NOT_FOUND);
+        char name[BYTES_PRINTABLE_SIZE_MAX];
+        char text[ERROR_TEXT_SIZE_MAX];
+        (void)snprintf(text, sizeof text, TEXT_FAMILY_NOT_FOUND ": '%s'",
+                       bytes_printable(mutation->family, name));
+        return refuse_row(resolution, STATUS_NOT_FOUND, text);
     }
     bool is_aggregate = family->aggregate != AGGREGATE_NONE;
     if ((mutation->kind == MUTATION_SET_CELL && is_aggregate) ||

@@ -57,11 +57,18 @@ static enum status check_family(const struct table *table,
     if (family != NULL && family->aggregate == AGGREGATE_NONE) {
         return STATUS_OK;
     }
-    return error_set(ret_error, family == NULL ? STATUS_NOT_FOUND : STATUS_INVALID_ARGUMENT,
-                     "Error while mutating the row '%s' (%s) : %s", bytes_printable(row, row_text),
-                     bytes_printable(table->id, table_text),
-                     family == NULL ? "Requested column family not found"
-                                    : "Column family type mismatch");
+    (void)bytes_printable(row, row_text);
+    (void)bytes_printable(table->id, table_text);
+    if (family == NULL) {
+        char name[BYTES_PRINTABLE_SIZE_MAX];
+        return error_set(ret_error, STATUS_NOT_FOUND,
+                         "Error while mutating the row '%s' (%s) : Requested column family not "
+                         "found: '%s'",
+                         row_text, table_text, bytes_printable(rule->family, name));
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Error while mutating the row '%s' (%s) : Column family type mismatch",
+                     row_text, table_text);
 }
 
 enum status rmw_check(const struct table *table,

@@ -110,7 +110,7 @@ static struct table_entry *find_table(const struct catalog *catalog,
     struct table_entry *entry = state_table_by_name(catalog, name);
 
     if (entry == NULL) {
-        (void)error_set(ret_error, STATUS_NOT_FOUND, "Failed to read: table '%s' was not found",
+        (void)error_set(ret_error, STATUS_NOT_FOUND, "table '%s' was not found",
                         bytes_printable(name, text));
     }
     return entry;

@@ -50,7 +50,7 @@ static void append_tables(const struct catalog *catalog, struct buffer *out)
     for (size_t i = 0; i < catalog->table_count; i++) {
         const struct table_entry *entry = catalog->by_name[i];
         const struct table *table = &entry->image->record.table;
-        buffer_append_format(out, "%s{\"number\":%llu,\"name\":", i == 0 ? "" : ",",
+        buffer_append_format(out, "%s{\"number\":\"%llu\",\"name\":", i == 0 ? "" : ",",
                              (unsigned long long)table->number);
         append_text(out, table->id);
         buffer_append_format(
@@ -69,7 +69,7 @@ static void append_stores(const struct catalog *catalog,
 {
     for (size_t i = 0; i < record->store_count; i++) {
         const struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
-        buffer_append_format(out, "%s{\"number\":%llu,\"folder\":", i == 0 ? "" : ",",
+        buffer_append_format(out, "%s{\"number\":\"%llu\",\"folder\":", i == 0 ? "" : ",",
                              (unsigned long long)store->number);
         append_text(out, record->stores[i].folder);
         buffer_append_format(out,
@@ -89,7 +89,7 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
         if (image == NULL) {
             continue;
         }
-        buffer_append_format(out, "%s{\"number\":%llu,\"address\":", first ? "" : ",",
+        buffer_append_format(out, "%s{\"number\":\"%llu\",\"address\":", first ? "" : ",",
                              (unsigned long long)server->number);
         first = false;
         append_text(out, image->record.address);
@@ -99,7 +99,7 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
         append_text(out, image->record.zone);
         buffer_append_format(
             out,
-            ",\"incarnation\":%llu,\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
+            ",\"incarnation\":\"%llu\",\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
             "\"tablets\":%zu,\"stores\":[",
             (unsigned long long)image->record.incarnation, server->alive ? "true" : "false",
             (long long)server->heard_us, (unsigned long long)server->known_version,
@@ -115,7 +115,7 @@ void catalog_status_json(const struct catalog *catalog, struct buffer *out)
     catalog_counts(catalog, &counts);
     buffer_append_format(
         out,
-        "{\"cluster\":%llu,\"generation\":%llu,\"version\":%llu,\"requests_waiting\":%llu,"
+        "{\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
         "\"tablets\":%llu,\"tables\":[",
         (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
         (unsigned long long)counts.version, (unsigned long long)counts.requests_waiting,

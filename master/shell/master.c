@@ -99,7 +99,7 @@ static void log_answer(const struct master *master,
 {
     bool slow = duration_ns / 1000 >= master->settings->slow_us && open->method != METHOD_SYNC;
     LOG_EVENT(slow ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, slow ? "slow_request" : "request",
-              LOG_TEXT("method", master_method_name(open->method)), LOG_U64("trace", open->trace),
+              LOG_TEXT("method", master_method_name(open->method)), LOG_ID("trace", open->trace),
               LOG_TEXT("status", status_name(status)), LOG_I64("duration_us", duration_ns / 1000),
               LOG_TEXT("text", text));
 }
@@ -123,10 +123,10 @@ static void perform_reply(struct master *master, struct catalog_effect *effect)
 static void perform_note(const struct catalog_note *note)
 {
     const struct log_field all[] = {
-        LOG_U64("table", note->table),
-        LOG_U64("tablet", note->tablet),
-        LOG_U64("server", note->server),
-        LOG_U64("store", note->store),
+        LOG_ID("table", note->table),
+        LOG_ID("tablet", note->tablet),
+        LOG_ID("server", note->server),
+        LOG_ID("store", note->store),
     };
     struct log_field fields[6] = {0};
     size_t count = 0;

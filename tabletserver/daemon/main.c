@@ -37,7 +37,7 @@ static enum status serve(struct daemon *daemon,
     if (status == STATUS_OK) {
         (void)snprintf(ready, sizeof ready, "address=%s http=%s", server->address,
                        server->http_address);
-        LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_U64("server", server->number),
+        LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_ID("server", server->number),
                   LOG_TEXT("address", server->address), LOG_TEXT("http", server->http_address));
         daemon_ready(daemon, ready);
         (void)mailbox_take(stop, nothing, 1, MAILBOX_WAIT_FOR_EVER);

@@ -265,3 +265,14 @@ enum status location_map_list(struct location_map *map,
     }
     return status;
 }
+
+uint32_t location_map_count(struct location_map *map, uint64_t table)
+{
+    uint32_t count = 0;
+    pthread_rwlock_rdlock(&map->lock);
+    for (uint32_t i = 0; i < map->count; i++) {
+        count += map->items[i]->location.table == table;
+    }
+    pthread_rwlock_unlock(&map->lock);
+    return count;
+}

@@ -42,4 +42,7 @@ enum status location_map_list(struct location_map *map,
                               struct location **ret_locations,
                               size_t *ret_count);
 
+/* How many tablets of the table are known. */
+uint32_t location_map_count(struct location_map *map, uint64_t table);
+
 #endif /* TABLETSERVER_SERVE_LOCATION_MAP_H */

@@ -55,7 +55,7 @@ static void log_slow(const struct batch *batch, const struct work *work, int kin
 {
     metric_add(recorded.slow, 1);
     LOG_EVENT(LOG_LEVEL_WARN, "slow_operation", LOG_TEXT("operation", KIND_NAMES[kind]),
-              LOG_U64("trace", batch->head.trace), LOG_U64("table", work->operation->table),
+              LOG_ID("trace", batch->head.trace), LOG_ID("table", work->operation->table),
               LOG_BYTES("row", work->operation->row), LOG_I64("took_us", took_ns / 1000),
               LOG_TEXT("status", status_name((enum status)work->answer.status)));
 }
@@ -87,7 +87,7 @@ void record_scan(
     if (status != STATUS_OK) {
         metric_add(recorded.scan_errors, 1);
     }
-    LOG_EVENT(LOG_LEVEL_DEBUG, "scan_ended", LOG_U64("trace", trace), LOG_U64("rows", rows),
+    LOG_EVENT(LOG_LEVEL_DEBUG, "scan_ended", LOG_ID("trace", trace), LOG_U64("rows", rows),
               LOG_U64("cells", cells), LOG_I64("took_us", took_ns / 1000),
               LOG_TEXT("status", status_name(status)));
 }

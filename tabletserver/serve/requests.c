@@ -27,36 +27,133 @@ typedef enum status (*answerer)(struct small_request *request,
                                 struct buffer *message,
                                 struct error *ret_error);
 
+/* What is not known here may well exist: somebody else is to be asked, so never NOT_FOUND. */
+static enum status refuse_unknown(const struct server *server,
+                                  struct bytes name,
+                                  uint64_t number,
+                                  struct error *ret_error)
+{
+    const char *master = sync_master_address(server->sync);
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    if (number != 0) {
+        return error_set(ret_error, STATUS_UNAVAILABLE,
+                         "this tablet server does not know table number %llu; ask the master at %s",
+                         (unsigned long long)number, master);
+    }
+    return error_set(ret_error, STATUS_UNAVAILABLE,
+                     "this tablet server does not know table '%s'; ask the master at %s",
+                     bytes_printable(name, text), master);
+}
+
+/* After a start without a master no more is known than what is served here. */
+static enum status locate_own(struct small_request *request,
+                              uint64_t table,
+                              struct bytes row,
+                              struct location *ret_location)
+{
+    struct server *server = request->server;
+    struct served served;
+
+    if (!served_map_find(server->served, table, row, &served)) {
+        return STATUS_UNAVAILABLE;
+    }
+    const struct store_tablet_descriptor *descriptor = store_tablet_describe(served.tablet);
+    struct location location = {
+        .tablet = descriptor->tablet,
+        .table = table,
+        .configuration = descriptor->configuration,
+        .range = {arena_copy(&request->arena, descriptor->range.start),
+                  arena_copy(&request->arena, descriptor->range.end)},
+        .server = server->number,
+        .address = bytes_of_text(server->address),
+        .state = TABLET_SERVING,
+    };
+    store_tablet_unref(served.tablet);
+    if (location.range.start.data == NULL || location.range.end.data == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *ret_location = location;
+    return STATUS_OK;
+}
+
+static enum status find_locations(struct small_request *request,
+                                  const struct locate_request *locate,
+                                  struct locate_response *response,
+                                  struct error *ret_error)
+{
+    struct server *server = request->server;
+    uint32_t count_max = locate->count_max > 0 ? locate->count_max : LOCATE_COUNT_DEFAULT;
+    struct location *locations = NULL;
+    char row[BYTES_PRINTABLE_SIZE_MAX];
+
+    enum status status = location_map_list(server->locations, response->table.number, locate->row,
+                                           count_max < LOCATE_COUNT_MAX ? count_max
+                                                                        : LOCATE_COUNT_MAX,
+                                           &request->arena, &locations, &response->location_count);
+    response->locations = locations;
+    if (status == STATUS_OK &&
+        (response->location_count == 0 || !row_range_contains(&locations[0].range, locate->row))) {
+        response->location_count = 1;
+        status = locate_own(request, response->table.number, locate->row, locations);
+    }
+    if (status == STATUS_UNAVAILABLE) {
+        return error_set(ret_error, status,
+                         "this tablet server does not know who serves row '%s'; ask the master "
+                         "at %s",
+                         bytes_printable(locate->row, row), sync_master_address(server->sync));
+    }
+    return status;
+}
+
 static enum status answer_locate(struct small_request *request,
                                  struct buffer *message,
                                  struct error *ret_error)
 {
+    struct schema_cache *schemas = request->server->schemas;
     struct locate_request locate;
     struct locate_response response = {0};
-    struct location *locations = NULL;
 
     enum status status = locate_request_decode(request->body, &request->arena, &locate, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
-    struct schema *schema = schema_cache_find(request->server->schemas, locate.table);
+    struct schema *schema = locate.table != 0 ? schema_cache_find(schemas, locate.table)
+                                              : schema_cache_find_by_name(schemas, locate.name);
     if (schema == NULL) {
-        return error_set(ret_error, STATUS_NOT_FOUND,
-                         "this server knows no such table; ask a master");
+        return refuse_unknown(request->server, locate.name, locate.table, ret_error);
     }
-    uint32_t count_max = locate.count_max > 0 ? locate.count_max : LOCATE_COUNT_DEFAULT;
     response.table = *schema_table(schema);
-    status = location_map_list(request->server->locations, locate.table, locate.row,
-                               count_max < LOCATE_COUNT_MAX ? count_max : LOCATE_COUNT_MAX,
-                               &request->arena, &locations, &response.location_count);
-    response.locations = locations;
+    status = find_locations(request, &locate, &response, ret_error);
     if (status == STATUS_OK) {
         locate_response_encode(&response, message);
-    } else {
-        (void)error_set(ret_error, STATUS_UNAVAILABLE, "out of memory; retry");
     }
     schema_release(schema);
     return status;
+}
+
+static enum status answer_get_table(struct small_request *request,
+                                    struct buffer *message,
+                                    struct error *ret_error)
+{
+    struct server *server = request->server;
+    struct table_name_request wanted;
+
+    enum status status = table_name_request_decode(request->body, &request->arena, &wanted,
+                                                   ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct schema *schema = schema_cache_find_by_name(server->schemas, wanted.name);
+    if (schema == NULL) {
+        return refuse_unknown(server, wanted.name, 0, ret_error);
+    }
+    struct table_response response = {
+        .table = *schema_table(schema),
+        .tablet_count = location_map_count(server->locations, schema_table(schema)->number),
+    };
+    table_response_encode(&response, message);
+    schema_release(schema);
+    return STATUS_OK;
 }
 
 static enum status answer_sample(struct small_request *request,
@@ -108,28 +205,48 @@ static enum status answer_status(struct small_request *request,
     return STATUS_OK;
 }
 
+static const struct {
+    enum method method;
+    const char *name;
+    answerer answer; /* NULL: only a master does */
+} METHODS[] = {
+    {METHOD_LOCATE, "LOCATE", answer_locate},
+    {METHOD_GET_TABLE, "GET_TABLE", answer_get_table},
+    {METHOD_SAMPLE, "SAMPLE", answer_sample},
+    {METHOD_STATUS, "STATUS", answer_status},
+    {METHOD_CREATE_TABLE, "CREATE_TABLE", NULL},
+    {METHOD_DELETE_TABLE, "DELETE_TABLE", NULL},
+    {METHOD_ALTER_TABLE, "ALTER_TABLE", NULL},
+    {METHOD_LIST_TABLES, "LIST_TABLES", NULL},
+    {METHOD_SPLIT_TABLET, "SPLIT_TABLET", NULL},
+    {METHOD_LIST_SERVERS, "LIST_SERVERS", NULL},
+    {METHOD_SYNC, "SYNC", NULL},
+};
+
 static answerer answerer_of(enum method method)
 {
-    switch (method) {
-    case METHOD_LOCATE:
-        return answer_locate;
-    case METHOD_SAMPLE:
-        return answer_sample;
-    case METHOD_STATUS:
-        return answer_status;
-    case METHOD_OPERATIONS:
-    case METHOD_SCAN:
-    case METHOD_CREATE_TABLE:
-    case METHOD_DELETE_TABLE:
-    case METHOD_ALTER_TABLE:
-    case METHOD_GET_TABLE:
-    case METHOD_LIST_TABLES:
-    case METHOD_SPLIT_TABLET:
-    case METHOD_LIST_SERVERS:
-    case METHOD_SYNC:
-        return NULL;
+    for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++) {
+        if (METHODS[i].method == method) {
+            return METHODS[i].answer;
+        }
     }
     return NULL;
+}
+
+static void refuse_method(const struct server *server,
+                          enum method method,
+                          struct transport_reply *reply)
+{
+    const char *name = "this method";
+    struct error error = {.status = STATUS_OK};
+
+    for (size_t i = 0; i < sizeof METHODS / sizeof *METHODS; i++) {
+        name = METHODS[i].method == method ? METHODS[i].name : name;
+    }
+    (void)error_set(&error, STATUS_UNIMPLEMENTED,
+                    "a tablet server does not answer %s; ask the master at %s", name,
+                    sync_master_address(server->sync));
+    transport_reply_fail(reply, error.status, error.text);
 }
 
 static void run_small(struct job *job)
@@ -186,8 +303,7 @@ void requests_on_request(void *context,
     } else if (answerer_of(request->method) != NULL) {
         start_small(server, request, reply);
     } else {
-        transport_reply_fail(reply, STATUS_UNIMPLEMENTED,
-                             "a tablet server does not answer this method; ask a master");
+        refuse_method(server, request->method, reply);
     }
 }
 

@@ -95,6 +95,24 @@ struct schema *schema_cache_find(struct schema_cache *cache, uint64_t table)
     return schema;
 }
 
+struct schema *schema_cache_find_by_name(struct schema_cache *cache, struct bytes name)
+{
+    struct schema *schema = NULL;
+    pthread_mutex_lock(&cache->lock);
+    for (uint32_t i = 0; i < cache->count; i++) {
+        struct schema *each = cache->items[i];
+        if (bytes_equal(each->table.id, name) &&
+            (schema == NULL || each->table.number > schema->table.number)) {
+            schema = each;
+        }
+    }
+    if (schema != NULL) {
+        (void)schema_retain(schema);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return schema;
+}
+
 static bool make_room(struct schema_cache *cache)
 {
     if (cache->count < cache->capacity) {

@@ -26,6 +26,8 @@ void schema_cache_close(struct schema_cache *cache);
 
 /* NULL when the table is not known. */
 struct schema *schema_cache_find(struct schema_cache *cache, uint64_t table);
+/* Of several that were made by one name, one after another, the last. */
+struct schema *schema_cache_find_by_name(struct schema_cache *cache, struct bytes name);
 struct schema *schema_retain(struct schema *schema);
 void schema_release(struct schema *schema); /* NULL is fine */
 const struct table *schema_table(const struct schema *schema);

@@ -49,7 +49,7 @@ static void append_store(struct buffer *out, struct store_loop *loop)
     struct store_statistics statistics;
 
     store_loop_statistics(loop, &statistics);
-    buffer_append_format(out, "{\"number\":%" PRIu64 ",", store_number(store));
+    buffer_append_format(out, "{\"number\":\"%" PRIu64 "\",", store_number(store));
     append_text_member(out, "folder", store_loop_folder(loop));
     append_text_member(out, "condition", condition_text(statistics.condition));
     append_text_member(out, "trouble", statistics.trouble);
@@ -79,7 +79,8 @@ static void append_tablet(void *context, const struct served *served)
     struct store_tablet_statistics statistics;
 
     store_tablet_statistics(served->tablet, &statistics);
-    buffer_append_format(list->out, "%s{\"number\":%" PRIu64 ",\"table\":%" PRIu64 ",\"start\":",
+    buffer_append_format(list->out,
+                         "%s{\"number\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"start\":",
                          list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
     append_json_bytes(list->out, descriptor->range.start);
     buffer_append_format(list->out, ",\"end\":");
@@ -95,7 +96,7 @@ static void append_report(struct server *server, struct buffer *out)
 {
     struct tablet_list list = {.out = out};
 
-    buffer_append_format(out, "{\"server\":%" PRIu64 ",\"incarnation\":%" PRIu64 ",",
+    buffer_append_format(out, "{\"server\":\"%" PRIu64 "\",\"incarnation\":\"%" PRIu64 "\",",
                          server->number, server->incarnation);
     append_text_member(out, "address", server->address);
     append_text_member(out, "http_address", server->http_address);

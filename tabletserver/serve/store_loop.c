@@ -105,19 +105,19 @@ static void on_created(void *context,
     forget_creating(loop, number);
     if (tablet == NULL || write_order_add(&loop->order, tablet) != STATUS_OK) {
         /* The next sync asks again. */
-        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_U64("tablet", number),
+        LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_ID("tablet", number),
                   LOG_TEXT("store", loop->folder),
                   LOG_TEXT("error", tablet == NULL ? error->text : "out of memory"));
         return;
     }
-    LOG_EVENT(LOG_LEVEL_INFO, "tablet_created", LOG_U64("tablet", number));
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_created", LOG_ID("tablet", number));
     sync_hurry(loop->server->sync);
 }
 
 static void on_dropped(void *context, uint64_t number)
 {
     struct store_loop *loop = context;
-    LOG_EVENT(LOG_LEVEL_INFO, "tablet_dropped", LOG_U64("tablet", number));
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_dropped", LOG_ID("tablet", number));
     sync_hurry(loop->server->sync);
 }
 
@@ -129,9 +129,9 @@ static void on_split(void *context,
     struct store_loop *loop = context;
     write_order_was_split(&loop->order, parent, left, right);
     LOG_EVENT(LOG_LEVEL_INFO, "tablet_split",
-              LOG_U64("tablet", store_tablet_describe(parent)->tablet),
-              LOG_U64("left", store_tablet_describe(left)->tablet),
-              LOG_U64("right", store_tablet_describe(right)->tablet),
+              LOG_ID("tablet", store_tablet_describe(parent)->tablet),
+              LOG_ID("left", store_tablet_describe(left)->tablet),
+              LOG_ID("right", store_tablet_describe(right)->tablet),
               LOG_BYTES("row", store_tablet_describe(right)->range.start));
     sync_hurry(loop->server->sync);
 }

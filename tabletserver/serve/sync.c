@@ -14,6 +14,8 @@
 #define SYNC_ANSWER_PATIENCE_NS (INT64_C(3) * 1000 * 1000 * 1000)
 #define SYNC_RETRY_NS           (INT64_C(200) * 1000 * 1000)
 #define SYNC_GAUGES_NS          (INT64_C(1000) * 1000 * 1000)
+#define SYNC_COMPLAINT_FIRST_NS (INT64_C(1000) * 1000 * 1000)
+#define SYNC_COMPLAINT_NS       (INT64_C(60) * 1000 * 1000 * 1000)
 #define SYNC_ARENA_BLOCK_BYTES  65536
 
 enum note_type {
@@ -25,7 +27,7 @@ enum note_type {
 struct note {
     enum note_type type;
     uint64_t generation; /* of the connection it is about */
-    uint8_t *message;    /* ANSWER: owned */
+    uint8_t *message;    /* ANSWER; CLOSED: why, NULL without memory.  Owned */
     size_t message_bytes;
 };
 
@@ -61,8 +63,26 @@ static void on_response(void *context, uint64_t request, struct bytes message, b
 
 static void on_closed(void *context, const struct error *error)
 {
-    (void)error;
-    push_note(context, (struct note){.type = NOTE_CLOSED});
+    size_t size_bytes = strlen(error->text) + 1;
+    uint8_t *copy = memory_allocate(size_bytes);
+    if (copy != NULL) {
+        memcpy(copy, error->text, size_bytes);
+    }
+    push_note(context, (struct note){.type = NOTE_CLOSED, .message = copy});
+}
+
+/* Said at once when a master that was there has gone, and now and then while none is. */
+static void complain(struct sync *sync, bool refused, const char *cause)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    bool was_connected = atomic_exchange(&sync->connected, false);
+    const char *gone = was_connected ? "master_lost" : "master_not_reached";
+    if (was_connected || now_ns >= sync->next_complaint_ns) {
+        LOG_EVENT(LOG_LEVEL_WARN, refused ? "sync_refused" : gone,
+                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
+                  LOG_TEXT("error", cause));
+        sync->next_complaint_ns = now_ns + SYNC_COMPLAINT_NS;
+    }
 }
 
 static void hang_up(struct sync *sync)
@@ -71,15 +91,17 @@ static void hang_up(struct sync *sync)
         transport_connection_close(sync->connection);
         sync->connection = NULL;
     }
-    if (atomic_exchange(&sync->connected, false)) {
-        LOG_EVENT(LOG_LEVEL_WARN, "master_lost",
-                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]));
-    }
     sync->ready = false;
     sync->asking = false;
     sync->connection_context.generation += 1;
     sync->master_index = (sync->master_index + 1) % sync->masters.count;
     sync->next_ask_ns = clock_monotonic_ns() + SYNC_RETRY_NS;
+}
+
+static void give_up(struct sync *sync, const char *cause)
+{
+    complain(sync, false, cause);
+    hang_up(sync);
 }
 
 static void dial(struct sync *sync)
@@ -97,8 +119,7 @@ static void dial(struct sync *sync)
         .on_closed = on_closed,
     };
     if (transport_connect(&options, &sync->connection, &error) != STATUS_OK) {
-        LOG_EVENT(LOG_LEVEL_WARN, "master_not_dialled", LOG_TEXT("error", error.text));
-        hang_up(sync);
+        give_up(sync, error.text);
         return;
     }
     sync->answer_due_ns = clock_monotonic_ns() + SYNC_ANSWER_PATIENCE_NS;
@@ -119,7 +140,7 @@ static void ask(struct sync *sync)
                                                                     METHOD_SYNC, &message);
     if (status != STATUS_OK) {
         buffer_deinit(&message);
-        hang_up(sync);
+        give_up(sync, status_text(status));
         return;
     }
     sync->asking = true;
@@ -133,12 +154,11 @@ static void on_answer(struct sync *sync, const struct note *note)
     sync->asking = false;
     arena_reset(&sync->arena);
     if (sync_take_answer(sync, bytes_of(note->message, note->message_bytes), &error) != STATUS_OK) {
-        LOG_EVENT(LOG_LEVEL_WARN, "sync_refused",
-                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
-                  LOG_TEXT("error", error.text));
+        complain(sync, true, error.text);
         hang_up(sync);
         return;
     }
+    atomic_store(&sync->master_answered, sync->master_index);
     if (!atomic_exchange(&sync->connected, true)) {
         LOG_EVENT(LOG_LEVEL_INFO, "master_found",
                   LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
@@ -161,7 +181,7 @@ static void on_note(struct sync *sync, const struct note *note)
             on_answer(sync, note);
             break;
         case NOTE_CLOSED:
-            hang_up(sync);
+            give_up(sync, note->message != NULL ? (const char *)note->message : "closed");
             break;
         }
     }
@@ -182,7 +202,7 @@ static void act(struct sync *sync, int64_t now_ns)
         }
     } else if (!sync->ready || sync->asking) {
         if (now_ns > sync->answer_due_ns) {
-            hang_up(sync);
+            give_up(sync, "no answer within 3 s");
         }
     } else if (now_ns >= sync->next_ask_ns || atomic_load(&sync->hurry)) {
         ask(sync);
@@ -203,6 +223,7 @@ static void *run(void *argument)
     struct note note;
 
     thread_name_set("sync");
+    sync->next_complaint_ns = clock_monotonic_ns() + SYNC_COMPLAINT_FIRST_NS;
     while (!atomic_load(&sync->stopping)) {
         if (mailbox_take(sync->mailbox, &note, 1, next_deadline_ns(sync)) == 1) {
             on_note(sync, &note);
@@ -210,6 +231,7 @@ static void *run(void *argument)
         act(sync, clock_monotonic_ns());
     }
     hang_up(sync);
+    atomic_store(&sync->connected, false);
     while (mailbox_take(sync->mailbox, &note, 1, 0) == 1) {
         memory_free(note.message);
     }
@@ -309,4 +331,9 @@ bool sync_is_connected(const struct sync *sync)
 uint64_t sync_catalog_version(const struct sync *sync)
 {
     return atomic_load(&sync->version);
+}
+
+const char *sync_master_address(const struct sync *sync)
+{
+    return sync->masters.addresses[atomic_load(&sync->master_answered)];
 }

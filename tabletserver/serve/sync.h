@@ -6,7 +6,8 @@
  * there are created, split from their parent, or dropped, by commands to the store loops.  All of
  * it is level-triggered: what did not happen is asked for again.
  *
- * Masters are tried in turn; while none answers, the server serves what it has.
+ * Masters are tried in turn; while none answers, the server serves what it has, and logs
+ * master_not_reached with the address and the cause: a second after the start, then every minute.
  */
 #ifndef TABLETSERVER_SERVE_SYNC_H
 #define TABLETSERVER_SERVE_SYNC_H
@@ -43,6 +44,9 @@ void sync_destroy(struct sync *sync); /* NULL is fine */
 
 /* Something changed that the master should hear now.  Any thread. */
 void sync_hurry(struct sync *sync);
+
+/* Where a master answered last, or else is looked for.  Lives as long as sync.  Any thread. */
+const char *sync_master_address(const struct sync *sync);
 
 /* Has a master answered in the last interval?  For /health and the status report. */
 bool sync_is_connected(const struct sync *sync);

@@ -77,8 +77,8 @@ static struct store_loop *loop_of_held(const struct held_collection *held, uint6
 /* Said now and then, for it is so with every sync. */
 static void complain_of_missing(const struct assignment_action *action)
 {
-    LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_U64("tablet", action->tablet),
-              LOG_U64("store", action->store));
+    LOG_EVENT(LOG_LEVEL_ERROR, "tablet_missing", LOG_ID("tablet", action->tablet),
+              LOG_ID("store", action->store));
 }
 
 static void perform(struct sync *sync,

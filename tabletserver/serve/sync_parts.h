@@ -33,8 +33,8 @@ struct sync {
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
     struct sync_masters masters;
-    uint32_t master_count;
-    uint32_t master_index; /* the one dialled */
+    uint32_t master_index;       /* the one dialled */
+    atomic_uint master_answered; /* the one that answered last; the first until then */
     struct transport_connection *connection;
     struct connection_context connection_context;
     bool ready;
@@ -45,7 +45,8 @@ struct sync {
     int64_t answer_due_ns;
     int64_t next_gauges_ns;
     int64_t next_missing_ns;
-    size_t next_middle; /* the tablet to begin with in the search for cuts */
+    int64_t next_complaint_ns; /* of a master that cannot be reached */
+    size_t next_middle;        /* the tablet to begin with in the search for cuts */
     bool started;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */

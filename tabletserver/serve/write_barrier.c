@@ -48,7 +48,7 @@ static void append_split(struct write_order *order, struct tablet_order *tablet)
     if (status != STATUS_OK) {
         /* The master asks again with the next sync. */
         LOG_EVENT(LOG_LEVEL_WARN, "split_not_appended",
-                  LOG_U64("tablet", store_tablet_describe(tablet->tablet)->tablet),
+                  LOG_ID("tablet", store_tablet_describe(tablet->tablet)->tablet),
                   LOG_TEXT("status", status_name(status)));
         tablet->blocked = false;
     }
@@ -152,7 +152,7 @@ void write_order_split(struct write_order *order,
         store_tablet_find(order->store, command->left) != NULL ||
         store_tablet_find(order->store, command->right) != NULL) {
         LOG_EVENT(LOG_LEVEL_ERROR, "split_makes_no_sense",
-                  LOG_U64("tablet", store_tablet_describe(stored)->tablet),
+                  LOG_ID("tablet", store_tablet_describe(stored)->tablet),
                   LOG_BYTES("row", command->key));
         memory_free(command);
         return;

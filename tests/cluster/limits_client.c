@@ -306,7 +306,8 @@ static void check_inputs(void)
 
     struct edubba_mutation unknown = edubba_set_cell("none", text("c"), 0, text("1"));
     enum edubba_code code = edubba_mutate_row(table, text("bad"), &unknown, 1, &error);
-    refused("an unknown family", code, EDUBBA_NOT_FOUND, "Requested column family not found");
+    refused("an unknown family", code, EDUBBA_NOT_FOUND,
+            "Requested column family not found: 'none'");
 }
 
 static void check_keys(void)

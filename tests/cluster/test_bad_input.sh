@@ -10,7 +10,11 @@ big() { head -c "$1" /dev/zero | tr '\0' x; }
 
 # --- requests ---------------------------------------------------------------------------------
 says "unknown table" 1 'NOT_FOUND.*nowhere' ebt read nowhere
-says "unknown family" 1 'NOT_FOUND.*family' ebt set T r nofamily:a=1
+says "unknown family" 1 "NOT_FOUND.*Requested column family not found: 'nofamily'" ebt set T r nofamily:a=1
+says "unknown family to read" 1 "NOT_FOUND.*Requested column family not found: 'nofamily'" ebt read T columns=nofamily:
+says "unknown family to add to" 1 "NOT_FOUND.*Requested column family not found: 'nofamily'" ebt readmodifywrite T r nofamily a append=x
+says "unknown table to delete" 1 "^ebt: NOT_FOUND: table 'nowhere' was not found" ebt deletetable nowhere
+says "unknown table to split" 1 "^ebt: NOT_FOUND: table 'nowhere' was not found" ebt split nowhere k
 says "empty key" 1 'INVALID_ARGUMENT' ebt set T '' f:a=1
 says "key of 4097 bytes" 1 'INVALID_ARGUMENT' ebt set T "$(big 4097)" f:a=1
 says "key of 4096 bytes" 0 '' ebt set T "$(big 4096)" f:a=1
@@ -34,6 +38,19 @@ ebt deletecolumn T keep f b; ebt deletecolumn T keep f c
 says "not a cell" 2 'FAMILY:COLUMN' ebt set T r nonsense
 says "no master there" 1 'UNAVAILABLE.*127.0.0.1:1' ebt --timeout 1 --masters tcp://127.0.0.1:1 ls
 says "import of nothing" 1 'No such file' ebt import T /nonexistent
+says "too short a timeout is not the default" 1 'no master answers' ebt --timeout 0.0001 --masters tcp://127.0.0.1:1 ls
+says "no timeout" 2 'above 0' ebt --timeout 0 ls
+for masters in "bogus,$EDUBBA_MASTERS" "$EDUBBA_MASTERS,bogus"; do
+    says "a bad address among the masters" 1 '^ebt: INVALID_ARGUMENT: masters: address bogus: must begin with tcp://' ebt --masters "$masters" ls
+done
+says "a host that is not known" 1 'nowhere.invalid:7400: the host.s name cannot be resolved' ebt --timeout 3 --masters tcp://nowhere.invalid:7400 ls
+says "help of a command" 0 'ebt set TABLE ROW' ebt set --help
+same "in the same words" "$(ebt set --help)" "$(ebt help set)"
+same "as JSON" "$(ebt --json set --help)" "$(ebt --json help set)"
+says "a row may be called so" 0 '' ebt lookup T --help
+printf ',f,nofamily\n,x,y\nr1,1,\nr2,1,\nr3,,2\n' >"$WORK/family.csv"
+says "an import names family, line and count" 1 "NOT_FOUND: .*/family.csv:5: .*family not found: 'nofamily'; 2 rows are imported" ebt import T "$WORK/family.csv"
+ebt deleterow T r1; ebt deleterow T r2
 
 # complains WHAT EXIT CODE COMMAND...: nothing on stdout, one JSON object with code and message on stderr.
 complains() {

@@ -9,8 +9,9 @@ says "create" 0 '^$' ebt createtable T families=f:maxversions=2,sum::intsum,low:
 same "ls" "$(ebt ls)" "T"
 says "ls T" 0 'maxversions=2' ebt ls T
 says "ls T shows types" 0 'inthll' ebt ls T
-same "three tablets" "$(ebt tablets T | wc -l)" 3
-same "both servers hold some" "$(ebt --json tablets T | grep -o '"server":[0-9]*' | sort -u | wc -l)" 2
+same "three tablets and a heading" "$(ebt tablets T | wc -l)" 4
+same "the tablets' heading" "$(ebt tablets T | head -n 1 | tr -s ' ')" "TABLET STATE ADDRESS ROWS"
+same "both servers hold some" "$(ebt --json tablets T | grep -o '"server":"[0-9]*"' | sort -u | wc -l)" 2
 says "a second of that name" 1 'ALREADY_EXISTS' ebt createtable T families=f
 says "createfamily" 0 '' ebt createfamily T extra:maxage=10d
 says "setgcpolicy" 0 '' ebt setgcpolicy T extra maxage=30d or maxversions=5
@@ -58,6 +59,16 @@ same "its effect" "$(ebt --json lookup T claim | grep -o '"value":"[a-z]*"' | tr
 says "increment" 0 'x05"' ebt readmodifywrite T rmw f n increment=5
 says "increment again" 0 'x0c"|\\f"' ebt readmodifywrite T rmw f n increment=7
 says "append" 0 '"ab"' ebt readmodifywrite T rmw f s append=ab
+
+# --- what stands behind an @ --------------------------------------------------------------------
+ebt set T at f:word=1@abc f:number=1@5000 f:both=desk@12@7000 f:now=desk@12@-1
+same "a word belongs to the value" "$(ebt lookup T at columns=f:word | tail -n 1)" '    "1@abc"'
+same "a number is a time" "$(ebt --json lookup T at columns=f:number | grep -o '"timestamp.*')" '"timestamp":5000,"value":"1"}]}'
+same "a time behind such a value" "$(ebt --json lookup T at columns=f:both | grep -o '"timestamp.*')" '"timestamp":7000,"value":"desk@12"}]}'
+same "the server's time behind it" "$(ebt lookup T at columns=f:now | tail -n 1)" '    "desk@12"'
+ebt addtocell T at words:w=desk@12@-1 words:w=desk@13@0
+same "for sketches too" "$(ebt --json lookup T at columns=words:w | grep -o '"number":1' | wc -l)" 2
+ebt deleterow T at
 says "append again" 0 '"abcd"' ebt readmodifywrite T rmw f s append=cd
 says "deletecolumn" 0 '' ebt deletecolumn T apple f b
 same "after it" "$(ebt lookup T apple columns=f:b)" ""
@@ -69,10 +80,19 @@ same "after it" "$(ebt read T prefix=p keys-only=true)" ""
 
 # --- where things are -------------------------------------------------------------------------
 says "split" 0 '' ebt split T kangaroo
-same "four tablets" "$(ebt tablets T | wc -l)" 4
+same "four tablets" "$(ebt --json tablets T | wc -l)" 4
 same "all is there after the split" "$(ebt count T)" 7
 says "samplerowkeys" 0 '"kangaroo"' ebt samplerowkeys T
 same "servers" "$(ebt servers | grep -c alive)" 2
+same "the servers' heading" "$(ebt servers | head -n 1 | tr -s ' ')" "SERVER ADDRESS STATE STORES TABLETS USED MiB FREE MiB ZONE"
+same "what stands under STATE" "$(ebt servers | awk '{ at = NR == 1 ? index($0, "STATE") : at; print substr($0, at, 5) }' | sort -u)" "STATE
+alive"
+# Numbers above 2^53 are not for JSON's readers: no number of a server, store or tablet is bare.
+for json in "$(ebt --json servers)" "$(ebt --json tablets T)" "$(ebt debug bundle)" \
+    "$(curl -s "http://127.0.0.1:$((PORT + 100))/status")" "$(curl -s "http://127.0.0.1:$((PORT + 101))/status")"; do
+    same "ids are strings" "$(grep -oE '"(server|tablet|table|number|incarnation|cluster|generation)": *[0-9]+' <<<"$json")" ""
+    says "there are some" 0 '"(server|tablet|number)": *"[0-9]+"' echo "$json"
+done
 says "debug bundle" 0 '"stores"' ebt debug bundle
 says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | python3 -m json.tool"
 
@@ -105,7 +125,31 @@ same "all is there after kill -9 of a server and the master" "$(ebt --json read 
 stop_soft server2; same "SIGTERM is a clean stop" $? 0
 start_server 2
 same "all is there after a clean stop" "$(ebt --json read T)" "$before"
+
+# --- tablet servers among the masters' addresses, and no master at all -------------------------
+server1=tcp://127.0.0.1:$((PORT + 1)) server2=tcp://127.0.0.1:$((PORT + 2))
+says "tablets, a tablet server asked first" 0 'kangaroo' ebt --masters "$server1,$EDUBBA_MASTERS" tablets T
+says "servers, a tablet server asked first" 0 'alive' ebt --masters "$server1,$EDUBBA_MASTERS" servers
+says "createfamily, a tablet server asked first" 0 '' ebt --masters "$server1,$EDUBBA_MASTERS" createfamily T later
+says "only a tablet server: what only a master does" 1 "UNIMPLEMENTED.*LIST_TABLES; ask the master at $EDUBBA_MASTERS" ebt --masters "$server1" ls
+rows=$(ebt read T) tablets=$(ebt tablets T)
 kill_hard master
+begun=$SECONDS
+for masters in "$server1" "$EDUBBA_MASTERS,$server1" "$server2,$EDUBBA_MASTERS"; do
+    same "a new client reads without a master ($masters)" "$(ebt --masters "$masters" read T)" "$rows"
+    same "and sees the tablets" "$(ebt --masters "$masters" tablets T)" "$tablets"
+    says "and the families" 0 'inthll' ebt --masters "$masters" ls T
+    says "and writes" 0 '' ebt --masters "$masters" addtocell T counter sum:n=1@0
+    ebt --masters "$masters" addtocell T counter sum:n=-1@0
+done
+same "without waiting" "$((SECONDS - begun < 20))" 1
+says "what nobody knows is not denied" 1 "(UNAVAILABLE|DEADLINE).*does not know table 'NOWHERE'; ask the master at $EDUBBA_MASTERS" \
+    ebt --timeout 1 --masters "$EDUBBA_MASTERS,$server1" read NOWHERE
+stop_soft server1; start_server 1; stop_soft server2; start_server 2
+same "nor after the servers' restart without a master" "$(ebt --masters "$EDUBBA_MASTERS,$server1,$server2" read T)" "$rows"
+says "a master that is looked for in vain is named in the log" 0 "master_not_reached.*$EDUBBA_MASTERS.*refused" \
+    bash -c "for i in {1..50}; do grep master_not_reached '$WORK/server1.log' && exit 0; sleep 0.1; done"
+same "now and then, not all the time" "$(grep -c master_not_reached "$WORK/server1.log")" 1
 ebt --timeout 10 ls >/dev/null 2>&1
 start_master
 says "deleteallrows" 0 '' ebt deleteallrows T

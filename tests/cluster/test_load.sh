@@ -22,7 +22,7 @@ for name in random-write sequential-write random-read random-read-memory sequent
     same "errors of $name" "$(field errors)" 0
     same "missing of $name" "$(field missing)" 0
 done
-same "presplit" "$(ebt tablets P-read | wc -l)" 3
+same "presplit" "$(ebt --json tablets P-read | wc -l)" 3
 same "rows that the load phase wrote" "$(ebt count P-read)" 300
 same "rows of ycsb, inserts besides" "$(($(ebt count YCSB) > 500))" 1
 

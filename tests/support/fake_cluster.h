@@ -27,6 +27,10 @@ static inline void fake_dispatch(struct fake_server *server,
 {
     struct fake_cluster *cluster = server->cluster;
     struct buffer message = BUFFER_INIT;
+    if (server->index > 0 && request->method >= METHOD_CREATE_TABLE) {
+        transport_reply_fail(reply, STATUS_UNIMPLEMENTED, "ask a master");
+        return;
+    }
     switch ((int)request->method) {
     case METHOD_OPERATIONS:
         cluster->messages++;

@@ -265,7 +265,7 @@ Test(catalog, delete_is_told_to_servers_and_numbers_move_on)
     cr_assert_eq(driver_table(&driver, request).table.number, number);
     driver_forget_replies(&driver);
     request = driver_by_name(&driver, METHOD_DELETE_TABLE, "t");
-    driver_assert_refused(&driver, request, STATUS_NOT_FOUND, "Failed to read");
+    driver_assert_refused(&driver, request, STATUS_NOT_FOUND, "table 't' was not found");
     make_table("t", NULL, 0);
     cr_assert_gt(driver_locate(&driver, "t", "").table.number, number);
 }

@@ -227,3 +227,17 @@ Test(client, a_blocking_call_in_a_completion_is_refused)
     cr_assert_eq(atomic_load(&code_in_completion), EDUBBA_FAILED_PRECONDITION);
     close_session(&session);
 }
+
+Test(client, every_address_of_a_master_is_looked_at)
+{
+    static const char *const bad[] = {"bogus,tcp://127.0.0.1:1", "tcp://127.0.0.1:1,bogus",
+                                      "tcp://127.0.0.1:1, bogus ,tcp://127.0.0.1:2"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+        struct edubba_client *client = NULL;
+        struct edubba_error error;
+        options.masters = bad[i];
+        cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
+        cr_assert_str_eq(error.text, "masters: address bogus: must begin with tcp:// or ipc://");
+    }
+}

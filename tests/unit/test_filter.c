@@ -308,11 +308,14 @@ Test(filter, numbers_out_of_range_are_refused)
 
 Test(filter, unknown_families_are_not_found)
 {
-    const char *text = "Error while reading table 't' : Requested column family not found";
     struct filter filter = of_columns("nope", "a", "b");
-    assert_refused_with(&filter, 0, STATUS_NOT_FOUND, text);
+    assert_refused_with(
+        &filter, 0, STATUS_NOT_FOUND,
+        "Error while reading table 't' : Requested column family not found: 'nope'");
     filter = of_bytes(FILTER_FAMILY_REGEX, "cf\\.y");
-    assert_refused_with(&filter, 0, STATUS_NOT_FOUND, text);
+    assert_refused_with(
+        &filter, 0, STATUS_NOT_FOUND,
+        "Error while reading table 't' : Requested column family not found: 'cf.y'");
     filter = of_bytes(FILTER_FAMILY_REGEX, "cf\\.x");
     filter_destroy(compile(&filter));
     filter = of_columns("", "a", "b");

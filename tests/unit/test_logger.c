@@ -41,7 +41,7 @@ static size_t count_lines(const char *text)
 Test(logger, one_event_a_line)
 {
     capture(LOG_LEVEL_INFO, false);
-    LOG_EVENT(LOG_LEVEL_INFO, "tablet_opened", LOG_U64("tablet", 17), LOG_TEXT("store", "a"),
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_opened", LOG_ID("tablet", 17), LOG_TEXT("store", "a"),
               LOG_I64("delta", -3), LOG_BYTES("row", bytes_of_text("k1")));
     LOG_EVENT(LOG_LEVEL_WARN, "bare");
     const char *text = captured();
@@ -82,13 +82,16 @@ Test(logger, json_is_json_whatever_the_bytes)
         all[i] = (uint8_t)i;
     }
     LOG_EVENT(LOG_LEVEL_INFO, "read", LOG_BYTES("row", bytes_of(all, sizeof all)),
-              LOG_U64("count", UINT64_C(5)), LOG_TEXT("text", "say \"hi\" = \\"));
+              LOG_U64("count", UINT64_C(5)), LOG_ID("server", UINT64_MAX - 1),
+              LOG_TEXT("text", "say \"hi\" = \\"));
     json_error_t error;
     json_t *line = json_loads(captured(), 0, &error);
     cr_assert(line != NULL, "%s in %s", error.text, output);
     cr_assert_str_eq(json_string_value(json_object_get(line, "event")), "read");
     cr_assert_str_eq(json_string_value(json_object_get(line, "level")), "info");
     cr_assert_eq(json_integer_value(json_object_get(line, "count")), 5);
+    cr_assert_str_eq(json_string_value(json_object_get(line, "server")), "18446744073709551614",
+                     "more than a reader's number may hold");
     json_decref(line);
 }
 

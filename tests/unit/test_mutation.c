@@ -187,7 +187,7 @@ Test(mutation, unknown_family_and_wrong_type_name_row_and_table)
     struct mutation mutation = mutation_of(MUTATION_SET_CELL, "nope");
     assert_one_refused(&mutation, STATUS_NOT_FOUND,
                        "Error while mutating the row 'row1' (metric) : Requested column family "
-                       "not found");
+                       "not found: 'nope'");
     mutation = mutation_of(MUTATION_DELETE_FROM_FAMILY, "nope");
     cr_assert_eq(resolve(&mutation, 1).status, STATUS_NOT_FOUND);
     const char
@@ -207,7 +207,7 @@ Test(mutation, nothing_of_a_bad_list_is_given_out)
                               mutation_of(MUTATION_ADD_TO_CELL, "sum")};
     assert_refused(list, 3, STATUS_NOT_FOUND,
                    "Error while mutating the row 'row1' (metric) : Requested column family not "
-                   "found");
+                   "found: 'nope'");
     list[2].input = INPUT_BYTES; /* what a list alone shows comes before what the row shows */
     assert_refused(list, 3, STATUS_INVALID_ARGUMENT,
                    "Error in field 'Mutation list' : Error in element #2 : Error in field 'input' "

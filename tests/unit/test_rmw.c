@@ -67,7 +67,8 @@ Test(rmw, check)
                    "Error while mutating the row 'row1' (t) : Column family type mismatch");
     rules[1] = rule_of(RMW_APPEND, "nope");
     assert_refused(rules, 2, STATUS_NOT_FOUND,
-                   "Error while mutating the row 'row1' (t) : Requested column family not found");
+                   "Error while mutating the row 'row1' (t) : Requested column family not found: "
+                   "'nope'");
     rules[1] = rule_of((enum rmw_kind)7, "cf");
     assert_refused(rules, 2, STATUS_INVALID_ARGUMENT,
                    "Error in field 'rules' : Error in element #1 : unknown kind of rule 7");

@@ -153,3 +153,21 @@ Test(schema_cache, failing_for_memory_changes_nothing)
         schema_cache_close(cache);
     }
 }
+
+/* A table that was made again under the same name: the old one may not have been dropped here yet. */
+Test(schema_cache, a_name_finds_the_last_table_of_it)
+{
+    struct schema_cache *cache = open_cache();
+    struct table tables[] = {table_of(3, 1), table_of(9, 1), table_of(5, 1), table_of(11, 1)};
+    tables[3].id = bytes_of_text("other");
+    cr_assert_null(schema_cache_find_by_name(cache, bytes_of_text("some-table")));
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        cr_assert_eq(schema_cache_put(cache, &tables[i], NULL), STATUS_OK);
+    }
+    struct schema *schema = schema_cache_find_by_name(cache, bytes_of_text("some-table"));
+    cr_assert_not_null(schema);
+    cr_assert_eq(schema_table(schema)->number, 9);
+    schema_release(schema);
+    cr_assert_null(schema_cache_find_by_name(cache, bytes_of_text("some-tabl")));
+    schema_cache_close(cache);
+}

@@ -1,3 +1,5 @@
+#include <nng/nng.h>
+
 #include "common/io/transport_address.h"
 #include "transport_fixture.h"
 
@@ -445,4 +447,16 @@ Test(transport, addresses_of_http)
     cr_assert_eq(transport_address_check_http("http://127.0.0.1:80", true, &error),
                  STATUS_INVALID_ARGUMENT);
     cr_assert_eq(transport_address_check_http("", true, &error), STATUS_INVALID_ARGUMENT);
+}
+
+Test(transport, a_host_that_is_not_known_is_named)
+{
+    struct error error = {0};
+    (void)transport_address_failed("connect to", "tcp://nowhere:7400", NNG_EADDRINVAL, &error);
+    cr_assert_not_null(strstr(error.text, "tcp://nowhere:7400: the host's name cannot be resolved"),
+                       "%s", error.text);
+    (void)transport_address_failed("connect to", "tcp://10.0.0.300:7400", NNG_EADDRINVAL, &error);
+    cr_assert_not_null(strstr(error.text, "no IP address"), "%s", error.text);
+    (void)transport_address_failed("connect to", "tcp://nowhere:7400", NNG_ECONNREFUSED, &error);
+    cr_assert_null(strstr(error.text, "resolved"), "%s", error.text);
 }
