@@ -17,6 +17,7 @@
 #include "tabletserver/storage/store.h"
 
 #define FIXTURE_TIMEOUT_S 60
+#define FIXTURE_PUMP_US   100 /* between two looks; the fixture's clock passes as the world's does */
 #define FIXTURE_STORE     7
 
 struct fixture {
@@ -199,7 +200,8 @@ __attribute__((unused)) static void fixture_deinit(struct fixture *fixture)
         store_poll((fixture)->store);                                            \
         while (!(condition)) {                                                   \
             cr_assert_lt(time(NULL), fixture_end, "waiting for %s", #condition); \
-            usleep(100);                                                         \
+            usleep(FIXTURE_PUMP_US);                                             \
+            atomic_fetch_add(&(fixture)->now_us, FIXTURE_PUMP_US);               \
             store_poll((fixture)->store);                                        \
         }                                                                        \
     } while (0)
