@@ -17,9 +17,9 @@ void retry_budget_init(struct retry_budget *budget, int64_t now_ns)
     *budget = (struct retry_budget){.millis = RETRY_BUDGET_MAX, .refilled_ns = now_ns};
 }
 
-void retry_budget_on_first(struct retry_budget *budget)
+void retry_budget_on_first(struct retry_budget *budget, uint32_t count)
 {
-    add_millis(budget, RETRY_BUDGET_PER_FIRST);
+    add_millis(budget, (int64_t)count * RETRY_BUDGET_PER_FIRST);
 }
 
 void retry_budget_on_retry_success(struct retry_budget *budget)

@@ -43,8 +43,8 @@ struct retry_budget {
 /* Full at first. */
 void retry_budget_init(struct retry_budget *budget, int64_t now_ns);
 
-/* An operation is sent for the first time. */
-void retry_budget_on_first(struct retry_budget *budget);
+/* So many operations are sent for the first time. */
+void retry_budget_on_first(struct retry_budget *budget, uint32_t count);
 
 /* An operation that had taken a token succeeded. */
 void retry_budget_on_retry_success(struct retry_budget *budget);

@@ -148,7 +148,7 @@ static void begin(struct sim_client *client, struct sim_operation *operation, st
                                  ? INT64_MAX
                                  : client->sim->now_ns + settings->operation_deadline_ns;
     operation->first_attempt_us = client->sim->now_ns / 1000 + client->server_time_offset_us;
-    retry_budget_on_first(&client->budget);
+    retry_budget_on_first(&client->budget, 1);
     if (task->kind == SIM_OPERATION_SCAN) {
         begin_scan(operation);
     } else if (task->kind != SIM_OPERATION_READ) {

@@ -71,7 +71,7 @@ Test(retry, only_an_overloaded_server_costs_tokens)
     cr_assert_not(retry_may_start(&overloaded, &budget, &prng, 0, &pause_ns));
     cr_assert_geq(pause_ns, 0);
     for (int i = 0; i < 5; i++) {
-        retry_budget_on_first(&budget);
+        retry_budget_on_first(&budget, 1);
     }
     cr_assert(retry_may_start(&overloaded, &budget, &prng, 0, &pause_ns));
     retry_on_success(&overloaded, &budget);
@@ -88,7 +88,7 @@ Test(retry, against_a_server_that_refuses_all_retries_are_a_fifth_of_the_traffic
     retry_budget_init(&budget, now_ns);
     const uint64_t firsts = 1000000;
     for (uint64_t i = 0; i < firsts; i++) {
-        retry_budget_on_first(&budget);
+        retry_budget_on_first(&budget, 1);
         retries += retry_budget_take(&budget, now_ns) ? 1 : 0;
         now_ns += 1000; /* a million a second, for a second */
     }
