@@ -20,6 +20,7 @@ void bundle_free(struct bundle *bundle)
 {
     for (struct bundle_part *part = bundle->parts; part != NULL;) {
         struct bundle_part *next = part->next;
+        memory_free(part->trouble);
         if (part != &bundle->first_part) {
             memory_free(part);
         }
@@ -56,10 +57,7 @@ static void let_go(struct bundle *bundle)
     conclude(bundle);
 }
 
-void bundle_end_row(struct bundle *bundle,
-                    uint32_t row,
-                    enum edubba_code code,
-                    struct bytes text)
+void bundle_end_row(struct bundle *bundle, uint32_t row, enum edubba_code code, struct bytes text)
 {
     if (code == EDUBBA_OK) {
         row_table_succeed(&bundle->rows, row);
@@ -101,6 +99,22 @@ static void part_write(struct parcel *parcel, struct buffer *out)
     row_table_write(&part->bundle->rows, &part->slice, out);
 }
 
+static bool is_waiting(const struct bundle *bundle, uint32_t row)
+{
+    return bundle->rows.places[row].state == ROW_TOGETHER;
+}
+
+/* The server has too much to do: the row waits for the others, to go with those that wait too. */
+static void put_off(struct bundle_part *part, uint32_t row, struct bytes text)
+{
+    part->bundle->rows.places[row].state = ROW_AGAIN;
+    if (part->again == 0) {
+        memory_free(part->trouble);
+        part->trouble = client_copy_text(text);
+    }
+    part->again++;
+}
+
 static void answer_row(struct bundle_part *part,
                        uint32_t row,
                        const struct operation_result *result)
@@ -108,7 +122,10 @@ static void answer_row(struct bundle_part *part,
     struct bundle *bundle = part->bundle;
     enum status status = client_status_of_number(result->status);
     if (status == STATUS_OK) {
+        retry_on_success_of_one(&part->retry, &bundle->client->budget);
         bundle_end_row(bundle, row, EDUBBA_OK, BYTES_EMPTY);
+    } else if (status == STATUS_UNAVAILABLE) {
+        put_off(part, row, result->text);
     } else if (!retry_is_transient(status)) {
         bundle_end_row(bundle, row, client_code(status), result->text);
     } else {
@@ -119,9 +136,43 @@ static void answer_row(struct bundle_part *part,
     }
 }
 
-static bool is_waiting(const struct bundle *bundle, uint32_t row)
+/* The deadline is the bundle's to watch. */
+static void pause_for(struct bundle_part *part, int64_t pause_ns)
 {
-    return bundle->rows.places[row].state == ROW_TOGETHER;
+    struct loop *loop = &part->bundle->client->loop;
+    if (pause_ns < part->bundle->deadline_ns - loop->now_ns) {
+        loop_set_timer(loop, &part->timer, loop->now_ns + pause_ns);
+    }
+}
+
+/* Every row is answered.  What was put off is tried again. */
+static void settle(struct bundle_part *part)
+{
+    struct bundle *bundle = part->bundle;
+    int64_t pause_ns = 0;
+    if (part->again > 0) {
+        row_table_keep_again(&bundle->rows, &part->slice);
+        part->again = 0;
+        (void)retry_on_failure(&part->retry, STATUS_UNAVAILABLE, false, &bundle->client->prng,
+                               &pause_ns);
+        pause_for(part, pause_ns);
+    }
+}
+
+static void on_part_timer(void *context, struct timer *timer)
+{
+    struct edubba_client *client = context;
+    struct bundle_part *part = LIST_ELEMENT(timer, struct bundle_part, timer);
+    int64_t pause_ns = 0;
+    if (!retry_may_start(&part->retry, part->slice.count, &client->budget, &client->prng,
+                         client->loop.now_ns, &pause_ns)) {
+        pause_for(part, pause_ns);
+        return;
+    }
+    part->left = part->slice.count;
+    part->parcel.count = part->slice.count;
+    part->parcel.size_bytes = part->slice.size_bytes;
+    lane_enqueue(part->lane, &part->parcel);
 }
 
 static void part_on_result(struct parcel *parcel,
@@ -129,15 +180,19 @@ static void part_on_result(struct parcel *parcel,
                            const struct operation_result *result)
 {
     struct bundle_part *part = part_of(parcel);
-    uint32_t row = row_slice_row(&part->bundle->rows, &part->slice, index);
-    if (!is_waiting(part->bundle, row)) {
+    struct bundle *bundle = part->bundle;
+    uint32_t row = row_slice_row(&bundle->rows, &part->slice, index);
+    if (!is_waiting(bundle, row)) {
         return; /* answered twice */
     }
+    hold(bundle);
+    answer_row(part, row, result);
     part->left--;
     if (part->left == 0) {
         batch_leave(parcel);
+        settle(part);
     }
-    answer_row(part, row, result);
+    let_go(bundle);
 }
 
 static void part_on_end(struct parcel *parcel, const struct operation_result *result)
@@ -152,6 +207,7 @@ static void part_on_end(struct parcel *parcel, const struct operation_result *re
         }
     }
     part->left = 0;
+    settle(part);
     let_go(bundle);
 }
 
@@ -171,6 +227,7 @@ static void part_on_closed(struct parcel *parcel, struct bytes text)
         }
     }
     part->left = 0;
+    settle(part);
     let_go(bundle);
 }
 
@@ -190,6 +247,7 @@ static struct bundle_part *make_part(struct bundle *bundle)
     if (part != NULL) {
         *part = (struct bundle_part){.bundle = bundle, .next = bundle->parts};
         part->parcel.kind = &PART;
+        part->timer.run = on_part_timer;
         list_init(&part->parcel.link);
         bundle->parts = part;
     }
@@ -271,24 +329,30 @@ static void run_start(void *context, struct task *task)
     let_go(bundle);
 }
 
+static void expire_part(struct bundle_part *part)
+{
+    struct bundle *bundle = part->bundle;
+    struct error error = {0};
+    submission_say_expired(bundle->deadline_ms, part->trouble != NULL ? part->trouble : "", &error);
+    loop_clear_timer(&bundle->client->loop, &part->timer);
+    list_remove(&part->parcel.link);
+    batch_leave(&part->parcel);
+    for (uint32_t i = 0; i < part->slice.count; i++) {
+        uint32_t row = row_slice_row(&bundle->rows, &part->slice, i);
+        if (is_waiting(bundle, row) || bundle->rows.places[row].state == ROW_AGAIN) {
+            bundle_end_row(bundle, row, client_code(error.status), bytes_of_text(error.text));
+        }
+    }
+}
+
 /* Those that travel alone have the same deadline, and timers of their own. */
 static void on_timer(void *context, struct timer *timer)
 {
-    (void)context;
     struct bundle *bundle = LIST_ELEMENT(timer, struct bundle, timer);
-    struct error error = {0};
-    submission_say_expired(bundle->deadline_ms, "", &error);
+    (void)context;
     hold(bundle);
     for (struct bundle_part *part = bundle->parts; part != NULL; part = part->next) {
-        list_remove(&part->parcel.link);
-        batch_leave(&part->parcel);
-        for (uint32_t i = 0; i < part->slice.count && part->left > 0; i++) {
-            uint32_t row = row_slice_row(&bundle->rows, &part->slice, i);
-            if (is_waiting(bundle, row)) {
-                part->left--;
-                bundle_end_row(bundle, row, client_code(error.status), bytes_of_text(error.text));
-            }
-        }
+        expire_part(part);
     }
     let_go(bundle);
 }

@@ -3,12 +3,12 @@
  *
  *                       +--> part --> parcel of one lane --+--> answered, row by row --+
  *      new --> (route) -+--> part --> ...                  |                           +--> completion
- *                       +--> submission of a single row <--+ what may be tried again --+
+ *                       +--> submission of a single row <--+ not where it was looked for
  *
  * Rows that are located travel together, encoded once, under one timer and without memory of their
- * own.  A row that is not located, or that a server has not done and may yet do, goes on as a
- * submission: there is one way of trying again, and it is that of single operations, with the same
- * bytes and so the same identity.
+ * own.  What a server has too much to do for (UNAVAILABLE) is tried again together too, after a
+ * pause of the part's.  A row that is not located, or not where it was sent, goes on as a
+ * submission.  In any case it is the same bytes that are sent again, and so the same identity.
  *
  * Invariants:
  *   (1) The completion is called exactly once, when the last row has ended.
@@ -21,6 +21,7 @@
 #define CLIENT_BUNDLE_H
 
 #include "client/admission.h"
+#include "client/core/retry.h"
 #include "client/core/row_table.h"
 #include "client/parcel.h"
 
@@ -34,7 +35,11 @@ struct bundle_part {
     struct bundle_part *next;
     struct server_lane *lane;
     struct row_slice slice;
-    uint32_t left; /* rows still TOGETHER */
+    uint32_t left;  /* rows still TOGETHER: not answered */
+    uint32_t again; /* rows that are AGAIN */
+    struct retry retry;
+    struct timer timer; /* of the pause before the next attempt */
+    char *trouble;      /* why that is needed; NULL = it is not, or no memory */
 };
 
 struct bundle {
@@ -65,9 +70,6 @@ void bundle_free(struct bundle *bundle);
 void bundle_start(struct bundle *bundle);
 
 /* A row that went on alone has ended. */
-void bundle_end_row(struct bundle *bundle,
-                    uint32_t row,
-                    enum edubba_code code,
-                    struct bytes text);
+void bundle_end_row(struct bundle *bundle, uint32_t row, enum edubba_code code, struct bytes text);
 
 #endif /* CLIENT_BUNDLE_H */

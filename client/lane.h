@@ -20,9 +20,9 @@
 #include "common/io/transport.h"
 
 #define LANE_KINDS            4
-#define LANE_BATCH_BYTES       (512 * 1024)
-#define LANE_BATCH_OPERATIONS  1024
-#define LANE_SHARE_MIN         8 /* what fits in a message however little is in flight */
+#define LANE_BATCH_BYTES      (512 * 1024)
+#define LANE_BATCH_OPERATIONS 1024
+#define LANE_SHARE_MIN        8 /* what fits in a message however little is in flight */
 
 struct parcel;
 

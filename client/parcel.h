@@ -24,9 +24,7 @@ struct parcel_kind {
     /* Append the operations, in order, as operation_encode() wrote them. */
     void (*write)(struct parcel *parcel, struct buffer *out);
     /* The index-th operation is answered; may come again for one that was answered before. */
-    void (*on_result)(struct parcel *parcel,
-                      uint32_t index,
-                      const struct operation_result *result);
+    void (*on_result)(struct parcel *parcel, uint32_t index, const struct operation_result *result);
     /* This answers all that were not yet; the parcel is then in no batch. */
     void (*on_end)(struct parcel *parcel, const struct operation_result *result);
     /* The connection was closed before what was not answered yet; as on_end. */

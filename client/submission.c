@@ -173,7 +173,8 @@ static void on_timer(void *context, struct timer *timer)
         return;
     }
     ASSERT(submission->is_paused);
-    if (!retry_may_start(&submission->retry, &client->budget, &client->prng, now_ns, &pause_ns)) {
+    if (!retry_may_start(&submission->retry, 1, &client->budget, &client->prng, now_ns,
+                         &pause_ns)) {
         pause_for(submission, pause_ns);
         return;
     }

@@ -108,12 +108,24 @@ void row_table_write(const struct row_table *table,
     }
 }
 
+void row_table_keep_again(struct row_table *table, struct row_slice *slice)
+{
+    uint32_t *rows = table->order + slice->first;
+    uint32_t kept = 0;
+    slice->size_bytes = 0;
+    for (uint32_t i = 0; i < slice->count; i++) {
+        if (table->places[rows[i]].state == ROW_AGAIN) {
+            table->places[rows[i]].state = ROW_TOGETHER;
+            slice->size_bytes += size_of(table, rows[i]);
+            rows[kept++] = rows[i];
+        }
+    }
+    slice->count = kept;
+}
+
 /* --- outcomes --------------------------------------------------------------------------------- */
 
-void row_table_fail(struct row_table *table,
-                    uint32_t row,
-                    enum edubba_code code,
-                    struct bytes text)
+void row_table_fail(struct row_table *table, uint32_t row, enum edubba_code code, struct bytes text)
 {
     ASSERT(code != EDUBBA_OK);
     ASSERT(table->places[row].state != ROW_ENDED);

@@ -1,13 +1,14 @@
 /*
  * The rows of one call: where each lies in the bytes that were encoded, and what became of it.
  *
- *                 +--> TOGETHER --+          in a slice, with other rows of one server
- *      NEW -------|               +--> ENDED
- *                 +--> ALONE -----+          not located, or retried
+ *                 +--> TOGETHER <--> AGAIN    in a slice, with other rows of one server
+ *      NEW -------|        |
+ *                 |        v
+ *                 +--> ALONE --> ENDED         not located, or not there any more
  *
- * Rows are added, then routed: each learns its server or goes alone, and row_table_slice() cuts what
- * is left into slices of one server, in the order of the rows.  A row that fails in its slice may
- * still go alone.  Failures are kept in memory that is there from the beginning, so that telling
+ * Rows are added, then routed: each learns its server, and row_table_slice() cuts them into slices
+ * of one server, in the order of the rows.  What the server could not do yet (AGAIN) stays in its
+ * slice for another attempt; a row may leave its slice and go alone.  Failures are kept in memory that is there from the beginning, so that telling
  * them cannot fail; a call whose rows all succeed never touches it.
  *
  * Invariants:
@@ -28,6 +29,7 @@
 enum row_state {
     ROW_NEW,
     ROW_TOGETHER,
+    ROW_AGAIN,
     ROW_ALONE,
     ROW_ENDED,
 };
@@ -92,6 +94,9 @@ static inline uint32_t row_slice_row(const struct row_table *table,
 void row_table_write(const struct row_table *table,
                      const struct row_slice *slice,
                      struct buffer *out);
+
+/* The slice's rows that are AGAIN are TOGETHER once more, and all that is left of the slice. */
+void row_table_keep_again(struct row_table *table, struct row_slice *slice);
 
 /* It ended well. */
 static inline void row_table_succeed(struct row_table *table, uint32_t row)

@@ -217,7 +217,7 @@ static void on_pause_over(struct sim_client *client, uint64_t number)
         }
         if (client->sim->now_ns >= operation->deadline_ns) {
             sim_client_finish(client, operation, &given_up);
-        } else if (retry_may_start(&operation->retry, &client->budget, &client->prng,
+        } else if (retry_may_start(&operation->retry, 1, &client->budget, &client->prng,
                                    client->sim->now_ns, &pause_ns)) {
             operation->state = SIM_OPERATION_READY;
         } else {
