@@ -9,7 +9,7 @@
 #define ARENA_BLOCK_BYTES  8192
 #define NS_PER_MS          INT64_C(1000000)
 #define ROW_BYTES_MAX      40 /* encoded, besides its key and mutations */
-#define MUTATION_BYTES_MAX 56 /* encoded, besides its bytes: two numbers, four lengths and kinds */
+#define MUTATION_BYTES_MAX 32 /* encoded, besides its bytes: kinds, lengths, two numbers */
 
 /* --- converting ------------------------------------------------------------------------------- */
 
@@ -70,8 +70,11 @@ static enum status add_entry(struct bundle *bundle,
     operation->row = client_bytes(entry->row);
     operation->mutation_count = entry->count;
     size_t key_offset = operation_encode(operation, &rows->encoded);
+    if (rows->encoded.failed) {
+        return STATUS_NO_MEMORY;
+    }
     row_table_add(rows, key_offset, entry->row.size);
-    return rows->encoded.failed ? STATUS_NO_MEMORY : STATUS_OK;
+    return STATUS_OK;
 }
 
 static enum status add_entries(struct bundle *bundle,

@@ -39,8 +39,7 @@ bool retry_budget_take(struct retry_budget *budget, uint32_t count, int64_t now_
         budget->refilled_ns += millis * ns_per_milli;
         add_millis(budget, millis);
     }
-    ASSERT(price <= RETRY_BUDGET_MAX);
-    if (budget->millis < price) {
+    if (budget->millis < RETRY_BUDGET_MILLIS) {
         return false;
     }
     budget->millis -= price;

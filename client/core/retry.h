@@ -49,7 +49,8 @@ void retry_budget_on_first(struct retry_budget *budget, uint32_t count);
 /* An operation that had taken a token succeeded. */
 void retry_budget_on_retry_success(struct retry_budget *budget);
 
-/* Take so many tokens, if there are; no more than the bucket holds. */
+/* Take so many tokens, if there is one: the rest on credit, so that many operations together do not
+ * wait for longer than one. */
 bool retry_budget_take(struct retry_budget *budget, uint32_t count, int64_t now_ns);
 
 /* The state of one operation, or of some that are tried together; zero at first.  The deadline is

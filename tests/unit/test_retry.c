@@ -97,6 +97,17 @@ Test(retry, against_a_server_that_refuses_all_retries_are_a_fifth_of_the_traffic
     cr_assert_geq(retries, firsts / 5);
 }
 
+Test(retry, many_together_wait_no_longer_than_one_and_pay_for_all)
+{
+    struct retry_budget budget = {.millis = RETRY_BUDGET_MILLIS, .refilled_ns = 0};
+    cr_assert(retry_budget_take(&budget, 100, 0));
+    cr_assert_not(retry_budget_take(&budget, 1, 0));
+    retry_budget_on_first(&budget, 5 * 99);
+    cr_assert_not(retry_budget_take(&budget, 1, 0), "only the debt is paid");
+    retry_budget_on_first(&budget, 5);
+    cr_assert(retry_budget_take(&budget, 100, 0));
+}
+
 Test(retry, a_few_come_with_time_whatever_the_traffic)
 {
     struct retry_budget budget = {.millis = 0, .refilled_ns = 0};
