@@ -7,6 +7,7 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 #define AWAKE         INT64_MIN
+#define ROUNDS_MAX    4 /* that a callback of nng's runs: then the thread goes on */
 
 static void queue_init(struct task_queue *queue)
 {
@@ -215,10 +216,12 @@ void loop_post_run(struct loop *loop, struct task *task)
         unlock_and_wake(loop, !loop->held);
         return;
     }
-    struct task *tasks = hold(loop);
-    pthread_mutex_unlock(&loop->lock);
-    run_round(loop, tasks);
-    pthread_mutex_lock(&loop->lock);
+    for (int rounds = 0; rounds < ROUNDS_MAX && loop->tasks.first != NULL; rounds++) {
+        struct task *tasks = hold(loop);
+        pthread_mutex_unlock(&loop->lock);
+        run_round(loop, tasks);
+        pthread_mutex_lock(&loop->lock);
+    }
     loop->held = false;
     unlock_and_wake(loop, loop->tasks.first != NULL || loop->thread_tasks.first != NULL ||
                               loop->stopping || earliest_due_ns(loop) < loop->sleeps_until_ns);
