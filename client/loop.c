@@ -7,7 +7,9 @@
 
 #define NS_PER_SECOND INT64_C(1000000000)
 #define AWAKE         INT64_MIN
-#define ROUNDS_MAX    4 /* that a callback of nng's runs: then the thread goes on */
+
+/* Rounds that a callback of nng's runs at the most before it goes back to its own work. */
+#define ROUNDS_MAX 16
 
 static void queue_init(struct task_queue *queue)
 {
@@ -216,11 +218,13 @@ void loop_post_run(struct loop *loop, struct task *task)
         unlock_and_wake(loop, !loop->held);
         return;
     }
-    for (int rounds = 0; rounds < ROUNDS_MAX && loop->tasks.first != NULL; rounds++) {
-        struct task *tasks = hold(loop);
+    struct task *tasks = hold(loop);
+    for (int round = 1; tasks != NULL; round++) {
         pthread_mutex_unlock(&loop->lock);
         run_round(loop, tasks);
         pthread_mutex_lock(&loop->lock);
+        /* What other callbacks brought meanwhile: the thread need not wake for it. */
+        tasks = round < ROUNDS_MAX ? queue_take(&loop->tasks) : NULL;
     }
     loop->held = false;
     unlock_and_wake(loop, loop->tasks.first != NULL || loop->thread_tasks.first != NULL ||
