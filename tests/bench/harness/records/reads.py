@@ -1,7 +1,7 @@
 """Point reads and scans of what has been flushed, every value checked."""
 from .record import SEPARATE, record
 
-READ_SECONDS = 20
+READ_SECONDS = 10
 
 
 def read_beside_redis(bench, target, load_options, redis_clients):

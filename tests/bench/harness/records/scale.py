@@ -4,7 +4,7 @@ import contextlib
 from .record import record
 
 SIZES = (1000000, 4000000, 16000000)
-READ_SECONDS = 20
+READ_SECONDS = 10
 
 
 @record("scale_rows", 70, "random writes and reads of 100 bytes at 1 M, 4 M, 16 M rows")
