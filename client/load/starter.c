@@ -24,6 +24,22 @@ static void wait_until(struct load_starter *starter, int64_t due_ns)
     (void)pthread_cond_timedwait(&starter->changed, &starter->lock, &due);
 }
 
+/* Until the request is due, but not for less than a tick since it was last waited. */
+static void wait_for_due(struct load_starter *starter, int64_t due_ns)
+{
+    int64_t tick_ns = starter->looked_ns + LOAD_STARTER_TICK_NS;
+    wait_until(starter, due_ns > tick_ns ? due_ns : tick_ns);
+    starter->looked_ns = load_now_ns();
+}
+
+static void wait_for_slot(struct load_starter *starter, int64_t now_ns)
+{
+    bool is_open = starter->run->rate > 0;
+    starter->is_waiting = !is_open;
+    wait_until(starter, now_ns + (is_open ? LOAD_STARTER_TICK_NS : LOAD_STARTER_LOOK_NS));
+    starter->is_waiting = false;
+}
+
 /* A slot for the request that is due; NULL when the phase has been stopped. */
 static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
 {
@@ -33,11 +49,9 @@ static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
     while (slot == NULL && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t now_ns = load_now_ns();
         if (now_ns < due_ns) {
-            wait_until(starter, due_ns);
+            wait_for_due(starter, due_ns);
         } else if (starter->free == NULL) {
-            starter->is_waiting = true;
-            wait_until(starter, now_ns + LOAD_STARTER_LOOK_NS);
-            starter->is_waiting = false;
+            wait_for_slot(starter, now_ns);
         } else {
             slot = starter->free;
             starter->free = slot->next;
