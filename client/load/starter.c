@@ -87,6 +87,21 @@ static bool is_too_late(const struct load_run *run, int64_t due_ns)
            (double)(load_now_ns() - due_ns) > run->options->late_max_s * 1e9;
 }
 
+/* Counts the n-th and all behind it that are too late by now, and gives the last of them: when far
+ * too much is offered, most is given up, and that must cost next to nothing. */
+static uint64_t give_up_late(struct load_starter *starter, struct load_slot *slot, uint64_t n)
+{
+    const struct load_run *run = starter->run;
+    int64_t oldest_ns = load_now_ns() - (int64_t)(run->options->late_max_s * 1e9);
+    uint64_t next = n;
+    do {
+        slot->kind = load_workload_kind(run->workload, load_random_below(&slot->random, 100));
+        load_tally_add(&load_slot_tally(slot)->late, 1);
+        next++;
+    } while (load_schedule_due_ns(&starter->schedule, next) < oldest_ns);
+    return next - 1;
+}
+
 static void start(struct load_starter *starter, struct load_slot *slot, int64_t due_ns)
 {
     switch (load_slot_start(slot, due_ns)) {
@@ -114,8 +129,7 @@ static void *run_starter(void *context)
             break;
         }
         if (is_open && is_too_late(run, due_ns)) {
-            slot->kind = load_workload_kind(run->workload, load_random_below(&slot->random, 100));
-            load_tally_add(&load_slot_tally(slot)->late, 1);
+            n = give_up_late(starter, slot, n);
             load_starter_take(starter, slot);
         } else {
             start(starter, slot, due_ns);

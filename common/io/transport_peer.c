@@ -320,7 +320,7 @@ static enum status on_message(void *owner,
  */
 static bool takes_nothing(const struct transport_peer *peer, uint64_t queued_bytes)
 {
-    return queued_bytes >= BUDGET_PEER_BYTES &&
+    return queued_bytes > 0 &&
            clock_monotonic_ns() - atomic_load(&peer->stream.taken_ns) > PEER_STALLED_NS;
 }
 
@@ -328,7 +328,7 @@ static bool wants_pause(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->in_flight) >= peer->requests_max ||
+    return atomic_load(&peer->holds) > 0 || atomic_load(&peer->in_flight) >= peer->requests_max ||
            queued_bytes >= peer->queued_bytes_max || transport_budget_refuses(queued_bytes) ||
            takes_nothing(peer, queued_bytes);
 }
@@ -340,7 +340,8 @@ static bool may_resume(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
+    return atomic_load(&peer->holds) == 0 &&
+           atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
            queued_bytes <= peer->queued_bytes_max / 2 && !transport_budget_refuses(queued_bytes) &&
            !takes_nothing(peer, queued_bytes);
 }

@@ -335,5 +335,8 @@ void batch_start(struct server *server,
         batch_destroy(batch);
         return;
     }
+    if (request_bytes_are_short(server)) {
+        transport_reply_hold_peer(reply);
+    }
     hand_out(batch);
 }

@@ -44,6 +44,13 @@ void request_bytes_release(struct server *server, uint64_t bytes)
     atomic_fetch_sub(&server->request_bytes, bytes);
 }
 
+bool request_bytes_are_short(const struct server *server)
+{
+    uint64_t half_bytes = server->settings->request_bytes_max / 2;
+    return atomic_load(&server->request_bytes) > half_bytes ||
+           atomic_load(&server->read_bytes) > half_bytes / 2;
+}
+
 bool request_bytes_note_reads(struct server *server, uint64_t bytes)
 {
     return charge(&server->read_bytes, bytes, 0, server->settings->request_bytes_max / 2);

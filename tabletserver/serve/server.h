@@ -65,6 +65,9 @@ void server_close(struct server *server);
  * request has been charged before; one that is alone gets all that it needs. */
 bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes);
 void request_bytes_release(struct server *server, uint64_t bytes);
+/* Is half of it in use, or of the reads' half?  Then a connection gets in one request after the
+ * other: who sends many would have most of them refused, and sends on while they are. */
+bool request_bytes_are_short(const struct server *server);
 
 /* Of the budget, what only reads may have half, so that it cannot keep writes out: scans wait for
  * their client as long as it likes, and reads for a worker.  note: what is charged already turns
