@@ -11,7 +11,8 @@
 
 #define KIB         ((size_t)1024)
 #define CELL_BYTES  (512 * KIB)
-#define SLACK_BYTES (4 * KIB) /* of a row around its one large cell; of a message's body */
+#define SLACK_BYTES (4 * KIB)  /* of a row around its one large cell; of a message's body */
+#define BATCH_BYTES (48 * KIB) /* of 40 operations, decoded */
 
 static atomic_int syncs_allowed = INT_MAX; /* INT_MAX: all */
 
@@ -125,7 +126,7 @@ Test(server_memory, results_that_wait_are_bounded_and_what_is_refused_is_not_app
         APPENDS = 40,
         WAITING_MOST = 8 /* so many results fit into the budget */
     };
-    struct client *client = start_with_a_large_cell(WAITING_MOST * CELL_BYTES + 2 * SLACK_BYTES);
+    struct client *client = start_with_a_large_cell(WAITING_MOST * CELL_BYTES + BATCH_BYTES);
     size_t size = CELL_BYTES;
 
     atomic_store(&syncs_allowed, 0);
