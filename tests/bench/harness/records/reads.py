@@ -21,12 +21,12 @@ def read_beside_redis(bench, target, load_options, redis_clients):
                                                    rows)["per_second"])
 
 
-@record("read_1k_64x1", 5, "random point reads over 64 connections with one in flight each")
+@record("read_1k_64x1", 3, "random point reads over 64 connections with one in flight each")
 def read_1k_64x1(bench):
     return read_beside_redis(bench, 0.7, SEPARATE, 64)
 
 
-@record("read_1k_c64", 5, "random point reads over 1 M rows, 64 in flight")
+@record("read_1k_c64", 3, "random point reads over 1 M rows, 64 in flight")
 def read_1k_c64(bench):
     return read_beside_redis(bench, 1.3, {"in_flight": 64}, 50)
 
@@ -54,13 +54,13 @@ def scan(bench, unit, rows, value_bytes, target, figure):
     return result
 
 
-@record("scan_100b", 5, "full scan by one client, 10 M rows of 100 bytes")
+@record("scan_100b", 2, "full scan by one client, 10 M rows of 100 bytes")
 def scan_100b(bench):
     return scan(bench, "rows/s", bench.plan.rows(10000000), 100, 1000000,
                 lambda figures: figures.per_second)
 
 
-@record("scan_1k", 5, "full scan by one client, 4 M rows of 1 000 bytes")
+@record("scan_1k", 2, "full scan by one client, 4 M rows of 1 000 bytes")
 def scan_1k(bench):
     return scan(bench, "MB/s", bench.plan.rows(4000000), 1000, 500,
                 lambda figures: figures.per_second * 1000 / 1e6)

@@ -82,7 +82,7 @@ class Bench:
             result.pairs.append((our_figure, their_figure))
         return result
 
-    def write_window(self, result, cluster, load, usual=WRITE_SECONDS_LEAST):
+    def write_window(self, result, cluster, load, usual=WRITE_SECONDS_LEAST, settle=True):
         """
         Runs a load of writes for at least its time and at least five whole flushes; gives the
         figures of all of it, and then waits for the rest of the flushing, which does not count.
@@ -96,10 +96,11 @@ class Bench:
                 break
             figures = figures.with_more(load.run(seconds))
         self.note_window(result, before, cluster.store(), figures)
-        cluster.settle()
+        if settle:
+            cluster.settle()
         return figures
 
-    def highest_rate(self, result, cluster, shape, usual=WRITE_SECONDS_LEAST):
+    def highest_rate(self, result, cluster, shape, **how):
         """
         Rows a second that single-row writes come to at the most, and can keep up: with so many in
         flight that no more would bring anything, in memory that is full when the window begins
@@ -108,7 +109,7 @@ class Bench:
         """
         load = self.load(cluster, "write", in_flight=HIGHEST_IN_FLIGHT, **shape)
         load.run(self.plan.seconds(WARM_UP_SECONDS))
-        return self.write_window(result, cluster, load, usual).per_second
+        return self.write_window(result, cluster, load, **how).per_second
 
     def redis_window(self, result, redis, test, *shape):
         """

@@ -31,17 +31,17 @@ def write_beside_redis(bench, target, load_options, redis_clients):
     return result
 
 
-@record("write_1k_c64", 14, "single-row durable writes, 1 000-byte values, 64 in flight")
+@record("write_1k_c64", 9, "single-row durable writes, 1 000-byte values, 64 in flight")
 def write_1k_c64(bench):
     return write_beside_redis(bench, 1.3, {"in_flight": 64}, 50)
 
 
-@record("write_1k_64x1", 14, "the same over 64 connections with one in flight each")
+@record("write_1k_64x1", 9, "the same over 64 connections with one in flight each")
 def write_1k_64x1(bench):
     return write_beside_redis(bench, 0.9, SEPARATE, 64)
 
 
-@record("incr_hot_c64", 25, "AddToCell on one cell, 64 in flight")
+@record("incr_hot_c64", 8, "AddToCell on one cell, 64 in flight")
 def incr_hot_c64(bench):
     """
     The sum is read before and after each run, and must be exact (--verify).  The adds of one cell
