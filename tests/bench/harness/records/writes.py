@@ -46,12 +46,12 @@ def incr_hot_c64(bench):
     """
     The sum is read before and after each run, and must be exact (--verify).  The adds of one cell
     fold into one, so its memtable never grows; what has it flushed is the length of the log since
-    its first entry.  log_limit is a sixteenth of its default: flushes come sixteen times as often
+    its first entry.  log_limit is a thirty-second of its default: flushes come 32 times as often
     as they would, and a minute sees more than five of them.
     """
     result = bench.result("adds/s", "AddToCell on one cell", "Redis INCR, 50 connections", 1.5,
                           write=True)
-    with bench.cluster(log_limit="32 MiB") as cluster, bench.redis() as redis:
+    with bench.cluster(log_limit="16 MiB") as cluster, bench.redis() as redis:
         load = bench.load(cluster, "add", records=1, in_flight=64)
 
         def ours():
