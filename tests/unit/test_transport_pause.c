@@ -102,13 +102,16 @@ Test(transport_pause, who_takes_nothing_is_not_read_from_until_it_does)
     for (uint64_t request = 3; request <= 5; request++) {
         cr_assert(raw_request(raw, request, bytes_of_text("little"), 0));
     }
-    WAIT_FOR(service.requests == 3); /* the one that finds out */
     clock_sleep_us(QUIET_US);
-    cr_assert_eq(service.requests, 3);
+    cr_assert_leq(service.requests, 3); /* one finds out, and is answered */
 
     static uint8_t bytes[1 << 16];
+    int64_t until_ns = clock_monotonic_ns() + INT64_C(1000000) * WAIT_MS;
     while (service.requests < 5) {
-        raw_receive(raw, bytes, sizeof bytes);
+        if (recv(raw, bytes, sizeof bytes, MSG_DONTWAIT) <= 0) {
+            cr_assert_lt(clock_monotonic_ns(), until_ns);
+            clock_sleep_us(200);
+        }
     }
     close(raw);
     transport_listener_close(service.listener, 0);
