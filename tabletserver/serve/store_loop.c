@@ -238,6 +238,7 @@ static void handle(struct store_loop *loop, const struct item *item)
 static void one_round(struct store_loop *loop, const struct item *items, size_t count)
 {
     write_order_begin(&loop->order);
+    write_order_release(&loop->order, atomic_load(&loop->stopping));
     if (atomic_exchange(&loop->tables_changed, false) && take_tables(loop) != STATUS_OK) {
         atomic_store(&loop->tables_changed, true); /* out of memory: with the next round */
     }

@@ -165,12 +165,11 @@ void write_route(struct write_order *order, struct work *work)
     order_write(order, tablet, work);
 }
 
-void write_order_take(struct write_order *order, struct part *part)
+void write_take_part(struct write_order *order, struct part *part)
 {
     struct work *work = part->first;
     part->first = NULL;
     part->last = NULL;
-    order->waiting += part->work_count;
     while (work != NULL) {
         struct work *next = work->next;
         write_route(order, work);

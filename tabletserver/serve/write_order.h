@@ -1,6 +1,7 @@
 /*
  * Write order: what the store loop does with each write, tablet by tablet.
  *
+ *   hold    while the store has no room for more: better wait here than be refused and come again
  *   route   which tablet; behind a barrier, or behind a locked row, if there is one
  *   gather  validate, resolve, check for a duplicate; entries of a tablet collect in one record
  *   flush   append the record: the entries are now pending
@@ -63,10 +64,13 @@ struct write_order {
     struct tablet_order *dirty; /* tablets with gathered entries */
     struct gather *spare;       /* gathers not in use */
     uint32_t spare_count;
-    struct part *answered; /* parts with something to send */
-    uint64_t clock;        /* of this round */
-    int64_t now_ns;        /* of this round, monotonic */
-    uint64_t waiting;      /* works taken and not answered, for a clean stop */
+    struct part *answered;   /* parts with something to send */
+    uint64_t clock;          /* of this round */
+    int64_t now_ns;          /* of this round, monotonic */
+    uint64_t waiting;        /* works taken and not answered, for a clean stop */
+    struct part *held_first; /* not taken yet: the store has no room, or they came behind such */
+    struct part *held_last;
+    int64_t held_look_ns; /* monotonic: when to look for deadlines among them */
 };
 
 enum status write_order_init(struct write_order *order,
@@ -84,6 +88,8 @@ void write_order_refresh(struct write_order *order);
 /* One round: begin, any of the others, end. */
 void write_order_begin(struct write_order *order);
 void write_order_take(struct write_order *order, struct part *part);
+/* Take what is held: as far as there is room, or all of it. */
+void write_order_release(struct write_order *order, bool all);
 void write_order_evaluated(struct write_order *order, struct work *work);
 /* Appends what was gathered, lets the log go, sends what is answered. */
 void write_order_end(struct write_order *order);

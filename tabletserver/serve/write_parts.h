@@ -62,6 +62,8 @@ void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet
 
 /* --- routing (write_order.c) -------------------------------------------------------------------- */
 
+/* All of its works, which count as waiting already. */
+void write_take_part(struct write_order *order, struct part *part);
 void write_route(struct write_order *order, struct work *work);
 /* Past its deadline?  Then it has been answered so. */
 bool write_is_late(struct write_order *order, struct work *work);

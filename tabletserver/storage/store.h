@@ -188,6 +188,11 @@ enum status store_tablet_sample(struct store_tablet *tablet,
 /* The next stamp clock of this store: follows the wall clock, never goes back, restarts included. */
 uint64_t store_next_clock(struct store *store);
 
+/* Should the loop append more now?  False: memtables have nearly all the memory they may have, and
+ * flushing is at work; what is appended all the same will soon be refused.  The loop is woken when
+ * there is room again. */
+bool store_has_room(struct store *store);
+
 /*
  * Append one record: all of it or nothing.  Rows lie inside the tablet's range, requests were
  * checked against store_tablet_dedupe().  *ret_sequence is committed later: on_committed.

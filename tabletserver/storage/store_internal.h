@@ -250,6 +250,7 @@ struct store {
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
+    atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     bool failure_told;                       /* [L] */
     bool flush_wanted;                       /* [L] of some tablet */
     atomic_bool freeze_asked; /* the disk is full: what deletes are in memory make room */

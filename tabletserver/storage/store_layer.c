@@ -37,6 +37,9 @@ void store_layer_unref(struct store *store, struct store_layer *layer)
         return;
     }
     atomic_fetch_sub(&store->memory_bytes, atomic_load(&layer->bytes));
+    if (atomic_load(&store->room_wanted)) {
+        store->callbacks.wake(store->callbacks.context);
+    }
     if (layer->frozen) {
         atomic_fetch_sub(&store->frozen_bytes, atomic_load(&layer->bytes));
     }

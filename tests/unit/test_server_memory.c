@@ -4,28 +4,13 @@
  *
  * This process's fdatasync waits until the test lets it pass, so that what waits is known.
  */
+#include "tests/support/held_syncs.h"
 #include "tests/support/server_steps.h"
-
-#include <limits.h>
-#include <sys/syscall.h>
 
 #define KIB         ((size_t)1024)
 #define CELL_BYTES  (512 * KIB)
 #define SLACK_BYTES (4 * KIB)  /* of a row around its one large cell; of a message's body */
 #define BATCH_BYTES (48 * KIB) /* of 40 operations, decoded */
-
-static atomic_int syncs_allowed = INT_MAX; /* INT_MAX: all */
-
-int fdatasync(int descriptor)
-{
-    int allowed = atomic_load(&syncs_allowed);
-    while (allowed == 0 || (allowed != INT_MAX &&
-                            !atomic_compare_exchange_weak(&syncs_allowed, &allowed, allowed - 1))) {
-        clock_sleep_us(500);
-        allowed = atomic_load(&syncs_allowed);
-    }
-    return (int)syscall(SYS_fdatasync, descriptor);
-}
 
 /* Append one byte to f:large of row "r". */
 static struct operation append_one(struct client *client, uint64_t sequence)

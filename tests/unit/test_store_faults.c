@@ -329,7 +329,7 @@ Test(store_faults, full_disk_refuses_writes_and_heals)
     cr_assert_eq(row_reader_seek(store_read_reader(read), ROW_AT_OR_AFTER, bytes_of_text("more"),
                                  &row, &found),
                  STATUS_OK);
-    cr_assert(found);
+    cr_assert(found, "%d were written", written);
     int count = 0;
     struct cell cell;
     cr_assert_eq(source.rewind(source.context, 0, BYTES_EMPTY), STATUS_OK);
