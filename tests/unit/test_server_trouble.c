@@ -29,7 +29,7 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     fixture_deinit(&fixture);
 }
 
-Test(server, stopping_in_the_midst_of_work_keeps_what_was_acknowledged, .timeout = 120)
+Test(server, stopping_in_the_midst_of_work_keeps_what_was_acknowledged, .timeout = 300)
 {
     enum {
         REQUESTS = 300,
@@ -125,7 +125,7 @@ static bool are_done(struct client *client, uint64_t request, size_t count)
 
 /* Each allocation of the first so many after a request was encoded fails once, in whatever thread
  * makes it.  The client asks again until it has an answer: all of it is applied once. */
-Test(server, whatever_allocation_fails_all_is_applied_once, .timeout = 120)
+Test(server, whatever_allocation_fails_all_is_applied_once, .timeout = 300)
 {
     enum {
         ROUNDS = 150,
@@ -232,14 +232,14 @@ static void run_that_test_in(const char *folder)
     cr_assert_eq(waitpid(child, NULL, 0), child);
 }
 
-Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout = 120)
+Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout = 300)
 {
-    char folder[] = "/tmp/edubba-fault-XXXXXX";
+    char folder[256];
     struct arena arena;
     char **names = NULL;
     size_t count = 0;
 
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "fault");
     run_that_test_in(folder);
     FILE *file = open_in(folder, "acknowledged", "r");
     cr_assert_not_null(file);
