@@ -63,13 +63,16 @@ static bool has_room(const struct dedupe *dedupe, bool for_new_client)
            (!for_new_client || dedupe->client_count < dedupe->limits.clients_max);
 }
 
-static enum dedupe_verdict admit(struct dedupe *dedupe, uint64_t client, int64_t now_us)
+static enum dedupe_verdict admit(struct dedupe *dedupe,
+                                 uint64_t id,
+                                 const struct dedupe_client *client,
+                                 int64_t now_us)
 {
-    if (has_room(dedupe, dedupe_table_client(dedupe, client) == NULL)) {
+    if (has_room(dedupe, client == NULL)) {
         return DEDUPE_NEW;
     }
     dedupe_table_expire(dedupe, now_us, EXPIRE_COUNT_WHEN_FULL);
-    return has_room(dedupe, dedupe_table_client(dedupe, client) == NULL) ? DEDUPE_NEW : DEDUPE_FULL;
+    return has_room(dedupe, dedupe_table_client(dedupe, id) == NULL) ? DEDUPE_NEW : DEDUPE_FULL;
 }
 
 enum dedupe_verdict dedupe_check(struct dedupe *dedupe,
@@ -93,10 +96,12 @@ enum dedupe_verdict dedupe_check(struct dedupe *dedupe,
             return DEDUPE_EXPIRED;
         }
     }
-    const struct dedupe_record *record = dedupe_table_record(dedupe, request->client,
-                                                             request->sequence);
+    const struct dedupe_record *record = NULL;
+    if (client != NULL) {
+        record = dedupe_table_record(dedupe, client, request->sequence);
+    }
     if (record == NULL) {
-        return admit(dedupe, request->client, now_us);
+        return admit(dedupe, request->client, client, now_us);
     }
     if (record->log_sequence > dedupe->committed_sequence) {
         *ret_sequence = record->log_sequence;
@@ -128,7 +133,7 @@ enum status dedupe_record(struct dedupe *dedupe,
     dedupe_table_touch_client(dedupe, client, until_us);
     dedupe_table_trim(dedupe, client, request->first_unfinished);
     if (request->sequence < client->first_unfinished ||
-        dedupe_table_record(dedupe, request->client, request->sequence) != NULL) {
+        dedupe_table_record(dedupe, client, request->sequence) != NULL) {
         return STATUS_OK;
     }
     struct dedupe_record *record = dedupe_table_add_record(dedupe, client, request->sequence,

@@ -214,7 +214,7 @@ static void take_record(struct dedupe *dedupe,
     if (image->sequence < client->first_unfinished) {
         return;
     }
-    struct dedupe_record *record = dedupe_table_record(dedupe, client->id, image->sequence);
+    struct dedupe_record *record = dedupe_table_record(dedupe, client, image->sequence);
     if (record != NULL) {
         record->log_sequence = 0; /* it was committed, or it would not be in an image */
         return;

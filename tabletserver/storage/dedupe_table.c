@@ -294,13 +294,16 @@ struct dedupe_client *dedupe_table_client(const struct dedupe *dedupe, uint64_t 
 }
 
 struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
-                                          uint64_t client,
+                                          const struct dedupe_client *client,
                                           uint64_t sequence)
 {
-    size_t bucket = record_bucket(dedupe, client, sequence, dedupe->record_bucket_count);
+    if (sequence > client->highest) {
+        return NULL;
+    }
+    size_t bucket = record_bucket(dedupe, client->id, sequence, dedupe->record_bucket_count);
     struct dedupe_record *record = dedupe->record_buckets[bucket];
     while (record != NULL &&
-           (dedupe_record_sequence(record) != sequence || record->client->id != client)) {
+           (dedupe_record_sequence(record) != sequence || record->client != client)) {
         record = record->hash_next;
     }
     return record;
@@ -356,6 +359,7 @@ struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
     insert_record(dedupe, record, dedupe->newest_record);
     pairing_heap_insert(&client->records, &record->node, sequence);
     client->record_count++;
+    client->highest = sequence > client->highest ? sequence : client->highest;
     dedupe->record_count++;
     dedupe->result_bytes += result.size_bytes;
     return record;

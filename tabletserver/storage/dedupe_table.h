@@ -51,6 +51,7 @@ struct dedupe_client {
     struct dedupe_block *block;
     uint64_t id;
     uint64_t first_unfinished;
+    uint64_t highest; /* no record above it was ever added: most requests need no search */
     int64_t keep_until_us;
     uint32_t record_count;
     uint32_t index; /* of the last encoding */
@@ -90,7 +91,7 @@ void dedupe_table_deinit(struct dedupe *dedupe);
 
 struct dedupe_client *dedupe_table_client(const struct dedupe *dedupe, uint64_t id);
 struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
-                                          uint64_t client,
+                                          const struct dedupe_client *client,
                                           uint64_t sequence);
 
 /* A new one, as the newest; NULL without memory. */

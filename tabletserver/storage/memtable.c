@@ -94,12 +94,7 @@ enum status memtable_reserve(struct memtable *memtable,
                              const struct change *changes,
                              size_t count)
 {
-    enum status status = memtable_arena_reserve(&memtable->arena,
-                                                worst_case_bytes(row, changes, count));
-    if (status == STATUS_OK) {
-        memtable_warmup_push(memtable, row);
-    }
-    return status;
+    return memtable_arena_reserve(&memtable->arena, worst_case_bytes(row, changes, count));
 }
 
 void memtable_cancel(struct memtable *memtable,
@@ -108,7 +103,11 @@ void memtable_cancel(struct memtable *memtable,
                      size_t count)
 {
     memtable_arena_cancel(&memtable->arena, worst_case_bytes(row, changes, count));
-    memtable_warmup_drop(memtable);
+}
+
+void memtable_foresee(struct memtable *memtable, struct bytes row)
+{
+    memtable_warmup_push(memtable, row);
 }
 
 static struct memtable_cell *make_cell(struct memtable *memtable,

@@ -13,7 +13,7 @@
  * RANGE DELETES are not kept here.  Since a folded state has one stamp, adds from before and after
  * a range delete must not meet in one memtable: freeze it when a range delete is applied.
  *
- * Thread rules: memtable_reserve, memtable_apply, memtable_raise_floor on the writer's thread;
+ * Thread rules: what changes it on the writer's thread;
  * cursors on any thread, each on one at a time; ref and unref anywhere.
  */
 #ifndef TABLETSERVER_STORAGE_MEMTABLE_H
@@ -30,6 +30,7 @@
 struct memtable;
 
 #define MEMTABLE_EXPECTED_BYTES_MAX 64
+#define MEMTABLE_FORESEEN_MAX       24
 
 /* With one reference, the caller's. */
 enum status memtable_create(struct memtable **ret_memtable);
@@ -56,6 +57,11 @@ void memtable_cancel(struct memtable *memtable,
                      struct bytes row,
                      const struct change *changes,
                      size_t count);
+
+/* This row will be applied soon, after those that were foreseen before it: what a search for it
+ * will look at is brought closer meanwhile.  Only speed depends on it.  At most
+ * MEMTABLE_FORESEEN_MAX rows that are not applied yet; then all of them are, in this order. */
+void memtable_foresee(struct memtable *memtable, struct bytes row);
 
 /*
  * Insert changes of one row.  Everything is copied.  sequence >= every earlier one (several rows

@@ -6,6 +6,8 @@
 #include "common/base/endian.h"
 #include "tabletserver/storage/memtable_series.h"
 
+#define CACHE_LINE_BYTES 64
+
 uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key)
 {
     size_t expected = memtable->expected_size;
@@ -25,6 +27,13 @@ uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key)
         memcpy(padded, key.data, key.size_bytes);
     }
     return load_be64(padded);
+}
+
+void memtable_row_fetch(const struct memtable_row *row)
+{
+    const char *at = (const char *)row;
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + CACHE_LINE_BYTES);
 }
 
 static size_t key_offset(unsigned height)
@@ -113,7 +122,7 @@ const struct memtable_row *memtable_row_next(const struct memtable_row *row, uin
                                                            memory_order_acquire);
     if (next != NULL) {
         /* Whoever walks will want the one behind it, and it is somewhere else in memory. */
-        __builtin_prefetch(atomic_load_explicit(&next->links[0].row, memory_order_relaxed));
+        memtable_row_fetch(atomic_load_explicit(&next->links[0].row, memory_order_relaxed));
     }
     return first_visible(next, sequence);
 }

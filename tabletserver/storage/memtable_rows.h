@@ -13,6 +13,9 @@ uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key);
 
 struct bytes memtable_row_key(const struct memtable_row *row);
 
+/* It will be looked at soon: what stands in front of its first cell is brought into the cache. */
+void memtable_row_fetch(const struct memtable_row *row); /* NULL is fine */
+
 /* The cell that lies in the row itself. */
 struct memtable_cell *memtable_row_first_cell(const struct memtable_row *row);
 

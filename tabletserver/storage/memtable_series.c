@@ -7,6 +7,7 @@
 #define ENDING_BYTES  8 /* of a key: what tells rows of a series apart */
 #define FINGER_COUNT  4096
 #define LEVELS        10    /* higher rows are rare, and linked after a search */
+#define FETCH_LEVELS  3     /* a row is higher than that in one case of eight */
 #define ROW_COUNT_MIN 16384 /* a smaller table is in the cache anyway */
 #define TRIAL_COUNT   4096
 #define HITS_MIN      1024 /* of a trial's finds; fewer and it is not worth its memory */
@@ -53,7 +54,10 @@ bool memtable_series_fetch(struct memtable *memtable, struct bytes key)
     if (finger == NULL || finger->hash != hash || finger->row == NULL) {
         return false;
     }
-    __builtin_prefetch(finger->row);
+    memtable_row_fetch(finger->row);
+    for (unsigned level = 1; level < FETCH_LEVELS; level++) {
+        __builtin_prefetch(finger->before[level]);
+    }
     return true;
 }
 

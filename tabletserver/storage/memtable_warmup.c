@@ -2,15 +2,14 @@
 
 #include <string.h>
 
+#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/memtable_rows.h"
 #include "tabletserver/storage/memtable_series.h"
 
-#define SEARCH_COUNT_MAX 64
-#define KEY_BYTES_MAX    40    /* what is longer is compared so far */
-#define ROW_COUNT_MIN    16384 /* a smaller table is in the cache anyway */
-#define LINE_BYTES       64
-#define STEPS_MAX        128 /* more than a search ever takes, but for the worst of luck */
+#define KEY_BYTES_MAX 40    /* what is longer is compared so far */
+#define ROW_COUNT_MIN 16384 /* a smaller table is in the cache anyway */
+#define STEPS_MAX     128   /* more than a search ever takes, but for the worst of luck */
 
 struct search {
     const struct memtable_link *links; /* of the last row known to lie before key */
@@ -27,15 +26,8 @@ struct memtable_warmup {
     uint64_t oldest; /* searches [oldest, newest), by number; slot = number mod max */
     uint64_t newest;
     uint64_t undone; /* all before it are done */
-    struct search searches[SEARCH_COUNT_MAX];
+    struct search searches[MEMTABLE_FORESEEN_MAX];
 };
-
-static void fetch(const struct memtable_row *row)
-{
-    const char *at = (const char *)row;
-    __builtin_prefetch(at);
-    __builtin_prefetch(at + LINE_BYTES);
-}
 
 static bool is_key_before(const struct search *search, const struct memtable_row *row)
 {
@@ -63,7 +55,7 @@ static void step(struct search *search)
         if (row != NULL && row != search->bound && prefix <= search->prefix) {
             search->next = row;
             search->is_before = prefix < search->prefix;
-            fetch(row);
+            memtable_row_fetch(row);
             return;
         }
     }
@@ -72,13 +64,13 @@ static void step(struct search *search)
 static void step_all(struct memtable_warmup *warmup)
 {
     for (uint64_t i = warmup->undone; i < warmup->newest; i++) {
-        struct search *search = &warmup->searches[i % SEARCH_COUNT_MAX];
+        struct search *search = &warmup->searches[i % MEMTABLE_FORESEEN_MAX];
         if (search->level > 0) {
             step(search);
         }
     }
     while (warmup->undone < warmup->newest &&
-           warmup->searches[warmup->undone % SEARCH_COUNT_MAX].level == 0) {
+           warmup->searches[warmup->undone % MEMTABLE_FORESEEN_MAX].level == 0) {
         warmup->undone++;
     }
 }
@@ -106,11 +98,8 @@ void memtable_warmup_push(struct memtable *memtable, struct bytes key)
     if (warmup == NULL) {
         return;
     }
-    struct search *search = &warmup->searches[warmup->newest % SEARCH_COUNT_MAX];
-    if (warmup->newest - warmup->oldest == SEARCH_COUNT_MAX) {
-        step_all(warmup); /* no room for it, but the others go on */
-        return;
-    }
+    struct search *search = &warmup->searches[warmup->newest % MEMTABLE_FORESEEN_MAX];
+    ASSERT(warmup->newest - warmup->oldest < MEMTABLE_FORESEEN_MAX);
     search->links = memtable->heads;
     search->next = NULL;
     search->bound = NULL;
@@ -132,7 +121,7 @@ void memtable_warmup_pop(struct memtable *memtable)
     }
     /* It is needed now.  Small batches have not taken all the steps yet: while others can go on at
      * the same time, going on costs less than the misses that are left. */
-    const struct search *oldest = &warmup->searches[warmup->oldest % SEARCH_COUNT_MAX];
+    const struct search *oldest = &warmup->searches[warmup->oldest % MEMTABLE_FORESEEN_MAX];
     for (int i = 0; i < STEPS_MAX && oldest->level > 0 && warmup->newest - warmup->undone > 1;
          i++) {
         step_all(warmup);
@@ -140,16 +129,6 @@ void memtable_warmup_pop(struct memtable *memtable)
     warmup->oldest++;
     warmup->undone = warmup->undone < warmup->oldest ? warmup->oldest : warmup->undone;
     step_all(warmup);
-}
-
-void memtable_warmup_drop(struct memtable *memtable)
-{
-    struct memtable_warmup *warmup = memtable->warmup;
-    if (warmup == NULL || warmup->oldest == warmup->newest) {
-        return;
-    }
-    warmup->newest--;
-    warmup->undone = warmup->undone > warmup->newest ? warmup->newest : warmup->undone;
 }
 
 void memtable_warmup_deinit(struct memtable *memtable)

@@ -181,18 +181,43 @@ static enum status reserve_dedupe(struct store_tablet *tablet, const struct reco
     return records > 0 ? dedupe_reserve(tablet->dedupe, records, result_bytes) : STATUS_OK;
 }
 
+/* The next entry that changes anything, from this one on; NULL = there is none. */
+static const struct record_entry *next_change(const struct record_write *write, size_t *index)
+{
+    while (*index < write->entry_count) {
+        const struct record_entry *entry = &write->entries[(*index)++];
+        if (entry->change_count > 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static void foresee_next(struct memtable *memtable, const struct record_write *write, size_t *index)
+{
+    const struct record_entry *entry = next_change(write, index);
+    if (entry != NULL) {
+        memtable_foresee(memtable, entry->row);
+    }
+}
+
 static void apply(struct store_tablet *tablet,
                   const struct record_write *write,
                   uint64_t sequence,
                   struct stamp stamp)
 {
     struct memtable *memtable = tablet->layers[0]->memtable;
+    size_t foreseen = 0;
+    for (size_t i = 0; i < MEMTABLE_FORESEEN_MAX && write->entry_count > 1; i++) {
+        foresee_next(memtable, write, &foreseen);
+    }
     for (size_t i = 0; i < write->entry_count; i++) {
         const struct record_entry *entry = &write->entries[i];
         if (entry->change_count > 0) {
             memtable_apply(memtable, sequence, stamp, entry->row, entry->changes,
                            entry->change_count);
             stamp.index += (uint32_t)entry->change_count;
+            foresee_next(memtable, write, &foreseen);
         }
         if (entry->request.client != 0) {
             enum status status = dedupe_record(tablet->dedupe, &entry->request, sequence,

@@ -297,7 +297,11 @@ Test(memtable, large_tables_are_in_order_however_they_were_filled)
             struct bytes key = bytes_of(keys[i], sizeof keys[i]);
             cr_assert_eq(memtable_reserve(memtable, key, &change, 1), STATUS_OK);
         }
+        uint64_t foreseen = 0;
         for (uint64_t i = 0; i < kept; i++) {
+            for (; foreseen < kept && foreseen < i + MEMTABLE_FORESEEN_MAX; foreseen++) {
+                memtable_foresee(memtable, bytes_of(keys[foreseen], sizeof keys[foreseen]));
+            }
             memtable_apply(memtable, sequence, (struct stamp){sequence, 0, (uint32_t)i},
                            bytes_of(keys[i], sizeof keys[i]), &change, 1);
         }

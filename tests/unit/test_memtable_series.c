@@ -30,7 +30,11 @@ static void insert_all(struct memtable *memtable, size_t batch)
         for (size_t j = i; j < end; j++) {
             cr_assert_eq(memtable_reserve(memtable, bytes_of_text(keys[j]), &put, 1), STATUS_OK);
         }
+        size_t foreseen = i;
         for (size_t j = i; j < end; j++) {
+            for (; foreseen < end && foreseen < j + MEMTABLE_FORESEEN_MAX; foreseen++) {
+                memtable_foresee(memtable, bytes_of_text(keys[foreseen]));
+            }
             memtable_apply(memtable, j + 1, (struct stamp){j + 1, 1, 0}, bytes_of_text(keys[j]),
                            &put, 1);
         }
