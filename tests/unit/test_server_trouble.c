@@ -90,6 +90,44 @@ Test(server, many_tablets_are_created_each_once)
     fixture_deinit(&fixture);
 }
 
+/* --- a master that refuses ---------------------------------------------------------------------- */
+
+static bool has_said(int log_file, const char *event, const char *cause)
+{
+    static char text[65536];
+    ssize_t size_bytes = pread(log_file, text, sizeof text - 1, 0);
+    text[size_bytes > 0 ? size_bytes : 0] = '\0';
+    const char *line = strstr(text, event);
+    return line != NULL && strstr(line, cause) != NULL;
+}
+
+Test(server, a_master_that_refuses_is_named_in_the_log_and_asked_again)
+{
+    char path[256];
+    fixture_prepare(&fixture);
+    test_path_template(path, sizeof path, "refused");
+    int log_file = mkstemp(path);
+    cr_assert_geq(log_file, 0);
+    (void)unlink(path);
+    int console = dup(STDERR_FILENO);
+    (void)dup2(log_file, STDERR_FILENO);
+    logger_init(&(struct logger_settings){.level = LOG_LEVEL_WARN});
+    fixture.script.silent = true; /* every sync is answered UNAVAILABLE: not now */
+    fixture_open(&fixture);
+    WAIT_FOR(has_said(log_file, "sync_refused", "not now"));
+    cr_assert(has_said(log_file, "sync_refused", fixture.script.address));
+
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.silent = false;
+    pthread_mutex_unlock(&fixture.script.lock);
+    script_assign(&fixture.script, 10, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 10);
+    (void)dup2(console, STDERR_FILENO);
+    (void)close(console);
+    (void)close(log_file);
+    fixture_deinit(&fixture);
+}
+
 /* --- memory that fails -------------------------------------------------------------------------- */
 
 /* What came of operations whose answer may be lost: true if all are done. */
