@@ -8,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/transport_budget.h"
 #include "master/shell/master.h"
 #include "tests/support/blocking_client.h"
 #include "tests/support/test_folder.h"
@@ -217,6 +218,64 @@ Test(master, many_clients_create_and_a_restart_remembers)
     cr_assert_eq(tables.table_count, CREATORS * TABLES);
     blocking_close(&client);
     arena_deinit(&arena);
+}
+
+/* A table whose description is long. */
+static void create_wide(struct blocking_client *client, int number)
+{
+    static char names[LIMIT_FAMILIES_PER_TABLE][LIMIT_FAMILY_NAME_BYTES + 1];
+    static struct family families[LIMIT_FAMILIES_PER_TABLE];
+    char id[32];
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    struct error error = {0};
+    for (int i = 0; i < LIMIT_FAMILIES_PER_TABLE; i++) {
+        snprintf(names[i], sizeof names[i], "%0*d", LIMIT_FAMILY_NAME_BYTES, i);
+        families[i] = (struct family){.name = bytes_of_text(names[i])};
+    }
+    snprintf(id, sizeof id, "wide-%d", number);
+    const struct create_table_request request = {
+        .table = {.id = bytes_of_text(id),
+                  .families = families,
+                  .family_count = LIMIT_FAMILIES_PER_TABLE}};
+    create_table_request_encode(&request, &body);
+    cr_assert_eq(blocking_call(client, METHOD_CREATE_TABLE, &body, 30000, &answer, &error),
+                 STATUS_OK, "%s", error.text);
+}
+
+static enum status list_tables(struct blocking_client *client, struct error *ret_error)
+{
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    return blocking_call(client, METHOD_LIST_TABLES, &body, 30000, &answer, ret_error);
+}
+
+/* Answers to others that nobody takes are charged here as the transport does it. */
+Test(master, long_answers_wait_while_too_many_lie)
+{
+    const uint64_t lying_bytes = 3 << 20;
+    struct blocking_client client;
+    struct error error = {0};
+    close_master();
+    settings->answer_bytes_max = 2 << 20;
+    open_master();
+    start_server();
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    create_wide(&client, 0);
+    transport_budget_note_queued(0, lying_bytes);
+    cr_assert_eq(list_tables(&client, &error), STATUS_OK, "short: %s", error.text);
+    transport_budget_note_queued(lying_bytes, 0);
+
+    for (int i = 1; i < 180; i++) { /* more than 1 MiB to tell */
+        create_wide(&client, i);
+    }
+    transport_budget_note_queued(0, lying_bytes);
+    cr_assert_eq(list_tables(&client, &error), STATUS_UNAVAILABLE);
+    cr_assert_not_null(strstr(error.text, "retry"), "%s", error.text);
+    transport_budget_note_queued(lying_bytes, 0);
+    cr_assert_eq(list_tables(&client, &error), STATUS_OK, "%s", error.text);
+    blocking_close(&client);
+    end_server();
 }
 
 static void *close_it(void *context)
