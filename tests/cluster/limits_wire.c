@@ -19,18 +19,9 @@
 static struct blocking_client client; /* of the tablet server */
 static uint64_t table;
 static struct error error;
-static int passed;
-static int failed;
 
-static void check(const char *what, bool good)
-{
-    if (good) {
-        passed++;
-    } else {
-        failed++;
-        printf("FAILED: %s: %s: %s\n", what, status_name(error.status), error.text);
-    }
-}
+#define ERROR_NAME status_name(error.status)
+#include "limits_check.h"
 
 static _Noreturn void die(const char *what)
 {
