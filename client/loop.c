@@ -8,6 +8,9 @@
 #define NS_PER_SECOND INT64_C(1000000000)
 #define AWAKE         INT64_MIN
 
+/* Rounds that a callback of nng's runs at the most before it goes back to its own work. */
+#define ROUNDS_MAX 16
+
 static void queue_init(struct task_queue *queue)
 {
     queue->first = NULL;
@@ -216,9 +219,13 @@ void loop_post_run(struct loop *loop, struct task *task)
         return;
     }
     struct task *tasks = hold(loop);
-    pthread_mutex_unlock(&loop->lock);
-    run_round(loop, tasks);
-    pthread_mutex_lock(&loop->lock);
+    for (int round = 1; tasks != NULL; round++) {
+        pthread_mutex_unlock(&loop->lock);
+        run_round(loop, tasks);
+        pthread_mutex_lock(&loop->lock);
+        /* What other callbacks brought meanwhile: the thread need not wake for it. */
+        tasks = round < ROUNDS_MAX ? queue_take(&loop->tasks) : NULL;
+    }
     loop->held = false;
     unlock_and_wake(loop, loop->tasks.first != NULL || loop->thread_tasks.first != NULL ||
                               loop->stopping || earliest_due_ns(loop) < loop->sleeps_until_ns);

@@ -8,8 +8,9 @@
  * lock.  A task lies in what it is about: posting allocates nothing and never fails.
  *
  * Most of the time the loop's own thread holds it.  A callback of nng's that brings an answer while
- * nobody does takes the loop itself for one round instead of waking that thread: with many small
- * answers the change of threads costs more than what there is to do.
+ * nobody does takes the loop itself instead of waking that thread, for what it brings and what
+ * others bring meanwhile, up to a few rounds: with many small answers the change of threads costs
+ * more than what there is to do.
  *
  * Invariants:
  *   (1) Tasks run in the order in which they were posted, each once per post; those posted to the

@@ -207,8 +207,9 @@ static void apply(struct store_tablet *tablet,
                   struct stamp stamp)
 {
     struct memtable *memtable = tablet->layers[0]->memtable;
-    size_t foreseen = 0;
-    for (size_t i = 0; i < MEMTABLE_FORESEEN_MAX && write->entry_count > 1; i++) {
+    /* A lone one is there as soon as it is foreseen; and what is foreseen must be applied later. */
+    size_t foreseen = write->entry_count > 1 ? 0 : write->entry_count;
+    for (size_t i = 0; i < MEMTABLE_FORESEEN_MAX; i++) {
         foresee_next(memtable, write, &foreseen);
     }
     for (size_t i = 0; i < write->entry_count; i++) {

@@ -23,7 +23,13 @@ def read_beside_redis(bench, target, load_options, redis_clients):
 
 @record("read_1k_64x1", 5, "random point reads over 64 connections with one in flight each")
 def read_1k_64x1(bench):
-    return read_beside_redis(bench, 0.7, SEPARATE, 64)
+    result = read_beside_redis(bench, 0.7, SEPARATE, 64)
+    raw = bench.workshop.raw("nng_streams", connections=64, request_bytes=100, reply_bytes=1000,
+                             seconds=max(int(bench.plan.seconds(5)), 1))
+    result.notes.append(f"nng's streams alone, 64 connections: {raw['per_second']:,.0f} round "
+                        f"trips/s, {raw['client_us']:.1f} us CPU at the client and "
+                        f"{raw['server_us']:.1f} at the server")
+    return result
 
 
 @record("read_1k_c64", 5, "random point reads over 1 M rows, 64 in flight")
