@@ -1,18 +1,25 @@
 #include "client/batch.h"
 
-#include "client/submission.h"
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define RESPONSE_ARENA_BLOCK_BYTES 16384
+#define RESPONSE_ARENA_BLOCK_BYTES 65536
 #define NS_PER_MS                  INT64_C(1000000)
+
+struct batch_entry {
+    struct parcel *parcel; /* NULL = has left */
+    uint32_t first;        /* number of its first operation in the message */
+    uint32_t count;
+};
 
 struct batch {
     struct call call;
     struct server_lane *lane;
-    uint32_t count;
-    uint32_t remaining;
-    struct submission *submissions[]; /* NULL = answered or abandoned */
+    uint32_t operation_count;
+    uint32_t entry_count;
+    uint32_t remaining; /* entries whose parcel has not left */
+    uint32_t current;   /* the entry that was answered last */
+    struct batch_entry entries[];
 };
 
 /* The batch is over: its place in the lane is free. */
@@ -24,20 +31,15 @@ static void batch_end(struct batch *batch)
     memory_free(batch);
 }
 
-static struct submission *take(struct batch *batch, uint32_t index)
+void batch_leave(struct parcel *parcel)
 {
-    struct submission *submission = index < batch->count ? batch->submissions[index] : NULL;
-    if (submission != NULL) {
-        batch->submissions[index] = NULL;
-        batch->remaining--;
-        submission->batch = NULL;
+    struct batch *batch = parcel->batch;
+    if (batch == NULL) {
+        return;
     }
-    return submission;
-}
-
-void batch_abandon(struct batch *batch, uint32_t index)
-{
-    (void)take(batch, index);
+    parcel->batch = NULL;
+    batch->entries[parcel->place].parcel = NULL;
+    batch->remaining--;
     /* Not on its way: it is being answered, and ends by that. */
     if (batch->remaining == 0 && batch->call.lane != NULL) {
         lane_cancel(&batch->call);
@@ -51,10 +53,49 @@ void batch_abandon(struct batch *batch, uint32_t index)
 static void answer_rest(struct batch *batch, uint32_t status, struct bytes text)
 {
     struct operation_result result = {.status = status, .text = text};
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct submission *submission = take(batch, i);
-        if (submission != NULL) {
-            submission_on_result(submission, &result);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct parcel *parcel = batch->entries[i].parcel;
+        if (parcel != NULL) {
+            batch_leave(parcel);
+            parcel->kind->on_end(parcel, &result);
+        }
+    }
+}
+
+static bool is_in(const struct batch_entry *entry, uint32_t index)
+{
+    return index - entry->first < entry->count; /* what is below wraps */
+}
+
+/* Whose is the index-th operation?  Mostly his who had the last, or the next. */
+static struct batch_entry *find_entry(struct batch *batch, uint32_t index)
+{
+    uint32_t low = batch->current;
+    if (!is_in(&batch->entries[low], index) && low + 1 < batch->entry_count) {
+        low++;
+    }
+    if (!is_in(&batch->entries[low], index)) {
+        uint32_t high = batch->entry_count;
+        low = 0;
+        while (low + 1 < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (batch->entries[middle].first <= index) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+    }
+    batch->current = low;
+    return &batch->entries[low];
+}
+
+static void answer_one(struct batch *batch, const struct operation_result *result)
+{
+    if (result->index < batch->operation_count) {
+        struct batch_entry *entry = find_entry(batch, result->index);
+        if (entry->parcel != NULL) {
+            entry->parcel->kind->on_result(entry->parcel, result->index - entry->first, result);
         }
     }
 }
@@ -70,10 +111,7 @@ static enum status answer_each(struct batch *batch,
         return status;
     }
     for (size_t i = 0; i < response.result_count; i++) {
-        struct submission *submission = take(batch, response.results[i].index);
-        if (submission != NULL) {
-            submission_on_result(submission, &response.results[i]);
-        }
+        answer_one(batch, &response.results[i]);
     }
     return STATUS_OK;
 }
@@ -87,7 +125,7 @@ static bool on_message(struct call *call, struct link_event *event)
     struct arena arena;
 
     arena_init(&arena, RESPONSE_ARENA_BLOCK_BYTES, SIZE_MAX);
-    /* While answers are handed out the batch counts as not on its way: see batch_abandon(). */
+    /* While answers are handed out the batch counts as not on its way: see batch_leave(). */
     struct server_lane *lane = call->lane;
     call->lane = NULL;
     enum status status = response_head_decode(bytes_of(event->data, event->size_bytes), &head,
@@ -117,10 +155,11 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
 {
     (void)status;
     struct batch *batch = (struct batch *)(void *)call;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct submission *submission = take(batch, i);
-        if (submission != NULL) {
-            submission_on_closed(submission, text);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct parcel *parcel = batch->entries[i].parcel;
+        if (parcel != NULL) {
+            batch_leave(parcel);
+            parcel->kind->on_closed(parcel, text);
         }
     }
     batch_end(batch);
@@ -139,49 +178,56 @@ static uint32_t share_of_message(struct edubba_client *client)
     uint32_t share = client->in_flight / client->messages_per_lane + 1;
     pthread_mutex_unlock(&client->lock);
     share = share > LANE_SHARE_MIN ? share : LANE_SHARE_MIN;
-    return share < LANE_BATCH_SUBMISSIONS ? share : LANE_BATCH_SUBMISSIONS;
+    return share < LANE_BATCH_OPERATIONS ? share : LANE_BATCH_OPERATIONS;
 }
 
-/* How many of the queue go into the next message, and their bytes. */
-static uint32_t count_next(const struct server_lane *lane, uint32_t share, size_t *ret_bytes)
+struct load {
+    uint32_t parcels;
+    uint32_t operations;
+    size_t size_bytes;
+};
+
+/* How much of the queue goes into the next message. */
+static struct load next_load(const struct server_lane *lane, uint32_t share)
 {
-    uint32_t count = 0;
-    size_t size_bytes = 0;
+    struct load load = {0};
     for (struct list_link *at = lane->queue.next; at != &lane->queue; at = at->next) {
-        size_t more_bytes = LIST_ELEMENT(at, struct submission, link)->encoded.size_bytes;
-        if (count == share || (count > 0 && size_bytes + more_bytes > LANE_BATCH_BYTES)) {
+        const struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
+        if (load.parcels > 0 && (load.operations + parcel->count > share ||
+                                 load.size_bytes + parcel->size_bytes > LANE_BATCH_BYTES)) {
             break;
         }
-        count++;
-        size_bytes += more_bytes;
+        load.parcels++;
+        load.operations += parcel->count;
+        load.size_bytes += parcel->size_bytes;
     }
-    *ret_bytes = size_bytes;
-    return count;
+    return load;
 }
 
-static struct batch *gather(struct server_lane *lane, uint32_t count)
+static struct batch *gather(struct server_lane *lane, const struct load *load)
 {
-    struct batch *batch = memory_allocate_zeroed(1, sizeof *batch +
-                                                        count * sizeof(struct submission *));
+    struct batch *batch = memory_allocate(sizeof *batch +
+                                          load->parcels * sizeof(struct batch_entry));
     if (batch == NULL) {
         return NULL;
     }
-    batch->call.on_message = on_message;
-    batch->call.on_closed = on_closed;
-    batch->lane = lane;
-    batch->count = count;
-    batch->remaining = count;
-    for (uint32_t i = 0; i < count; i++) {
+    *batch = (struct batch){
+        .call = {.on_message = on_message, .on_closed = on_closed},
+        .lane = lane,
+        .entry_count = load->parcels,
+        .remaining = load->parcels,
+    };
+    for (uint32_t i = 0; i < load->parcels; i++) {
         struct list_link *first = lane->queue.next;
-        struct submission *submission = LIST_ELEMENT(first, struct submission, link);
+        struct parcel *parcel = LIST_ELEMENT(first, struct parcel, link);
         list_remove(first);
-        batch->submissions[i] = submission;
-        submission->batch = batch;
-        submission->index = i;
-        submission->state = SUBMISSION_SENT;
-        if (!submission->was_sent) {
-            submission->was_sent = true;
-            retry_budget_on_first(&lane->client->budget);
+        batch->entries[i] = (struct batch_entry){parcel, batch->operation_count, parcel->count};
+        batch->operation_count += parcel->count;
+        parcel->batch = batch;
+        parcel->place = i;
+        if (!parcel->was_sent) {
+            parcel->was_sent = true;
+            retry_budget_on_first(&lane->client->budget, parcel->count);
         }
     }
     return batch;
@@ -191,8 +237,8 @@ static struct batch *gather(struct server_lane *lane, uint32_t count)
 static uint32_t deadline_left_ms(const struct batch *batch)
 {
     int64_t latest_ns = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        int64_t deadline_ns = batch->submissions[i]->deadline_ns;
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        int64_t deadline_ns = batch->entries[i].parcel->deadline_ns;
         latest_ns = deadline_ns > latest_ns ? deadline_ns : latest_ns;
     }
     int64_t left_ms = (latest_ns - batch->lane->client->loop.now_ns) / NS_PER_MS + 1;
@@ -209,9 +255,10 @@ static void encode(const struct batch *batch, struct buffer *message)
     struct request_head head = {.deadline_ms = deadline_left_ms(batch),
                                 .trace = prng_next(&client->prng)};
     request_head_encode(&head, message);
-    operations_request_begin(client->process, first_unfinished, batch->count, message);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        buffer_append_bytes(message, batch->submissions[i]->encoded);
+    operations_request_begin(client->process, first_unfinished, batch->operation_count, message);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct parcel *parcel = batch->entries[i].parcel;
+        parcel->kind->write(parcel, message);
     }
 }
 
@@ -222,13 +269,12 @@ static bool send_next(struct server_lane *lane, uint32_t share)
 {
     struct buffer message = BUFFER_INIT;
     struct error error = {0};
-    size_t size_bytes = 0;
-    uint32_t count = count_next(lane, share, &size_bytes);
-    struct batch *batch = gather(lane, count);
+    struct load load = next_load(lane, share);
+    struct batch *batch = gather(lane, &load);
     if (batch == NULL) {
         return false; /* tried again when the next one is queued or answered */
     }
-    (void)buffer_reserve(&message, size_bytes + HEAD_BYTES_MAX);
+    (void)buffer_reserve(&message, load.size_bytes + HEAD_BYTES_MAX);
     encode(batch, &message);
     lane->batches_in_flight++;
     enum status status = lane_call(lane, &batch->call, METHOD_OPERATIONS, &message, &error);

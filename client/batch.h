@@ -1,5 +1,5 @@
 /*
- * A batch: the submissions that travel in one message.
+ * A batch: the parcels that travel in one message.
  *
  * Thread rule: while the loop is held.
  */
@@ -7,11 +7,10 @@
 #define CLIENT_BATCH_H
 
 #include "client/lane.h"
+#include "client/parcel.h"
 
-struct batch;
-
-/* The submission has ended before its answer; an answer to it is ignored.  A batch that nobody
- * waits for any more is cancelled, which frees its place in the lane. */
-void batch_abandon(struct batch *batch, uint32_t index);
+/* Nobody waits for the parcel's answers any more; they are ignored.  A batch that nobody waits for
+ * at all is cancelled, which frees its place in the lane.  One that is in no batch is left alone. */
+void batch_leave(struct parcel *parcel);
 
 #endif /* CLIENT_BATCH_H */

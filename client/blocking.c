@@ -178,6 +178,30 @@ enum edubba_code edubba_read_modify_write_row(struct edubba_table *table,
 
 /* --- many rows -------------------------------------------------------------------------------- */
 
+/* Waits for room as often, so that no call holds more in flight than the bounds and one piece. */
+#define PIECE_ROWS  1024
+#define PIECE_BYTES (UINT64_C(1) << 20) /* of values */
+
+/* A piece of the entries that a blocking call waits for. */
+struct piece {
+    struct waiting *waiting;
+    struct edubba_error *errors; /* of its entries; may be NULL */
+    enum edubba_code code;
+};
+
+static void on_rows_completion(void *context, const struct edubba_rows_result *result)
+{
+    struct piece *piece = context;
+    piece->code = result->code;
+    for (size_t i = 0; piece->errors != NULL && i < result->failure_count; i++) {
+        const struct edubba_row_failure *failure = &result->failures[i];
+        struct edubba_error *error = &piece->errors[failure->entry];
+        error->code = failure->code;
+        (void)snprintf(error->text, sizeof error->text, "%s", failure->text);
+    }
+    one_is_done(piece->waiting);
+}
+
 static enum edubba_code fail_all(struct edubba_error *errors,
                                  size_t count,
                                  const struct error *trouble)
@@ -204,20 +228,37 @@ static enum status check_entries(struct edubba_client *client,
     return convert_check_count(mutations, ret_error);
 }
 
-static void submit_entry(struct edubba_table *table,
-                         const struct edubba_entry *entry,
-                         struct waited *waited)
+/* How many entries the next piece has. */
+static size_t piece_of(const struct edubba_entry *entries, size_t entry_count)
 {
-    struct edubba_operation operation = {
-        .kind = EDUBBA_OPERATION_MUTATE,
-        .row = entry->row,
-        .mutations = entry->mutations,
-        .mutation_count = entry->count,
-    };
-    enum edubba_code code = edubba_submit(table, &operation, on_completion, waited, waited->error);
+    uint64_t bytes = 0;
+    size_t count = 0;
+    while (count < entry_count && count < PIECE_ROWS && bytes < PIECE_BYTES) {
+        for (size_t i = 0; i < entries[count].count; i++) {
+            bytes += entries[count].mutations[i].value.size;
+        }
+        count++;
+    }
+    return count;
+}
+
+static void submit_piece(struct edubba_table *table,
+                         const struct edubba_entry *entries,
+                         size_t count,
+                         struct piece *piece)
+{
+    struct edubba_error error;
+    for (size_t i = 0; piece->errors != NULL && i < count; i++) {
+        (void)client_success(&piece->errors[i]); /* the completion sets those that failed */
+    }
+    enum edubba_code code = edubba_submit_rows(table, entries, count, 0, on_rows_completion, piece,
+                                               &error);
     if (code != EDUBBA_OK) {
-        waited->code = code;
-        one_is_done(waited->waiting);
+        piece->code = code;
+        for (size_t i = 0; piece->errors != NULL && i < count; i++) {
+            piece->errors[i] = error;
+        }
+        one_is_done(piece->waiting);
     }
 }
 
@@ -229,26 +270,32 @@ enum edubba_code edubba_mutate_rows(struct edubba_table *table,
     struct waiting waiting;
     struct error trouble = {0};
     enum edubba_code code = EDUBBA_OK;
+    size_t piece_count = 0;
 
     if (check_entries(table->client, entries, entry_count, &trouble) != STATUS_OK) {
         return fail_all(errors, entry_count, &trouble);
     }
-    struct waited *waited = memory_allocate_zeroed(entry_count + 1, sizeof *waited);
-    if (waited == NULL) {
+    for (size_t i = 0; i < entry_count; i += piece_of(&entries[i], entry_count - i)) {
+        piece_count++;
+    }
+    struct piece *pieces = memory_allocate_zeroed(piece_count + 1, sizeof *pieces);
+    if (pieces == NULL) {
         (void)error_set(&trouble, STATUS_NO_MEMORY, "out of memory");
         return fail_all(errors, entry_count, &trouble);
     }
-    waiting_init(&waiting, entry_count);
-    for (size_t i = 0; i < entry_count; i++) {
-        waited[i].waiting = &waiting;
-        waited[i].error = errors != NULL ? &errors[i] : NULL;
-        submit_entry(table, &entries[i], &waited[i]);
+    waiting_init(&waiting, piece_count);
+    size_t count = 0;
+    for (size_t i = 0, at = 0; i < piece_count; i++, at += count) {
+        count = piece_of(&entries[at], entry_count - at);
+        pieces[i].waiting = &waiting;
+        pieces[i].errors = errors != NULL ? &errors[at] : NULL;
+        submit_piece(table, &entries[at], count, &pieces[i]);
     }
     wait_for_all(&waiting);
-    for (size_t i = entry_count; i > 0; i--) {
-        code = waited[i - 1].code != EDUBBA_OK ? waited[i - 1].code : code;
+    for (size_t i = piece_count; i > 0; i--) {
+        code = pieces[i - 1].code != EDUBBA_OK ? pieces[i - 1].code : code;
     }
     waiting_deinit(&waiting);
-    memory_free(waited);
+    memory_free(pieces);
     return code;
 }

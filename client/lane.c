@@ -1,6 +1,6 @@
 #include "client/lane.h"
 
-#include "client/submission.h"
+#include "client/parcel.h"
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
@@ -202,7 +202,8 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
         call->on_closed(call, status, text);
     }
     for (struct list_link *at; (at = list_take_first(&queue)) != NULL;) {
-        submission_on_closed(LIST_ELEMENT(at, struct submission, link), text);
+        struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
+        parcel->kind->on_closed(parcel, text);
     }
     lane_mark(lane);
 }
@@ -321,9 +322,9 @@ void lane_mark(struct server_lane *lane)
     }
 }
 
-void lane_enqueue(struct server_lane *lane, struct submission *submission)
+void lane_enqueue(struct server_lane *lane, struct parcel *parcel)
 {
-    list_append(&lane->queue, &submission->link);
+    list_append(&lane->queue, &parcel->link);
     lane_mark(lane);
 }
 

@@ -4,7 +4,7 @@
  * A lane connects when there is something to send, and again after it was closed, with growing
  * pauses.  What goes over it is a CALL: a request and the messages that answer it.
  *
- * NATURAL BATCHING.  Submissions queue here.  Up to messages_per_lane batches are on their way at
+ * NATURAL BATCHING.  Parcels of operations queue here.  Up to messages_per_lane batches are on their way at
  * a time; when one is answered, everything that queued up meanwhile travels in the next.
  *
  * Invariants:
@@ -19,12 +19,12 @@
 #include "client/client.h"
 #include "common/io/transport.h"
 
-#define LANE_KINDS             4
-#define LANE_BATCH_BYTES       (512 * 1024)
-#define LANE_BATCH_SUBMISSIONS 1024
-#define LANE_SHARE_MIN         8 /* what fits in a message however little is in flight */
+#define LANE_KINDS            4
+#define LANE_BATCH_BYTES      (512 * 1024)
+#define LANE_BATCH_OPERATIONS 1024
+#define LANE_SHARE_MIN        8 /* what fits in a message however little is in flight */
 
-struct submission;
+struct parcel;
 
 /* Something that a connection told; owned by whoever keeps it, freed with memory_free(). */
 struct link_event {
@@ -65,7 +65,7 @@ struct server_lane {
     struct timer connect_timer;
     uint64_t request_last;
     struct list_link calls;
-    struct list_link queue; /* of submissions */
+    struct list_link queue; /* of parcels */
     uint32_t batches_in_flight;
 };
 
@@ -90,8 +90,8 @@ void lane_cancel(struct call *call);
 /* More of its stream is welcome. */
 void lane_credit(struct call *call, uint64_t bytes);
 
-/* Queue a submission for the next batch; it is sent when the loop has settled. */
-void lane_enqueue(struct server_lane *lane, struct submission *submission);
+/* Queue a parcel for the next batch; it is sent when the loop has settled. */
+void lane_enqueue(struct server_lane *lane, struct parcel *parcel);
 
 /* There may be something to send. */
 void lane_mark(struct server_lane *lane);

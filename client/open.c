@@ -1,9 +1,9 @@
 /* Opening and closing a client, and waiting for what it does. */
 #include <stdlib.h>
 
-#include "client/client.h"
+#include "client/admission.h"
 #include "client/request.h"
-#include "client/submission.h"
+#include "client/route.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/entropy.h"
@@ -276,7 +276,7 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
 
 void edubba_drain(struct edubba_client *client)
 {
-    submission_wait_for_all(client);
+    admission_wait_for_all(client);
 }
 
 void edubba_client_close(struct edubba_client *client)
@@ -284,7 +284,7 @@ void edubba_client_close(struct edubba_client *client)
     if (client == NULL) {
         return;
     }
-    submission_wait_for_all(client);
+    admission_wait_for_all(client);
     client_stop(client);
     client_free(client);
 }

@@ -117,7 +117,8 @@ static void on_timer(void *context, struct timer *timer)
         expire(scan);
     } else if (!scan->is_paused) {
         arm(scan, -1);
-    } else if (retry_may_start(&scan->retry, &client->budget, &client->prng, now_ns, &pause_ns)) {
+    } else if (retry_may_start(&scan->retry, 1, &client->budget, &client->prng, now_ns,
+                               &pause_ns)) {
         go_on(scan);
     } else {
         arm(scan, pause_ns);

@@ -2,32 +2,20 @@
 
 #include <stdio.h>
 
+#include "client/bundle.h"
 #include "client/row.h"
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 
-#define NS_PER_MS INT64_C(1000000)
-/* A minute less than servers remember: a retry is always let in, or nobody waits for it. */
-#define DEADLINE_MAX_MS       ((uint32_t)(LIMIT_DEDUPE_WINDOW_US / 1000 - 60000))
+#define NS_PER_MS             INT64_C(1000000)
 #define ROW_ARENA_BLOCK_BYTES 4096
 #define TROUBLE_BYTES_MAX     300
-
-static void submission_route(struct submission *submission);
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void release(struct submission *submission)
 {
-    struct edubba_client *client = submission->client;
-    pthread_mutex_lock(&client->lock);
-    sequence_window_finish(&client->tickets, submission->ticket);
-    client->in_flight--;
-    client->in_flight_bytes -= submission->encoded.size_bytes;
-    if (client->waiting > 0) {
-        pthread_cond_broadcast(&client->room);
-    }
-    pthread_mutex_unlock(&client->lock);
     memory_free(submission->trouble);
     memory_free(submission);
 }
@@ -35,26 +23,27 @@ static void release(struct submission *submission)
 static void leave(struct submission *submission)
 {
     loop_clear_timer(&submission->client->loop, &submission->timer);
-    list_remove(&submission->link);
+    list_remove(&submission->parcel.link);
     list_remove(&submission->waiter.link);
-    if (submission->batch != NULL) {
-        struct batch *batch = submission->batch;
-        submission->batch = NULL;
-        batch_abandon(batch, submission->index);
-    }
+    batch_leave(&submission->parcel);
 }
 
 static void complete(struct submission *submission, const struct edubba_result *result)
 {
     struct edubba_client *client = submission->client;
     leave(submission);
-    if (submission->sequence != 0) {
-        pthread_mutex_lock(&client->lock);
-        sequence_window_finish(&client->identities, submission->sequence);
-        pthread_mutex_unlock(&client->lock);
+    if (submission->bundle != NULL) {
+        struct bundle *bundle = submission->bundle;
+        uint32_t row = submission->bundle_row;
+        release(submission);
+        bundle_end_row(bundle, row, result->code, bytes_of_text(result->text));
+        return;
     }
+    struct admission admission = submission->admission;
+    admission_finish_identities(client, &admission);
     submission->completion(submission->context, result);
     release(submission);
+    admission_leave(client, &admission);
 }
 
 static void complete_with(struct submission *submission, enum status status, struct bytes text)
@@ -65,13 +54,17 @@ static void complete_with(struct submission *submission, enum status status, str
     complete(submission, &result);
 }
 
+void submission_say_expired(uint32_t deadline_ms, const char *trouble, struct error *ret_error)
+{
+    (void)error_set(ret_error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed%s%s",
+                    deadline_ms, trouble[0] != '\0' ? "; the last attempt: " : "", trouble);
+}
+
 static void expire(struct submission *submission)
 {
     struct error error = {0};
-    const char *trouble = submission->trouble != NULL ? submission->trouble : "";
-    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed%s%s",
-                    submission->deadline_ms, trouble[0] != '\0' ? "; the last attempt: " : "",
-                    trouble);
+    submission_say_expired(submission->deadline_ms,
+                           submission->trouble != NULL ? submission->trouble : "", &error);
     complete_with(submission, error.status, bytes_of_text(error.text));
 }
 
@@ -113,7 +106,7 @@ static void pause_for(struct submission *submission, int64_t pause_ns)
 {
     struct loop *loop = &submission->client->loop;
     int64_t due_ns = loop->now_ns + pause_ns;
-    submission->state = SUBMISSION_PAUSED;
+    submission->is_paused = true;
     loop_set_timer(loop, &submission->timer,
                    due_ns < submission->deadline_ns ? due_ns : submission->deadline_ns);
 }
@@ -179,11 +172,13 @@ static void on_timer(void *context, struct timer *timer)
         expire(submission);
         return;
     }
-    ASSERT(submission->state == SUBMISSION_PAUSED);
-    if (!retry_may_start(&submission->retry, &client->budget, &client->prng, now_ns, &pause_ns)) {
+    ASSERT(submission->is_paused);
+    if (!retry_may_start(&submission->retry, 1, &client->budget, &client->prng, now_ns,
+                         &pause_ns)) {
         pause_for(submission, pause_ns);
         return;
     }
+    submission->is_paused = false;
     loop_set_timer(&client->loop, &submission->timer, submission->deadline_ns);
     submission_route(submission);
 }
@@ -202,13 +197,12 @@ static void on_located(struct edubba_client *client,
     }
 }
 
-static void submission_route(struct submission *submission)
+void submission_route(struct submission *submission)
 {
     struct edubba_client *client = submission->client;
     const struct location_entry *entry = location_cache_find(&client->locations, submission->table,
                                                              submission->row);
     if (entry == NULL) {
-        submission->state = SUBMISSION_LOCATING;
         route_wait(client, submission->table, &submission->waiter);
         return;
     }
@@ -224,8 +218,7 @@ static void submission_route(struct submission *submission)
         complete_with(submission, STATUS_NO_MEMORY, bytes_of_text("out of memory"));
         return;
     }
-    submission->state = SUBMISSION_QUEUED;
-    lane_enqueue(lane, submission);
+    lane_enqueue(lane, &submission->parcel);
 }
 
 static void run_start(void *context, struct task *task)
@@ -236,56 +229,101 @@ static void run_start(void *context, struct task *task)
     submission_route(submission);
 }
 
-/* --- from the submitting thread --------------------------------------------------------------- */
+/* --- as a parcel ------------------------------------------------------------------------------ */
 
-static bool there_is_room(const struct edubba_client *client)
+static struct submission *submission_of(struct parcel *parcel)
 {
-    return client->in_flight < client->in_flight_max &&
-           client->in_flight_bytes < client->in_flight_bytes_max;
+    return LIST_ELEMENT(parcel, struct submission, parcel);
 }
 
-/* Wait for room, take a place, a ticket and, for what changes something, an identity. */
-static enum status enter(struct edubba_client *client,
-                         bool wants_identity,
-                         uint64_t *ret_ticket,
-                         uint64_t *ret_sequence)
+static void parcel_write(struct parcel *parcel, struct buffer *out)
 {
-    enum status status = STATUS_OK;
-    bool may_wait = !loop_is_held_here(&client->loop);
-    pthread_mutex_lock(&client->lock);
-    while (may_wait && !there_is_room(client)) {
-        client->waiting++;
-        pthread_cond_wait(&client->room, &client->lock);
-        client->waiting--;
-    }
-    status = sequence_window_begin(&client->tickets, ret_ticket);
-    if (status == STATUS_OK && wants_identity) {
-        status = sequence_window_begin(&client->identities, ret_sequence);
-        if (status != STATUS_OK) {
-            sequence_window_finish(&client->tickets, *ret_ticket);
-        }
-    }
-    client->in_flight += status == STATUS_OK ? 1 : 0;
-    pthread_mutex_unlock(&client->lock);
-    return status;
+    buffer_append_bytes(out, submission_of(parcel)->encoded);
 }
 
-static void leave_unsent(struct edubba_client *client, uint64_t ticket, uint64_t sequence)
+static void parcel_on_end(struct parcel *parcel, const struct operation_result *result)
 {
-    pthread_mutex_lock(&client->lock);
-    sequence_window_finish(&client->tickets, ticket);
-    if (sequence != 0) {
-        sequence_window_finish(&client->identities, sequence);
+    batch_leave(parcel);
+    submission_on_result(submission_of(parcel), result);
+}
+
+static void parcel_on_result(struct parcel *parcel,
+                             uint32_t index,
+                             const struct operation_result *result)
+{
+    (void)index; /* there is one */
+    parcel_on_end(parcel, result);
+}
+
+static void parcel_on_closed(struct parcel *parcel, struct bytes text)
+{
+    submission_on_closed(submission_of(parcel), text);
+}
+
+static const struct parcel_kind PARCEL = {
+    .write = parcel_write,
+    .on_result = parcel_on_result,
+    .on_end = parcel_on_end,
+    .on_closed = parcel_on_closed,
+};
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+uint32_t submission_deadline_ms(const struct edubba_client *client, uint32_t asked_ms)
+{
+    uint32_t deadline_ms = asked_ms > 0 ? asked_ms : client->deadline_ms;
+    return deadline_ms < DEADLINE_MAX_MS ? deadline_ms : DEADLINE_MAX_MS;
+}
+
+int64_t submission_first_attempt_us(struct edubba_client *client, int64_t now_ns)
+{
+    return now_ns / 1000 + atomic_load(&client->server_clock_offset_us);
+}
+
+/* What every submission has; bytes, row and deadline are set. */
+static void init(struct submission *submission, struct edubba_client *client)
+{
+    submission->client = client;
+    submission->parcel.kind = &PARCEL;
+    submission->parcel.count = 1;
+    submission->parcel.size_bytes = submission->encoded.size_bytes;
+    submission->parcel.deadline_ns = submission->deadline_ns;
+    submission->timer.run = on_timer;
+    submission->waiter.row = submission->row;
+    submission->waiter.on_located = on_located;
+    list_init(&submission->parcel.link);
+    list_init(&submission->waiter.link);
+}
+
+struct submission *submission_of_row(struct bundle *bundle,
+                                     uint32_t row,
+                                     bool was_sent,
+                                     uint32_t address)
+{
+    struct edubba_client *client = bundle->client;
+    struct submission *submission = memory_allocate_zeroed(1, sizeof *submission);
+    if (submission == NULL) {
+        return NULL;
     }
-    client->in_flight--;
-    pthread_cond_broadcast(&client->room);
-    pthread_mutex_unlock(&client->lock);
+    submission->bundle = bundle;
+    submission->bundle_row = row;
+    submission->kind = OPERATION_MUTATE;
+    submission->table = bundle->table;
+    submission->row = row_table_key(&bundle->rows, row);
+    submission->encoded = row_table_encoded(&bundle->rows, row);
+    submission->deadline_ms = bundle->deadline_ms;
+    submission->deadline_ns = bundle->deadline_ns;
+    submission->address = address;
+    init(submission, client);
+    submission->parcel.was_sent = was_sent;
+    loop_set_timer(&client->loop, &submission->timer, submission->deadline_ns);
+    return submission;
 }
 
 static struct submission *make(const struct operation *operation)
 {
     struct buffer encoded = BUFFER_INIT;
-    operation_encode(operation, &encoded);
+    (void)operation_encode(operation, &encoded);
     struct submission *submission = NULL;
     if (!encoded.failed) {
         submission = memory_allocate(sizeof *submission + encoded.size_bytes +
@@ -302,7 +340,6 @@ static struct submission *make(const struct operation *operation)
         submission->row = bytes_of(row, operation->row.size_bytes);
         submission->kind = operation->kind;
         submission->table = operation->table;
-        submission->sequence = operation->identity.sequence;
     }
     buffer_deinit(&encoded);
     return submission;
@@ -315,49 +352,30 @@ enum status submission_start(struct edubba_client *client,
                              void *context,
                              struct error *ret_error)
 {
-    uint64_t ticket = 0;
+    struct admission admission;
     bool wants_identity = operation->kind != OPERATION_READ;
-    operation->identity = (struct operation_identity){0};
-    enum status status = enter(client, wants_identity, &ticket, &operation->identity.sequence);
+    enum status status = admission_enter(client, 1, wants_identity ? 1 : 0, &admission);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "out of memory");
     }
     int64_t now_ns = clock_monotonic_ns();
-    operation->identity.first_attempt_us = now_ns / 1000 +
-                                           atomic_load(&client->server_clock_offset_us);
+    operation->identity = (struct operation_identity){
+        .sequence = wants_identity ? admission.sequence_first : 0,
+        .first_attempt_us = submission_first_attempt_us(client, now_ns),
+    };
     struct submission *submission = make(operation);
     if (submission == NULL) {
-        leave_unsent(client, ticket, operation->identity.sequence);
+        admission_leave(client, &admission);
         return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
     }
-    deadline_ms = deadline_ms > 0 ? deadline_ms : client->deadline_ms;
-    submission->client = client;
-    submission->ticket = ticket;
-    submission->deadline_ms = deadline_ms < DEADLINE_MAX_MS ? deadline_ms : DEADLINE_MAX_MS;
+    submission->deadline_ms = submission_deadline_ms(client, deadline_ms);
     submission->deadline_ns = now_ns + submission->deadline_ms * NS_PER_MS;
     submission->completion = completion;
     submission->context = context;
     submission->task.run = run_start;
-    submission->timer.run = on_timer;
-    submission->waiter.row = submission->row;
-    submission->waiter.on_located = on_located;
-    list_init(&submission->link);
-    list_init(&submission->waiter.link);
-    pthread_mutex_lock(&client->lock);
-    client->in_flight_bytes += submission->encoded.size_bytes;
-    pthread_mutex_unlock(&client->lock);
+    init(submission, client);
+    admission_add_bytes(client, &admission, submission->encoded.size_bytes);
+    submission->admission = admission;
     loop_post(&client->loop, &submission->task);
     return STATUS_OK;
-}
-
-void submission_wait_for_all(struct edubba_client *client)
-{
-    pthread_mutex_lock(&client->lock);
-    uint64_t end = client->tickets.next;
-    client->waiting++;
-    while (sequence_window_lowest_unfinished(&client->tickets) < end) {
-        pthread_cond_wait(&client->room, &client->lock);
-    }
-    client->waiting--;
-    pthread_mutex_unlock(&client->lock);
 }

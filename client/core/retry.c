@@ -17,9 +17,9 @@ void retry_budget_init(struct retry_budget *budget, int64_t now_ns)
     *budget = (struct retry_budget){.millis = RETRY_BUDGET_MAX, .refilled_ns = now_ns};
 }
 
-void retry_budget_on_first(struct retry_budget *budget)
+void retry_budget_on_first(struct retry_budget *budget, uint32_t count)
 {
-    add_millis(budget, RETRY_BUDGET_PER_FIRST);
+    add_millis(budget, (int64_t)count * RETRY_BUDGET_PER_FIRST);
 }
 
 void retry_budget_on_retry_success(struct retry_budget *budget)
@@ -27,8 +27,9 @@ void retry_budget_on_retry_success(struct retry_budget *budget)
     add_millis(budget, RETRY_BUDGET_MILLIS);
 }
 
-bool retry_budget_take(struct retry_budget *budget, int64_t now_ns)
+bool retry_budget_take(struct retry_budget *budget, uint32_t count, int64_t now_ns)
 {
+    const int64_t price = (int64_t)count * RETRY_BUDGET_MILLIS;
     const int64_t ns_per_milli = NS_PER_SECOND / (RETRY_BUDGET_PER_SECOND * RETRY_BUDGET_MILLIS);
     int64_t millis = (now_ns - budget->refilled_ns) / ns_per_milli;
     if (millis > RETRY_BUDGET_MAX) {
@@ -41,7 +42,7 @@ bool retry_budget_take(struct retry_budget *budget, int64_t now_ns)
     if (budget->millis < RETRY_BUDGET_MILLIS) {
         return false;
     }
-    budget->millis -= RETRY_BUDGET_MILLIS;
+    budget->millis -= price;
     return true;
 }
 
@@ -80,6 +81,7 @@ enum retry_verdict retry_on_failure(
 }
 
 bool retry_may_start(struct retry *retry,
+                     uint32_t operations,
                      struct retry_budget *budget,
                      struct prng *prng,
                      int64_t now_ns,
@@ -88,7 +90,7 @@ bool retry_may_start(struct retry *retry,
     if (!retry->overloaded) {
         return true;
     }
-    if (retry_budget_take(budget, now_ns)) {
+    if (retry_budget_take(budget, operations, now_ns)) {
         retry->overloaded = false;
         retry->took_token = true;
         return true;

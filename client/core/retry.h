@@ -43,21 +43,23 @@ struct retry_budget {
 /* Full at first. */
 void retry_budget_init(struct retry_budget *budget, int64_t now_ns);
 
-/* An operation is sent for the first time. */
-void retry_budget_on_first(struct retry_budget *budget);
+/* So many operations are sent for the first time. */
+void retry_budget_on_first(struct retry_budget *budget, uint32_t count);
 
 /* An operation that had taken a token succeeded. */
 void retry_budget_on_retry_success(struct retry_budget *budget);
 
-/* Take a token, if there is one. */
-bool retry_budget_take(struct retry_budget *budget, int64_t now_ns);
+/* Take so many tokens, if there is one: the rest on credit, so that many operations together do not
+ * wait for longer than one. */
+bool retry_budget_take(struct retry_budget *budget, uint32_t count, int64_t now_ns);
 
-/* One operation's state; zero at first.  Its deadline is the caller's to watch. */
+/* The state of one operation, or of some that are tried together; zero at first.  The deadline is
+ * the caller's to watch. */
 struct retry {
     uint32_t pauses; /* so far: the exponent of the next */
     uint32_t moves;  /* redirections in a row */
-    bool took_token; /* for the attempt that is on its way */
-    bool overloaded; /* the next attempt needs a token */
+    bool took_token; /* for each operation of the attempt that is on its way */
+    bool overloaded; /* the next attempt needs tokens */
 };
 
 enum retry_verdict {
@@ -73,15 +75,24 @@ enum retry_verdict retry_on_failure(struct retry *retry,
                                     struct prng *prng,
                                     int64_t *ret_pause_ns);
 
-/* The pause is over: may it start?  If not, wait *ret_pause_ns more and ask again. */
+/* The pause is over: may they start?  If not, wait *ret_pause_ns more and ask again. */
 bool retry_may_start(struct retry *retry,
+                     uint32_t operations,
                      struct retry_budget *budget,
                      struct prng *prng,
                      int64_t now_ns,
                      int64_t *ret_pause_ns);
 
-/* It ended well. */
+/* One operation ended well. */
 void retry_on_success(struct retry *retry, struct retry_budget *budget);
+
+/* The same for one of several. */
+static inline void retry_on_success_of_one(const struct retry *retry, struct retry_budget *budget)
+{
+    if (retry->took_token) {
+        retry_budget_on_retry_success(budget);
+    }
+}
 
 /* May an operation that met this status be tried again at all? */
 bool retry_is_transient(enum status status);

@@ -1,7 +1,6 @@
 #include "client/core/sequence_window.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
@@ -25,27 +24,29 @@ static uint64_t *word_of(const struct sequence_window *window, uint64_t sequence
     return &window->finished[(sequence / WORD_BITS) & (window->word_count - 1)];
 }
 
-static uint64_t bit_of(uint64_t sequence)
+/* The bits of [first, end) that lie in the word of first. */
+static uint64_t bits_of(uint64_t first, uint64_t end)
 {
-    return UINT64_C(1) << (sequence % WORD_BITS);
+    uint64_t count = WORD_BITS - first % WORD_BITS;
+    count = end - first < count ? end - first : count;
+    uint64_t bits = count == WORD_BITS ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    return bits << (first % WORD_BITS);
 }
 
-static bool is_finished(const struct sequence_window *window, uint64_t sequence)
+/* A whole word is spared, so that the words of base and the last are never the same one twice. */
+static bool is_too_small(const struct sequence_window *window, uint64_t count)
 {
-    return (*word_of(window, sequence) & bit_of(sequence)) != 0;
-}
-
-/* A whole word is spared, so that the words of base and next are never the same one twice. */
-static bool is_full(const struct sequence_window *window)
-{
+    uint64_t last = window->next + count - 1;
     return window->word_count == 0 ||
-           window->next / WORD_BITS - window->base / WORD_BITS + 1 >= window->word_count;
+           last / WORD_BITS - window->base / WORD_BITS + 1 >= window->word_count;
 }
 
-static enum status grow(struct sequence_window *window)
+static enum status grow(struct sequence_window *window, uint64_t count)
 {
     struct sequence_window wider = *window;
-    wider.word_count = window->word_count == 0 ? WORD_COUNT_FIRST : 2 * window->word_count;
+    do {
+        wider.word_count = wider.word_count == 0 ? WORD_COUNT_FIRST : 2 * wider.word_count;
+    } while (is_too_small(&wider, count));
     wider.finished = memory_allocate_zeroed(wider.word_count, sizeof *wider.finished);
     if (wider.finished == NULL) {
         return STATUS_NO_MEMORY;
@@ -60,28 +61,60 @@ static enum status grow(struct sequence_window *window)
     return STATUS_OK;
 }
 
-enum status sequence_window_begin(struct sequence_window *window, uint64_t *ret_sequence)
+enum status sequence_window_begin_many(struct sequence_window *window,
+                                       uint64_t count,
+                                       uint64_t *ret_first)
 {
-    if (is_full(window)) {
-        enum status status = grow(window);
+    if (count > 0 && is_too_small(window, count)) {
+        enum status status = grow(window, count);
         if (status != STATUS_OK) {
             return status;
         }
     }
-    *word_of(window, window->next) &= ~bit_of(window->next);
-    *ret_sequence = window->next++;
+    uint64_t end = window->next + count;
+    *ret_first = window->next;
+    for (uint64_t at = window->next; at < end; at = (at / WORD_BITS + 1) * WORD_BITS) {
+        *word_of(window, at) &= ~bits_of(at, end);
+    }
+    window->next = end;
     return STATUS_OK;
+}
+
+enum status sequence_window_begin(struct sequence_window *window, uint64_t *ret_sequence)
+{
+    return sequence_window_begin_many(window, 1, ret_sequence);
+}
+
+/* Step over what is finished, a word at a time. */
+static void advance(struct sequence_window *window)
+{
+    while (window->base < window->next) {
+        uint64_t unfinished = ~*word_of(window, window->base) & bits_of(window->base, window->next);
+        if (unfinished != 0) {
+            window->base += (uint64_t)__builtin_ctzll(unfinished) - window->base % WORD_BITS;
+            return;
+        }
+        uint64_t next_word = (window->base / WORD_BITS + 1) * WORD_BITS;
+        window->base = next_word < window->next ? next_word : window->next;
+    }
+}
+
+void sequence_window_finish_many(struct sequence_window *window, uint64_t first, uint64_t count)
+{
+    uint64_t end = first + count;
+    ASSERT(first >= window->base || count == 0);
+    ASSERT(end <= window->next);
+    for (uint64_t at = first; at < end; at = (at / WORD_BITS + 1) * WORD_BITS) {
+        uint64_t bits = bits_of(at, end);
+        ASSERT((*word_of(window, at) & bits) == 0);
+        *word_of(window, at) |= bits;
+    }
+    advance(window);
 }
 
 void sequence_window_finish(struct sequence_window *window, uint64_t sequence)
 {
-    ASSERT(sequence >= window->base);
-    ASSERT(sequence < window->next);
-    ASSERT(!is_finished(window, sequence));
-    *word_of(window, sequence) |= bit_of(sequence);
-    while (window->base < window->next && is_finished(window, window->base)) {
-        window->base++;
-    }
+    sequence_window_finish_many(window, sequence, 1);
 }
 
 uint64_t sequence_window_lowest_unfinished(const struct sequence_window *window)

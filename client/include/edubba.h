@@ -42,8 +42,10 @@
  * completion of one before submitting another that must come after it.
  *
  * THREADS.  A client and its tables may be used from any number of threads.  A scan, a row, a
- * filter and a key belong to one thread at a time.  Completions run on the client's own threads:
- * they may submit, and must not block or call the blocking functions.
+ * filter and a key belong to one thread at a time.  Completions run on the client's own threads,
+ * which include those that carry the network's traffic (nng's), one at a time for one client: they
+ * may submit, and must not block (on a lock that is held for long, a disk, another completion) or
+ * call the blocking functions, for nothing of the client goes on meanwhile.
  *
  * MEMORY.  What is passed in is copied before the call returns, unless said otherwise.  Bytes
  * handed to a completion live for the call.  What a function returns to be freed says how.
@@ -120,7 +122,8 @@ struct edubba_options {
     const char *masters;
     const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
     uint32_t deadline_ms;   /* of a call that has none of its own */
-    uint32_t in_flight_max; /* operations submitted and not completed; edubba_submit waits above */
+    uint32_t in_flight_max; /* operations (of edubba_submit_rows: entries) submitted and not
+                             * completed; submitting waits above */
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane; /* requests on their way over one connection at once */
     /* Connections to one server for reads, and as many for writes: 1 to 1 024.  Operations take
@@ -387,6 +390,45 @@ enum edubba_code edubba_submit(struct edubba_table *table,
                                edubba_completion completion,
                                void *context,
                                struct edubba_error *error);
+
+/* --- many rows, asynchronous ------------------------------------------------------------------ */
+
+struct edubba_row_failure {
+    size_t entry; /* its number in the call */
+    enum edubba_code code;
+    const char *text;
+};
+
+struct edubba_rows_result {
+    enum edubba_code code; /* EDUBBA_OK: all entries are; else that of the first that failed */
+    size_t entry_count;
+    const struct edubba_row_failure *failures; /* ascending by entry; the others are EDUBBA_OK */
+    size_t failure_count;
+};
+
+typedef void (*edubba_rows_completion)(void *context, const struct edubba_rows_result *result);
+
+/*
+ * Change many rows with one completion: as edubba_submit of each entry, at a fraction of the cost.
+ * Each entry is atomic and has an identity and an outcome of its own, all together are not: rows go
+ * to the servers that hold them, and what has to be tried again is tried row by row.  The completion
+ * is called exactly once, when the last entry has ended; what cannot be sent (a key that is too
+ * long) is a failure of that entry.  No order is promised, not even of entries of one row.
+ *
+ * deadline_ms 0 = the client's.  At most 100 000 mutations a call.  entry_count may be 0.
+ * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; every entry
+ * counts, and a call that is let in is let in with all its entries: what is in flight may exceed the
+ * bounds by one call.
+ * Errors (nothing is sent then, and the completion is not called): EDUBBA_INVALID_ARGUMENT (too many
+ * mutations), EDUBBA_RESOURCE_EXHAUSTED (no memory).
+ */
+enum edubba_code edubba_submit_rows(struct edubba_table *table,
+                                    const struct edubba_entry *entries,
+                                    size_t entry_count,
+                                    uint32_t deadline_ms,
+                                    edubba_rows_completion completion,
+                                    void *context,
+                                    struct edubba_error *error);
 
 /* Wait until everything submitted before is completed. */
 void edubba_drain(struct edubba_client *client);

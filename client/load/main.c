@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,12 +195,21 @@ static bool answer(int count, char **arguments)
     return false;
 }
 
+/* Messages of batches come and go: memory that is given back to the system each time is cleared by
+ * it each time. */
+static void keep_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
 int main(int count, char **arguments)
 {
     struct load_options options = load_options_default();
     const char *words[WORDS_MAX];
     size_t word_count = 0;
     char problem[LOAD_PROBLEM_BYTES];
+    keep_memory();
     load_complaint_begin(count, arguments);
     if (answer(count, arguments)) {
         return EXIT_CODE_OK;

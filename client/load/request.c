@@ -90,8 +90,7 @@ void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const 
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Nothing was sent: there is no sense in going on. */
-static void submit_failed(struct load_slot *slot, enum edubba_code code, const char *text)
+void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, const char *text)
 {
     struct load_run *run = slot->client->run;
     load_slot_count_error(slot, code, text);
@@ -179,7 +178,7 @@ static enum edubba_code submit_change(struct load_item *item,
     enum edubba_code code = edubba_submit(slot->client->table, &operation, completion, item,
                                           &error);
     if (code != EDUBBA_OK) {
-        submit_failed(slot, code, error.text);
+        load_slot_submit_failed(slot, code, error.text);
     }
     return code;
 }
@@ -190,7 +189,7 @@ static bool one_less(struct load_slot *slot)
     return atomic_fetch_sub_explicit(&slot->left, 1, memory_order_acq_rel) == 1;
 }
 
-static void count_request(struct load_slot *slot)
+void load_slot_count_request(struct load_slot *slot)
 {
     struct load_tally *tally = load_slot_tally(slot);
     if (slot->rows_ok > 0) {
@@ -208,27 +207,32 @@ static void count_request(struct load_slot *slot)
     load_tally_request(tally, load_now_ns() - slot->begun_ns);
 }
 
+void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_code code)
+{
+    struct load_run *run = slot->client->run;
+    if (slot->kind == LOAD_ADD && run->sums != NULL) {
+        if (code == EDUBBA_OK) {
+            load_sums_acknowledge(run->sums, number);
+        } else if (is_unknown(code)) {
+            load_sums_doubt(run->sums, number);
+        }
+    } else if (slot->kind == LOAD_INSERT && code == EDUBBA_OK) {
+        load_inserts_end(&run->inserts, number);
+    }
+}
+
 static void on_changed(void *context, const struct edubba_result *result)
 {
     struct load_item *item = context;
     struct load_slot *slot = item->slot;
-    struct load_run *run = slot->client->run;
     if (result->code == EDUBBA_OK) {
         slot->rows_ok++;
     } else {
         load_slot_count_error(slot, result->code, result->text);
     }
-    if (slot->kind == LOAD_ADD && run->sums != NULL) {
-        if (result->code == EDUBBA_OK) {
-            load_sums_acknowledge(run->sums, item->number);
-        } else if (is_unknown(result->code)) {
-            load_sums_doubt(run->sums, item->number);
-        }
-    } else if (slot->kind == LOAD_INSERT && result->code == EDUBBA_OK) {
-        load_inserts_end(&run->inserts, item->number);
-    }
+    load_slot_row_ended(slot, item->number, result->code);
     if (one_less(slot)) {
-        count_request(slot);
+        load_slot_count_request(slot);
         load_slot_ended(slot);
     }
 }
@@ -255,7 +259,7 @@ static void on_read(void *context, const struct edubba_result *result)
     struct load_slot *slot = item->slot;
     slot->rows_ok += take_read(slot, result) ? 1 : 0;
     if (one_less(slot)) {
-        count_request(slot);
+        load_slot_count_request(slot);
         load_slot_ended(slot);
     }
 }
@@ -274,7 +278,7 @@ static void on_read_to_modify(void *context, const struct edubba_result *result)
         return;
     }
     if (one_less(slot)) {
-        count_request(slot);
+        load_slot_count_request(slot);
         load_slot_ended(slot);
     }
 }
@@ -294,7 +298,7 @@ static enum edubba_code submit_read(struct load_item *item, edubba_completion co
     enum edubba_code code = edubba_submit(slot->client->table, &operation, completion, item,
                                           &error);
     if (code != EDUBBA_OK) {
-        submit_failed(slot, code, error.text);
+        load_slot_submit_failed(slot, code, error.text);
     }
     return code;
 }
@@ -357,6 +361,9 @@ enum load_start load_slot_start(struct load_slot *slot, int64_t begun_ns)
     if (slot->kind == LOAD_SCAN) {
         return load_scan_start(slot) ? LOAD_ENDED : LOAD_ON_ITS_WAY;
     }
+    if (load_batch_is(slot)) {
+        return load_batch_start(slot);
+    }
     uint32_t count = slot->count;
     atomic_store_explicit(&slot->left, count + 1, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
@@ -367,7 +374,7 @@ enum load_start load_slot_start(struct load_slot *slot, int64_t begun_ns)
     if (!one_less(slot)) {
         return LOAD_ON_ITS_WAY;
     }
-    count_request(slot);
+    load_slot_count_request(slot);
     return LOAD_ENDED;
 }
 

@@ -46,6 +46,11 @@ static bool make_slots(struct load_run *run, struct load_client *client, uint64_
     if (client->slots == NULL || client->tallies == NULL) {
         return false;
     }
+    for (int i = 0; i < LOAD_SHEETS && run->batch > 1; i++) {
+        if (!load_sheet_init(&client->sheets[i], run)) {
+            return false;
+        }
+    }
     for (uint64_t i = 0; i < run->in_flight; i++) {
         struct load_slot *slot = &client->slots[i];
         slot->client = client;
@@ -110,6 +115,9 @@ static void free_slots(struct load_run *run, struct load_client *client)
         free(slot->mutations);
         free(slot->values);
         edubba_filter_free(slot->filter);
+    }
+    for (int i = 0; i < LOAD_SHEETS; i++) {
+        load_sheet_deinit(&client->sheets[i]);
     }
     free(client->slots);
     free(client->tallies);

@@ -29,6 +29,7 @@
 #include "client/load/core/tally.h"
 #include "client/load/core/zipfian.h"
 #include "client/load/inserts.h"
+#include "client/load/sheet.h"
 #include "edubba.h"
 
 #define LOAD_FAMILY     "data"
@@ -67,7 +68,8 @@ struct load_client {
     struct edubba_table *table;
     struct load_starter *starter; /* NULL = completions start the next */
     struct load_slot *slots;
-    struct load_tally *tallies; /* by kind */
+    struct load_tally *tallies;            /* by kind */
+    struct load_sheet sheets[LOAD_SHEETS]; /* of batches */
 };
 
 struct load_field {
@@ -149,6 +151,23 @@ struct load_tally *load_slot_tally(const struct load_slot *slot);
 uint64_t load_slot_choose(struct load_slot *slot, uint64_t index);
 void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text);
 void load_slot_check_row(struct load_slot *slot, const struct edubba_row *row);
+
+/* A row of the slot's request has ended. */
+void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_code code);
+
+/* Nothing was sent: there is no sense in going on. */
+void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, const char *text);
+
+/* All rows have ended: count the request. */
+void load_slot_count_request(struct load_slot *slot);
+
+/* --- of batches of changes (batch.c) ---------------------------------------------------------- */
+
+/* Does the slot's request change many rows at once? */
+bool load_batch_is(const struct load_slot *slot);
+
+/* Start it: as load_slot_start, whose part it is. */
+enum load_start load_batch_start(struct load_slot *slot);
 
 /* --- of scans (scans.c) ----------------------------------------------------------------------- */
 

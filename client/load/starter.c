@@ -24,6 +24,22 @@ static void wait_until(struct load_starter *starter, int64_t due_ns)
     (void)pthread_cond_timedwait(&starter->changed, &starter->lock, &due);
 }
 
+/* Until the request is due, but not for less than a tick since it was last waited. */
+static void wait_for_due(struct load_starter *starter, int64_t due_ns)
+{
+    int64_t tick_ns = starter->looked_ns + LOAD_STARTER_TICK_NS;
+    wait_until(starter, due_ns > tick_ns ? due_ns : tick_ns);
+    starter->looked_ns = load_now_ns();
+}
+
+static void wait_for_slot(struct load_starter *starter, int64_t now_ns)
+{
+    bool is_open = starter->run->rate > 0;
+    starter->is_waiting = !is_open;
+    wait_until(starter, now_ns + (is_open ? LOAD_STARTER_TICK_NS : LOAD_STARTER_LOOK_NS));
+    starter->is_waiting = false;
+}
+
 /* A slot for the request that is due; NULL when the phase has been stopped. */
 static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
 {
@@ -33,11 +49,9 @@ static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
     while (slot == NULL && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t now_ns = load_now_ns();
         if (now_ns < due_ns) {
-            wait_until(starter, due_ns);
+            wait_for_due(starter, due_ns);
         } else if (starter->free == NULL) {
-            starter->is_waiting = true;
-            wait_until(starter, now_ns + LOAD_STARTER_LOOK_NS);
-            starter->is_waiting = false;
+            wait_for_slot(starter, now_ns);
         } else {
             slot = starter->free;
             starter->free = slot->next;
@@ -73,6 +87,21 @@ static bool is_too_late(const struct load_run *run, int64_t due_ns)
            (double)(load_now_ns() - due_ns) > run->options->late_max_s * 1e9;
 }
 
+/* Counts the n-th and all behind it that are too late by now, and gives the last of them: when far
+ * too much is offered, most is given up, and that must cost next to nothing. */
+static uint64_t give_up_late(struct load_starter *starter, struct load_slot *slot, uint64_t n)
+{
+    const struct load_run *run = starter->run;
+    int64_t oldest_ns = load_now_ns() - (int64_t)(run->options->late_max_s * 1e9);
+    uint64_t next = n;
+    do {
+        slot->kind = load_workload_kind(run->workload, load_random_below(&slot->random, 100));
+        load_tally_add(&load_slot_tally(slot)->late, 1);
+        next++;
+    } while (load_schedule_due_ns(&starter->schedule, next) < oldest_ns);
+    return next - 1;
+}
+
 static void start(struct load_starter *starter, struct load_slot *slot, int64_t due_ns)
 {
     switch (load_slot_start(slot, due_ns)) {
@@ -100,8 +129,7 @@ static void *run_starter(void *context)
             break;
         }
         if (is_open && is_too_late(run, due_ns)) {
-            slot->kind = load_workload_kind(run->workload, load_random_below(&slot->random, 100));
-            load_tally_add(&load_slot_tally(slot)->late, 1);
+            n = give_up_late(starter, slot, n);
             load_starter_take(starter, slot);
         } else {
             start(starter, slot, due_ns);

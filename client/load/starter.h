@@ -13,12 +13,17 @@
 
 #define LOAD_STARTER_LOOK_NS INT64_C(50000000) /* how soon a stop is seen */
 
+/* An open loop looks no more often than this for what is due, or for a free slot: to be woken for
+ * every single request would cost more than the request.  The wait counts as latency. */
+#define LOAD_STARTER_TICK_NS INT64_C(100000)
+
 struct load_starter {
     struct load_run *run;
     struct load_schedule schedule;
     struct load_slot *free; /* filled before the start; slot_count of them */
     uint64_t slot_count;
     uint64_t parked;
+    int64_t looked_ns; /* when it last woke */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_waiting;

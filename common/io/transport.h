@@ -105,6 +105,11 @@ uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
 bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes);
 bool transport_reply_cancelled(const struct transport_reply *reply);
 
+/* Read nothing more from this peer until the reply is finished: there is little room for requests.
+ * For one that ends whatever the peer does: it is not heard meanwhile, its credit neither.  During
+ * on_request, before the reply is handed on. */
+void transport_reply_hold_peer(struct transport_reply *reply);
+
 /* --- dialling --------------------------------------------------------------------------------- */
 
 struct transport_connection;

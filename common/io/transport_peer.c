@@ -10,6 +10,7 @@
 #include "common/io/transport_budget.h"
 #include "common/io/transport_listener.h"
 
+#define PEER_STALLED_NS  (INT64_C(500) * 1000 * 1000)
 #define CREDIT_BYTES     8
 #define CREDIT_BYTES_MAX (INT64_MAX / 4) /* one grant; the sum may not overflow */
 
@@ -312,12 +313,24 @@ static enum status on_message(void *owner,
                      (int)message->type);
 }
 
+/*
+ * Does the peer ask on and take nothing?  More requests would only cost work for answers that lie
+ * there with the others.  It is read from again when it takes a batch, and what it has asked for
+ * already is answered.
+ */
+static bool takes_nothing(const struct transport_peer *peer, uint64_t queued_bytes)
+{
+    return queued_bytes > 0 &&
+           clock_monotonic_ns() - atomic_load(&peer->stream.taken_ns) > PEER_STALLED_NS;
+}
+
 static bool wants_pause(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->in_flight) >= peer->requests_max ||
-           queued_bytes >= peer->queued_bytes_max || transport_budget_refuses(queued_bytes);
+    return atomic_load(&peer->holds) > 0 || atomic_load(&peer->in_flight) >= peer->requests_max ||
+           queued_bytes >= peer->queued_bytes_max || transport_budget_refuses(queued_bytes) ||
+           takes_nothing(peer, queued_bytes);
 }
 
 /* Well below the limits, so that pausing and going on do not alternate with every request.  A peer
@@ -327,8 +340,10 @@ static bool may_resume(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
-           queued_bytes <= peer->queued_bytes_max / 2 && !transport_budget_refuses(queued_bytes);
+    return atomic_load(&peer->holds) == 0 &&
+           atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
+           queued_bytes <= peer->queued_bytes_max / 2 && !transport_budget_refuses(queued_bytes) &&
+           !takes_nothing(peer, queued_bytes);
 }
 
 static const struct stream_events peer_events = {

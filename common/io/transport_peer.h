@@ -25,6 +25,7 @@ struct transport_reply {
     uint8_t *body; /* owned; the request's payload, head included */
     _Atomic int64_t credit_bytes;
     atomic_bool cancelled;
+    bool holds_peer;
 
     /* Guarded by the peer's lock. */
     struct transport_reply *bucket_next;
@@ -52,6 +53,7 @@ struct transport_peer {
     uint64_t queued_bytes_max;
 
     atomic_uint in_flight;
+    atomic_uint holds; /* of in_flight: those until whose end nothing is read */
     pthread_mutex_t lock;
     pthread_cond_t progressed; /* an on_progress call has ended */
     struct transport_reply *replies;

@@ -39,6 +39,7 @@ static void unlink_locked(struct transport_reply *reply)
 static void reply_finish(struct transport_reply *reply)
 {
     struct transport_peer *peer = reply->peer;
+    bool held_peer = reply->holds_peer;
     pthread_mutex_lock(&peer->lock);
     ASSERT(!reply->finished);
     while (reply->in_progress_call && !pthread_equal(reply->progress_thread, pthread_self())) {
@@ -52,6 +53,7 @@ static void reply_finish(struct transport_reply *reply)
         reply_destroy(reply);
     }
     atomic_fetch_sub(&peer->in_flight, 1);
+    atomic_fetch_sub(&peer->holds, held_peer ? 1 : 0);
     transport_stream_resume(&peer->stream);
     transport_peer_unref(peer);
 }
@@ -64,6 +66,12 @@ void transport_reply_set_context(struct transport_reply *reply, void *context)
 void *transport_reply_context(const struct transport_reply *reply)
 {
     return reply->context;
+}
+
+void transport_reply_hold_peer(struct transport_reply *reply)
+{
+    reply->holds_peer = true;
+    atomic_fetch_add(&reply->peer->holds, 1);
 }
 
 void transport_reply_send(struct transport_reply *reply, struct buffer *message, bool last)

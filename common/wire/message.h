@@ -244,7 +244,8 @@ void operations_request_begin(uint64_t client,
                               uint64_t first_unfinished,
                               size_t count,
                               struct buffer *out);
-void operation_encode(const struct operation *operation, struct buffer *out);
+/* Returns where, in what it appended, the bytes of the row's key begin. */
+size_t operation_encode(const struct operation *operation, struct buffer *out);
 
 enum status operations_request_decode(struct bytes in,
                                       struct arena *arena,

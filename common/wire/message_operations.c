@@ -21,16 +21,8 @@ static size_t operation_fields(enum operation_kind kind)
     return 6;
 }
 
-void operation_encode(const struct operation *operation, struct buffer *out)
+static void write_operation_fields(struct buffer *out, const struct operation *operation)
 {
-    wire_write_array(out, operation_fields(operation->kind));
-    wire_write_u64(out, operation->kind);
-    wire_write_u64(out, operation->table);
-    wire_write_bytes(out, operation->row);
-    if (operation->kind != OPERATION_READ) {
-        wire_write_u64(out, operation->identity.sequence);
-        wire_write_i64(out, operation->identity.first_attempt_us);
-    }
     switch (operation->kind) {
     case OPERATION_MUTATE:
         wire_write_mutations(out, operation->mutations, operation->mutation_count);
@@ -52,6 +44,22 @@ void operation_encode(const struct operation *operation, struct buffer *out)
     }
 }
 
+size_t operation_encode(const struct operation *operation, struct buffer *out)
+{
+    size_t begin = out->size_bytes;
+    wire_write_array(out, operation_fields(operation->kind));
+    wire_write_u64(out, operation->kind);
+    wire_write_u64(out, operation->table);
+    wire_write_bytes(out, operation->row);
+    size_t key_begin = out->size_bytes - operation->row.size_bytes;
+    if (operation->kind != OPERATION_READ) {
+        wire_write_u64(out, operation->identity.sequence);
+        wire_write_i64(out, operation->identity.first_attempt_us);
+    }
+    write_operation_fields(out, operation);
+    return key_begin - begin; /* without memory it means nothing */
+}
+
 void operations_request_begin(uint64_t client,
                               uint64_t first_unfinished,
                               size_t count,
@@ -68,7 +76,7 @@ void operations_request_encode(const struct operations_request *request, struct 
     operations_request_begin(request->client, request->first_unfinished, request->operation_count,
                              out);
     for (size_t i = 0; i < request->operation_count; i++) {
-        operation_encode(&request->operations[i], out);
+        (void)operation_encode(&request->operations[i], out);
     }
 }
 

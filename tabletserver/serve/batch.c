@@ -12,6 +12,7 @@
 #include "tabletserver/serve/store_loop.h"
 
 #define BATCH_ARENA_BLOCK_BYTES  8192
+#define TOO_MANY_REQUESTS        "the server holds too many requests; retry"
 #define RESULTS_PER_MESSAGE_MAX  128
 #define RESULT_BYTES_PER_MESSAGE (1024 * 1024) /* one result more is taken below it */
 
@@ -22,6 +23,7 @@ static void batch_destroy(struct batch *batch)
         buffer_deinit(&batch->parts[i].rows);
     }
     request_bytes_release(batch->server, batch->charged_bytes);
+    request_bytes_forget_reads(batch->server, batch->noted_bytes);
     pthread_mutex_destroy(&batch->lock);
     arena_deinit(&batch->arena);
     memory_free(batch);
@@ -235,6 +237,26 @@ static enum status cut_into_parts(struct batch *batch)
     return STATUS_OK;
 }
 
+/* What it was decoded into may be many times its body: a read of 40 bytes is more than 400 then. */
+static bool charge_decoded(struct batch *batch)
+{
+    struct server *server = batch->server;
+    const struct part *reads = &batch->parts[server->loop_count];
+    uint64_t bytes = batch->arena.used_bytes;
+
+    if (!request_bytes_charge(server, bytes, batch->charged_bytes)) {
+        return false;
+    }
+    batch->charged_bytes += bytes;
+    if (reads->work_count == batch->request.operation_count) {
+        if (!request_bytes_note_reads(server, batch->charged_bytes)) {
+            return false;
+        }
+        batch->noted_bytes = batch->charged_bytes;
+    }
+    return true;
+}
+
 static void fail_part(struct part *part, enum status status, const char *text)
 {
     for (struct work *work = part->first; work != NULL;) {
@@ -284,8 +306,7 @@ void batch_start(struct server *server,
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
     if (!request_bytes_charge(server, charged_bytes, 0)) {
-        transport_reply_fail(reply, STATUS_UNAVAILABLE,
-                             "the server holds too many requests; retry");
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, TOO_MANY_REQUESTS);
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
@@ -306,10 +327,16 @@ void batch_start(struct server *server,
     if (status == STATUS_NO_MEMORY) {
         status = error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
+    if (status == STATUS_OK && !charge_decoded(batch)) {
+        status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MANY_REQUESTS);
+    }
     if (status != STATUS_OK) {
         transport_reply_fail(reply, error.status, error.text);
         batch_destroy(batch);
         return;
+    }
+    if (request_bytes_are_short(server)) {
+        transport_reply_hold_peer(reply);
     }
     hand_out(batch);
 }

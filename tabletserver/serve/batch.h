@@ -70,6 +70,7 @@ struct batch {
     pthread_mutex_t lock;   /* orders messages; guards remaining */
     uint32_t remaining;     /* operations not yet answered */
     uint64_t charged_bytes; /* of the server's budget for requests under way */
+    uint64_t noted_bytes;   /* of it: charged_bytes where it only reads, else 0 */
     struct part *parts;     /* one for each loop, then reads, then immediate answers */
     struct work *works;     /* one for each operation */
     struct arena arena;

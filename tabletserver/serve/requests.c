@@ -285,7 +285,9 @@ static void start_small(struct server *server,
     request->method = transport->method;
     request->body = transport->body;
     arena_init(&request->arena, SMALL_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
-    worker_pool_submit(server->workers, &request->job, JOB_URGENT);
+    /* Sampling walks through a tablet; the rest is looked up. */
+    worker_pool_submit(server->workers, &request->job,
+                       transport->method == METHOD_SAMPLE ? JOB_URGENT : JOB_PROMPT);
 }
 
 void requests_on_request(void *context,

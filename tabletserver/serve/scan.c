@@ -54,7 +54,7 @@ static void scan_destroy(struct scan *scan)
         store_tablet_unref(scan->tablet);
     }
     schema_release(scan->schema);
-    request_bytes_release(scan->server, scan->charged_bytes);
+    request_bytes_release_reads(scan->server, scan->charged_bytes);
     buffer_deinit(&scan->resume);
     buffer_deinit(&scan->looking);
     arena_deinit(&scan->arena);
@@ -320,6 +320,10 @@ static void run(struct job *job)
         fail(scan, STATUS_DEADLINE_EXCEEDED, "the scan's deadline has passed");
         return;
     }
+    if (transport_reply_must_wait(scan->reply, 0)) {
+        fail(scan, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED); /* a slice would be read for nothing */
+        return;
+    }
     if (park(scan)) {
         return;
     }
@@ -386,14 +390,14 @@ void scan_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
-    if (!request_bytes_charge_scan(server, charged_bytes)) {
+    if (!request_bytes_charge_reads(server, charged_bytes)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE,
                              "the server holds too many requests; retry");
         return;
     }
     struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
     if (scan == NULL) {
-        request_bytes_release(server, charged_bytes);
+        request_bytes_release_reads(server, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }

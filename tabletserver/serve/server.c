@@ -21,11 +21,14 @@
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
 
-static bool charge(struct server *server, uint64_t bytes, uint64_t own_bytes, uint64_t bytes_max)
+static bool charge(atomic_uint_fast64_t *sum,
+                   uint64_t bytes,
+                   uint64_t own_bytes,
+                   uint64_t bytes_max)
 {
-    uint64_t before = atomic_fetch_add(&server->request_bytes, bytes);
+    uint64_t before = atomic_fetch_add(sum, bytes);
     if (before > own_bytes && before + bytes > bytes_max) {
-        atomic_fetch_sub(&server->request_bytes, bytes);
+        atomic_fetch_sub(sum, bytes);
         return false;
     }
     return true;
@@ -33,17 +36,47 @@ static bool charge(struct server *server, uint64_t bytes, uint64_t own_bytes, ui
 
 bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes)
 {
-    return charge(server, bytes, own_bytes, server->settings->request_bytes_max);
-}
-
-bool request_bytes_charge_scan(struct server *server, uint64_t bytes)
-{
-    return charge(server, bytes, 0, server->settings->request_bytes_max / 2);
+    return charge(&server->request_bytes, bytes, own_bytes, server->settings->request_bytes_max);
 }
 
 void request_bytes_release(struct server *server, uint64_t bytes)
 {
     atomic_fetch_sub(&server->request_bytes, bytes);
+}
+
+bool request_bytes_are_short(const struct server *server)
+{
+    uint64_t half_bytes = server->settings->request_bytes_max / 2;
+    return atomic_load(&server->request_bytes) > half_bytes ||
+           atomic_load(&server->read_bytes) > half_bytes / 2;
+}
+
+bool request_bytes_note_reads(struct server *server, uint64_t bytes)
+{
+    return charge(&server->read_bytes, bytes, 0, server->settings->request_bytes_max / 2);
+}
+
+void request_bytes_forget_reads(struct server *server, uint64_t bytes)
+{
+    atomic_fetch_sub(&server->read_bytes, bytes);
+}
+
+bool request_bytes_charge_reads(struct server *server, uint64_t bytes)
+{
+    if (!request_bytes_note_reads(server, bytes)) {
+        return false;
+    }
+    if (!request_bytes_charge(server, bytes, 0)) {
+        request_bytes_forget_reads(server, bytes);
+        return false;
+    }
+    return true;
+}
+
+void request_bytes_release_reads(struct server *server, uint64_t bytes)
+{
+    request_bytes_release(server, bytes);
+    request_bytes_forget_reads(server, bytes);
 }
 
 /* --- identity ----------------------------------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct server {
     struct sync *sync;
     atomic_bool open;                   /* all of the above is there, and not about to go */
     atomic_uint_fast64_t request_bytes; /* requests under way, and what their evaluations hold */
+    atomic_uint_fast64_t read_bytes;    /* of these: requests that only read */
 };
 
 /* Errors name what could not be had: folder, store, address. */
@@ -56,16 +57,25 @@ enum status server_open(const struct server_settings *settings,
  * go after the loops' threads, which need them, and before the stores. */
 void server_close(struct server *server);
 
-/* What a request takes at least besides its body: many small ones may wait, scans as long as their
- * client likes. */
+/* What a request takes at least besides its body and what it is decoded into: many small ones may
+ * wait, scans as long as their client likes. */
 #define REQUEST_BYTES_OWN 3072
 
 /* The budget of request_bytes_max: false = over it, nothing was charged.  own_bytes: what the
  * request has been charged before; one that is alone gets all that it needs. */
 bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes);
-/* The same for what may wait for its client for ever: it is let in only to half of the budget, so
- * that it cannot keep the rest out. */
-bool request_bytes_charge_scan(struct server *server, uint64_t bytes);
 void request_bytes_release(struct server *server, uint64_t bytes);
+/* Is half of it in use, or of the reads' half?  Then a connection gets in one request after the
+ * other: who sends many would have most of them refused, and sends on while they are. */
+bool request_bytes_are_short(const struct server *server);
+
+/* Of the budget, what only reads may have half, so that it cannot keep writes out: scans wait for
+ * their client as long as it likes, and reads for a worker.  note: what is charged already turns
+ * out to be a read's.  False = over the half, and nothing was noted. */
+bool request_bytes_note_reads(struct server *server, uint64_t bytes);
+void request_bytes_forget_reads(struct server *server, uint64_t bytes);
+/* Both in one. */
+bool request_bytes_charge_reads(struct server *server, uint64_t bytes);
+void request_bytes_release_reads(struct server *server, uint64_t bytes);
 
 #endif /* TABLETSERVER_SERVE_SERVER_H */

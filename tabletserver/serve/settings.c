@@ -10,6 +10,8 @@
 #define GIB (INT64_C(1) << 30)
 
 #define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
+#define BUDGET_BYTES_LEAST           ((uint64_t)(64 * MIB))
+#define BUDGET_BYTES_MOST            ((uint64_t)(512 * MIB))
 
 void server_settings_default(struct server_settings *settings)
 {
@@ -21,8 +23,8 @@ void server_settings_default(struct server_settings *settings)
         .folder = "/var/lib/edubba/tabletserver",
         .zone = "",
         .connections_max = 1024,
-        .request_bytes_max = (uint64_t)(512 * MIB),
-        .answer_bytes_max = (uint64_t)(512 * MIB),
+        .request_bytes_max = 0, /* these two: until it is known what memory_limit says */
+        .answer_bytes_max = 0,
         .answer_stall_us = 30000000,
         .slow_operation_us = 1000000,
         .log_level = "info",
@@ -117,6 +119,15 @@ static uint64_t default_memtable_limit_bytes(uint64_t memory_limit_bytes)
                                                         : MEMTABLE_LIMIT_BYTES_DEFAULT;
 }
 
+/* Requests and answers a quarter of memory_limit each: with what the rest of the server takes, all
+ * of its memory stays below twice memory_limit, where that is not tiny. */
+static uint64_t default_budget_bytes(uint64_t memory_limit_bytes)
+{
+    uint64_t quarter_bytes = memory_limit_bytes / 4;
+    quarter_bytes = quarter_bytes > BUDGET_BYTES_LEAST ? quarter_bytes : BUDGET_BYTES_LEAST;
+    return quarter_bytes < BUDGET_BYTES_MOST ? quarter_bytes : BUDGET_BYTES_MOST;
+}
+
 void server_settings_check(void *context, struct config_reading *reading)
 {
     struct server_settings *settings = context;
@@ -134,6 +145,12 @@ void server_settings_check(void *context, struct config_reading *reading)
     if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
         config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
                       settings->log_format);
+    }
+    if (settings->request_bytes_max == 0) {
+        settings->request_bytes_max = default_budget_bytes(store->memory_limit_bytes);
+    }
+    if (settings->answer_bytes_max == 0) {
+        settings->answer_bytes_max = default_budget_bytes(store->memory_limit_bytes);
     }
     if (store->memtable_limit_bytes == 0) {
         store->memtable_limit_bytes = default_memtable_limit_bytes(store->memory_limit_bytes);

@@ -16,7 +16,7 @@ struct job_queue {
 struct worker_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct job_queue queues[2];
+    struct job_queue queues[JOB_PROMPT + 1];
     uint32_t idle_count;
     uint32_t stand_in_count; /* other threads that work in an idle one's stead */
     uint32_t urgent_in_a_row;
@@ -51,8 +51,12 @@ static struct job *queue_pop(struct job_queue *queue)
 /* Under the lock. */
 static struct job *choose(struct worker_pool *pool)
 {
+    struct job *job = queue_pop(&pool->queues[JOB_PROMPT]);
+    if (job != NULL) {
+        return job;
+    }
     bool patient_first = pool->urgent_in_a_row >= WORKER_URGENT_IN_A_ROW;
-    struct job *job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
+    job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
     if (job == NULL) {
         patient_first = !patient_first;
         job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);

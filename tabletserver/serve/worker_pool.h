@@ -1,10 +1,12 @@
 /*
  * Worker threads: where reads are done, away from the store's loop and from nng's threads.
  *
- * Two queues: URGENT (point reads, evaluations, small requests) goes before PATIENT (slices of
- * scans, which queue up again after each slice), so scans never starve point reads.  To keep scans
- * alive, one patient job runs after every WORKER_URGENT_IN_A_ROW urgent ones.  Queues hold what
- * their owners embed: their number is bounded by the requests that the transport lets in.
+ * Three queues: URGENT (point reads, evaluations) goes before PATIENT (slices of scans, which queue
+ * up again after each slice), so scans never starve point reads.  To keep scans alive, one patient
+ * job runs after every WORKER_URGENT_IN_A_ROW urgent ones.  PROMPT goes before both: what answers
+ * questions about the cluster takes microseconds, and whoever asks is to be told however many reads
+ * wait.  Queues hold what their owners embed: their number is bounded by the requests that the
+ * transport lets in.
  *
  * A short job need not change threads: while a worker sleeps, the thread that brings the job may do
  * it in the worker's stead.  With many connections of one request each, waking a worker for every
@@ -32,6 +34,7 @@ struct job {
 enum job_priority {
     JOB_URGENT,
     JOB_PATIENT,
+    JOB_PROMPT,
 };
 
 enum status worker_pool_create(uint32_t thread_count, struct worker_pool **ret_pool);

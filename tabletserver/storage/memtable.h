@@ -59,8 +59,8 @@ void memtable_cancel(struct memtable *memtable,
                      size_t count);
 
 /* This row will be applied soon, after those that were foreseen before it: what a search for it
- * will look at is brought closer meanwhile.  Only speed depends on it.  At most
- * MEMTABLE_FORESEEN_MAX rows that are not applied yet; then all of them are, in this order. */
+ * will look at is brought closer meanwhile.  Only speed depends on it.  Of the rows that are not
+ * applied yet the first MEMTABLE_FORESEEN_MAX count. */
 void memtable_foresee(struct memtable *memtable, struct bytes row);
 
 /*

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/memtable_rows.h"
 #include "tabletserver/storage/memtable_series.h"
@@ -99,7 +98,9 @@ void memtable_warmup_push(struct memtable *memtable, struct bytes key)
         return;
     }
     struct search *search = &warmup->searches[warmup->newest % MEMTABLE_FORESEEN_MAX];
-    ASSERT(warmup->newest - warmup->oldest < MEMTABLE_FORESEEN_MAX);
+    if (warmup->newest - warmup->oldest == MEMTABLE_FORESEEN_MAX) {
+        return;
+    }
     search->links = memtable->heads;
     search->next = NULL;
     search->bound = NULL;

@@ -29,6 +29,7 @@
 #define CLIENTS_MAX       1000
 #define RECEIVE_BYTES     4096 /* of the kernel's own, at the least it does */
 #define SCAN_CREDIT_BYTES (UINT64_C(1) << 40)
+#define SEND_BYTES        65536 /* requests so large together go out at once */
 #define PAUSE_MS          10
 
 struct idler {
@@ -51,12 +52,12 @@ static struct sockaddr_in address_of(const char *text)
     return address;
 }
 
+/* Behind what is in out. */
 static void put_frame(struct buffer *out, struct frame_header header, const struct buffer *payload)
 {
     uint8_t bytes[FRAME_HEADER_BYTES];
     header.payload_bytes = (uint32_t)payload->size_bytes;
     frame_header_encode(&header, buffer_bytes(payload), bytes);
-    buffer_reset(out);
     buffer_append(out, bytes, sizeof bytes);
     buffer_append_bytes(out, buffer_bytes(payload));
 }
@@ -133,20 +134,31 @@ static enum method put_body(struct buffer *payload, bool scans, uint64_t rows, s
     return METHOD_OPERATIONS;
 }
 
+/* The next requests, as many as go out at once: to make them must not cost the machine more than
+ * the server needs to refuse them. */
+static void put_requests(struct idler *idler, bool scans, uint64_t rows, struct prng *prng)
+{
+    struct buffer payload = BUFFER_INIT;
+    buffer_reset(&idler->message);
+    idler->sent = 0;
+    while (idler->message.size_bytes < SEND_BYTES) {
+        buffer_reset(&payload);
+        enum method method = put_body(&payload, scans, rows, prng);
+        put_frame(&idler->message,
+                  (struct frame_header){.type = FRAME_REQUEST,
+                                        .method = (uint16_t)method,
+                                        .request = ++idler->request},
+                  &payload);
+    }
+    buffer_deinit(&payload);
+}
+
 /* Sends until nothing more goes in.  False: the server has closed the connection. */
 static bool idler_ask(struct idler *idler, bool scans, uint64_t rows, struct prng *prng)
 {
     for (;;) {
         if (idler->sent == idler->message.size_bytes) {
-            struct buffer payload = BUFFER_INIT;
-            enum method method = put_body(&payload, scans, rows, prng);
-            put_frame(&idler->message,
-                      (struct frame_header){.type = FRAME_REQUEST,
-                                            .method = (uint16_t)method,
-                                            .request = ++idler->request},
-                      &payload);
-            buffer_deinit(&payload);
-            idler->sent = 0;
+            put_requests(idler, scans, rows, prng);
         }
         ssize_t size = send(idler->socket, idler->message.data + idler->sent,
                             idler->message.size_bytes - idler->sent, MSG_NOSIGNAL);

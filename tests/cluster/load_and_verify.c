@@ -3,11 +3,12 @@
  *
  *   load_and_verify MASTERS TABLE SECONDS     (SIGTERM or SECONDS end the writing)
  *
- * Four kinds of write, each of which shows another way to lose or double one:
+ * Five kinds of write, each of which shows another way to lose or double one:
  *   add     AddToCell of 1 to one of few sums          total must equal the acknowledged adds
  *   rmw     increment of one of few plain counters     the same
  *   set     a row of its own                           every acknowledged row is there, unchanged
  *   claim   check-and-mutate "if absent" on a row      exactly one attempt was told "not matched"
+ *   batch   adds of 1 to many sums in one call         total must equal the acknowledged adds
  *
  * Operations whose outcome stayed unknown (none, with a patient deadline) widen what is accepted
  * by just themselves, and are reported.  Ends with "N passed, N failed".
@@ -25,6 +26,7 @@
 
 #define IN_FLIGHT   64
 #define COUNTERS    8
+#define BATCH_ROWS  40 /* each counter several times */
 #define DEADLINE_MS 120000
 #define ROWS_MAX    4000000
 
@@ -33,10 +35,11 @@ enum kind {
     KIND_RMW,
     KIND_SET,
     KIND_CLAIM,
+    KIND_BATCH,
     KIND_COUNT,
 };
 
-static const char *const KIND_NAMES[KIND_COUNT] = {"add", "rmw", "set", "claim"};
+static const char *const KIND_NAMES[KIND_COUNT] = {"add", "rmw", "set", "claim", "batch"};
 
 struct slot {
     enum kind kind;
@@ -67,6 +70,12 @@ static uint64_t random_next(uint64_t *state)
     return *state;
 }
 
+static void one_less(void)
+{
+    in_flight -= 1;
+    pthread_cond_signal(&changed);
+}
+
 static void on_done(void *context, const struct edubba_result *result)
 {
     struct slot *slot = context;
@@ -93,15 +102,43 @@ static void on_done(void *context, const struct edubba_result *result)
         fprintf(stderr, "%s: %s: %s\n", KIND_NAMES[slot->kind], edubba_code_name(result->code),
                 result->text);
     }
-    in_flight -= 1;
-    pthread_cond_signal(&changed);
+    one_less();
     pthread_mutex_unlock(&lock);
     free(slot);
 }
 
+/* Entry i of a batch adds to counter i modulo their number. */
+static void on_batch_done(void *context, const struct edubba_rows_result *result)
+{
+    size_t failure = 0;
+    (void)context;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < result->entry_count; i++) {
+        enum edubba_code code = EDUBBA_OK;
+        if (failure < result->failure_count && result->failures[failure].entry == i) {
+            code = result->failures[failure].code;
+            failure += 1;
+        }
+        if (code == EDUBBA_OK) {
+            acknowledged[KIND_BATCH][i % COUNTERS] += 1;
+        } else if (code == EDUBBA_DEADLINE_EXCEEDED || code == EDUBBA_UNAVAILABLE) {
+            unknown[KIND_BATCH][i % COUNTERS] += 1;
+        } else {
+            refused += 1;
+        }
+    }
+    if (result->code != EDUBBA_OK && first_error_shown < 5) {
+        first_error_shown += 1;
+        fprintf(stderr, "batch: %s: %s\n", edubba_code_name(result->code),
+                result->failures[0].text);
+    }
+    one_less();
+    pthread_mutex_unlock(&lock);
+}
+
 static void row_of(char *out, size_t size, enum kind kind, uint64_t number)
 {
-    static const char *const SHAPES[KIND_COUNT] = {"add", "rmw", "set", "claim"};
+    static const char *const SHAPES[KIND_COUNT] = {"add", "rmw", "set", "claim", "batch"};
     uint64_t spread = kind == KIND_SET ? number : number % COUNTERS;
     /* Rows spread over the table: the first character cuts it into tablets. */
     snprintf(out, size, "%c#%s#%012" PRIu64, (char)('a' + spread % 26), SHAPES[kind], spread);
@@ -148,6 +185,25 @@ static void submit(struct edubba_table *table, enum kind kind, uint64_t number)
     }
 }
 
+static void submit_batch(struct edubba_table *table)
+{
+    char rows[COUNTERS][64];
+    struct edubba_entry entries[BATCH_ROWS];
+    struct edubba_mutation add = edubba_add_int64("sum", EDUBBA_TEXT("n"), 0, 1);
+    struct edubba_error error;
+    for (uint64_t i = 0; i < COUNTERS; i++) {
+        row_of(rows[i], sizeof rows[i], KIND_BATCH, i);
+    }
+    for (size_t i = 0; i < BATCH_ROWS; i++) {
+        entries[i] = (struct edubba_entry){EDUBBA_TEXT(rows[i % COUNTERS]), &add, 1};
+    }
+    if (edubba_submit_rows(table, entries, BATCH_ROWS, DEADLINE_MS, on_batch_done, NULL, &error) !=
+        EDUBBA_OK) {
+        fprintf(stderr, "submit: %s\n", error.text);
+        exit(1);
+    }
+}
+
 static uint64_t write_until_told(struct edubba_table *table, int seconds)
 {
     uint64_t random = 88172645463325252u;
@@ -163,11 +219,16 @@ static uint64_t write_until_told(struct edubba_table *table, int seconds)
         in_flight += 1;
         pthread_mutex_unlock(&lock);
         uint64_t dice = random_next(&random) % 100;
-        enum kind kind = dice < 60   ? KIND_ADD
+        enum kind kind = dice < 10   ? KIND_BATCH
+                         : dice < 60 ? KIND_ADD
                          : dice < 75 ? KIND_RMW
                          : dice < 95 ? KIND_SET
                                      : KIND_CLAIM;
-        submit(table, kind, kind == KIND_SET ? sets++ : number);
+        if (kind == KIND_BATCH) {
+            submit_batch(table);
+        } else {
+            submit(table, kind, kind == KIND_SET ? sets++ : number);
+        }
         number += 1;
     }
     pthread_mutex_lock(&lock);
@@ -318,6 +379,7 @@ int main(int argument_count, char **arguments)
     }
     verify_counters(table, KIND_ADD);
     verify_counters(table, KIND_RMW);
+    verify_counters(table, KIND_BATCH);
     verify_claims(table);
     verify_rows(table, sets);
     edubba_table_close(table);

@@ -148,7 +148,7 @@ static void begin(struct sim_client *client, struct sim_operation *operation, st
                                  ? INT64_MAX
                                  : client->sim->now_ns + settings->operation_deadline_ns;
     operation->first_attempt_us = client->sim->now_ns / 1000 + client->server_time_offset_us;
-    retry_budget_on_first(&client->budget);
+    retry_budget_on_first(&client->budget, 1);
     if (task->kind == SIM_OPERATION_SCAN) {
         begin_scan(operation);
     } else if (task->kind != SIM_OPERATION_READ) {
@@ -217,7 +217,7 @@ static void on_pause_over(struct sim_client *client, uint64_t number)
         }
         if (client->sim->now_ns >= operation->deadline_ns) {
             sim_client_finish(client, operation, &given_up);
-        } else if (retry_may_start(&operation->retry, &client->budget, &client->prng,
+        } else if (retry_may_start(&operation->retry, 1, &client->budget, &client->prng,
                                    client->sim->now_ns, &pause_ns)) {
             operation->state = SIM_OPERATION_READY;
         } else {

@@ -155,9 +155,12 @@ static inline void fake_start_scan(struct fake_server *server,
 static inline void fake_on_progress(void *context, struct transport_reply *reply)
 {
     struct fake_server *server = context;
-    pthread_mutex_lock(&server->cluster->lock);
     struct fake_scan *scan = transport_reply_context(reply);
-    if (scan != NULL && scan->is_parked) {
+    if (scan == NULL) {
+        return; /* operations: whoever sends their last answer holds the lock and waits for this */
+    }
+    pthread_mutex_lock(&server->cluster->lock);
+    if (scan->is_parked) {
         fake_scan_run(scan);
     }
     pthread_mutex_unlock(&server->cluster->lock);

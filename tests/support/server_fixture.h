@@ -53,6 +53,8 @@ static void fixture_prepare(struct fixture *fixture)
     fixture->settings.masters = fixture->script.address;
     fixture->settings.folder = fixture->folder;
     fixture->settings.worker_threads = 3;
+    fixture->settings.request_bytes_max = 512 << 20;
+    fixture->settings.answer_bytes_max = 512 << 20;
     fixture->settings.slow_operation_us = 0;
     fixture->settings.store.memory_limit_bytes = 64 << 20;
     fixture->settings.store.memtable_limit_bytes = 16 << 20;

@@ -66,14 +66,14 @@ Test(retry, only_an_overloaded_server_costs_tokens)
     int64_t pause_ns = -1;
 
     cr_assert_eq(fail(&away, STATUS_CLOSED, false), RETRY_LATER);
-    cr_assert(retry_may_start(&away, &budget, &prng, 0, &pause_ns));
+    cr_assert(retry_may_start(&away, 1, &budget, &prng, 0, &pause_ns));
     cr_assert_eq(fail(&overloaded, STATUS_UNAVAILABLE, false), RETRY_LATER);
-    cr_assert_not(retry_may_start(&overloaded, &budget, &prng, 0, &pause_ns));
+    cr_assert_not(retry_may_start(&overloaded, 1, &budget, &prng, 0, &pause_ns));
     cr_assert_geq(pause_ns, 0);
     for (int i = 0; i < 5; i++) {
-        retry_budget_on_first(&budget);
+        retry_budget_on_first(&budget, 1);
     }
-    cr_assert(retry_may_start(&overloaded, &budget, &prng, 0, &pause_ns));
+    cr_assert(retry_may_start(&overloaded, 1, &budget, &prng, 0, &pause_ns));
     retry_on_success(&overloaded, &budget);
     cr_assert_eq(budget.millis, RETRY_BUDGET_MILLIS, "a retry that succeeds costs nothing");
     retry_on_success(&overloaded, &budget);
@@ -88,8 +88,8 @@ Test(retry, against_a_server_that_refuses_all_retries_are_a_fifth_of_the_traffic
     retry_budget_init(&budget, now_ns);
     const uint64_t firsts = 1000000;
     for (uint64_t i = 0; i < firsts; i++) {
-        retry_budget_on_first(&budget);
-        retries += retry_budget_take(&budget, now_ns) ? 1 : 0;
+        retry_budget_on_first(&budget, 1);
+        retries += retry_budget_take(&budget, 1, now_ns) ? 1 : 0;
         now_ns += 1000; /* a million a second, for a second */
     }
     uint64_t bucket = RETRY_BUDGET_MAX / RETRY_BUDGET_MILLIS;
@@ -97,19 +97,30 @@ Test(retry, against_a_server_that_refuses_all_retries_are_a_fifth_of_the_traffic
     cr_assert_geq(retries, firsts / 5);
 }
 
+Test(retry, many_together_wait_no_longer_than_one_and_pay_for_all)
+{
+    struct retry_budget budget = {.millis = RETRY_BUDGET_MILLIS, .refilled_ns = 0};
+    cr_assert(retry_budget_take(&budget, 100, 0));
+    cr_assert_not(retry_budget_take(&budget, 1, 0));
+    retry_budget_on_first(&budget, 5 * 99);
+    cr_assert_not(retry_budget_take(&budget, 1, 0), "only the debt is paid");
+    retry_budget_on_first(&budget, 5);
+    cr_assert(retry_budget_take(&budget, 100, 0));
+}
+
 Test(retry, a_few_come_with_time_whatever_the_traffic)
 {
     struct retry_budget budget = {.millis = 0, .refilled_ns = 0};
     int retries = 0;
     for (int64_t now_ns = 0; now_ns < 10000 * MS; now_ns += MS) {
-        retries += retry_budget_take(&budget, now_ns) ? 1 : 0;
+        retries += retry_budget_take(&budget, 1, now_ns) ? 1 : 0;
     }
     cr_assert_geq(retries, 10 * RETRY_BUDGET_PER_SECOND * 9 / 10);
     cr_assert_leq(retries, 10 * RETRY_BUDGET_PER_SECOND);
     /* A long silence fills the bucket, and no more than that. */
     int64_t later_ns = INT64_C(1000000) * 1000 * MS;
     retries = 0;
-    while (retry_budget_take(&budget, later_ns)) {
+    while (retry_budget_take(&budget, 1, later_ns)) {
         retries++;
     }
     cr_assert_eq(retries, RETRY_BUDGET_MAX / RETRY_BUDGET_MILLIS);

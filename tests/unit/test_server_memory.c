@@ -11,7 +11,8 @@
 
 #define KIB         ((size_t)1024)
 #define CELL_BYTES  (512 * KIB)
-#define SLACK_BYTES (4 * KIB) /* of a row around its one large cell; of a message's body */
+#define SLACK_BYTES (4 * KIB)  /* of a row around its one large cell; of a message's body */
+#define BATCH_BYTES (48 * KIB) /* of 40 operations, decoded */
 
 static atomic_int syncs_allowed = INT_MAX; /* INT_MAX: all */
 
@@ -125,7 +126,7 @@ Test(server_memory, results_that_wait_are_bounded_and_what_is_refused_is_not_app
         APPENDS = 40,
         WAITING_MOST = 8 /* so many results fit into the budget */
     };
-    struct client *client = start_with_a_large_cell(WAITING_MOST * CELL_BYTES + 2 * SLACK_BYTES);
+    struct client *client = start_with_a_large_cell(WAITING_MOST * CELL_BYTES + BATCH_BYTES);
     size_t size = CELL_BYTES;
 
     atomic_store(&syncs_allowed, 0);
@@ -177,5 +178,58 @@ Test(server_memory, a_result_larger_than_the_budget_is_made_when_nothing_else_is
     struct operation operation = append_one(client, 0);
     CLIENT_EXPECT_OK(client, operation);
     cr_assert_eq(size_of_cell(client), CELL_BYTES + 1);
+    end(client);
+}
+
+/* The status of the answer as a whole: a request that is let in is answered OK, whatever becomes of
+ * its operations. */
+static enum status ask(struct client *client, const struct operation *operation)
+{
+    struct bytes message = BYTES_EMPTY;
+    struct bytes body = BYTES_EMPTY;
+    uint64_t request = client_send_operations(client, operation, 1, 0);
+    WAIT_FOR(client_has_ended(client, request));
+    struct bytes messages = buffer_bytes(&client_answer(client, request)->messages);
+    cr_assert(next_message(&messages, &message));
+    return (enum status)message_head(message, &body).status;
+}
+
+Test(server_memory, reads_have_half_of_the_budget_and_leave_the_rest_to_writes)
+{
+    struct client *client = start_with_a_large_cell(8 * CELL_BYTES);
+    struct operation get = client_get(client, "r");
+    struct operation put = client_put(client, "s", "a", "v", 0);
+    struct server *server = fixture.server;
+
+    cr_assert_not(request_bytes_are_short(server));
+    cr_assert(request_bytes_charge_reads(server, 4 * CELL_BYTES - KIB));
+    cr_assert(request_bytes_are_short(server));
+    cr_assert_eq(ask(client, &get), STATUS_UNAVAILABLE);
+    cr_assert_not(request_bytes_charge_reads(server, 2 * KIB));
+    cr_assert_eq(ask(client, &put), STATUS_OK);
+    request_bytes_release_reads(server, 4 * CELL_BYTES - KIB);
+    cr_assert_eq(ask(client, &get), STATUS_OK);
+    WAIT_FOR(atomic_load(&server->read_bytes) == 0);
+    end(client);
+}
+
+Test(server_memory, a_request_is_counted_with_what_it_is_decoded_into)
+{
+    enum {
+        APPENDS = 40
+    };
+    struct client *client = start_with_a_large_cell(64 * CELL_BYTES);
+    struct operation put = client_put(client, "s", "a", "v", 0);
+    struct operation puts[APPENDS];
+    for (size_t i = 0; i < APPENDS; i++) {
+        puts[i] = put;
+    }
+    atomic_store(&syncs_allowed, 0);
+    uint64_t request = client_send_operations(client, puts, APPENDS, 0);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >
+             APPENDS * (sizeof(struct operation) + sizeof(struct work)));
+    cr_assert_eq(atomic_load(&fixture.server->read_bytes), 0);
+    atomic_store(&syncs_allowed, INT_MAX);
+    cr_assert_eq(done_of(client, request, APPENDS), APPENDS);
     end(client);
 }

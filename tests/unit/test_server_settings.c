@@ -48,6 +48,22 @@ Test(server_settings, a_memtable_is_a_quarter_of_all_by_default_and_no_more_than
     cr_assert_eq(memtable_limit_of("memory_limit=1 MiB", NULL), MIB / 4);
 }
 
+static bool budgets_are(const char *first, const char *second, uint64_t requests, uint64_t answers)
+{
+    cr_assert_str_eq(settle(first, second), "");
+    return settings.request_bytes_max == requests && settings.answer_bytes_max == answers;
+}
+
+Test(server_settings, requests_and_answers_may_have_a_quarter_of_memory_limit_each_by_default)
+{
+    cr_assert(budgets_are(NULL, NULL, 256 * MIB, 256 * MIB));
+    cr_assert(budgets_are("memory_limit=512 MiB", NULL, 128 * MIB, 128 * MIB));
+    cr_assert(budgets_are("memory_limit=16 MiB", NULL, 64 * MIB, 64 * MIB));
+    cr_assert(budgets_are("memory_limit=64 GiB", NULL, 512 * MIB, 512 * MIB));
+    cr_assert(budgets_are("request_bytes_max=1 GiB", "memory_limit=64 GiB", 1024 * MIB, 512 * MIB));
+    cr_assert(budgets_are("answer_bytes_max=1 MiB", NULL, 256 * MIB, MIB));
+}
+
 Test(server_settings, a_memtable_limit_that_is_given_rules_whatever_comes_first)
 {
     cr_assert_eq(memtable_limit_of("memory_limit=100 MiB", "memtable_limit=90 MiB"), 90 * MIB);

@@ -89,6 +89,33 @@ Test(worker_pool, no_wake_up_is_missed)
     worker_pool_destroy(pool);
 }
 
+Test(worker_pool, prompt_goes_before_all_that_waits)
+{
+    struct counted urgent[5];
+    struct counted prompt[2];
+    struct job blocker = {.run = wait_at_the_gate};
+
+    cr_assert_eq(worker_pool_create(1, &pool), STATUS_OK);
+    worker_pool_submit(pool, &blocker, JOB_URGENT);
+    while (!atomic_load(&at_the_gate)) {
+        clock_sleep_us(100);
+    }
+    for (int i = 0; i < 5; i++) {
+        urgent[i] = (struct counted){.job = {.run = run}, .left = 1, .priority = JOB_URGENT};
+        worker_pool_submit(pool, &urgent[i].job, JOB_URGENT);
+    }
+    for (int i = 0; i < 2; i++) {
+        prompt[i] = (struct counted){.job = {.run = run}, .left = 1, .priority = JOB_PROMPT};
+        worker_pool_submit(pool, &prompt[i].job, JOB_PROMPT);
+    }
+    atomic_store(&gate, true);
+    worker_pool_destroy(pool);
+    cr_assert_eq(prompt[0].at, 1);
+    cr_assert_eq(prompt[1].at, 2);
+    cr_assert_eq(urgent[0].at, 3);
+    cr_assert_eq(urgent[4].at, 7);
+}
+
 Test(worker_pool, urgent_goes_first_and_patient_is_not_forgotten)
 {
     enum {

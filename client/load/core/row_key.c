@@ -11,15 +11,23 @@
 #define HASHED_DIGITS_MIN UINT64_C(1000000000000000000) /* nearly all hashes have 19 digits */
 #define HASHED_RANGE      UINT64_C(8223372036854775807)
 
-/* At least so many digits. */
+/* At least so many digits, two at a time. */
 static size_t put_number(uint8_t *out, uint64_t number, size_t width)
 {
+    static const char PAIRS[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     uint8_t digits[20];
     size_t count = 0;
-    do {
-        digits[sizeof digits - ++count] = (uint8_t)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
+    while (number >= 10) {
+        count += 2;
+        memcpy(digits + sizeof digits - count, PAIRS + 2 * (number % 100), 2);
+        number /= 100;
+    }
+    if (number > 0 || count == 0) {
+        digits[sizeof digits - ++count] = (uint8_t)('0' + number);
+    }
     while (count < width) {
         digits[sizeof digits - ++count] = '0';
     }

@@ -27,6 +27,8 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=(
         "Measure Edubba beside what a user would take instead, and write build/bench.json."))
     parser.add_argument("--only", metavar="NAME", action="append", help="this record; repeatable")
+    parser.add_argument("--except", dest="without", metavar="NAME", action="append", help=(
+        "not this record; repeatable"))
     parser.add_argument("--quick", action="store_true", help=(
         "every record in a second or less on tiny data; nothing is judged, all must work"))
     parser.add_argument("--list", action="store_true", help="the records, and how long each takes")
@@ -40,7 +42,7 @@ def parse(arguments):
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args(arguments)
     known = {r.name for r in records.ALL}
-    for name in options.only or ():
+    for name in (options.only or []) + (options.without or []):
         if name not in known:
             parser.error(f"no record is called {name}; --list shows them")
     for option in ("pairs", "seconds", "scale"):
@@ -121,7 +123,8 @@ def list_records():
 
 def run(options):
     plan = Plan(options.quick, options.pairs, options.seconds, options.scale)
-    chosen = [r for r in records.ALL if not options.only or r.name in options.only]
+    chosen = [r for r in records.ALL if (not options.only or r.name in options.only)
+              and r.name not in (options.without or ())]
     missing = [p for p in NEEDED if not (ROOT / "build/release" / p).exists()]
     if missing:
         print(f"not built: {', '.join(missing)}; cmake --preset release && "

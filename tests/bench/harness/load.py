@@ -65,9 +65,10 @@ class Load:
                 if key in self.options}
 
     def fill(self):
-        """The load phase: every row once, for whatever workload."""
-        return self._figures(self.workshop.run_for_status(
-            self._arguments(["load", "write"], {"batch": FILL_BATCH_ROWS, **self._shape()})))
+        """Every row once, for whatever workload, in large requests."""
+        return self._figures(self.workshop.run_for_status(self._arguments(["write"], {
+            **self._shape(), "batch": FILL_BATCH_ROWS, "distribution": "sequential",
+            "operations": self.options["records"]})))
 
     def _words(self):
         """What needs no rows makes its table; nothing else may."""

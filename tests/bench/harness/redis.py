@@ -83,12 +83,23 @@ class Redis:
         if int(self.ask("DBSIZE").strip(b":\r\n")) != rows:
             raise Failure("redis does not hold all keys")
 
+    def persistence(self):
+        """INFO persistence, by name."""
+        text = self.ask("INFO", "persistence").decode()
+        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+    def rewrites(self):
+        """How often the log was rewritten to the end since the server started."""
+        info = self.persistence()
+        if info["aof_last_bgrewrite_status"] != "ok":
+            raise Failure("redis could not rewrite its log")
+        return int(info["aof_rewrites"]) - int(info["aof_rewrite_in_progress"])
+
     def settle(self):
         """Until no log is being rewritten: ours is measured next."""
         def quiet():
-            info = self.ask("INFO", "persistence")
-            return (b"aof_rewrite_in_progress:0" in info
-                    and b"aof_rewrite_scheduled:0" in info)
+            info = self.persistence()
+            return info["aof_rewrite_in_progress"] == info["aof_rewrite_scheduled"] == "0"
 
         wait_until(quiet, 600, "redis has rewritten its log", pause=0.2)
 
@@ -115,6 +126,6 @@ class Redis:
                 first = FIRST_REQUESTS if seconds >= 1 else FIRST_REQUESTS_QUICK
                 self.rates[shape] = self._benchmark(test, first, *shape[1:])["per_second"]
             requests = max(int(self.rates[shape] * seconds), clients)
-        result = self._benchmark(test, requests, *shape[1:])
+        result = {"requests": requests, **self._benchmark(test, requests, *shape[1:])}
         self.rates[shape] = result["per_second"]
         return result

@@ -1,7 +1,7 @@
 """Point reads and scans of what has been flushed, every value checked."""
 from .record import SEPARATE, record
 
-READ_SECONDS = 20
+READ_SECONDS = 10
 
 
 def read_beside_redis(bench, target, load_options, redis_clients):
@@ -21,7 +21,7 @@ def read_beside_redis(bench, target, load_options, redis_clients):
                                                    rows)["per_second"])
 
 
-@record("read_1k_64x1", 5, "random point reads over 64 connections with one in flight each")
+@record("read_1k_64x1", 3, "random point reads over 64 connections with one in flight each")
 def read_1k_64x1(bench):
     result = read_beside_redis(bench, 0.7, SEPARATE, 64)
     raw = bench.workshop.raw("nng_streams", connections=64, request_bytes=100, reply_bytes=1000,
@@ -32,7 +32,7 @@ def read_1k_64x1(bench):
     return result
 
 
-@record("read_1k_c64", 5, "random point reads over 1 M rows, 64 in flight")
+@record("read_1k_c64", 3, "random point reads over 1 M rows, 64 in flight")
 def read_1k_c64(bench):
     return read_beside_redis(bench, 1.3, {"in_flight": 64}, 50)
 
@@ -60,13 +60,13 @@ def scan(bench, unit, rows, value_bytes, target, figure):
     return result
 
 
-@record("scan_100b", 5, "full scan by one client, 10 M rows of 100 bytes")
+@record("scan_100b", 2, "full scan by one client, 10 M rows of 100 bytes")
 def scan_100b(bench):
     return scan(bench, "rows/s", bench.plan.rows(10000000), 100, 1000000,
                 lambda figures: figures.per_second)
 
 
-@record("scan_1k", 5, "full scan by one client, 4 M rows of 1 000 bytes")
+@record("scan_1k", 2, "full scan by one client, 4 M rows of 1 000 bytes")
 def scan_1k(bench):
     return scan(bench, "MB/s", bench.plan.rows(4000000), 1000, 500,
                 lambda figures: figures.per_second * 1000 / 1e6)

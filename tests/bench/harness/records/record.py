@@ -8,7 +8,9 @@ from ..measure import AT_LEAST, FLUSHES_LEAST, WRITE_SECONDS_LEAST, Result
 from ..redis import Redis
 
 HIGHEST_IN_FLIGHT = 1024
-WINDOWS_MAX = 10  # a write window is prolonged so many times to see its flushes
+WARM_UP_SECONDS = 10  # at the highest rate: by then memory is as full as it will be
+WINDOWS_MAX = 10      # a write window is prolonged so many times to see its flushes
+PEER_SECONDS = 30     # of Redis' writes, prolonged until its log was rewritten meanwhile
 
 # 64 connections with one request in flight each, of one client: Redis' benchmark drives its own
 # from one thread, too.
@@ -80,10 +82,10 @@ class Bench:
             result.pairs.append((our_figure, their_figure))
         return result
 
-    def write_window(self, result, cluster, load, usual=WRITE_SECONDS_LEAST):
+    def write_window(self, result, cluster, load, usual=WRITE_SECONDS_LEAST, settle=True):
         """
-        Runs a load of writes for at least its time and at least five whole flushes, and waits for
-        the rest of the flushing; gives the figures of all of it.
+        Runs a load of writes for at least its time and at least five whole flushes; gives the
+        figures of all of it, and then waits for the rest of the flushing, which does not count.
         """
         seconds = self.plan.seconds(usual)
         before = cluster.store()
@@ -94,16 +96,46 @@ class Bench:
                 break
             figures = figures.with_more(load.run(seconds))
         self.note_window(result, before, cluster.store(), figures)
-        cluster.settle()
+        if settle:
+            cluster.settle()
         return figures
 
-    def highest_rate(self, result, cluster, shape):
+    def highest_rate(self, result, cluster, shape, **how):
         """
         Rows a second that single-row writes come to at the most, and can keep up: with so many in
-        flight that no more would bring anything, and over a window that has its flushes in it.
+        flight that no more would bring anything, in memory that is full when the window begins
+        (else the first seconds would be a burst that nobody has flushed yet), and over whole
+        flushes.  What is flushed afterwards is not counted: as much waited at the beginning.
         """
         load = self.load(cluster, "write", in_flight=HIGHEST_IN_FLIGHT, **shape)
-        return self.write_window(result, cluster, load).per_second
+        load.run(self.plan.seconds(WARM_UP_SECONDS))
+        return self.write_window(result, cluster, load, **how).per_second
+
+    def redis_window(self, result, redis, test, *shape):
+        """
+        Redis' writes for a while, with at least one rewriting of its log from beginning to end; it
+        is waited for what is left of the last one.  Gives requests a second over all of it.
+        """
+        seconds = self.plan.seconds(PEER_SECONDS)
+        before = redis.rewrites()
+        parts = [redis.benchmark(test, seconds, *shape)]
+        while (not self.plan.quick and not result.unfit and redis.rewrites() == before
+               and len(parts) < WINDOWS_MAX):
+            parts.append(redis.benchmark(test, seconds, *shape))
+        seen = redis.rewrites() - before
+        redis.settle()
+        result.details.setdefault("peer_windows", []).append({
+            "rewrites": seen, "requests": sum(p["requests"] for p in parts),
+            "seconds": round(sum(p["requests"] / p["per_second"] for p in parts), 2)})
+        if seen == 0 and not self.plan.quick:
+            self.unfit(result, "a window of Redis without a rewriting of its log")
+        return (sum(p["requests"] for p in parts)
+                / sum(p["requests"] / p["per_second"] for p in parts))
+
+    @staticmethod
+    def unfit(result, reason):
+        if reason not in result.unfit:
+            result.unfit.append(reason)
 
     def note_window(self, result, before, after, figures):
         """`before` and `after` are the store's status."""
@@ -113,6 +145,4 @@ class Bench:
             "rows": figures.rows, "seconds": round(figures.seconds, 2),
             "client_cpu_s": figures.client_cpu_s})
         if not self.plan.quick and flushes < FLUSHES_LEAST:
-            reason = f"fewer than {FLUSHES_LEAST} flushes in a window"
-            if reason not in result.unfit:
-                result.unfit.append(reason)
+            self.unfit(result, f"fewer than {FLUSHES_LEAST} flushes in a window")

@@ -32,7 +32,7 @@ class Peak:
         self.thread.join()
 
 
-@record("metric_bytes_per_cell", 6, "disk bytes a cell of METRIC: 1 000 hosts, 20 M cells")
+@record("metric_bytes_per_cell", 1, "disk bytes a cell of METRIC: 1 000 hosts, 20 M cells")
 def metric_bytes_per_cell(bench):
     fields = 20
     rows = bench.plan.rows(1000000)
@@ -51,7 +51,7 @@ def metric_bytes_per_cell(bench):
     return result
 
 
-@record("memory", 4, "peak anonymous memory of the tablet server over a load of 4 GiB")
+@record("memory", 1, "peak anonymous memory of the tablet server over a load of 4 GiB")
 def memory(bench):
     rows = bench.plan.rows(4 * GIB // 1000)
     result = bench.result("bytes", "peak anonymous memory", "", GIB, AT_MOST, paired=False)
@@ -73,7 +73,7 @@ def kill_and_start(cluster, row_reader):
     return time.monotonic() - begin
 
 
-@record("restart", 4, "ready after kill -9 with full memtables")
+@record("restart", 2, "ready after kill -9 with full memtables")
 def restart(bench):
     """The writer goes on through the kill and must end with every write acknowledged."""
     rows = bench.plan.rows(1000000)
@@ -104,7 +104,7 @@ def restart(bench):
         return bench.turns(result, ours)
 
 
-@record("restart_incr_hot", 62, "the same after an hour of incr_hot")
+@record("restart_incr_hot", 61, "the same after an hour of incr_hot")
 def restart_incr_hot(bench):
     """Folded counters must not let the log grow for ever.  The sums are compared (--verify)."""
     result = bench.result("s", "from start to the first row read, after an hour of adds to one cell",
