@@ -10,12 +10,6 @@
  *
  * Beginning a read takes LMDB's reader mutex and searches its table for a slot, so ended read
  * transactions are reset and pooled with their slots.
- *
- * Dirty bytes.  LMDB tells no one how many pages a transaction dirtied.  But every put returns the
- * address it wrote to (MDB_RESERVE), and dirty pages are copies on the heap, one after another: so
- * the 4 KiB blocks of memory that were written to are counted, each once as long as a small table
- * remembers it.  Too low by up to a third where pages are touched once each (two may share a block).  Branch pages, about one
- * in sixty, are left out.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,6 +21,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/kv_dirty.h"
 #include "common/io/kv_implementation.h"
 #include "common/io/kv_lmdb_check.h"
 
@@ -36,8 +31,6 @@
 #define FILE_MODE       0640
 #define MAP_SIZE_MIN    (UINT64_C(1) << 20)
 #define MAP_SIZE_TSAN   (UINT64_C(64) << 30)
-#define OVERFLOW_BYTES  2000 /* about where a value leaves its leaf for pages of its own */
-#define BLOCKS_MAX      4096 /* remembered as written to; a power of two */
 
 #define COMMIT_SLACK_BYTES (UINT64_C(256) * 1024) /* free-list pages, beside the counted ones */
 
@@ -66,9 +59,7 @@ struct lmdb_write {
     uint32_t cursors_open;
     size_t greatest_bytes;              /* of the key below; SIZE_MAX = not looked for yet */
     uint8_t greatest[KV_KEY_BYTES_MAX]; /* no key of the file is above it */
-    uint64_t block_count;
-    uint64_t overflow_bytes;
-    uintptr_t blocks[BLOCKS_MAX]; /* each in the place that its number gives */
+    struct kv_dirty dirty;
 };
 
 struct lmdb_cursor {
@@ -421,18 +412,6 @@ static enum status lmdb_write_get(struct kv_write *base,
     return get(write->txn, write->kv->dbi, key, ret_value, ret_found);
 }
 
-static void note_dirty(struct lmdb_write *write, const void *address, size_t size_bytes)
-{
-    if (size_bytes > OVERFLOW_BYTES) {
-        write->overflow_bytes += (size_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-        return;
-    }
-    uintptr_t block = (uintptr_t)address / PAGE_BYTES;
-    uintptr_t *place = &write->blocks[block % BLOCKS_MAX];
-    write->block_count += *place != block;
-    *place = block;
-}
-
 static void remember_greatest(struct lmdb_write *write, struct bytes key)
 {
     memcpy(write->greatest, key.data, key.size_bytes);
@@ -471,7 +450,7 @@ static enum status lmdb_write_put(struct kv_write *base, struct bytes key, struc
     if (value.size_bytes > 0) {
         memcpy(room.mv_data, value.data, value.size_bytes);
     }
-    note_dirty(write, room.mv_data, key.size_bytes + value.size_bytes);
+    kv_dirty_note(&write->dirty, room.mv_data, key.size_bytes + value.size_bytes);
     return STATUS_OK;
 }
 
@@ -486,7 +465,8 @@ static enum status lmdb_write_delete(struct kv_write *base, struct bytes key, bo
         return STATUS_OK;
     }
     if (code == 0) {
-        note_dirty(write, lmdb_key.mv_data, 0); /* the key is in the leaf, the value may not be */
+        kv_dirty_note(&write->dirty, lmdb_key.mv_data,
+                      0); /* the key is in the leaf, the value may not be */
         code = mdb_cursor_del(write->cursor, 0);
     }
     if (code != 0) {
@@ -499,7 +479,7 @@ static enum status lmdb_write_delete(struct kv_write *base, struct bytes key, bo
 static uint64_t lmdb_write_dirty_bytes(const struct kv_write *base)
 {
     const struct lmdb_write *write = (const struct lmdb_write *)base;
-    return write->overflow_bytes + write->block_count * PAGE_BYTES;
+    return kv_dirty_bytes(&write->dirty);
 }
 
 /* --- cursors ---------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "common/io/entropy.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
+#include "common/io/transport_budget.h"
 #include "master/coordinator/coordinator.h"
 #include "master/shell/committer.h"
 #include "master/shell/master_metrics.h"
@@ -23,6 +24,7 @@
 #define REQUESTS_PER_PEER    256
 #define CONNECTION_BYTES_MAX (UINT64_C(64) << 20)
 #define PUBLISH_NS           INT64_C(500000000)
+#define SHORT_ANSWER_BYTES   ((size_t)65536)
 #define CLOSE_GRACE_MS       500
 #define AGENT                "edubba-master/" EDUBBA_VERSION
 
@@ -104,6 +106,14 @@ static void log_answer(const struct master *master,
               LOG_TEXT("text", text));
 }
 
+/* Too much waits to be taken already, and this would be a good part of it.  Nothing but questions
+ * has answers so long: they may be asked again. */
+static bool must_wait(const struct open_reply *open, const struct buffer *message)
+{
+    return message->size_bytes > SHORT_ANSWER_BYTES &&
+           transport_reply_must_wait(open->reply, message->size_bytes);
+}
+
 static void perform_reply(struct master *master, struct catalog_effect *effect)
 {
     struct open_reply *open = open_replies_take(&master->open, effect->number);
@@ -111,7 +121,11 @@ static void perform_reply(struct master *master, struct catalog_effect *effect)
 
     master_metrics_request(open->method, effect->status, duration_ns);
     log_answer(master, open, effect->status, effect->text, duration_ns);
-    if (effect->status == STATUS_OK) {
+    if (effect->status == STATUS_OK && must_wait(open, &effect->message)) {
+        buffer_deinit(&effect->message);
+        transport_reply_fail(open->reply, STATUS_UNAVAILABLE,
+                             "answers that nobody takes hold too much memory; retry");
+    } else if (effect->status == STATUS_OK) {
         transport_reply_send(open->reply, &effect->message, true);
     } else {
         transport_reply_fail(open->reply, effect->status, effect->text);
@@ -320,6 +334,10 @@ static enum status open_network(struct master *master, struct error *ret_error)
         .on_progress = on_progress,
         .now_us = wall_clock_us,
     };
+    transport_budget_set(&(struct transport_budget){
+        .unfinished_bytes_max = BUDGET_UNFINISHED_BYTES_DEFAULT,
+        .queued_bytes_max = settings->answer_bytes_max,
+    });
     enum status status = status_page_open(settings->http_address, settings->insecure, &master->page,
                                           ret_error);
     return status == STATUS_OK ? transport_listen(&listener, &master->listener, ret_error) : status;
@@ -401,6 +419,8 @@ enum status master_run(struct master *master, struct error *ret_error)
         if (now_ns - master->published_ns >= PUBLISH_NS) {
             master->now_ns = now_ns;
             publish(master);
+            transport_listener_drop_stalled(master->listener,
+                                            (uint32_t)(master->settings->answer_stall_us / 1000));
         }
     }
     if (master->failure.status != STATUS_OK) {

@@ -45,6 +45,10 @@ static const struct config_key keys[] = {
      MIB << 20, false},
     {"tablet.splits_per_server", CONFIG_NUMBER, &raw.splits_per_server, 1, 1000, false},
     {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
+    {"limits.answer_bytes_max", CONFIG_SIZE_BYTES, &raw.settings.answer_bytes_max, MIB, MIB << 20,
+     false},
+    {"limits.answer_stall", CONFIG_DURATION_US, &raw.settings.answer_stall_us, SECOND_US / 10,
+     HOUR_US, false},
     {"limits.requests_max", CONFIG_NUMBER, &raw.requests_max, 1, 1000000, false},
     {"limits.tables_max", CONFIG_NUMBER, &raw.tables_max, 1, 10000000, false},
     {"limits.tablets_max", CONFIG_NUMBER, &raw.tablets_max, 1, 100000000, false},
@@ -65,6 +69,8 @@ struct master_settings *settings_with_defaults(void)
     raw.settings.folder = "/var/lib/edubba/master";
     raw.settings.cluster = 1;
     raw.settings.connections_max = 4096;
+    raw.settings.answer_bytes_max = (uint64_t)(512 * MIB);
+    raw.settings.answer_stall_us = 30 * SECOND_US;
     raw.settings.slow_us = SECOND_US;
     raw.server_timeout_us = catalog->server_timeout_ns / MICROSECOND_NS;
     raw.place_timeout_us = catalog->place_timeout_ns / MICROSECOND_NS;

@@ -19,6 +19,8 @@ struct master_settings {
     int64_t cluster;
     bool insecure;
     int64_t connections_max;
+    uint64_t answer_bytes_max; /* all answers that wait to be taken; large ones wait above it */
+    int64_t answer_stall_us;
     int64_t slow_us;
     struct catalog_settings catalog;
     struct logger_settings log;

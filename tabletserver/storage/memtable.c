@@ -208,7 +208,8 @@ void memtable_raise_floor(struct memtable *memtable, uint64_t sequence)
 size_t memtable_bytes(const struct memtable *memtable)
 {
     return atomic_load_explicit(&memtable->arena.taken_bytes, memory_order_relaxed) +
-           atomic_load_explicit(&memtable->sketch_bytes, memory_order_relaxed);
+           atomic_load_explicit(&memtable->sketch_bytes, memory_order_relaxed) +
+           atomic_load_explicit(&memtable->series_bytes, memory_order_relaxed);
 }
 
 uint64_t memtable_row_count(const struct memtable *memtable)

@@ -78,7 +78,7 @@ void memtable_apply(struct memtable *memtable,
 /* No reader at or below this sequence will be opened or is open below it any more. */
 void memtable_raise_floor(struct memtable *memtable, uint64_t sequence);
 
-/* Bytes of arena in use; 0 only when empty. */
+/* Bytes of arena in use, and what sketches and series have beside it; 0 only when empty. */
 size_t memtable_bytes(const struct memtable *memtable);
 uint64_t memtable_row_count(const struct memtable *memtable);
 uint64_t memtable_last_sequence(const struct memtable *memtable); /* 0 when empty */

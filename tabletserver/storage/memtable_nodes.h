@@ -131,6 +131,7 @@ struct memtable {
     struct memtable_cell_finger cell_finger;
     struct memtable_warmup *warmup; /* memtable_warmup.h; NULL while the table is small */
     struct memtable_series *series; /* memtable_series.h; the same */
+    atomic_size_t series_bytes;
     struct memtable_link heads[MEMTABLE_HEIGHT_MAX];
     atomic_uint height; /* levels in use; a reader may see it too low or too high */
     atomic_uint_fast64_t row_count;

@@ -26,12 +26,18 @@ struct memtable_series {
     struct finger fingers[];
 };
 
+static void count_bytes(struct memtable *memtable, size_t bytes)
+{
+    atomic_store_explicit(&memtable->series_bytes, bytes, memory_order_relaxed);
+}
+
 /* NULL when there is none and need not be, cannot, or is of no use. */
 static struct memtable_series *series_of(struct memtable *memtable)
 {
     if (memtable->series == NULL && memtable_row_count(memtable) >= ROW_COUNT_MIN) {
-        memtable->series = memory_allocate_zeroed(1, sizeof *memtable->series +
-                                                         FINGER_COUNT * sizeof(struct finger));
+        size_t bytes = sizeof *memtable->series + FINGER_COUNT * sizeof(struct finger);
+        memtable->series = memory_allocate_zeroed(1, bytes);
+        count_bytes(memtable, memtable->series != NULL ? bytes : 0);
     }
     return memtable->series != NULL && !memtable->series->given_up ? memtable->series : NULL;
 }
@@ -82,6 +88,7 @@ static void count_try(struct memtable *memtable, bool hit)
     if (series->hits < HITS_MIN) {
         struct memtable_series *rest = memory_resize(series, sizeof *series);
         memtable->series = rest != NULL ? rest : series;
+        count_bytes(memtable, sizeof *series);
         memtable->series->given_up = true;
     }
     memtable->series->tries = 0;

@@ -7,7 +7,8 @@
 set -uo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=${BUILD:-$ROOT/build/release}
-PORT=${PORT:-$((20000 + RANDOM % 12000))}
+source "$(dirname "${BASH_SOURCE[0]}")/ports.sh"
+[[ -n ${PORT:-} ]] || claim_ports || exit 1
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/edubba-test-XXXXXX")
 declare -A PIDS=()
 export EDUBBA_MASTERS=tcp://127.0.0.1:$PORT
@@ -33,7 +34,7 @@ launch() {
     PIDS[$name]=$!
     local begun=$SECONDS
     until [[ -s $WORK/$name.ready ]]; do
-        if ! kill -0 "${PIDS[$name]}" 2>/dev/null || ((SECONDS - begun > 30)); then
+        if ! kill -0 "${PIDS[$name]}" 2>/dev/null || ((SECONDS - begun > 120)); then
             echo "$name did not become ready:"; tail -n 5 "$WORK/$name.log"; unset "PIDS[$name]"; return 1
         fi
         sleep 0.02
@@ -61,7 +62,7 @@ cluster_begin() {
     local servers=${1:-1} n
     start_master || exit 1
     for ((n = 1; n <= servers; n++)); do start_server "$n" || exit 1; done
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         [[ $(ebt --json servers 2>/dev/null | grep -o '"alive": *true' | wc -l) -ge $servers ]] && return
         sleep 0.05
     done

@@ -22,18 +22,9 @@
 
 static struct edubba_table *table;
 static struct edubba_error error;
-static int passed;
-static int failed;
 
-static void check(const char *what, bool good)
-{
-    if (good) {
-        passed++;
-    } else {
-        failed++;
-        printf("FAILED: %s: %s: %s\n", what, edubba_code_name(error.code), error.text);
-    }
-}
+#define ERROR_NAME edubba_code_name(error.code)
+#include "limits_check.h"
 
 static struct edubba_bytes text(const char *from)
 {

@@ -19,18 +19,9 @@
 static struct blocking_client client; /* of the tablet server */
 static uint64_t table;
 static struct error error;
-static int passed;
-static int failed;
 
-static void check(const char *what, bool good)
-{
-    if (good) {
-        passed++;
-    } else {
-        failed++;
-        printf("FAILED: %s: %s: %s\n", what, status_name(error.status), error.text);
-    }
-}
+#define ERROR_NAME status_name(error.status)
+#include "limits_check.h"
 
 static _Noreturn void die(const char *what)
 {
@@ -194,6 +185,10 @@ static void check_counts(size_t count)
     either.otherwise = mutations;
     either.otherwise_count = count;
     refuse("mutations in a branch", &either, "the limit is 100000");
+    either.mutation_count = LIMIT_MUTATIONS_PER_REQUEST / 2;
+    either.otherwise_count = LIMIT_MUTATIONS_PER_REQUEST / 2 + 1;
+    refuse("mutations in both branches", &either,
+           "100001 mutations in both branches, the limit is 100000");
 
     struct operation modify = operation_of(OPERATION_READ_MODIFY_WRITE, "bad");
     modify.rules = rules;

@@ -176,11 +176,11 @@ same "nothing is lost" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"f
 
 # --- a wiped disk -----------------------------------------------------------------------------
 stop_soft server1; mv "$WORK/server1/store" "$WORK/wiped"; start_server 1
-for _ in $(seq 100); do ebt tablets T | grep -q unavailable && break; sleep 0.1; done
+for _ in $(seq 600); do ebt tablets T | grep -q unavailable && break; sleep 0.1; done
 says "a tablet whose data is gone is unavailable" 0 'unavailable' ebt tablets T
 says "and not recreated empty" 1 '(UNAVAILABLE|DEADLINE)' ebt --timeout 2 lookup T keep
 stop_soft server1; rm -rf "$WORK/server1/store"; mv "$WORK/wiped" "$WORK/server1/store"; start_server 1
-for _ in $(seq 100); do ebt tablets T | grep -q serving && break; sleep 0.1; done
+for _ in $(seq 600); do ebt tablets T | grep -q serving && break; sleep 0.1; done
 same "it is back with its data" "$(ebt --json lookup T keep)" '{"key":"keep","cells":[{"family":"f","column":"a","timestamp":1000,"value":"1"}]}'
 
 finish

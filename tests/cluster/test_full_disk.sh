@@ -14,7 +14,7 @@ trap 'kill -KILL "${PIDS[@]}" 2>/dev/null; wait; umount -l "$WORK/disk"; rm -rf 
 settings=("folder=$WORK/disk/server" "log_segment=1 MiB" "log_limit=4 MiB" "memtable_limit=1 MiB" "memory_limit=4 MiB" "ballast=6 MiB" "map_size=1 GiB")
 start_master || exit 1
 start_server 1 "${settings[@]}" || exit 1
-for _ in $(seq 100); do ebt --json servers 2>/dev/null | grep -q '"alive":true' && break; sleep 0.05; done
+for _ in $(seq 600); do ebt --json servers 2>/dev/null | grep -q '"alive":true' && break; sleep 0.05; done
 ebt createtable T families=f || bad "createtable"
 ebt set T first f:v=kept@1000 || bad "set"
 value=$(head -c 120000 /dev/urandom | base64 -w 0 | head -c 120000) # an argument takes no more

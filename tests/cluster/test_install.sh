@@ -92,12 +92,14 @@ launch() {
     : >"$work/$name.ready"
     "$binary" "${arguments[@]}" --ready-fd 3 3>"$work/$name.ready" >>"$work/$name.log" 2>&1 </dev/null &
     pids+=($!)
-    for _ in $(seq 300); do [[ -s $work/$name.ready ]] && return 0; sleep 0.05; done
+    for _ in $(seq 1200); do [[ -s $work/$name.ready ]] && return 0; sleep 0.05; done
     cat "$work/$name.log"
     return 1
 }
+source "$ROOT/tests/cluster/ports.sh"
 start_cluster() {
-    local port=$((20000 + RANDOM % 20000))
+    claim_ports || return 1
+    local port=$PORT
     export EDUBBA_MASTERS=tcp://127.0.0.1:$port
     launch master "$build/master/edubba-master" "folder=$work/master" "address=$EDUBBA_MASTERS" "http.address=127.0.0.1:0" &&
         launch server "$build/tabletserver/edubba-tabletserver" "folder=$work/server" "masters=$EDUBBA_MASTERS" \
@@ -105,7 +107,7 @@ start_cluster() {
 }
 example_runs() {
     local ebt=$build/client/cli/ebt
-    for _ in $(seq 100); do "$ebt" servers 2>/dev/null | grep -q 'tcp://' && break; sleep 0.05; done
+    for _ in $(seq 600); do "$ebt" servers 2>/dev/null | grep -q 'tcp://' && break; sleep 0.05; done
     "$ebt" createtable visits 'families=cf,sum:never:intsum' || return 1
     LD_LIBRARY_PATH=$libraries timeout 30 "$work/by_cmake/example" visits &&
         LD_LIBRARY_PATH=$libraries timeout 30 "$work/by_pkg_config" visits | tee /dev/stderr >"$work/said"

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/cluster.sh"
 start_master || exit 1
 start_server 1 "memory_limit=512 MiB" "memtable_limit=128 MiB" || exit 1
-for _ in $(seq 100); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
+for _ in $(seq 600); do ebt --json servers 2>/dev/null | grep -q '"alive": *true' && break; sleep 0.05; done
 ebt createtable T families=f,sum::intsum,seen::inthll || bad "createtable"
 ebt set T keep f:a=1@1000 || bad "set"
 
@@ -42,9 +42,9 @@ answer_mib() { echo $(($(curl -s "http://127.0.0.1:$((PORT + 101))/metrics" | se
 mkfifo "$WORK/hold"
 "$BUILD/tests/cluster/limits_hoard" "$EDUBBA_MASTERS" T 25 <"$WORK/hold" >"$WORK/hoard.log" 2>&1 & hoarder=$!
 exec 9>"$WORK/hold"
-for _ in $(seq 300); do [[ -s $WORK/hoard.log ]] && break; sleep 0.1; done
+for _ in $(seq 600); do [[ -s $WORK/hoard.log ]] && break; sleep 0.1; done
 same "the hoarder holds" "$(<"$WORK/hoard.log")" holding
-for _ in $(seq 100); do (($(answer_mib) > 128)) && break; sleep 0.1; done
+for _ in $(seq 600); do (($(answer_mib) > 128)) && break; sleep 0.1; done
 sleep 1.5
 echo "$(answer_mib) MiB of answers wait; the server's memory was $(memory_mib) MiB at most"
 if (($(answer_mib) > 128 && $(answer_mib) < 400)); then ok; else bad "$(answer_mib) MiB of answers wait"; fi
@@ -53,6 +53,6 @@ same "others are served meanwhile" "$(ebt --json --timeout 10 lookup T keep)" '{
 same "the large row is there for others in the end" "$(ebt --timeout 40 count T)" 2
 exec 9>&-
 wait $hoarder
-for _ in $(seq 100); do (($(answer_mib) == 0)) && break; sleep 0.1; done
+for _ in $(seq 600); do (($(answer_mib) == 0)) && break; sleep 0.1; done
 same "what it held goes with it" "$(answer_mib)" 0
 finish

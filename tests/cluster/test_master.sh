@@ -4,7 +4,9 @@
 set -u
 master=$1 driver=$2 rounds=${3:-8}
 folder=$(mktemp -d)
-port=$((20000 + RANDOM % 20000))
+source "$(dirname "$0")/ports.sh"
+claim_ports || exit 1
+port=$PORT
 address=tcp://127.0.0.1:$port
 pids=()
 
@@ -18,7 +20,7 @@ start_master() {
     "$master" --set folder="$folder/m" --set address=$address --set http.address=127.0.0.1:0 \
         --set server.timeout="1 s" --ready-fd 3 3>"$folder/ready" 2>>"$folder/log" &
     master_pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 3000); do
         grep -q READY "$folder/ready" 2>/dev/null && return 0
         kill -0 $master_pid 2>/dev/null || break
         sleep 0.02

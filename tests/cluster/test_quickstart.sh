@@ -4,8 +4,10 @@ set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 passed=0 failed=0
 verdict() { if [[ $1 == 0 ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $2"; fi; }
+source tests/cluster/ports.sh
+claim_ports || exit 1
 work=$(mktemp -d)
-export EDUBBA_VAR=$work/var EDUBBA_PORT=$((10000 + RANDOM % 9000)) EDUBBA_SAMPLES=2 EDUBBA_LOAD_SECONDS=1
+export EDUBBA_VAR=$work/var EDUBBA_PORT=$PORT EDUBBA_SAMPLES=2 EDUBBA_LOAD_SECONDS=1
 trap './quickstart stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 # A port that is none: said at once, and nothing is built or started.
@@ -18,7 +20,7 @@ for seconds in 0 none -1 0.5 10000; do
     [[ $? == 1 && $output == "quickstart: EDUBBA_LOAD_SECONDS='$seconds': must be a number from 1 to 9999"* ]]; verdict $? "EDUBBA_LOAD_SECONDS=$seconds: $output"
 done
 for words in "--once extra" "stop extra" "--once --once" "extra"; do
-    output=$(timeout 5 ./quickstart $words 2>&1); [[ $? == 2 && $output == "quickstart: "* ]]; verdict $? "quickstart $words: $output"
+    output=$(timeout 60 ./quickstart $words 2>&1); [[ $? == 2 && $output == "quickstart: "* ]]; verdict $? "quickstart $words: $output"
 done
 output=$(./quickstart --help); verdict $? "quickstart --help"
 for setting in $(grep -oE '\$\{EDUBBA_[A-Z_]+' quickstart | cut -c 3- | sort -u); do
@@ -54,14 +56,14 @@ grep -q 'runs already' <<<"$output"; verdict $? "the second run does not say wha
 verdict $? "the load's table is still there"
 # The port is remembered; another one is refused while the cluster runs, and what is there is left alone.
 port=$EDUBBA_PORT
-output=$(env -u EDUBBA_PORT timeout 60 ./quickstart 2>&1); verdict $? "quickstart again without EDUBBA_PORT: $output"
+output=$(env -u EDUBBA_PORT timeout 300 ./quickstart 2>&1); verdict $? "quickstart again without EDUBBA_PORT: $output"
 [[ $(grep -c "runs already at 127.0.0.1:$port\|runs already at 127.0.0.1:$((port + 1))" <<<"$output") == 2 ]]; verdict $? "it does not say where they run"
 grep -q "export EDUBBA_MASTERS=tcp://127.0.0.1:$port\$" <<<"$output"; verdict $? "the hint names another port: $output"
 ./quickstart status | grep -q "masters: tcp://127.0.0.1:$port\$"; verdict $? "status does not tell the port"
-output=$(EDUBBA_PORT=$((port + 10)) timeout 5 ./quickstart 2>&1)
+output=$(EDUBBA_PORT=$((port + 10)) timeout 60 ./quickstart 2>&1)
 [[ $? == 1 && $output == "quickstart: EDUBBA_PORT='$((port + 10))', but the cluster under $EDUBBA_VAR/ runs on port $port"* ]]; verdict $? "another port than the cluster's: $output"
 mv "$EDUBBA_VAR/port" "$work/port"
-output=$(timeout 5 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
+output=$(timeout 60 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
 mv "$work/port" "$EDUBBA_VAR/port"
 [[ $(./quickstart status | grep -c 'runs as') == 4 ]]; verdict $? "a run that was refused stopped something"
 # What ran before a run that fails goes on: its server 3 is gone, and cannot come back.
@@ -72,6 +74,6 @@ output=$(./quickstart 2>&1); [[ $? == 1 ]]; verdict $? "quickstart with a folder
 rm "$EDUBBA_VAR/tabletserver3"; mv "$work/aside" "$EDUBBA_VAR/tabletserver3"
 env -u EDUBBA_PORT ./quickstart stop | grep -q 'stopped master'; verdict $? "quickstart stop"
 echo none >"$EDUBBA_VAR/port"
-output=$(env -u EDUBBA_PORT timeout 5 ./quickstart 2>&1); [[ $? == 1 && $output == "quickstart: $EDUBBA_VAR/port='none': must be"* ]]; verdict $? "a bad port remembered: $output"
+output=$(env -u EDUBBA_PORT timeout 60 ./quickstart 2>&1); [[ $? == 1 && $output == "quickstart: $EDUBBA_VAR/port='none': must be"* ]]; verdict $? "a bad port remembered: $output"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

@@ -5,7 +5,9 @@
 set -u
 master=$1 tabletserver=$2 driver=$3 rounds=${4:-3}
 folder=$(mktemp -d)
-port=$((20000 + RANDOM % 20000))
+source "$(dirname "$0")/ports.sh"
+claim_ports || exit 1
+port=$PORT
 address=tcp://127.0.0.1:$port
 server_pids=() master_pid='' creator=''
 
@@ -23,7 +25,7 @@ fail() {
 
 # wait_ready NAME PID
 wait_ready() {
-    for _ in $(seq 500); do
+    for _ in $(seq 3000); do
         grep -q READY "$folder/$1.ready" 2>/dev/null && return 0
         kill -0 "$2" 2>/dev/null || break
         sleep 0.02

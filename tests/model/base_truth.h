@@ -40,7 +40,7 @@ struct world {
     struct prng prng;
     struct kv *kv;
     struct base *base;
-    char folder[64];
+    char folder[256];
     struct key rows[ROWS];
     struct key qualifiers[QUALIFIERS];
     uint32_t wide_qualifiers; /* the wide row has numbered ones too */

@@ -15,6 +15,7 @@
 #include "tabletserver/storage/base.h"
 #include "tests/model/base_compare.h"
 #include "tests/model/base_truth.h"
+#include "tests/support/test_folder.h"
 
 /* --- random batches --------------------------------------------------------------------------- */
 
@@ -284,8 +285,7 @@ static void run(uint64_t seed, bool in_memory, int batches)
     world = (struct world){.prng = prng_of_seed(seed), .wide_qualifiers = 3000, .clock = 1000};
     world.cells = malloc(CELLS_MAX * sizeof *world.cells);
     if (!in_memory) {
-        strcpy(world.folder, "/tmp/edubba_base_XXXXXX");
-        cr_assert_not_null(mkdtemp(world.folder));
+        test_folder_make(world.folder, sizeof world.folder, "base");
     }
     make_keys(&world.prng, world.rows, ROWS, 4096);
     make_keys(&world.prng, world.qualifiers, QUALIFIERS, 16384);
@@ -325,7 +325,7 @@ static void run(uint64_t seed, bool in_memory, int batches)
         free(world.qualifiers[i].data);
     }
     if (!in_memory) {
-        char command[128];
+        char command[300];
         snprintf(command, sizeof command, "%s/data.mdb", world.folder);
         unlink(command);
         snprintf(command, sizeof command, "%s/lock.mdb", world.folder);

@@ -456,7 +456,7 @@ static void run(uint64_t seed)
     driver_deinit(&model.driver);
 }
 
-Test(catalog_model, promises_hold_through_crashes, .timeout = 120)
+Test(catalog_model, promises_hold_through_crashes, .timeout = 300)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run(seed);

@@ -21,6 +21,7 @@
 #include "common/io/file.h"
 #include "tabletserver/storage/log.h"
 #include "tabletserver/storage/log_segment.h"
+#include "tests/support/test_folder.h"
 
 #define SEEDS        12
 #define LIVES        8
@@ -366,8 +367,7 @@ static void live_through(uint64_t seed)
     model.count = 0;
     model.released = 0;
     model.known_synced = 0;
-    snprintf(folder, sizeof folder, "/tmp/edubba-log-model-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "log-model");
     model.options = (struct log_options){
         .folder = folder,
         .store_number = STORE,
@@ -390,7 +390,7 @@ static void live_through(uint64_t seed)
     cr_assert_eq(system(command), 0);
 }
 
-Test(log_model, synced_records_come_back_once_in_order_through_every_crash, .timeout = 300)
+Test(log_model, synced_records_come_back_once_in_order_through_every_crash, .timeout = 600)
 {
     pthread_mutex_init(&model.mutex, NULL);
     pthread_cond_init(&model.changed, NULL);

@@ -7,10 +7,9 @@
  * the others a prefix per tablet, and nothing else.  Then it goes on.  The truth is the list of
  * operations, applied one after the other to an array of cells.
  */
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
+#include "tests/model/store_lives.h"
 #include "tests/model/store_truth.h"
 
 /* --- after a crash -------------------------------------------------------------------------------- */
@@ -366,25 +365,9 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
     cr_assert_neq(shared, MAP_FAILED);
     fixture_init(&fixture);
     set_limits(seed);
-    struct prng killer = prng_of_seed(seed);
-    for (int life = 0; life < lives; life++) {
-        pid_t child = fork();
-        if (child == 0) {
-            live(seed, life, steps);
-            fixture_close(&fixture);
-            _exit(0);
-        }
-        bool kill_it = life + 1 < lives;
-        if (kill_it) {
-            usleep((useconds_t)(1000 + prng_below(&killer, 40000)));
-            (void)kill(child, SIGKILL);
-        }
-        int result = 0;
-        cr_assert_eq(waitpid(child, &result, 0), child);
-        cr_assert((kill_it && WIFSIGNALED(result) && WTERMSIG(result) == SIGKILL) ||
-                      (WIFEXITED(result) && WEXITSTATUS(result) == 0),
-                  "seed %d, life %d: %x; folder %s", (int)seed, life, result, fixture.folder);
-    }
+    const struct store_lives of_this = {
+        .fixture = &fixture, .live = live, .kill_after_us = 1000, .kill_within_us = 40000};
+    store_lives_run(&of_this, seed, lives, steps);
     fixture_deinit(&fixture);
     munmap(shared, sizeof *shared);
 }

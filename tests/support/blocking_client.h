@@ -59,7 +59,7 @@ static inline enum status blocking_open(struct blocking_client *client, const ch
         .agent = "edubba-test/0",
         .process = 1,
         .lane = LANE_CONTROL,
-        .connect_timeout_ms = 2000,
+        .connect_timeout_ms = 30000,
         .context = client,
         .on_ready = blocking_on_ready,
         .on_response = blocking_on_response,

@@ -32,7 +32,7 @@ __attribute__((unused)) static struct edubba_options default_options(
 {
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
     options.masters = fake->servers[0].address;
-    options.deadline_ms = 10000;
+    options.deadline_ms = 60000; /* no test waits for it: it is for a machine that is slow */
     return options;
 }
 
@@ -147,7 +147,7 @@ __attribute__((unused)) static void wait_until(struct fake_cluster *fake,
                                                const int *value,
                                                int least)
 {
-    for (int i = 0; i < 5000 && read_locked(fake, value) < least; i++) {
+    for (int i = 0; i < 60000 && read_locked(fake, value) < least; i++) {
         clock_sleep_us(1000);
     }
     cr_assert_geq(read_locked(fake, value), least);

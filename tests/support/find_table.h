@@ -29,7 +29,7 @@ static inline enum status find_table(const char *master,
     locate_request_encode(&locate, &body);
     enum status status = blocking_open(&asking, master);
     if (status == STATUS_OK) {
-        status = blocking_call(&asking, METHOD_LOCATE, &body, 10000, &answer, ret_error);
+        status = blocking_call(&asking, METHOD_LOCATE, &body, 30000, &answer, ret_error);
     }
     if (status == STATUS_OK) {
         status = locate_response_decode(answer, &arena, &found, ret_error);

@@ -18,6 +18,7 @@
 #include "tabletserver/storage/log.h"
 #include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/log_segment.h"
+#include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES 65536u
 #define STORE         UINT64_C(0x5709e)
@@ -98,8 +99,7 @@ __attribute__((unused)) static enum status on_replay(void *context,
 
 __attribute__((unused)) static void begin(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/edubba-log-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "log");
     pthread_mutex_init(&owner.mutex, NULL);
     pthread_cond_init(&owner.changed, NULL);
     owner.refuse_at = UINT64_MAX;

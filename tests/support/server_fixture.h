@@ -19,6 +19,7 @@
 #include "tabletserver/serve/server.h"
 #include "tests/support/server_client.h"
 #include "tests/support/server_script.h"
+#include "tests/support/test_folder.h"
 
 struct fixture {
     char folder[256];
@@ -44,9 +45,7 @@ static void fixture_close(struct fixture *fixture)
 static void fixture_prepare(struct fixture *fixture)
 {
     memset(fixture, 0, sizeof *fixture);
-    const char *base = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
-    (void)snprintf(fixture->folder, sizeof fixture->folder, "%s/edubba-server-XXXXXX", base);
-    cr_assert_not_null(mkdtemp(fixture->folder));
+    test_folder_make(fixture->folder, sizeof fixture->folder, "server");
     logger_init(&(struct logger_settings){.level = LOG_LEVEL_ERROR});
     server_settings_default(&fixture->settings);
     fixture->settings.address = "tcp://127.0.0.1:0";

@@ -16,7 +16,7 @@
 #include "common/io/clock.h"
 #include "common/io/transport.h"
 
-#define FIXTURE_WAIT_MS     30000
+#define FIXTURE_WAIT_MS     60000
 #define FIXTURE_TABLETS_MAX 64
 #define FIXTURE_TABLE       1
 

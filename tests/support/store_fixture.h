@@ -15,6 +15,7 @@
 #include "common/base/endian.h"
 #include "common/io/file.h"
 #include "tabletserver/storage/store.h"
+#include "tests/support/test_folder.h"
 
 #define FIXTURE_TIMEOUT_S 60
 #define FIXTURE_PUMP_US   100 /* between two looks; the fixture's clock passes as the world's does */
@@ -127,9 +128,7 @@ static struct store_callbacks fixture_callbacks(struct fixture *fixture)
 __attribute__((unused)) static void fixture_init(struct fixture *fixture)
 {
     memset(fixture, 0, sizeof *fixture);
-    const char *base = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
-    (void)snprintf(fixture->folder, sizeof fixture->folder, "%s/edubba-store-XXXXXX", base);
-    cr_assert_not_null(mkdtemp(fixture->folder));
+    test_folder_make(fixture->folder, sizeof fixture->folder, "store");
     atomic_store(&fixture->now_us, INT64_C(1700000000000000));
     store_settings_default(&fixture->settings);
     fixture->settings.memory_limit_bytes = 64 << 20;

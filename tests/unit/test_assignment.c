@@ -163,7 +163,7 @@ Test(assignment, failing_for_memory_changes_nothing)
     cr_assert_eq(assignment_soft_limit_bytes(list, 1), 1000);
 }
 
-Test(assignment, ten_thousand_tablets_are_no_trouble, .timeout = 20)
+Test(assignment, ten_thousand_tablets_are_no_trouble, .timeout = 300)
 {
     enum {
         COUNT = 10000,

@@ -2,6 +2,7 @@
  * The base: what a store may rely on, each point by itself.  Random traffic is the model test's.
  */
 #include "tests/support/base_fixture.h"
+#include "tests/support/test_folder.h"
 
 /* --- opening, meta, numbers ------------------------------------------------------------------- */
 
@@ -88,13 +89,13 @@ Test(base_store, extents_are_never_given_twice)
  * (base_room.h), and a commit that goes to no row behind must put it back. */
 Test(base_store, rows_behind_a_run_of_new_ones_outlive_its_commit)
 {
-    char folder[] = "/tmp/edubba_base_XXXXXX";
-    char path[64];
+    char folder[256];
+    char path[300];
     struct fixture fixture = {.clock = 1};
     struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
     struct error error = {0};
     uint64_t count = 0;
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "base");
     cr_assert_eq(kv_open(folder, &options, &fixture.kv, &error), STATUS_OK);
     cr_assert_eq(base_open(fixture.kv, &fixture.base, &error), STATUS_OK);
     begin(&fixture);

@@ -1,7 +1,7 @@
 /* Tables are created, altered and deleted, durable before visible. */
 #include "tests/support/catalog_fixture.h"
 
-TestSuite(catalog, .init = start, .fini = stop, .timeout = 20);
+TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
 /* --- create ----------------------------------------------------------------------------------- */
 

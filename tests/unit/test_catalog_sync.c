@@ -2,7 +2,7 @@
 #include "common/wire/reader.h"
 #include "tests/support/catalog_fixture.h"
 
-TestSuite(catalog, .init = start, .fini = stop, .timeout = 20);
+TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
 /* --- sync ------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Splits, loss, and who is who: tablets after their creation. */
 #include "tests/support/catalog_fixture.h"
 
-TestSuite(catalog, .init = start, .fini = stop, .timeout = 20);
+TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 
 /* --- splits ----------------------------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@ Test(client, without_a_master_opening_names_the_addresses)
     int64_t began_ns = clock_monotonic_ns();
     cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_UNAVAILABLE);
     int64_t took_ms = (clock_monotonic_ns() - began_ns) / 1000000;
-    cr_assert(took_ms >= 250 && took_ms < 3000, "%ld", (long)took_ms);
+    cr_assert(took_ms >= 250 && took_ms < 30000, "%ld", (long)took_ms);
     cr_assert_not_null(strstr(error.text, "127.0.0.1:1"), "%s", error.text);
     cr_assert_not_null(strstr(error.text, "127.0.0.1:2"), "%s", error.text);
 }
@@ -42,9 +42,9 @@ static int64_t open_in_vain(const char *masters, uint32_t unreachable_ms, uint32
 Test(client, masters_that_do_not_listen_are_given_up_early)
 {
     int64_t took_ms = open_in_vain("tcp://127.0.0.1:1,tcp://127.0.0.1:2", 300, 60000);
-    cr_assert(took_ms >= 300 && took_ms < 10000, "%ld", (long)took_ms);
+    cr_assert(took_ms >= 300 && took_ms < 30000, "%ld", (long)took_ms);
     took_ms = open_in_vain("tcp://127.0.0.1:1", 60000, 300);
-    cr_assert(took_ms >= 250 && took_ms < 10000, "%ld", (long)took_ms);
+    cr_assert(took_ms >= 250 && took_ms < 30000, "%ld", (long)took_ms);
 }
 
 /* One that takes connections and says nothing may yet come to itself. */
@@ -59,8 +59,9 @@ Test(client, a_master_that_listens_is_waited_for)
     cr_assert_eq(listen(listening, 16), 0);
     (void)snprintf(masters, sizeof masters, "tcp://127.0.0.1:1,tcp://127.0.0.1:%d",
                    ntohs(address.sin_port));
-    int64_t took_ms = open_in_vain(masters, 100, 2600);
-    cr_assert(took_ms >= 2500, "%ld", (long)took_ms);
+    /* That it listens is found out within the first second, also where the machine is busy. */
+    int64_t took_ms = open_in_vain(masters, 1500, 3500);
+    cr_assert(took_ms >= 3400, "%ld", (long)took_ms);
     (void)close(listening);
 }
 

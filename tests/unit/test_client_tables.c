@@ -95,13 +95,13 @@ Test(client, a_status_of_a_dead_address_is_given_up_early)
     struct edubba_error error;
     char *json = NULL;
     options.deadline_ms = 60000;
-    options.unreachable_ms = 300;
+    options.unreachable_ms = 1500;
     struct session session = open_with(fake, &options);
     int64_t began_ns = clock_monotonic_ns();
     cr_assert_eq(edubba_status(session.client, "tcp://127.0.0.1:1", &json, &error),
                  EDUBBA_UNAVAILABLE, "%s", error.text);
     cr_assert_not_null(strstr(error.text, "tcp://127.0.0.1:1"), "%s", error.text);
-    cr_assert_lt((clock_monotonic_ns() - began_ns) / 1000000, 10000);
+    cr_assert_lt((clock_monotonic_ns() - began_ns) / 1000000, 30000);
     cr_assert_eq(edubba_status(session.client, "bogus", &json, &error), EDUBBA_INVALID_ARGUMENT);
     close_session(&session);
 }

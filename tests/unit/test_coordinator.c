@@ -8,18 +8,18 @@
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "master/coordinator/coordinator.h"
+#include "tests/support/test_folder.h"
 
-static char folder[64];
+static char folder[256];
 
 static void make_folder(void)
 {
-    strcpy(folder, "/tmp/edubba-coordinator-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "coordinator");
 }
 
 static void remove_folder(void)
 {
-    char command[128];
+    char command[300];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
 }
@@ -113,7 +113,7 @@ Test(coordinator, a_lost_catalog_is_not_taken_for_a_new_cluster)
 {
     struct coordinator *coordinator = NULL;
     struct error error = {.status = STATUS_OK};
-    char path[128];
+    char path[300];
 
     coordinator_close(open_embedded());
     snprintf(path, sizeof path, "%s/catalog/data.mdb", folder);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/io/daemon.h"
+#include "tests/support/test_folder.h"
 
 static int64_t number = 5;
 static const struct config_key keys[] = {{"number", CONFIG_NUMBER, &number, 1, 9, false}};
@@ -112,13 +113,13 @@ Test(daemon, ready_is_one_line_and_the_descriptor_is_closed)
 
 Test(daemon, a_folder_is_made_and_locked_once)
 {
-    char folder[] = "/tmp/edubba-daemon-XXXXXX";
-    char deep[64];
-    char command[96];
+    char folder[256];
+    char deep[300];
+    char command[300];
     int lock = -1;
     int second = -1;
     struct error error = {0};
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "daemon");
     snprintf(deep, sizeof deep, "%s/a/b/c", folder);
     cr_assert_eq(daemon_lock_folder(deep, &lock, &error), STATUS_OK, "%s", error.text);
     cr_assert_eq(daemon_lock_folder(deep, &second, &error), STATUS_FAILED_PRECONDITION);

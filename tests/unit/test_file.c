@@ -7,6 +7,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/file.h"
+#include "tests/support/test_folder.h"
 
 static char folder[FILE_PATH_SIZE_MAX];
 static char path[FILE_PATH_SIZE_MAX];
@@ -15,8 +16,7 @@ static struct error error;
 
 static void begin(void)
 {
-    memcpy(folder, "/tmp/edubba-file-XXXXXX", 24);
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "file");
     cr_assert_eq(file_path_join(path, folder, "a", NULL), STATUS_OK);
     file = FILE_CLOSED;
 }

@@ -11,22 +11,23 @@
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "common/io/kv.h"
+#include "tests/support/test_folder.h"
 
 /* Every test of contents runs on both implementations. */
 struct place {
-    char folder[64];
+    char folder[256];
     struct kv *kv;
 };
 
 static struct place open_place(bool in_memory)
 {
-    struct place place = {.folder = "/tmp/edubba_kv_XXXXXX"};
+    struct place place = {.kv = NULL};
     struct kv_options options = {.map_size_bytes = UINT64_C(1) << 26};
     struct error error = {0};
     if (in_memory) {
         cr_assert_eq(kv_create_in_memory(&place.kv), STATUS_OK);
     } else {
-        cr_assert_not_null(mkdtemp(place.folder));
+        test_folder_make(place.folder, sizeof place.folder, "kv");
         cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
     }
     return place;
@@ -34,8 +35,11 @@ static struct place open_place(bool in_memory)
 
 static void close_place(struct place *place)
 {
-    char path[96];
+    char path[300];
     kv_close(place->kv);
+    if (place->folder[0] == '\0') {
+        return;
+    }
     snprintf(path, sizeof path, "%s/data.mdb", place->folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/lock.mdb", place->folder);
@@ -227,11 +231,11 @@ Test(kv, the_two_agree)
 
 Test(kv, a_full_map_is_no_space_and_nothing_is_lost)
 {
-    struct place place = {.folder = "/tmp/edubba_kv_XXXXXX"};
+    struct place place = {.kv = NULL};
     struct kv_options options = {.map_size_bytes = UINT64_C(1) << 20};
     struct error error = {0};
     static uint8_t value[60000];
-    cr_assert_not_null(mkdtemp(place.folder));
+    test_folder_make(place.folder, sizeof place.folder, "kv");
     cr_assert_eq(kv_open(place.folder, &options, &place.kv, &error), STATUS_OK);
     struct kv_write *write = begin(place.kv);
     put(write, "kept", "here");
@@ -329,7 +333,7 @@ Test(kv, a_file_cut_short_is_refused_by_name)
     struct error error = {0};
     struct stat before;
     struct stat after;
-    char path[96];
+    char path[300];
     static uint8_t value[1000];
     struct kv_write *write = begin(place.kv);
     for (uint8_t i = 1; i < 100; i++) {
@@ -424,7 +428,7 @@ static void zero_leaves(const char *folder)
     };
     uint8_t page[PAGE];
     uint8_t nothing[PAGE] = {0};
-    char path[96];
+    char path[300];
     int leaves = 0;
     snprintf(path, sizeof path, "%s/data.mdb", folder);
     FILE *file = fopen(path, "r+b");

@@ -1,7 +1,7 @@
 /* What is put comes back, and a torn end is cut. */
 #include "tests/support/log_fixture.h"
 
-TestSuite(log, .init = begin, .fini = finish, .timeout = 60);
+TestSuite(log, .init = begin, .fini = finish, .timeout = 300);
 
 Test(log, a_new_one_is_empty_and_what_is_put_comes_back)
 {
@@ -59,11 +59,14 @@ Test(log, a_last_batch_torn_at_any_byte_is_cut_and_written_over)
     put(1, 40);
     uint64_t position = put_unsynced(2, 100);
     uint64_t size = 0;
-    memset(junk, 0xa5, sizeof junk);
     for (uint64_t keep = 0; keep <= size; keep++) {
         peek(position, whole, sizeof whole); /* anew: each opening is another epoch */
         size = LOG_BATCH_HEADER_BYTES + load_le32(whole + 4);
         cr_assert_lt(size, sizeof whole);
+        /* No byte as it was: the checksum's last may be any, and would end the header. */
+        for (size_t i = 0; i < sizeof junk; i++) {
+            junk[i] = (uint8_t)~whole[i];
+        }
         poke(position, junk, sizeof junk);
         poke(position, whole, keep);
         must_open();

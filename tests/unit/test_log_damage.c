@@ -1,7 +1,7 @@
 /* What is damaged is refused by file and offset, and repaired only when asked. */
 #include "tests/support/log_fixture.h"
 
-TestSuite(log, .init = begin, .fini = finish, .timeout = 60);
+TestSuite(log, .init = begin, .fini = finish, .timeout = 300);
 
 /* ---- damage ---- */
 

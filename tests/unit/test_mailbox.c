@@ -85,7 +85,7 @@ static void *push_many(void *context)
     return NULL;
 }
 
-Test(mailbox, many_pushers_lose_and_reorder_nothing, .timeout = 30)
+Test(mailbox, many_pushers_lose_and_reorder_nothing, .timeout = 300)
 {
     struct mailbox *mailbox = mailbox_of(64, 0);
     struct pusher pushers[PUSHERS];

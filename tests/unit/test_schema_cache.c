@@ -6,8 +6,9 @@
 #include "common/base/memory.h"
 #include "common/io/file.h"
 #include "tabletserver/serve/schema_cache.h"
+#include "tests/support/test_folder.h"
 
-static char path[64];
+static char path[256];
 static struct family families[] = {{.number = 1, .name = {(const uint8_t *)"f", 1}},
                                    {.number = 2, .name = {(const uint8_t *)"g", 1}}};
 
@@ -31,7 +32,7 @@ static struct schema_cache *open_cache(void)
 
 static void setup(void)
 {
-    (void)snprintf(path, sizeof path, "/tmp/edubba-schema-XXXXXX");
+    test_path_template(path, sizeof path, "schema");
     int file = mkstemp(path);
     cr_assert_geq(file, 0);
     (void)close(file);

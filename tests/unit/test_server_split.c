@@ -85,7 +85,7 @@ static void *run_load(void *argument)
     return NULL;
 }
 
-Test(server, splits_under_load_lose_nothing_and_double_nothing, .timeout = 120)
+Test(server, splits_under_load_lose_nothing_and_double_nothing, .timeout = 300)
 {
     start_with_one_tablet();
     atomic_bool stop = false;

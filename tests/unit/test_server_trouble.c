@@ -29,7 +29,7 @@ Test(server, a_restart_finds_everything_even_without_a_master)
     fixture_deinit(&fixture);
 }
 
-Test(server, stopping_in_the_midst_of_work_keeps_what_was_acknowledged, .timeout = 120)
+Test(server, stopping_in_the_midst_of_work_keeps_what_was_acknowledged, .timeout = 300)
 {
     enum {
         REQUESTS = 300,
@@ -90,6 +90,44 @@ Test(server, many_tablets_are_created_each_once)
     fixture_deinit(&fixture);
 }
 
+/* --- a master that refuses ---------------------------------------------------------------------- */
+
+static bool has_said(int log_file, const char *event, const char *cause)
+{
+    static char text[65536];
+    ssize_t size_bytes = pread(log_file, text, sizeof text - 1, 0);
+    text[size_bytes > 0 ? size_bytes : 0] = '\0';
+    const char *line = strstr(text, event);
+    return line != NULL && strstr(line, cause) != NULL;
+}
+
+Test(server, a_master_that_refuses_is_named_in_the_log_and_asked_again)
+{
+    char path[256];
+    fixture_prepare(&fixture);
+    test_path_template(path, sizeof path, "refused");
+    int log_file = mkstemp(path);
+    cr_assert_geq(log_file, 0);
+    (void)unlink(path);
+    int console = dup(STDERR_FILENO);
+    (void)dup2(log_file, STDERR_FILENO);
+    logger_init(&(struct logger_settings){.level = LOG_LEVEL_WARN});
+    fixture.script.silent = true; /* every sync is answered UNAVAILABLE: not now */
+    fixture_open(&fixture);
+    WAIT_FOR(has_said(log_file, "sync_refused", "not now"));
+    cr_assert(has_said(log_file, "sync_refused", fixture.script.address));
+
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.silent = false;
+    pthread_mutex_unlock(&fixture.script.lock);
+    script_assign(&fixture.script, 10, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 10);
+    (void)dup2(console, STDERR_FILENO);
+    (void)close(console);
+    (void)close(log_file);
+    fixture_deinit(&fixture);
+}
+
 /* --- memory that fails -------------------------------------------------------------------------- */
 
 /* What came of operations whose answer may be lost: true if all are done. */
@@ -125,7 +163,7 @@ static bool are_done(struct client *client, uint64_t request, size_t count)
 
 /* Each allocation of the first so many after a request was encoded fails once, in whatever thread
  * makes it.  The client asks again until it has an answer: all of it is applied once. */
-Test(server, whatever_allocation_fails_all_is_applied_once, .timeout = 120)
+Test(server, whatever_allocation_fails_all_is_applied_once, .timeout = 300)
 {
     enum {
         ROUNDS = 150,
@@ -232,14 +270,14 @@ static void run_that_test_in(const char *folder)
     cr_assert_eq(waitpid(child, NULL, 0), child);
 }
 
-Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout = 120)
+Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout = 300)
 {
-    char folder[] = "/tmp/edubba-fault-XXXXXX";
+    char folder[256];
     struct arena arena;
     char **names = NULL;
     size_t count = 0;
 
-    cr_assert_not_null(mkdtemp(folder));
+    test_folder_make(folder, sizeof folder, "fault");
     run_that_test_in(folder);
     FILE *file = open_in(folder, "acknowledged", "r");
     cr_assert_not_null(file);

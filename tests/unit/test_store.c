@@ -66,7 +66,7 @@ Test(store, flushed_data_is_the_same_data)
     fixture_flush(&fixture);
     /* The flusher lets go of the memtable a moment after it has said that it is done. */
     struct store_statistics numbers = {.memory_bytes = 1};
-    for (int i = 0; i < 1000 && numbers.memory_bytes > 0; i++) {
+    for (int i = 0; i < 60000 && numbers.memory_bytes > 0; i++) {
         clock_sleep_us(1000);
         store_statistics(fixture.store, &numbers);
     }

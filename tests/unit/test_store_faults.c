@@ -42,8 +42,9 @@ static struct store_tablet *tablet_of(int row)
 static bool commit(struct store_tablet *tablet, uint64_t sequence)
 {
     uint64_t number = store_tablet_describe(tablet)->tablet;
+    time_t until = time(NULL) + FIXTURE_TIMEOUT_S;
     store_commit(fixture.store);
-    for (int i = 0; i < 20000; i++) {
+    while (time(NULL) < until) {
         store_poll(fixture.store);
         if (fixture.failed_count > 0) {
             return false;
@@ -239,6 +240,15 @@ Test(store_faults, allocations_fail_at_open)
 
 /* --- a disk that is full ---------------------------------------------------------------------------- */
 
+static off_t ballast_bytes(void)
+{
+    char path[512];
+    struct stat ballast = {.st_size = 0};
+    (void)snprintf(path, sizeof path, "%s/ballast", fixture.folder);
+    (void)stat(path, &ballast);
+    return ballast.st_size;
+}
+
 static void fill_disk(char path[512], off_t leave_bytes)
 {
     (void)snprintf(path, 512, "%s/filler", fixture.folder);
@@ -284,11 +294,12 @@ Test(store_faults, full_disk_refuses_writes_and_heals)
     fixture_open(&fixture);
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
     cr_assert_eq(put_value(tablet, "first", 1), STATUS_OK);
-    usleep(300000); /* the ballast is made behind our back */
+    cr_assert_eq(put_value(tablet, "more", 0), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, ballast_bytes() == (4 << 20)); /* it is made behind our back */
     fill_disk(filler, 3 << 20);
-    int written = 0;
+    int written = 1;
     enum status status = STATUS_OK;
-    for (int i = 0; i < 3000 && status != STATUS_NO_SPACE; i++) {
+    for (int i = 1; i < 20000 && status != STATUS_NO_SPACE; i++) {
         status = put_value(tablet, "more", i);
         written += status == STATUS_OK ? 1 : 0;
         if (status == STATUS_RESOURCE_EXHAUSTED) {
@@ -305,11 +316,8 @@ Test(store_faults, full_disk_refuses_writes_and_heals)
     struct change gone = {.kind = CHANGE_DELETE_ROW};
     uint64_t sequence = 0;
     status = STATUS_NO_SPACE;
-    for (int i = 0; i < 2000 && status != STATUS_OK; i++) {
-        status = fixture_append(tablet, "first", &gone, 1, NULL, &sequence);
-        usleep(1000);
-    }
-    cr_assert_eq(status, STATUS_OK, "%s", status_text(status));
+    FIXTURE_PUMP_UNTIL(&fixture, (status = fixture_append(tablet, "first", &gone, 1, NULL,
+                                                          &sequence)) == STATUS_OK);
     cr_assert(commit(tablet, sequence));
     /* Space returns. */
     cr_assert_eq(unlink(filler), 0);
@@ -383,11 +391,9 @@ static void drop_rows(struct store_tablet *tablet, const char *start, const char
     struct record_drop_range drop = {.range = {bytes_of_text(start), bytes_of_text(end)}};
     uint64_t sequence = 0;
     enum status status = STATUS_RESOURCE_EXHAUSTED;
-    for (int i = 0; i < 2000 && status == STATUS_RESOURCE_EXHAUSTED; i++) {
-        status = store_append_drop_range(tablet, &drop, store_next_clock(fixture.store), &sequence);
-        store_poll(fixture.store);
-        usleep(1000);
-    }
+    FIXTURE_PUMP_UNTIL(
+        &fixture, (status = store_append_drop_range(tablet, &drop, store_next_clock(fixture.store),
+                                                    &sequence)) != STATUS_RESOURCE_EXHAUSTED);
     cr_assert_eq(status, STATUS_OK, "%s", status_text(status));
     cr_assert(commit(tablet, sequence));
 }

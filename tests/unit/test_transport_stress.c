@@ -159,7 +159,8 @@ Test(transport_stress, everything_comes_and_goes)
         pthread_create(&threads[i], NULL, i < CALLERS ? run_caller : run_answerer, &seeds[i]);
     }
     int64_t until_ns = clock_monotonic_ns() + RUN_NS;
-    while (clock_monotonic_ns() < until_ns) {
+    /* However slow the machine: until something of each kind has happened. */
+    while (clock_monotonic_ns() < until_ns || answered == 0 || responses == 0 || closings == 0) {
         clock_sleep_us((int64_t)prng_below(&prng, 200000));
         transport_listener_close(listener, (uint32_t)prng_below(&prng, 30));
         listener = open_listener();
@@ -174,9 +175,6 @@ Test(transport_stress, everything_comes_and_goes)
     while ((reply = pool_take(&prng)) != NULL) {
         answer(&prng, reply);
     }
-    cr_assert_gt(answered, 0);
-    cr_assert_gt(responses, 0);
-    cr_assert_gt(closings, 0);
 }
 
 /* Fail the n-th allocation of ours for every n: each time things work, or break with a reason. */

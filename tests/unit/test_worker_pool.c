@@ -81,7 +81,7 @@ Test(worker_pool, no_wake_up_is_missed)
     for (int i = 0; i < 4; i++) {
         (void)pthread_join(threads[i], NULL);
     }
-    int64_t until = clock_monotonic_ns() + INT64_C(20000000000);
+    int64_t until = clock_monotonic_ns() + INT64_C(60000000000);
     while (atomic_load(&done) < 2000) {
         cr_assert_lt(clock_monotonic_ns(), until);
         clock_sleep_us(100);
@@ -176,7 +176,7 @@ static bool runs_here(void)
     return pthread_equal(placed.thread, pthread_self());
 }
 
-Test(worker_pool, a_short_job_runs_here_only_while_a_worker_sleeps, .timeout = 30)
+Test(worker_pool, a_short_job_runs_here_only_while_a_worker_sleeps, .timeout = 300)
 {
     struct job blocker = {.run = wait_at_the_gate};
     struct placed placed = {.job = {.run = note_thread}};

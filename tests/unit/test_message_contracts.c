@@ -1,0 +1,256 @@
+/* What single messages promise beside coming back as they went: limits, later fields, kinds. */
+#include <criterion/criterion.h>
+
+#include "common/base/memory.h"
+#include "common/wire/writer.h"
+#include "message_random.h"
+
+Test(message, huge_claimed_counts_allocate_nothing)
+{
+    /* [client, first_unfinished, array32 of 2^32-1 operations], and the like for a scan. */
+    static const uint8_t operations[] = {0x93, 1, 1, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x91, 1};
+    static const uint8_t scan[] = {0x96, 1, 0xdd, 0x7f, 0xff, 0xff, 0xff, 0x92, 0xa0, 0xa0};
+    struct arena arena;
+    struct operations_request request;
+    struct scan_request scan_request;
+    struct error error;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(operations_request_decode(bytes_of(operations, sizeof operations), &arena,
+                                           &request, &error),
+                 STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "operations_request.operations") != NULL, "%s", error.text);
+    cr_assert_eq(scan_request_decode(bytes_of(scan, sizeof scan), &arena, &scan_request, &error),
+                 STATUS_MALFORMED);
+    cr_assert_eq(arena.used_bytes, 0);
+    arena_deinit(&arena);
+}
+
+Test(message, later_fields_are_ignored_and_missing_ones_are_zero)
+{
+    struct buffer out = BUFFER_INIT;
+    struct split_request request;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    wire_write_array(&out, 5);
+    wire_write_bytes(&out, bytes_of_text("table"));
+    wire_write_bytes(&out, bytes_of_text("row"));
+    wire_write_f64(&out, 1.5);
+    wire_write_array(&out, 2);
+    wire_write_nil(&out);
+    wire_write_array(&out, 0);
+    wire_write_bytes(&out, bytes_of_text("from the future"));
+    cr_assert_eq(split_request_decode(buffer_bytes(&out), &arena, &request, NULL), STATUS_OK);
+    cr_assert(bytes_equal(request.row, bytes_of_text("row")));
+
+    buffer_reset(&out);
+    wire_write_array(&out, 1);
+    wire_write_bytes(&out, bytes_of_text("table"));
+    cr_assert_eq(split_request_decode(buffer_bytes(&out), &arena, &request, NULL), STATUS_OK);
+    cr_assert(bytes_equal(request.table, bytes_of_text("table")));
+    cr_assert_eq(request.row.size_bytes, 0);
+
+    buffer_append_u8(&out, 0xc0);
+    cr_assert_eq(split_request_decode(buffer_bytes(&out), &arena, &request, NULL), STATUS_MALFORMED,
+                 "bytes behind the end");
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}
+
+Test(message, heads_leave_the_body)
+{
+    struct buffer out = BUFFER_INIT;
+    struct request_head head = {.deadline_ms = 250, .trace = 42};
+    struct request_head request_head;
+    struct response_head response = {.status = STATUS_NOT_FOUND, .text = bytes_of_text("no such")};
+    struct response_head response_head;
+    struct bytes body;
+    request_head_encode(&head, &out);
+    buffer_append(&out, "body", 4);
+    cr_assert_eq(request_head_decode(buffer_bytes(&out), &request_head, &body, NULL), STATUS_OK);
+    cr_assert_eq(request_head.deadline_ms, 250);
+    cr_assert_eq(request_head.trace, 42);
+    cr_assert(bytes_equal(body, bytes_of_text("body")));
+    buffer_reset(&out);
+    response_head_encode(&response, &out);
+    cr_assert_eq(response_head_decode(buffer_bytes(&out), &response_head, &body, NULL), STATUS_OK);
+    cr_assert_eq(response_head.status, STATUS_NOT_FOUND);
+    cr_assert(bytes_equal(response_head.text, bytes_of_text("no such")));
+    cr_assert_eq(body.size_bytes, 0);
+    buffer_deinit(&out);
+}
+
+/* A chain in a chain in a chain, depth times. */
+static const struct filter *nested_filter(struct arena *arena, int depth)
+{
+    struct filter *inner = arena_allocate(arena, sizeof *inner);
+    *inner = (struct filter){.kind = FILTER_PASS_ALL, .flag = true};
+    for (int i = 0; i < depth; i++) {
+        struct filter *outer = arena_allocate(arena, sizeof *outer);
+        *outer = (struct filter){.kind = FILTER_CHAIN, .children = inner, .child_count = 1};
+        inner = outer;
+    }
+    return inner;
+}
+
+static int depth_of(const struct filter *filter)
+{
+    int deepest = 0;
+    for (size_t i = 0; i < filter->child_count; i++) {
+        int depth = depth_of(&filter->children[i]);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return 1 + deepest;
+}
+
+/* As deep as anyone likes to send it: just deeper than may be, so that the model says so. */
+static void decode_deep(struct bytes message)
+{
+    struct arena arena;
+    struct scan_request back;
+    struct error error = {0};
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(scan_request_decode(message, &arena, &back, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(depth_of(back.filter), LIMIT_FILTER_DEPTH + 1);
+    cr_assert_eq(back.rows_limit, 5, "what follows it is read all the same");
+    arena_deinit(&arena);
+}
+
+Test(message, filters_are_bounded_in_depth)
+{
+    struct arena arena;
+    struct buffer out = BUFFER_INIT;
+    const int chains[] = {LIMIT_FILTER_DEPTH, 2 * LIMIT_FILTER_DEPTH, MESSAGE_DEPTH_MAX, 100000};
+    arena_init(&arena, 4096, SIZE_MAX);
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct scan_request request = {.filter = nested_filter(&arena, chains[i]), .rows_limit = 5};
+        buffer_reset(&out);
+        scan_request_encode(&request, &out);
+        decode_deep(buffer_bytes(&out));
+    }
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}
+
+/* Our encoder stops somewhere; another's need not. */
+Test(message, filters_that_no_encoder_of_ours_writes_are_bounded_in_depth)
+{
+    static const uint8_t begin[] = {0x94, 0x01,
+                                    0x90}; /* table 1, no rows; filter and limit follow */
+    static const uint8_t chain[] = {0x92, FILTER_CHAIN}; /* and its one member */
+    static const uint8_t end[] = {0x92, FILTER_PASS_ALL, 0xc3, 0x05};
+    struct buffer out = BUFFER_INIT;
+    buffer_append(&out, begin, sizeof begin);
+    for (int i = 0; i < 10000; i++) {
+        buffer_append(&out, chain, sizeof chain);
+    }
+    buffer_append(&out, end, sizeof end);
+    decode_deep(buffer_bytes(&out));
+    buffer_deinit(&out);
+}
+
+/* Too many mutations or rules cost nothing but the message: they come back as a number. */
+Test(message, a_list_over_the_limit_is_not_taken_apart)
+{
+    const size_t count = LIMIT_MUTATIONS_PER_REQUEST + 1;
+    struct mutation *mutations = memory_allocate_zeroed(count, sizeof *mutations);
+    struct rmw_rule *rules = memory_allocate_zeroed(count, sizeof *rules);
+    struct buffer out = BUFFER_INIT;
+    struct operations_request back;
+    struct arena arena;
+    for (size_t i = 0; i < count; i++) {
+        mutations[i].kind = MUTATION_DELETE_FROM_ROW;
+        rules[i].kind = RMW_INCREMENT;
+    }
+    const struct operation operations[] = {
+        {.kind = OPERATION_MUTATE, .mutations = mutations, .mutation_count = count},
+        {.kind = OPERATION_READ_MODIFY_WRITE, .rules = rules, .rule_count = count},
+        {.kind = OPERATION_CHECK_AND_MUTATE,
+         .mutations = mutations,
+         .mutation_count = 1,
+         .otherwise = mutations,
+         .otherwise_count = count},
+    };
+    const struct operations_request request = {.operations = operations, .operation_count = 3};
+    operations_request_encode(&request, &out);
+    arena_init(&arena, 1024, 16384);
+    cr_assert_eq(operations_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
+    cr_assert_eq(back.operations[0].mutation_count, count);
+    cr_assert_eq(back.operations[1].rule_count, count);
+    cr_assert_eq(back.operations[2].mutation_count, 1);
+    cr_assert_eq(back.operations[2].otherwise_count, count);
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+    memory_free(mutations);
+    memory_free(rules);
+}
+
+Test(message, a_filter_comes_with_its_size_and_a_giant_is_not_taken_apart)
+{
+    static uint8_t pattern[LIMIT_FILTER_BYTES];
+    struct arena arena;
+    struct scan_request back;
+    struct buffer out = BUFFER_INIT;
+    memset(pattern, 'a', sizeof pattern);
+    arena_init(&arena, 4096, 16384);
+    struct filter filter = {.kind = FILTER_VALUE_REGEX, .bytes = bytes_of(pattern, 100)};
+    struct scan_request request = {.filter = &filter, .rows_limit = 5};
+    scan_request_encode(&request, &out);
+    cr_assert_eq(scan_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
+    cr_assert_eq(back.filter_bytes, 104, "array, kind, size, bytes");
+    cr_assert_eq(back.filter->kind, FILTER_VALUE_REGEX);
+    cr_assert_eq(back.filter->bytes.size_bytes, 100);
+
+    filter.bytes = bytes_of(pattern, sizeof pattern);
+    buffer_reset(&out);
+    scan_request_encode(&request, &out);
+    cr_assert_eq(scan_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
+    cr_assert_gt(back.filter_bytes, LIMIT_FILTER_BYTES);
+    cr_assert_eq(back.rows_limit, 5, "what follows it is read all the same");
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}
+
+Test(message, an_operation_keeps_every_field_of_its_kind)
+{
+    struct arena arena;
+    struct buffer out = BUFFER_INIT;
+    struct operations_request back;
+    arena_init(&arena, 4096, SIZE_MAX);
+    struct mutation set = {.kind = MUTATION_SET_CELL,
+                           .family = bytes_of_text("f"),
+                           .qualifier = bytes_of_text("q"),
+                           .timestamp_us = TIMESTAMP_SERVER,
+                           .value = bytes_of_text("v")};
+    struct mutation drop = {.kind = MUTATION_DELETE_FROM_ROW};
+    struct filter filter = {.kind = FILTER_CELLS_PER_ROW_LIMIT, .count = 3};
+    struct operation operation = {.kind = OPERATION_CHECK_AND_MUTATE,
+                                  .table = 9,
+                                  .row = bytes_of_text("row"),
+                                  .identity = {11, -12},
+                                  .mutations = &set,
+                                  .mutation_count = 1,
+                                  .otherwise = &drop,
+                                  .otherwise_count = 1,
+                                  .filter = &filter};
+    struct operations_request request = {
+        .client = 5, .first_unfinished = 6, .operations = &operation, .operation_count = 1};
+    operations_request_encode(&request, &out);
+    cr_assert_eq(operations_request_decode(buffer_bytes(&out), &arena, &back, NULL), STATUS_OK);
+    const struct operation *got = &back.operations[0];
+    cr_assert_eq(back.client, 5);
+    cr_assert_eq(back.first_unfinished, 6);
+    cr_assert_eq(got->kind, OPERATION_CHECK_AND_MUTATE);
+    cr_assert_eq(got->table, 9);
+    cr_assert(bytes_equal(got->row, bytes_of_text("row")));
+    cr_assert_eq(got->identity.sequence, 11);
+    cr_assert_eq(got->identity.first_attempt_us, -12);
+    cr_assert_eq(got->mutations[0].timestamp_us, TIMESTAMP_SERVER);
+    cr_assert(bytes_equal(got->mutations[0].family, bytes_of_text("f")));
+    cr_assert(bytes_equal(got->mutations[0].qualifier, bytes_of_text("q")));
+    cr_assert(bytes_equal(got->mutations[0].value, bytes_of_text("v")));
+    cr_assert_eq(got->otherwise[0].kind, MUTATION_DELETE_FROM_ROW);
+    cr_assert_eq(got->filter->count, 3);
+    cr_assert_eq(got->filter_bytes, 3);
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}
