@@ -8,8 +8,9 @@
  *
  * Rows are added, then routed: each learns its server, and row_table_slice() cuts them into slices
  * of one server, in the order of the rows.  What the server could not do yet (AGAIN) stays in its
- * slice for another attempt; a row may leave its slice and go alone.  Failures are kept in memory that is there from the beginning, so that telling
- * them cannot fail; a call whose rows all succeed never touches it.
+ * slice for another attempt; a row may leave its slice and go alone.  Failures are kept in memory
+ * that is there from the beginning, so that telling them cannot fail; a call whose rows all succeed
+ * never touches it.
  *
  * Invariants:
  *   (1) Each row ends once; `left` counts those that have not.
@@ -68,16 +69,16 @@ void row_table_init(struct row_table *table, void *memory, size_t capacity);
 /* Frees the encoded bytes and the failures' texts. */
 void row_table_deinit(struct row_table *table);
 
-/* One more, whose bytes, and nothing else, were appended to table->encoded since the last was added;
- * its key lies key_offset bytes behind their beginning.  The number of rows stays below the capacity
- * given. */
+/* One more, whose bytes, and nothing else, were appended to table->encoded since the last was
+ * added; its key lies key_offset bytes behind their beginning.  The number of rows stays below the
+ * capacity given. */
 void row_table_add(struct row_table *table, size_t key_offset, size_t key_size);
 
 struct bytes row_table_key(const struct row_table *table, uint32_t row);
 struct bytes row_table_encoded(const struct row_table *table, uint32_t row);
 
-/* The next rows for one server: the first that is still NEW, and those after it of the same address,
- * at most rows_max and bytes_max, but at least one.  False when none is NEW. */
+/* The next rows for one server: the first that is still NEW, and those after it of the same
+ * address, at most rows_max and bytes_max, but at least one.  False when none is NEW. */
 bool row_table_slice(struct row_table *table,
                      uint32_t rows_max,
                      size_t bytes_max,

@@ -7,7 +7,7 @@
 #define VALUE_BYTES        ((size_t)256 << 10)
 #define MEMORY_LIMIT_BYTES ((uint64_t)4 << 20)
 #define RECORD_BYTES_MAX   ((uint64_t)5 << 20) /* what is gathered before the next look */
-#define WRITES             64 /* far more than memory may hold */
+#define WRITES             64                  /* far more than memory may hold */
 #define DEADLINE_MS        1000
 
 static struct client *start(void)
