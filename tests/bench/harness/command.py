@@ -35,7 +35,7 @@ def parse(arguments):
     parser.add_argument("--except", dest="without", metavar="NAME", action="append", help=(
         "not this record; repeatable"))
     parser.add_argument("--quick", action="store_true", help=(
-        "every record in a second or less on tiny data; nothing is judged, all must work"))
+        "every record in a few seconds on tiny data; nothing is judged, all must work"))
     parser.add_argument("--list", action="store_true", help="the records, and how long each takes")
     parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
     parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
