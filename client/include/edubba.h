@@ -380,11 +380,10 @@ struct edubba_result {
 typedef void (*edubba_completion)(void *context, const struct edubba_result *result);
 
 /*
- * Submit and return.  The completion is called exactly once, also after an error, but not when
+ * Submit and return.  The completion (not NULL) is called once, also after an error, but not when
  * edubba_submit itself returns one (bad arguments, no memory).  What is submitted while requests
  * are on their way travels together with the next: no need to batch by hand.
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion.
- * completion must not be NULL.
  */
 enum edubba_code edubba_submit(struct edubba_table *table,
                                const struct edubba_operation *operation,
