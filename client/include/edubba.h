@@ -380,7 +380,7 @@ struct edubba_result {
 typedef void (*edubba_completion)(void *context, const struct edubba_result *result);
 
 /*
- * Submit and return.  The completion is called exactly once, also after an error, but not when
+ * Submit and return.  The completion (not NULL) is called once, also after an error, but not when
  * edubba_submit itself returns one (bad arguments, no memory).  What is submitted while requests
  * are on their way travels together with the next: no need to batch by hand.
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion.
@@ -411,16 +411,18 @@ typedef void (*edubba_rows_completion)(void *context, const struct edubba_rows_r
 /*
  * Change many rows with one completion: as edubba_submit of each entry, at a fraction of the cost.
  * Each entry is atomic and has an identity and an outcome of its own, all together are not: rows go
- * to the servers that hold them, and what has to be tried again is tried row by row.  The completion
- * is called exactly once, when the last entry has ended; what cannot be sent (a key that is too
- * long) is a failure of that entry.  No order is promised, not even of entries of one row.
+ * to the servers that hold them, and only those that have to be are tried again.  The completion,
+ * which must not be NULL, is called exactly once, when the last entry has ended; what cannot be sent
+ * (a key that is too long) is a failure of that entry.  No order is promised, not even of entries of
+ * one row.
  *
- * deadline_ms 0 = the client's.  At most 100 000 mutations a call.  entry_count may be 0.
+ * deadline_ms 0 = the client's.  At most 100 000 entries, and as many mutations, a call.
+ * entry_count may be 0.
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; every entry
  * counts, and a call that is let in is let in with all its entries: what is in flight may exceed the
  * bounds by one call.
  * Errors (nothing is sent then, and the completion is not called): EDUBBA_INVALID_ARGUMENT (too many
- * mutations), EDUBBA_RESOURCE_EXHAUSTED (no memory).
+ * of them), EDUBBA_RESOURCE_EXHAUSTED (no memory).
  */
 enum edubba_code edubba_submit_rows(struct edubba_table *table,
                                     const struct edubba_entry *entries,

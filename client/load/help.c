@@ -24,8 +24,8 @@ static const char EXAMPLES[] =
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
     "\n"
     "exit status: 0 done, 1 something failed or was found wrong, 2 the command line makes no sense,\n"
-    "130 interrupted.  Ctrl-C reports what there is; pressed twice, it quits at once.  With --format\n"
-    "json errors are JSON too, on stderr, as ebt's.\n";
+    "130 interrupted.  Ctrl-C reports what there is; pressed twice, or before the load has begun, it\n"
+    "quits at once.  With --format json errors are JSON too, on stderr, as ebt's.\n";
 
 static const char *const PLACE = "  %-20s %s\n";
 

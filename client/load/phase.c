@@ -18,11 +18,12 @@
 #define LOAD_PHASE_FLIGHT 512
 
 static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t has_begun; /* a phase: there is something to report */
 
 static void on_signal(int number)
 {
     (void)number;
-    if (interrupted) {
+    if (interrupted || !has_begun) {
         _exit(EXIT_CODE_INTERRUPTED);
     }
     interrupted = 1;
@@ -328,6 +329,7 @@ static enum load_outcome run_phase(struct load_run *run,
         .live = !run->options->quiet && isatty(STDERR_FILENO),
         .begin_cpu_s = cpu_s(),
     };
+    has_begun = 1;
     if (copies == NULL || !load_run_init(run) || !load_run_start(run)) {
         exit(load_complain(&(struct edubba_error){
             .code = EDUBBA_RESOURCE_EXHAUSTED,

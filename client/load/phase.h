@@ -19,7 +19,8 @@ enum load_outcome {
     LOAD_INTERRUPTED,
 };
 
-/* From now on SIGINT and SIGTERM end the phase; a second one ends the process. */
+/* From now on SIGINT and SIGTERM end the phase; a second one, or one while no phase has begun yet (the
+ * cluster may not be there), ends the process. */
 void load_signals_catch(void);
 
 /* Run the load phase or the run phase of a workload, and report it. */

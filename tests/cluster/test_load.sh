@@ -136,6 +136,14 @@ interrupt() {
 same "status after an interrupt" "$(interrupt 1 2000)" 130
 grep -q 'interrupted' "$WORK/report" && grep -qE 'operations +[1-9]' "$WORK/report" && ok || bad "an interrupted run reports what it has"
 
+"$LOAD" write --masters tcp://127.0.0.1:1 --timeout 60 >"$WORK/report" 2>&1 & pid=$!
+sleep 1
+begun=$SECONDS; status=0
+kill -INT "$pid"
+wait "$pid" || status=$?
+same "status after an interrupt while no cluster is there" "$status" 130
+same "which is not waited for" $((SECONDS - begun < 25)) 1
+
 # --- errors are counted, an outage is seen ------------------------------------------------------------------
 outage() { kill_hard server1; kill_hard server2; }
 during outage >/dev/null

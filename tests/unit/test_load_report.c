@@ -188,6 +188,14 @@ Test(load_options, what_does_not_go_together_is_refused)
     struct load_options options;
     cr_assert(PARSE(&options, "--batch", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(PARSE(&options, "--batch", "50001", "--fields", "2"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
+    cr_assert(PARSE(&options, "--batch", "50k", "--fields", "2"));
+    cr_assert(load_options_complete(&options, load_workload_find("write"), problem));
+    cr_assert(PARSE(&options, "--late-max", "1"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
+    cr_assert(PARSE(&options, "--late-max", "1", "--rate", "5"));
+    cr_assert(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--zipfian", "1"));
     cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
     cr_assert(PARSE(&options, "--threads", "2"));

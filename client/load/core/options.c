@@ -335,6 +335,12 @@ static const char *contradiction(const struct load_options *options,
     if (options->batch > BATCH_MAX) {
         return "--batch is at most 100k";
     }
+    if (options->batch * options->fields > BATCH_MAX) {
+        return "--batch times --fields is at most 100k: cells of one call";
+    }
+    if (options->late_max_s > 0 && !(options->rate > 0)) {
+        return "--late-max goes with --rate";
+    }
     if (options->batch > 1 && workload->percent[LOAD_WRITE] + workload->percent[LOAD_ADD] < 100) {
         return "--batch goes with writes and adds only";
     }

@@ -11,7 +11,7 @@ import traceback
 
 from . import records, report
 from .measure import Cpu, Plan, machine_load
-from .process import Failure, Missing, Workshop
+from .process import BUILD, Failure, Missing, Workshop
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 JSON = ROOT / "build/bench.json"
@@ -20,7 +20,12 @@ NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cl
           "client/load/edubba-load", "tests/bench/control_probe",
           "tests/bench/never_read",
           *(f"tests/bench/raw/raw_{name}"
-            for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo")))
+            for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo", "nng_streams")))
+
+
+def chosen_by(options):
+    return [r for r in records.ALL if (not options.only or r.name in options.only)
+            and r.name not in (options.without or ())]
 
 
 def parse(arguments):
@@ -30,7 +35,7 @@ def parse(arguments):
     parser.add_argument("--except", dest="without", metavar="NAME", action="append", help=(
         "not this record; repeatable"))
     parser.add_argument("--quick", action="store_true", help=(
-        "every record in a second or less on tiny data; nothing is judged, all must work"))
+        "every record in a few seconds on tiny data; nothing is judged, all must work"))
     parser.add_argument("--list", action="store_true", help="the records, and how long each takes")
     parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
     parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
@@ -45,6 +50,8 @@ def parse(arguments):
     for name in (options.only or []) + (options.without or []):
         if name not in known:
             parser.error(f"no record is called {name}; --list shows them")
+    if not chosen_by(options):
+        parser.error("--except leaves none of the records to measure")
     for option in ("pairs", "seconds", "scale"):
         if getattr(options, option) is not None and getattr(options, option) <= 0:
             parser.error(f"--{option}: more than 0")
@@ -67,7 +74,7 @@ def warn_if_busy(load):
         print(f"This machine is not idle: {load['busy']:.0f} % busy"
               f"{' (' + ', '.join(load['by']) + ')' if load['by'] else ''}"
               f"{', %.0f %% taken by the hypervisor' % load['steal'] if load['steal'] > 1 else ''}."
-              " The figures will be worse, and noisier, than they are.", file=sys.stderr)
+              " The figures will be worse, and noisier, than on an idle one.", file=sys.stderr)
 
 
 def measure(record, plan, progress, keep):
@@ -123,12 +130,10 @@ def list_records():
 
 def run(options):
     plan = Plan(options.quick, options.pairs, options.seconds, options.scale)
-    chosen = [r for r in records.ALL if (not options.only or r.name in options.only)
-              and r.name not in (options.without or ())]
+    chosen = chosen_by(options)
     missing = [p for p in NEEDED if not (ROOT / "build/release" / p).exists()]
     if missing:
-        print(f"not built: {', '.join(missing)}; cmake --preset release && "
-              "cmake --build build/release", file=sys.stderr)
+        print(f"not built: {', '.join(missing)}; {BUILD}", file=sys.stderr)
         return 2
     load = machine_load(0.2 if options.quick else 2)
     if not options.quick:
@@ -171,5 +176,7 @@ def main(arguments):
     try:
         return run(options)
     except KeyboardInterrupt:
-        print("\ninterrupted; what was measured stands in the JSON file", file=sys.stderr)
+        print("\ninterrupted" + ("" if options.quick else
+                                f"; records that were done stand in {options.json}"),
+              file=sys.stderr)
         return 130
