@@ -89,6 +89,16 @@ enum status convert_check_row(struct edubba_bytes row, struct error *ret_error)
     return row_key_check(client_bytes(row), ret_error);
 }
 
+enum status convert_check_size(size_t size_bytes, struct error *ret_error)
+{
+    if (size_bytes > LIMIT_OPERATION_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "%zu bytes to be sent for one row, the limit is %d", size_bytes,
+                         LIMIT_OPERATION_BYTES);
+    }
+    return STATUS_OK;
+}
+
 enum status convert_check_count(size_t count, struct error *ret_error)
 {
     if (count > LIMIT_MUTATIONS_PER_REQUEST) {

@@ -45,6 +45,13 @@ static enum status check_counts(const struct edubba_entry *entries,
     return status;
 }
 
+static void add_wrong(struct row_table *rows, const struct error *trouble)
+{
+    row_table_add(rows, 0, 0);
+    row_table_fail(rows, rows->count - 1, client_code(trouble->status),
+                   bytes_of_text(trouble->text));
+}
+
 /* One entry into the bundle.  What is wrong with it is its own outcome.  Errors: STATUS_NO_MEMORY. */
 static enum status add_entry(struct bundle *bundle,
                              struct arena *arena,
@@ -63,15 +70,20 @@ static enum status add_entry(struct bundle *bundle,
         return status;
     }
     if (status != STATUS_OK) {
-        row_table_add(rows, 0, 0);
-        row_table_fail(rows, rows->count - 1, client_code(status), bytes_of_text(trouble.text));
+        add_wrong(rows, &trouble);
         return STATUS_OK;
     }
     operation->row = client_bytes(entry->row);
     operation->mutation_count = entry->count;
+    size_t begin = rows->encoded.size_bytes;
     size_t key_offset = operation_encode(operation, &rows->encoded);
     if (rows->encoded.failed) {
         return STATUS_NO_MEMORY;
+    }
+    if (convert_check_size(rows->encoded.size_bytes - begin, &trouble) != STATUS_OK) {
+        rows->encoded.size_bytes = begin;
+        add_wrong(rows, &trouble);
+        return STATUS_OK;
     }
     row_table_add(rows, key_offset, entry->row.size);
     return STATUS_OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "client/bundle.h"
+#include "client/convert.h"
 #include "client/row.h"
 #include "common/base/assert.h"
 #include "common/base/memory.h"
@@ -367,6 +368,12 @@ enum status submission_start(struct edubba_client *client,
     if (submission == NULL) {
         admission_leave(client, &admission);
         return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    }
+    status = convert_check_size(submission->encoded.size_bytes, ret_error);
+    if (status != STATUS_OK) {
+        memory_free(submission);
+        admission_leave(client, &admission);
+        return status;
     }
     submission->deadline_ms = submission_deadline_ms(client, deadline_ms);
     submission->deadline_ns = now_ns + submission->deadline_ms * NS_PER_MS;

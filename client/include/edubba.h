@@ -420,7 +420,7 @@ typedef void (*edubba_rows_completion)(void *context, const struct edubba_rows_r
  * entry_count may be 0.
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; every entry
  * counts, and a call that is let in is let in with all its entries: what is in flight may exceed the
- * bounds by one call.
+ * bounds by one call of each thread.
  * Errors (nothing is sent then, and the completion is not called): EDUBBA_INVALID_ARGUMENT (too many
  * of them), EDUBBA_RESOURCE_EXHAUSTED (no memory).
  */

@@ -23,6 +23,7 @@
 /* The wire (design section 8). */
 #define LIMIT_FRAME_BYTES            (1024 * 1024)       /* one frame, header included */
 #define LIMIT_MESSAGE_BYTES          (288 * 1024 * 1024) /* a whole row, or two of the largest values */
+#define LIMIT_OPERATION_BYTES        (LIMIT_MESSAGE_BYTES - 64 * 1024) /* with room for heads */
 #define LIMIT_OPERATIONS_PER_MESSAGE 4096
 
 /* Exactly once (design section 8): older attempts are refused, never applied. */

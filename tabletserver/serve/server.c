@@ -21,13 +21,21 @@
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
 
+/* A request that is larger than half of the budget is let in beside others that leave it the other
+ * half: among many small ones it would wait for ever until it is alone. */
+static bool fits(uint64_t others_bytes, uint64_t bytes, uint64_t bytes_max)
+{
+    return others_bytes + bytes <= bytes_max ||
+           (bytes > bytes_max / 2 && others_bytes <= bytes_max / 2);
+}
+
 static bool charge(atomic_uint_fast64_t *sum,
                    uint64_t bytes,
                    uint64_t own_bytes,
                    uint64_t bytes_max)
 {
     uint64_t before = atomic_fetch_add(sum, bytes);
-    if (before > own_bytes && before + bytes > bytes_max) {
+    if (!fits(before - own_bytes, own_bytes + bytes, bytes_max)) {
         atomic_fetch_sub(sum, bytes);
         return false;
     }

@@ -62,7 +62,8 @@ void server_close(struct server *server);
 #define REQUEST_BYTES_OWN 3072
 
 /* The budget of request_bytes_max: false = over it, nothing was charged.  own_bytes: what the
- * request has been charged before; one that is alone gets all that it needs. */
+ * request has been charged before.  One of more than half of it is let in beside others that leave
+ * it the other half, however large it is. */
 bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes);
 void request_bytes_release(struct server *server, uint64_t bytes);
 /* Is half of it in use, or of the reads' half?  Then a connection gets in one request after the

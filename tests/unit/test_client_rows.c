@@ -144,6 +144,30 @@ Test(client_rows, a_bad_entry_is_its_own_failure)
     close_session(&session);
 }
 
+Test(client_rows, what_fits_into_no_message_is_refused_and_not_tried_until_the_deadline)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    struct edubba_mutation large[4];
+    static const char value[80 << 20];
+    for (int i = 0; i < 4; i++) {
+        large[i] = edubba_set_cell("p", EDUBBA_NOTHING, i, edubba_bytes_of(value, sizeof value));
+    }
+    make_adds(&adds, 0, 3, 3);
+    adds.entries[1].mutations = large;
+    adds.entries[1].count = 4;
+    submit(&session, 3, 0, 0);
+    edubba_drain(session.client);
+    cr_assert_eq(calls[0].failure_count, 1);
+    cr_assert_eq(calls[0].failures[0].entry, 1);
+    cr_assert_eq(calls[0].failures[0].code, EDUBBA_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(calls[0].failures[0].text, "limit"));
+    cr_assert_eq(edubba_mutate_row(session.table, EDUBBA_TEXT("row00009"), large, 4, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(GET(session, applied), 2);
+    close_session(&session);
+}
+
 /* --- trouble ---------------------------------------------------------------------------------- */
 
 Test(client_rows, rows_of_a_moved_tablet_are_followed_and_the_others_do_not_notice)

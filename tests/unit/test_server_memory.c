@@ -198,6 +198,19 @@ Test(server_memory, reads_have_half_of_the_budget_and_leave_the_rest_to_writes)
     end(client);
 }
 
+Test(server_memory, a_large_request_waits_for_half_of_the_budget_and_not_for_all_of_it)
+{
+    struct client *client = start_with_a_large_cell(8 * CELL_BYTES);
+    struct server *server = fixture.server;
+
+    cr_assert(request_bytes_charge(server, 4 * CELL_BYTES, 0));
+    cr_assert(request_bytes_charge(server, 5 * CELL_BYTES, 0));
+    cr_assert_not(request_bytes_charge(server, 5 * CELL_BYTES, 0));
+    cr_assert_not(request_bytes_charge(server, KIB, 0));
+    request_bytes_release(server, 9 * CELL_BYTES);
+    end(client);
+}
+
 Test(server_memory, a_request_is_counted_with_what_it_is_decoded_into)
 {
     enum {
