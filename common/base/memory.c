@@ -33,6 +33,11 @@ void *memory_allocate_zeroed(size_t count, size_t size_bytes)
     return failure_is_due() ? NULL : calloc(count > 0 ? count : 1, size_bytes > 0 ? size_bytes : 1);
 }
 
+void *memory_allocate_aligned(size_t alignment_bytes, size_t size_bytes)
+{
+    return failure_is_due() ? NULL : aligned_alloc(alignment_bytes, size_bytes);
+}
+
 void *memory_resize(void *pointer, size_t size_bytes)
 {
     return failure_is_due() ? NULL : realloc(pointer, size_bytes > 0 ? size_bytes : 1);

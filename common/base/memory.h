@@ -20,6 +20,10 @@ void *memory_allocate(size_t size_bytes);
 /* The same, zeroed; NULL also when count * size_bytes overflows. */
 void *memory_allocate_zeroed(size_t count, size_t size_bytes);
 
+/* The same as memory_allocate, at a multiple of alignment_bytes, which is a power of two; so is
+ * size_bytes a multiple of it. */
+void *memory_allocate_aligned(size_t alignment_bytes, size_t size_bytes);
+
 /* As realloc: on failure NULL, and pointer is still valid. */
 void *memory_resize(void *pointer, size_t size_bytes);
 

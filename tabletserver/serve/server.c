@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
+#include "common/base/memory_large.h"
 #include "common/io/clock.h"
 #include "common/io/entropy.h"
 #include "common/io/file.h"
@@ -20,6 +21,7 @@
 #define REQUESTS_PER_CONNECTION 1024
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
+#define MEMORY_KEPT_SHARE       4 /* of memory_limit, once used, for memtables to come */
 
 /* A request that is larger than half of the budget is let in beside others that leave it the other
  * half: among many small ones it would wait for ever until it is alone. */
@@ -173,6 +175,7 @@ static enum status open_stores(struct server *server, struct error *ret_error)
                          SERVER_STORES_MAX);
     }
     struct store_settings share = share_of(settings, count);
+    memory_large_keep(settings->store.memory_limit_bytes / MEMORY_KEPT_SHARE);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct store_loop *loop = NULL;
         status = file_make_folders(folders[i], ret_error);

@@ -111,12 +111,12 @@ static void check_addresses(const struct server_settings *settings, struct confi
     }
 }
 
-/* Four memtables at least: while some are flushed, others fill. */
+/* Six memtables at least: while some are flushed, others fill, and what one gives back is not so
+ * much that writers wait long for it. */
 static uint64_t default_memtable_limit_bytes(uint64_t memory_limit_bytes)
 {
-    uint64_t quarter_bytes = memory_limit_bytes / 4;
-    return quarter_bytes < MEMTABLE_LIMIT_BYTES_DEFAULT ? quarter_bytes
-                                                        : MEMTABLE_LIMIT_BYTES_DEFAULT;
+    uint64_t share_bytes = memory_limit_bytes / 6;
+    return share_bytes < MEMTABLE_LIMIT_BYTES_DEFAULT ? share_bytes : MEMTABLE_LIMIT_BYTES_DEFAULT;
 }
 
 /* Requests and answers a quarter of memory_limit each: with what the rest of the server takes, all

@@ -2,9 +2,10 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/base/memory_large.h"
 
 #define CHUNK_BYTES_MIN (4 * 1024)
-#define CHUNK_BYTES_MAX (1024 * 1024)
+#define CHUNK_BYTES_MAX MEMORY_LARGE_BYTES
 #define ALIGNMENT_BYTES 8
 
 struct memtable_chunk {
@@ -19,6 +20,21 @@ static size_t free_bytes(const struct memtable_chunk *chunk)
     return chunk->size_bytes - chunk->used_bytes;
 }
 
+/* A whole large piece, or any other size. */
+static struct memtable_chunk *allocate_chunk(size_t all_bytes)
+{
+    return all_bytes == MEMORY_LARGE_BYTES ? memory_large_allocate() : memory_allocate(all_bytes);
+}
+
+static void free_chunk(struct memtable_chunk *chunk)
+{
+    if (sizeof *chunk + chunk->size_bytes == MEMORY_LARGE_BYTES) {
+        memory_large_free(chunk);
+    } else {
+        memory_free(chunk);
+    }
+}
+
 void memtable_arena_init(struct memtable_arena *arena)
 {
     *arena = (struct memtable_arena){.next_chunk_bytes = CHUNK_BYTES_MIN};
@@ -29,7 +45,7 @@ void memtable_arena_deinit(struct memtable_arena *arena)
     struct memtable_chunk *chunk = arena->first;
     while (chunk != NULL) {
         struct memtable_chunk *next = chunk->next;
-        memory_free(chunk);
+        free_chunk(chunk);
         chunk = next;
     }
     memtable_arena_init(arena);
@@ -42,7 +58,7 @@ static struct memtable_chunk *add_chunk(struct memtable_arena *arena,
 {
     size_t size = arena->next_chunk_bytes - sizeof(struct memtable_chunk);
     size = size_bytes > size ? (size_bytes + ALIGNMENT_BYTES - 1) & ~(size_t)7 : size;
-    struct memtable_chunk *chunk = memory_allocate(sizeof *chunk + size);
+    struct memtable_chunk *chunk = allocate_chunk(sizeof *chunk + size);
     if (chunk == NULL) {
         return NULL;
     }

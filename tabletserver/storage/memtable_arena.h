@@ -6,7 +6,7 @@
  * within it.  Promises are taken up in the order in which they were given.  Chunks start small and
  * double, so that the memtable of an idle tablet costs little.
  *
- *     chunk     4 KiB      8 KiB       16 KiB ... 1 MiB
+ *     chunk     4 KiB      8 KiB       16 KiB ... 2 MiB
  *             [########][#####.....][..........]
  *                         ^ current    ^ plan: where the last promise ends if all are used up
  *

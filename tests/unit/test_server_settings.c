@@ -39,13 +39,13 @@ static uint64_t memtable_limit_of(const char *first, const char *second)
     return settings.store.memtable_limit_bytes;
 }
 
-Test(server_settings, a_memtable_is_a_quarter_of_all_by_default_and_no_more_than_128_MiB)
+Test(server_settings, a_memtable_is_a_sixth_of_all_by_default_and_no_more_than_128_MiB)
 {
     cr_assert_eq(memtable_limit_of(NULL, NULL), 128 * MIB);
     cr_assert_eq(memtable_limit_of("memory_limit=64 GiB", NULL), 128 * MIB);
-    cr_assert_eq(memtable_limit_of("memory_limit=512 MiB", NULL), 128 * MIB);
-    cr_assert_eq(memtable_limit_of("memory_limit=100 MiB", NULL), 25 * MIB);
-    cr_assert_eq(memtable_limit_of("memory_limit=1 MiB", NULL), MIB / 4);
+    cr_assert_eq(memtable_limit_of("memory_limit=768 MiB", NULL), 128 * MIB);
+    cr_assert_eq(memtable_limit_of("memory_limit=96 MiB", NULL), 16 * MIB);
+    cr_assert_eq(memtable_limit_of("memory_limit=6 MiB", NULL), MIB);
 }
 
 static bool budgets_are(const char *first, const char *second, uint64_t requests, uint64_t answers)
