@@ -40,6 +40,8 @@ static void setup(void)
 {
     fixture_init(&fixture);
     fixture.settings.gc_interval_us = 1000;
+    fixture
+        .pump_clock_us = FIXTURE_PUMP_US; /* or an interval could be longer than the test waits */
     fixture_open(&fixture);
     bare = table;
     bare.families = bare_families;
