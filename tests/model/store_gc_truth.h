@@ -246,4 +246,33 @@ static void note(const struct operation *operation)
     apply_operation(operation);
 }
 
+/* --- telling -------------------------------------------------------------------------------------- */
+
+/* What may have become of a column, for whoever looks into a failure. */
+static void tell_history(const struct cell_model *cell)
+{
+    fprintf(stderr, "timestamp %lld, now %lld, may be gone %d, numbers",
+            (long long)cell->timestamp_us, (long long)model_now_us, cell->may_be_gone);
+    for (uint32_t i = 0; i < cell->number_count; i++) {
+        fprintf(stderr, " %lld", (long long)cell->numbers[i]);
+    }
+    fprintf(stderr, "\n");
+    for (uint32_t i = 0; i < shared->count; i++) {
+        const struct operation *o = &shared->operations[i];
+        bool touches = o->row == cell->row &&
+                       (o->change == CHANGE_DELETE_ROW ||
+                        (o->family == cell->family &&
+                         (o->change == CHANGE_DELETE_FAMILY || o->qualifier == cell->qualifier)));
+        if (o->kind != CHANGE || touches) {
+            fprintf(stderr,
+                    "%4u kind %d change %d sequence %llu times %lld..%lld number %lld, "
+                    "clock %lld, rules %llx\n",
+                    i, o->kind, o->kind == CHANGE ? (int)o->change : -1,
+                    (unsigned long long)o->sequence, (long long)o->timestamp_us,
+                    (long long)o->end_us, (long long)o->number, (long long)o->now_us,
+                    (unsigned long long)o->rules_seed);
+        }
+    }
+}
+
 #endif /* TESTS_MODEL_STORE_GC_TRUTH_H */

@@ -59,6 +59,9 @@ static void expect_number(const struct cell_model *model, struct bytes value)
     for (uint32_t i = 0; i < model->number_count; i++) {
         right = right || (int64_t)load_be64(value.data) == model->numbers[i];
     }
+    if (!right) {
+        tell_history(model);
+    }
     cr_assert(right, "row %u family %u qualifier %u: %lld", model->row, model->family,
               model->qualifier, (long long)load_be64(value.data));
 }
@@ -125,6 +128,9 @@ static size_t expect_all(const struct table *table)
     }
     for (size_t i = 0; i < cell_count; i++) {
         const struct cell_model *cell = &cells[i];
+        if (!seen[i] && !cell->may_be_gone) {
+            tell_history(cell);
+        }
         cr_assert(seen[i] || cell->may_be_gone,
                   "row %u family %u qualifier %u timestamp %lld is missing (%s)", cell->row,
                   cell->family, cell->qualifier, (long long)cell->timestamp_us,
@@ -345,15 +351,22 @@ static void recall(void)
     move_clock(1);
 }
 
+/* It may have been noted already, and the child killed just then; and any number of children after
+ * it that had done no more than to move the clock. */
+static bool is_noted(const struct operation *pending)
+{
+    uint32_t count = shared->count;
+    while (count > 0 && shared->operations[count - 1].kind == CLOCK) {
+        count--;
+    }
+    const struct operation *last = count > 0 ? &shared->operations[count - 1] : NULL;
+    return last != NULL && last->tablet == pending->tablet && last->sequence == pending->sequence;
+}
+
 static void settle_pending(void)
 {
     struct store_tablet *tablet = store_tablet_find(fixture.store, shared->pending.tablet);
-    /* It may have been noted already, and the child killed just then: once more does no harm but
-     * to an add. */
-    bool noted = shared->count > 1 &&
-                 shared->operations[shared->count - 2].sequence == shared->pending.sequence &&
-                 shared->operations[shared->count - 2].tablet == shared->pending.tablet;
-    if (shared->is_pending && !noted &&
+    if (shared->is_pending && !is_noted(&shared->pending) &&
         (tablet == NULL || store_tablet_prepared(tablet) >= shared->pending.sequence)) {
         note(&shared->pending);
     }
