@@ -252,6 +252,7 @@ enum status store_collect_versions(struct store_tablet *tablet,
     if (status == STATUS_OK) {
         collection->sequence = read->sequence;
         collection->clock = read->clock;
+        collection->rule_version = table->version;
         status = find(&finder, store_read_reader(read), &over);
         store_read_end(read);
     }
@@ -311,6 +312,17 @@ static bool may_delete(const struct store_collection *collection, struct bytes r
     return !newer;
 }
 
+/* The loop is told of new rules, and appends writes: no write came under others than these. */
+static bool are_rules_in_force(struct store *store, const struct store_collection *collection)
+{
+    struct store_schema *schema = store_schema_find(store, collection->tablet->descriptor.table);
+    bool same = schema != NULL && schema->table.version == collection->rule_version;
+    if (schema != NULL) {
+        store_schema_unref(schema);
+    }
+    return same;
+}
+
 static void append_rows(struct store *store, const struct store_collection *collection)
 {
     struct record_entry entries[STORE_COLLECT_ROWS_MAX];
@@ -340,7 +352,9 @@ void store_collect_append(struct store *store)
         (void)store_append_gc_horizon(collection->tablet, &collection->horizons[i],
                                       store_next_clock(store), &sequence);
     }
-    append_rows(store, collection);
+    if (collection->row_count > 0 && are_rules_in_force(store, collection)) {
+        append_rows(store, collection);
+    }
     store_collection_end(collection);
     store_commit(store);
     store_work_wake(store);

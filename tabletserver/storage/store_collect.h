@@ -3,7 +3,8 @@
  *
  * One collection per store goes back and forth: the work thread fills it, the loop appends what is
  * in it and gives it back.  Between finding a cell and deleting it, the row may have been written
- * again; such a row is left to the next pass.
+ * again; such a row is left to the next pass.  And the table may have been given other rules, and a
+ * write since then that the old ones must not judge: then nothing is deleted.
  */
 #ifndef TABLETSERVER_STORAGE_STORE_COLLECT_H
 #define TABLETSERVER_STORAGE_STORE_COLLECT_H
@@ -25,6 +26,7 @@ struct store_collection {
     struct store_tablet *tablet; /* with a reference */
     uint64_t sequence;           /* the rows were read at it */
     uint64_t clock;              /* what came later has a higher one */
+    uint64_t rule_version;       /* of the table by whose rules they were judged */
     struct record_gc_horizon horizons[LIMIT_FAMILIES_PER_TABLE];
     uint32_t horizon_count;
     struct store_collect_row rows[STORE_COLLECT_ROWS_MAX];

@@ -398,6 +398,7 @@ static void set_limits(uint64_t seed)
     fixture.settings.memory_limit_bytes = 4 * fixture.settings.memtable_limit_bytes + (1 << 20);
     fixture.settings.log_segment_bytes = 256 * 1024;
     fixture.settings.flush_transaction_bytes = 4096 << prng_below(&limits, 6);
+    fixture.look_pause_us = (uint32_t)prng_below(&limits, 3) * 400; /* what is found gets old */
     fixture.settings.gc_interval_us = 1 + (int64_t)prng_below(&limits, 4);
 }
 

@@ -5,6 +5,7 @@
 #define TESTS_SUPPORT_STORE_FIXTURE_H
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ struct fixture {
     struct store *store;
     atomic_int_fast64_t now_us; /* moves by one with each look at it, or it would stand still */
     int64_t pump_clock_us;      /* and by so much while the test waits, between two looks */
+    pthread_t loop;             /* who opened the store */
+    uint32_t look_pause_us;     /* so long do threads of the store's own take to look at it */
     struct store_tablet *created;
     struct error created_error;
     uint64_t created_count;
@@ -64,6 +67,9 @@ static void fixture_wake(void *context)
 static int64_t fixture_now_us(void *context)
 {
     struct fixture *fixture = context;
+    if (fixture->look_pause_us > 0 && !pthread_equal(pthread_self(), fixture->loop)) {
+        usleep(fixture->look_pause_us);
+    }
     return atomic_fetch_add(&fixture->now_us, 1);
 }
 
@@ -148,6 +154,7 @@ __attribute__((unused)) static enum status fixture_try_open(struct fixture *fixt
                                                             struct error *ret_error)
 {
     struct store_callbacks callbacks = fixture_callbacks(fixture);
+    fixture->loop = pthread_self();
     return store_open(fixture->folder, number, &fixture->settings, &callbacks, &fixture->store,
                       ret_error);
 }
