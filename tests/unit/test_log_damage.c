@@ -84,6 +84,7 @@ Test(log, all_segments_missing_is_corruption)
     put(0, 2000);
     shut();
     must_open(); /* anchors the synced position */
+    wait_ready();
     shut();
     struct file file = open_segment(1);
     cr_assert_eq(unlink(file.path), 0);
