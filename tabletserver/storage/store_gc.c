@@ -10,6 +10,10 @@
  *
  * None of it is needed for what reads show: they hide what has expired.  The log's records are
  * appended by the loop (store_collect.c), since all appends are.
+ *
+ * Of an aggregate cell that has expired the part in the base may go before what was added since and
+ * lies in a memtable.  No read shows that, unless the rule is relaxed just then: what has expired
+ * once may come back whole, in part or not at all.
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/store_collect.h"
