@@ -185,6 +185,7 @@ struct load {
     uint32_t parcels;
     uint32_t operations;
     size_t size_bytes;
+    bool is_full; /* no message carries more of them */
 };
 
 /* How much of the queue goes into the next message. */
@@ -193,8 +194,10 @@ static struct load next_load(const struct server_lane *lane, uint32_t share)
     struct load load = {0};
     for (struct list_link *at = lane->queue.next; at != &lane->queue; at = at->next) {
         const struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
-        if (load.parcels > 0 && (load.operations + parcel->count > share ||
-                                 load.size_bytes + parcel->size_bytes > LANE_BATCH_BYTES)) {
+        uint32_t operations = load.operations + parcel->count;
+        load.is_full = operations > LANE_BATCH_OPERATIONS ||
+                       load.size_bytes + parcel->size_bytes > LANE_BATCH_BYTES;
+        if (load.parcels > 0 && (load.is_full || operations > share)) {
             break;
         }
         load.parcels++;
@@ -264,12 +267,22 @@ static void encode(const struct batch *batch, struct buffer *message)
 
 #define HEAD_BYTES_MAX 64
 
+/* Waiting gathers more into a message; into a full one, nothing. */
+static bool may_send(const struct server_lane *lane, const struct load *load)
+{
+    uint32_t most = lane->client->messages_per_lane * (load->is_full ? LANE_FULL_FACTOR : 1);
+    return lane->batches_in_flight < most;
+}
+
 /* False when nothing more can be sent now. */
 static bool send_next(struct server_lane *lane, uint32_t share)
 {
     struct buffer message = BUFFER_INIT;
     struct error error = {0};
     struct load load = next_load(lane, share);
+    if (!may_send(lane, &load)) {
+        return false;
+    }
     struct batch *batch = gather(lane, &load);
     if (batch == NULL) {
         return false; /* tried again when the next one is queued or answered */
@@ -302,7 +315,7 @@ void lane_pump(struct server_lane *lane)
         }
     }
     uint32_t share = more ? share_of_message(client) : 0;
-    while (more && lane->ready && lane->batches_in_flight < client->messages_per_lane) {
+    while (more && lane->ready) {
         more = send_next(lane, share) && !list_is_empty(&lane->queue);
     }
 }

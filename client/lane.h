@@ -4,8 +4,9 @@
  * A lane connects when there is something to send, and again after it was closed, with growing
  * pauses.  What goes over it is a CALL: a request and the messages that answer it.
  *
- * NATURAL BATCHING.  Parcels of operations queue here.  Up to messages_per_lane batches are on their way at
- * a time; when one is answered, everything that queued up meanwhile travels in the next.
+ * NATURAL BATCHING.  Parcels of operations queue here.  Up to messages_per_lane batches are on their
+ * way at a time, of full ones LANE_FULL_FACTOR times as many; when one is answered, everything that
+ * queued up meanwhile travels in the next.
  *
  * Invariants:
  *   (1) Every call that was accepted ends in exactly one of: a last message, on_closed, lane_cancel.
@@ -22,6 +23,7 @@
 #define LANE_KINDS            4
 #define LANE_BATCH_BYTES      (512 * 1024)
 #define LANE_BATCH_OPERATIONS 1024
+#define LANE_FULL_FACTOR      4
 #define LANE_SHARE_MIN        8 /* what fits in a message however little is in flight */
 
 struct parcel;

@@ -52,12 +52,18 @@ static struct pairing_node *meld_siblings(struct pairing_node *first)
 void pairing_heap_insert(struct pairing_heap *heap, struct pairing_node *node, uint64_t key)
 {
     *node = (struct pairing_node){.key = key};
-    heap->lowest = meld(heap->lowest, node);
+    if (heap->newest != NULL && heap->newest->key <= key) {
+        (void)meld(heap->newest, node); /* below it */
+    } else {
+        heap->lowest = meld(heap->lowest, node);
+    }
+    heap->newest = node;
 }
 
 void pairing_heap_remove(struct pairing_heap *heap, struct pairing_node *node)
 {
     struct pairing_node *children = meld_siblings(node->child);
+    heap->newest = heap->newest != node ? heap->newest : NULL;
     if (heap->lowest == node) {
         heap->lowest = children;
         return;

@@ -9,6 +9,9 @@
  * Nothing is allocated, so nothing fails.  Inserting is O(1), removing from anywhere O(log n)
  * amortised.  Of equal keys any may come first, the same one in every run.
  *
+ * Keys mostly come in order.  So a new node goes below the one that came before it where it may, not
+ * below the lowest: what comes in order stands in a line, and to remove its head is O(1).
+ *
  * Invariant: no node's key is above its children's.  A node is in one heap at most, and stays where
  * it is in memory while it is in there.
  *
@@ -28,6 +31,7 @@ struct pairing_node {
 
 struct pairing_heap {
     struct pairing_node *lowest; /* NULL = empty, as when zeroed */
+    struct pairing_node *newest; /* inserted last; NULL = it was removed */
 };
 
 /* node is in no heap; what it held before does not matter. */

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdio.h>
 
 #include "common/io/clock.h"
@@ -8,6 +9,12 @@
 #include "tabletserver/serve/server.h"
 
 #define CONFIG_ARENA_BLOCK_BYTES 4096
+
+/* Of a heap's free end so much stays: messages come and go, and pages that are given back are
+ * cleared again for the next.  What is larger than the second comes from the system and goes back
+ * there at once; memtables keep their own (memory_large.h). */
+#define HEAP_END_KEPT_BYTES (8 << 20)
+#define OWN_MAPPING_BYTES   (1 << 20)
 
 /* The signal thread wakes the main thread, which does nothing else but wait. */
 static void on_stop(void *context, int signal)
@@ -60,6 +67,8 @@ int main(int argument_count, char **arguments)
     int exit_code = DAEMON_EXIT_OK;
     int lock = -1;
 
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_END_KEPT_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
     signals_block();
     arena_init(&arena, CONFIG_ARENA_BLOCK_BYTES, SIZE_MAX);
     server_settings_default(&settings);

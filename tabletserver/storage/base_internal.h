@@ -6,6 +6,7 @@
 
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
+#include "tabletserver/storage/base_gap.h"
 #include "tabletserver/storage/base_key.h"
 #include "tabletserver/storage/base_links.h"
 #include "tabletserver/storage/base_room.h"
@@ -94,6 +95,7 @@ struct base_writer {
     struct base_counters counters_before;
     int64_t delta_bytes; /* of pieces and meta; the walks count their own */
     struct base_window window;
+    struct base_gap gap; /* of the walk's extent */
     struct base_room room;
     struct chunk_reader reader;
     struct buffer chunk;        /* being encoded */

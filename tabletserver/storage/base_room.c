@@ -1,5 +1,6 @@
 #include "tabletserver/storage/base_room.h"
 
+#include "common/base/assert.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/chunk.h"
 
@@ -31,9 +32,7 @@ static enum status set(struct buffer *buffer, struct bytes bytes)
 
 enum status base_room_note_follower(struct base_room *room, struct bytes stored_key)
 {
-    if (room->count > 0) {
-        return STATUS_OK; /* what really follows is out */
-    }
+    ASSERT(room->count == 0); /* what really follows is out */
     return set(&room->follower, stored_key);
 }
 

@@ -35,7 +35,8 @@ struct base_room {
 
 void base_room_deinit(struct base_room *room);
 
-/* The row that is open ends before this pair (empty: before the end of the file). */
+/* The row that is open ends before this pair (empty: before the end of the file).  Only while
+ * nothing is taken out. */
 enum status base_room_note_follower(struct base_room *room, struct bytes stored_key);
 
 /* A new chunk is about to be put as the last of its row.  cursor is moved. */

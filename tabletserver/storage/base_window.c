@@ -36,14 +36,28 @@ bool base_window_walk_is_in_row(const struct base_writer *writer)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* The walk stands behind the row. */
+static enum status note_row_end(struct base_writer *writer)
+{
+    const struct base_walk *walk = &writer->data;
+    if (base_room_taken_key(&writer->room).size_bytes > 0) {
+        return STATUS_OK; /* what really follows is out */
+    }
+    enum status status = base_gap_learn(&writer->gap, buffer_bytes(&writer->window.row_key),
+                                        walk->found ? &walk->row : NULL);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return base_room_note_follower(&writer->room, walk->found ? walk->stored_key : BYTES_EMPTY);
+}
+
 /* The chunk that the walk stands on, if it is in the row, is the one that follows. */
 static enum status take_end(struct base_writer *writer)
 {
     struct base_window *window = &writer->window;
     window->has_end = base_window_walk_is_in_row(writer);
     if (!window->has_end) {
-        return base_room_note_follower(&writer->room,
-                                       writer->data.found ? writer->data.stored_key : BYTES_EMPTY);
+        return note_row_end(writer);
     }
     enum status status = base_buffer_set(&window->end_key, writer->data.key);
     if (status != STATUS_OK) {
@@ -115,12 +129,6 @@ static enum status load(struct base_writer *writer)
     return status == STATUS_OK ? apply_tombstones(writer) : status;
 }
 
-/* To the row's first chunk: all there is of most rows. */
-static enum status go_row_start(struct base_writer *writer)
-{
-    return base_walk_seek(&writer->data, buffer_bytes(&writer->window.row_key));
-}
-
 /* To the last chunk that begins at or before position; where there is none, to the one behind. */
 static enum status go_position(struct base_writer *writer, const struct base_position *position)
 {
@@ -150,16 +158,37 @@ static bool walk_covers(struct base_writer *writer, const struct base_position *
            base_position_compare(&start, position) <= 0;
 }
 
+/* Nothing is stored at the row's start. */
+static enum status begin(struct base_window *window)
+{
+    base_cells_reset(&window->old);
+    window->has_end = false;
+    return base_buffer_set(&window->key, buffer_bytes(&window->row_key));
+}
+
 static enum status load_or_begin(struct base_writer *writer, const struct base_position *position)
 {
     struct base_window *window = &writer->window;
-    base_cells_reset(&window->old);
-    window->has_end = false;
-    if (walk_covers(writer, position)) {
-        return load(writer);
+    enum status status = begin(window);
+    if (status != STATUS_OK) {
+        return status;
     }
-    enum status status = base_buffer_set(&window->key, buffer_bytes(&window->row_key));
-    return status != STATUS_OK ? status : take_end(writer);
+    return walk_covers(writer, position) ? load(writer) : take_end(writer);
+}
+
+/* The row's first chunk: all there is of most rows. */
+static enum status open_first(struct base_writer *writer, const struct base_position *position)
+{
+    struct bytes row_key = buffer_bytes(&writer->window.row_key);
+    bool nothing_stored = false;
+    enum status status = base_gap_enter(&writer->gap, row_key, &nothing_stored);
+    if (status == STATUS_OK && nothing_stored) {
+        return begin(&writer->window);
+    }
+    if (status == STATUS_OK) {
+        status = base_walk_seek(&writer->data, row_key);
+    }
+    return status == STATUS_OK ? load_or_begin(writer, position) : status;
 }
 
 static enum status open_chunk(struct base_writer *writer, const struct base_position *position)
@@ -175,10 +204,7 @@ static enum status open_chunk(struct base_writer *writer, const struct base_posi
 
     enum status status = STATUS_OK;
     if (!window->row_walked) {
-        status = go_row_start(writer);
-        if (status == STATUS_OK) {
-            status = load_or_begin(writer, position);
-        }
+        status = open_first(writer, position);
         window->row_walked = true;
         if (status != STATUS_OK || !window->has_end ||
             base_position_compare(position, &window->end) < 0) {

@@ -14,6 +14,7 @@ static void destroy(struct base_writer *writer)
         writer->piece_cursor = NULL;
     }
     base_window_deinit(&writer->window);
+    base_gap_deinit(&writer->gap);
     base_room_deinit(&writer->room);
     base_cells_deinit(&writer->kept);
     chunk_reader_deinit(&writer->reader);
@@ -112,6 +113,7 @@ enum status base_writer_set_extent(struct base_writer *writer, uint64_t extent)
         status = base_room_restore(&writer->room, writer->write);
     }
     base_room_forget(&writer->room);
+    base_gap_forget(&writer->gap);
     base_walk_set_extent(&writer->data, extent);
     base_walk_set_extent(&writer->samples, extent);
     base_tombstone_finder_forget(&writer->tombstones, extent);

@@ -74,6 +74,38 @@ Test(pairing_heap, random_inserts_and_removes)
     }
 }
 
+Test(pairing_heap, what_comes_in_order_stands_in_a_line)
+{
+    for (int i = 0; i < NODES; i++) {
+        toggle(&items[i], (uint64_t)i / 2);
+    }
+    cr_assert_eq(check_tree(heap.lowest), NODES);
+    for (int i = 0; i < NODES; i++) {
+        cr_assert_eq(heap.lowest, &items[i].node);
+        cr_assert_null(items[i].node.next);
+        toggle(&items[i], 0);
+    }
+    cr_assert_null(heap.lowest);
+}
+
+Test(pairing_heap, a_line_goes_on_without_its_last_and_behind_a_higher_key)
+{
+    static const uint64_t keys[] = {10, 20, 5, 30, 30, 7};
+    for (int i = 0; i < 3; i++) {
+        toggle(&items[i], keys[i]);
+    }
+    toggle(&items[2], 0); /* the newest */
+    for (int i = 2; i < 6; i++) {
+        toggle(&items[i], keys[i]);
+    }
+    static const int order[] = {2, 5, 0, 1};
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(heap.lowest, &items[order[i]].node);
+        toggle(&items[order[i]], 0);
+    }
+    cr_assert_eq(check_tree(heap.lowest), 2);
+}
+
 Test(pairing_heap, the_largest_key_is_a_key)
 {
     toggle(&items[0], UINT64_MAX);
