@@ -58,7 +58,7 @@ static bool is_outside_window(int64_t first_attempt_us, int64_t now_us)
 
 static bool has_room(const struct dedupe *dedupe, bool for_new_client)
 {
-    return dedupe->record_count < dedupe->limits.records_max &&
+    return dedupe->request_count < dedupe->limits.records_max &&
            dedupe->result_bytes < dedupe->limits.result_bytes_max &&
            (!for_new_client || dedupe->client_count < dedupe->limits.clients_max);
 }
@@ -136,20 +136,15 @@ enum status dedupe_record(struct dedupe *dedupe,
         dedupe_table_record(dedupe, client, request->sequence) != NULL) {
         return STATUS_OK;
     }
-    struct dedupe_record *record = dedupe_table_add_record(dedupe, client, request->sequence,
-                                                           result);
-    if (record == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    record->log_sequence = sequence;
-    record->keep_until_us = until_us;
-    return STATUS_OK;
+    const struct dedupe_record *record = dedupe_table_add_request(dedupe, client, request->sequence,
+                                                                  result, sequence, until_us);
+    return record != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 enum status dedupe_reserve(struct dedupe *dedupe, uint32_t records, size_t result_bytes)
 {
-    if (records > dedupe->limits.records_max - dedupe->record_count ||
-        dedupe->record_count > dedupe->limits.records_max ||
+    if (records > dedupe->limits.records_max - dedupe->request_count ||
+        dedupe->request_count > dedupe->limits.records_max ||
         dedupe->result_bytes > dedupe->limits.result_bytes_max ||
         result_bytes > dedupe->limits.result_bytes_max - dedupe->result_bytes) {
         return STATUS_RESOURCE_EXHAUSTED;
@@ -168,7 +163,7 @@ void dedupe_commit(struct dedupe *dedupe, uint64_t sequence)
 
 uint32_t dedupe_record_count(const struct dedupe *dedupe)
 {
-    return dedupe->record_count;
+    return dedupe->request_count;
 }
 
 uint32_t dedupe_client_count(const struct dedupe *dedupe)

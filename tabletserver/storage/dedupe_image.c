@@ -6,7 +6,7 @@
  *         8 bytes    client, little-endian
  *         varint     first_unfinished
  *         varint     keep_until_us, zigzag
- *     varint     number of records; then each, oldest first:
+ *     varint     number of requests on record; then each, oldest first:
  *         varint     index of its client above
  *         varint     sequence
  *         varint     keep_until_us, zigzag
@@ -27,9 +27,10 @@ static void append_varint(struct buffer *out, uint64_t value)
     buffer_append(out, bytes, varint_store(bytes, value));
 }
 
-static bool is_committed(const struct dedupe *dedupe, const struct dedupe_record *record)
+/* The requests of a record that go into an image: bits. */
+static uint64_t requests_for_image(const struct dedupe *dedupe, const struct dedupe_record *record)
 {
-    return record->log_sequence <= dedupe->committed_sequence;
+    return record->log_sequence <= dedupe->committed_sequence ? record->requests : 0;
 }
 
 static uint64_t encode_clients(const struct dedupe *dedupe, struct buffer *out)
@@ -48,7 +49,7 @@ static uint64_t encode_clients(const struct dedupe *dedupe, struct buffer *out)
     uint64_t committed_count = 0;
     for (const struct dedupe_record *record = dedupe->oldest_record; record != NULL;
          record = record->newer) {
-        committed_count += is_committed(dedupe, record) ? 1 : 0;
+        committed_count += (uint64_t)__builtin_popcountll(requests_for_image(dedupe, record));
     }
     return committed_count;
 }
@@ -59,14 +60,14 @@ void dedupe_encode(const struct dedupe *dedupe, struct buffer *out)
     append_varint(out, encode_clients(dedupe, out));
     for (const struct dedupe_record *record = dedupe->oldest_record; record != NULL;
          record = record->newer) {
-        if (!is_committed(dedupe, record)) {
-            continue;
+        uint64_t requests = requests_for_image(dedupe, record);
+        for (; requests != 0; requests &= requests - 1) {
+            append_varint(out, record->client->index);
+            append_varint(out, dedupe_record_span(record) + (uint64_t)__builtin_ctzll(requests));
+            append_varint(out, zigzag_encode(record->keep_until_us));
+            append_varint(out, record->result_size);
+            buffer_append(out, record->result, record->result_size);
         }
-        append_varint(out, record->client->index);
-        append_varint(out, dedupe_record_sequence(record));
-        append_varint(out, zigzag_encode(record->keep_until_us));
-        append_varint(out, record->result_size);
-        buffer_append(out, record->result, record->result_size);
     }
 }
 
@@ -216,14 +217,16 @@ static void take_record(struct dedupe *dedupe,
     }
     struct dedupe_record *record = dedupe_table_record(dedupe, client, image->sequence);
     if (record != NULL) {
-        record->log_sequence = 0; /* it was committed, or it would not be in an image */
+        /* It was committed, or it would not be in an image; and with it all of its log record. */
+        record->log_sequence = 0;
         return;
     }
-    record = dedupe_table_add_record(dedupe, client, image->sequence, image->result);
+    record = dedupe_table_add_request(dedupe, client, image->sequence, image->result, 0,
+                                      image->keep_until_us);
     ASSERT(record != NULL);
-    record->log_sequence = 0;
-    record->keep_until_us = image->keep_until_us;
-    dedupe_table_place_record(dedupe, record, at);
+    if (dedupe_record_requests(record) == 1) { /* a new one */
+        dedupe_table_place_record(dedupe, record, at);
+    }
 }
 
 enum status dedupe_load(struct dedupe *dedupe, struct bytes image, struct error *ret_error)

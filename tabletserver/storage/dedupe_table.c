@@ -108,8 +108,19 @@ static size_t record_bucket(const struct dedupe *dedupe,
                             uint64_t sequence,
                             size_t bucket_count)
 {
-    return mix(mix(client ^ (uintptr_t)dedupe) + mix(sequence + (uintptr_t)dedupe)) &
+    uint64_t span = sequence / DEDUPE_SPAN;
+    return mix(mix(client ^ (uintptr_t)dedupe) + mix(span + (uintptr_t)dedupe)) &
            (bucket_count - 1);
+}
+
+static void hash_record(struct dedupe_record **bucket, struct dedupe_record *record)
+{
+    record->hash_next = *bucket;
+    record->hash_at = bucket;
+    if (*bucket != NULL) {
+        (*bucket)->hash_at = &record->hash_next;
+    }
+    *bucket = record;
 }
 
 /* Growing is an improvement, not a need: without memory the chains just get longer. */
@@ -140,10 +151,8 @@ static void grow_records(struct dedupe *dedupe)
     }
     for (struct dedupe_record *record = dedupe->oldest_record; record != NULL;
          record = record->newer) {
-        size_t bucket = record_bucket(dedupe, record->client->id, dedupe_record_sequence(record),
-                                      count);
-        record->hash_next = buckets[bucket];
-        buckets[bucket] = record;
+        hash_record(&buckets[record_bucket(dedupe, record->client->id, record->node.key, count)],
+                    record);
     }
     memory_free(dedupe->record_buckets);
     dedupe->record_buckets = buckets;
@@ -160,14 +169,12 @@ static void unhash_client(struct dedupe *dedupe, const struct dedupe_client *cli
     *at = client->hash_next;
 }
 
-static void unhash_record(struct dedupe *dedupe, const struct dedupe_record *record)
+static void unhash_record(const struct dedupe_record *record)
 {
-    struct dedupe_record **at = &dedupe->record_buckets[record_bucket(
-        dedupe, record->client->id, dedupe_record_sequence(record), dedupe->record_bucket_count)];
-    while (*at != record) {
-        at = &(*at)->hash_next;
+    *record->hash_at = record->hash_next;
+    if (record->hash_next != NULL) {
+        record->hash_next->hash_at = record->hash_at;
     }
-    *at = record->hash_next;
 }
 
 /* --- lists by age -------------------------------------------------------------------------------- */
@@ -241,10 +248,10 @@ static void drop_record(struct dedupe *dedupe, struct dedupe_record *record)
 {
     struct dedupe_client *client = record->client;
     pairing_heap_remove(&client->records, &record->node);
-    client->record_count--;
-    unhash_record(dedupe, record);
+    unhash_record(record);
     unlist_record(dedupe, record);
     dedupe->record_count--;
+    dedupe->request_count -= dedupe_record_requests(record);
     dedupe->result_bytes -= record->result_size;
     free_piece(dedupe, record, record->block);
 }
@@ -302,8 +309,7 @@ struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
     }
     size_t bucket = record_bucket(dedupe, client->id, sequence, dedupe->record_bucket_count);
     struct dedupe_record *record = dedupe->record_buckets[bucket];
-    while (record != NULL &&
-           (dedupe_record_sequence(record) != sequence || record->client != client)) {
+    while (record != NULL && (record->client != client || !dedupe_record_has(record, sequence))) {
         record = record->hash_next;
     }
     return record;
@@ -332,10 +338,25 @@ struct dedupe_client *dedupe_table_add_client(struct dedupe *dedupe, uint64_t id
     return client;
 }
 
-struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
-                                              struct dedupe_client *client,
-                                              uint64_t sequence,
-                                              struct bytes result)
+/* The record that the request before came into, if this one may join it. */
+static struct dedupe_record *joinable(const struct dedupe_client *client,
+                                      uint64_t sequence,
+                                      struct bytes result,
+                                      uint64_t log_sequence,
+                                      int64_t keep_until_us)
+{
+    struct dedupe_record *record = (struct dedupe_record *)client->records.newest;
+    bool is_joinable = record != NULL && record->log_sequence == log_sequence &&
+                       record->keep_until_us == keep_until_us && record->result_size == 0 &&
+                       result.size_bytes == 0 && sequence > record->node.key &&
+                       sequence - dedupe_record_span(record) < DEDUPE_SPAN;
+    return is_joinable ? record : NULL;
+}
+
+static struct dedupe_record *add_record(struct dedupe *dedupe,
+                                        struct dedupe_client *client,
+                                        uint64_t sequence,
+                                        struct bytes result)
 {
     struct dedupe_block *block = NULL;
     struct dedupe_record *record = allocate_piece(dedupe, record_size(result.size_bytes), &block);
@@ -345,9 +366,7 @@ struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
     if (dedupe->record_count >= dedupe->record_bucket_count) {
         grow_records(dedupe);
     }
-    size_t bucket = record_bucket(dedupe, client->id, sequence, dedupe->record_bucket_count);
     *record = (struct dedupe_record){
-        .hash_next = dedupe->record_buckets[bucket],
         .client = client,
         .block = block,
         .result_size = (uint32_t)result.size_bytes,
@@ -355,13 +374,34 @@ struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
     if (result.size_bytes > 0) {
         memcpy(record->result, result.data, result.size_bytes);
     }
-    dedupe->record_buckets[bucket] = record;
+    size_t bucket = record_bucket(dedupe, client->id, sequence, dedupe->record_bucket_count);
+    hash_record(&dedupe->record_buckets[bucket], record);
     insert_record(dedupe, record, dedupe->newest_record);
     pairing_heap_insert(&client->records, &record->node, sequence);
-    client->record_count++;
-    client->highest = sequence > client->highest ? sequence : client->highest;
     dedupe->record_count++;
     dedupe->result_bytes += result.size_bytes;
+    return record;
+}
+
+struct dedupe_record *dedupe_table_add_request(struct dedupe *dedupe,
+                                               struct dedupe_client *client,
+                                               uint64_t sequence,
+                                               struct bytes result,
+                                               uint64_t log_sequence,
+                                               int64_t keep_until_us)
+{
+    struct dedupe_record *record = joinable(client, sequence, result, log_sequence, keep_until_us);
+    if (record == NULL) {
+        record = add_record(dedupe, client, sequence, result);
+        if (record == NULL) {
+            return NULL;
+        }
+        record->log_sequence = log_sequence;
+        record->keep_until_us = keep_until_us;
+    }
+    record->requests |= UINT64_C(1) << (sequence - dedupe_record_span(record));
+    client->highest = sequence > client->highest ? sequence : client->highest;
+    dedupe->request_count++;
     return record;
 }
 
@@ -376,6 +416,23 @@ void dedupe_table_touch_client(struct dedupe *dedupe,
     insert_client(dedupe, client, dedupe->newest_client);
 }
 
+static uint64_t highest_of(const struct dedupe_record *record)
+{
+    uint64_t above = (uint64_t)__builtin_clzll(record->requests);
+    return dedupe_record_span(record) + DEDUPE_SPAN - 1 - above;
+}
+
+/* Forget the requests below first_unfinished of a record that reaches beyond it. */
+static void cut_record(struct dedupe *dedupe,
+                       struct dedupe_record *record,
+                       uint64_t first_unfinished)
+{
+    uint64_t from = first_unfinished - dedupe_record_span(record);
+    dedupe->request_count -= dedupe_record_requests(record);
+    record->requests &= UINT64_MAX << from;
+    dedupe->request_count += dedupe_record_requests(record);
+}
+
 void dedupe_table_trim(struct dedupe *dedupe,
                        struct dedupe_client *client,
                        uint64_t first_unfinished)
@@ -384,9 +441,12 @@ void dedupe_table_trim(struct dedupe *dedupe,
         client->first_unfinished = first_unfinished;
     }
     struct dedupe_record *lowest = dedupe_client_lowest(client);
-    while (lowest != NULL && dedupe_record_sequence(lowest) < client->first_unfinished) {
+    while (lowest != NULL && highest_of(lowest) < client->first_unfinished) {
         drop_record(dedupe, lowest);
         lowest = dedupe_client_lowest(client);
+    }
+    if (lowest != NULL && lowest->node.key < client->first_unfinished) {
+        cut_record(dedupe, lowest, client->first_unfinished);
     }
 }
 

@@ -3,7 +3,11 @@
  * order of age, and each client's records in a heap by sequence so that trimming takes the lowest.
  *
  *     clients   hash by id; list, longest not heard of first
- *     records   hash by (client, sequence); list, oldest first; pairing heap in their client
+ *     records   hash by (client, span of sequences); list, oldest first; pairing heap in their client
+ *
+ * One record stands for all requests of a client that one log record brought without results, as far
+ * as their sequences lie in one SPAN (64 of them, aligned): a bundle of 100 rows is two or three
+ * records, not 100.  Limits count requests, not records.
  *
  * Everything that ages does so by keep_until_us, in the servers' time by stamp clocks: the latest
  * moment at which a retry could still be let in by the age rule.  A client is kept at least as long
@@ -30,15 +34,19 @@ struct dedupe_block {
     uint64_t data[];
 };
 
+#define DEDUPE_SPAN 64 /* bits of `requests` */
+
 struct dedupe_record {
-    struct pairing_node node; /* first; in its client's heap, by the client's sequence */
+    struct pairing_node node; /* first; in its client's heap, by its lowest sequence */
     struct dedupe_record *hash_next;
-    struct dedupe_record *older; /* list by age */
+    struct dedupe_record **hash_at; /* what points to it in its chain */
+    struct dedupe_record *older;    /* list by age */
     struct dedupe_record *newer;
     struct dedupe_client *client;
     struct dedupe_block *block; /* NULL = an allocation of its own */
     uint64_t log_sequence;      /* 0 = committed long ago */
     int64_t keep_until_us;
+    uint64_t requests; /* bit i: the request with the span's sequence i is on record */
     uint32_t result_size;
     uint8_t result[];
 };
@@ -53,7 +61,6 @@ struct dedupe_client {
     uint64_t first_unfinished;
     uint64_t highest; /* no record above it was ever added: most requests need no search */
     int64_t keep_until_us;
-    uint32_t record_count;
     uint32_t index; /* of the last encoding */
 };
 
@@ -68,16 +75,28 @@ struct dedupe {
     struct dedupe_record *oldest_record;
     struct dedupe_record *newest_record;
     uint32_t client_count;
-    uint32_t record_count;
+    uint32_t record_count;  /* in the hash */
+    uint32_t request_count; /* on record */
     uint64_t result_bytes;
     uint64_t committed_sequence;
     struct dedupe_block *emergency; /* NULL until dedupe_reserve() */
 };
 
-/* The client's sequence that the record is of. */
-static inline uint64_t dedupe_record_sequence(const struct dedupe_record *record)
+/* The first sequence of the record's span. */
+static inline uint64_t dedupe_record_span(const struct dedupe_record *record)
 {
-    return record->node.key;
+    return record->node.key & ~(uint64_t)(DEDUPE_SPAN - 1);
+}
+
+static inline bool dedupe_record_has(const struct dedupe_record *record, uint64_t sequence)
+{
+    uint64_t offset = sequence - dedupe_record_span(record);
+    return offset < DEDUPE_SPAN && ((record->requests >> offset) & 1) != 0;
+}
+
+static inline uint32_t dedupe_record_requests(const struct dedupe_record *record)
+{
+    return (uint32_t)__builtin_popcountll(record->requests);
 }
 
 /* The client's record with the lowest sequence; NULL = it has none. */
@@ -96,17 +115,23 @@ struct dedupe_record *dedupe_table_record(const struct dedupe *dedupe,
 
 /* A new one, as the newest; NULL without memory. */
 struct dedupe_client *dedupe_table_add_client(struct dedupe *dedupe, uint64_t id);
-struct dedupe_record *dedupe_table_add_record(struct dedupe *dedupe,
-                                              struct dedupe_client *client,
-                                              uint64_t sequence,
-                                              struct bytes result);
+
+/* A request that is not on record yet, by log record log_sequence: into the client's newest record
+ * or one of its own, as the newest; NULL without memory. */
+struct dedupe_record *dedupe_table_add_request(struct dedupe *dedupe,
+                                               struct dedupe_client *client,
+                                               uint64_t sequence,
+                                               struct bytes result,
+                                               uint64_t log_sequence,
+                                               int64_t keep_until_us);
 
 /* Keep it until then at least.  The client becomes the newest; a record's place stays. */
 void dedupe_table_touch_client(struct dedupe *dedupe,
                                struct dedupe_client *client,
                                int64_t keep_until_us);
 
-/* Raise first_unfinished and drop the client's records below it. */
+/* Raise first_unfinished and forget the client's requests below it.  Where records of one span
+ * overlap, some stay until the lowest of these goes. */
 void dedupe_table_trim(struct dedupe *dedupe,
                        struct dedupe_client *client,
                        uint64_t first_unfinished);

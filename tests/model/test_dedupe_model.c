@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/limits.h"
 #include "common/base/prng.h"
@@ -29,6 +30,7 @@ struct request {
 
 struct log_item {
     struct request_id id;
+    uint64_t sequence; /* one for all that came together */
     uint64_t clock;
     uint64_t result;
 };
@@ -48,7 +50,8 @@ struct model {
     size_t request_count;
     uint64_t next_sequence[CLIENTS];
     struct log_item log[LOG_MAX];
-    uint64_t log_count; /* sequence of the last one */
+    size_t log_count;
+    uint64_t log_sequence; /* of the record being written */
     uint64_t committed;
     struct buffer image;
     uint64_t image_sequence; /* the log behind it is replayed */
@@ -120,33 +123,34 @@ static void retry(void)
     }
 }
 
+static bool has_result(const struct request_id *id)
+{
+    return id->sequence % 5 == 0;
+}
+
 static void apply(const struct message *message, const struct request_id *id)
 {
     struct request *request = &model.requests[message->request];
     request->applied_count++;
     cr_assert_eq(request->applied_count, 1, "seed %lu: client %lu request %lu applied twice",
                  model.seed, id->client, id->sequence);
-    cr_assert_lt(model.log_count + 1, LOG_MAX);
-    uint64_t sequence = ++model.log_count;
-    request->log_sequence = sequence;
+    cr_assert_lt(model.log_count, LOG_MAX);
+    request->log_sequence = model.log_sequence;
     uint64_t result = id->client * 100000 + id->sequence;
-    model.log[sequence] = (struct log_item){*id, clock_now(), result};
-    bool is_short = id->sequence % 2 == 0;
-    cr_assert_eq(dedupe_record(model.dedupe, id, sequence, clock_now(),
-                               is_short ? BYTES_EMPTY : bytes_of(&result, sizeof result)),
+    model.log[model.log_count++] = (struct log_item){*id, model.log_sequence, clock_now(), result};
+    cr_assert_eq(dedupe_record(model.dedupe, id, model.log_sequence, clock_now(),
+                               has_result(id) ? bytes_of(&result, sizeof result) : BYTES_EMPTY),
                  STATUS_OK);
 }
 
-static void receive(void)
+static void receive_one(size_t at)
 {
-    if (model.flight_count == 0) {
-        return;
-    }
-    size_t at = prng_below(&model.prng, model.flight_count);
     struct message message = model.flight[at];
     bool is_lost = prng_chance(&model.prng, 10);
     if (!prng_chance(&model.prng, 4)) { /* else it comes again */
-        model.flight[at] = model.flight[--model.flight_count];
+        model.flight_count--;
+        memmove(&model.flight[at], &model.flight[at + 1],
+                (model.flight_count - at) * sizeof model.flight[0]);
     }
     if (is_lost) {
         return;
@@ -166,9 +170,9 @@ static void receive(void)
         cr_assert_eq(request->applied_count, 1);
         cr_assert_leq(request->log_sequence, model.committed, "answered before it is committed");
         uint64_t expected = message.id.client * 100000 + message.id.sequence;
-        cr_assert(message.id.sequence % 2 == 0
-                      ? result.size_bytes == 0
-                      : bytes_equal(result, bytes_of(&expected, sizeof expected)));
+        cr_assert(has_result(&message.id)
+                      ? bytes_equal(result, bytes_of(&expected, sizeof expected))
+                      : result.size_bytes == 0);
         request->answered = request->answered || !prng_chance(&model.prng, 3);
     } else if (verdict == DEDUPE_EXPIRED) {
         bool is_old = (int64_t)model.now_us - message.id.first_attempt_us > LIMIT_DEDUPE_WINDOW_US;
@@ -178,9 +182,22 @@ static void receive(void)
     }
 }
 
+/* One message, or all that there are: one record of the log. */
+static void receive(void)
+{
+    model.log_sequence++;
+    if (prng_chance(&model.prng, 10)) {
+        for (size_t left = model.flight_count; left > 0; left--) {
+            receive_one(model.flight_count < left ? 0 : model.flight_count - left);
+        }
+    } else if (model.flight_count > 0) {
+        receive_one(prng_below(&model.prng, model.flight_count));
+    }
+}
+
 static void commit(void)
 {
-    model.committed += prng_below(&model.prng, model.log_count - model.committed + 1);
+    model.committed += prng_below(&model.prng, model.log_sequence - model.committed + 1);
     dedupe_commit(model.dedupe, model.committed);
     for (size_t i = 0; i < model.request_count; i++) {
         struct request *request = &model.requests[i];
@@ -202,7 +219,7 @@ static void write_image(void)
 static void restart(void)
 {
     uint64_t kept = model.committed +
-                    prng_below(&model.prng, model.log_count - model.committed + 1);
+                    prng_below(&model.prng, model.log_sequence - model.committed + 1);
     for (size_t i = 0; i < model.request_count; i++) {
         struct request *request = &model.requests[i];
         if (request->log_sequence > kept) {
@@ -210,19 +227,25 @@ static void restart(void)
             request->applied_count = 0;
         }
     }
-    model.log_count = kept;
+    while (model.log_count > 0 && model.log[model.log_count - 1].sequence > kept) {
+        model.log_count--;
+    }
+    model.log_sequence = kept;
     model.committed = kept;
     dedupe_destroy(model.dedupe);
     make_dedupe();
     if (model.image.size_bytes > 0) {
         cr_assert_eq(dedupe_load(model.dedupe, buffer_bytes(&model.image), NULL), STATUS_OK);
     }
-    for (uint64_t i = model.image_sequence + 1; i <= kept; i++) {
+    for (size_t i = 0; i < model.log_count; i++) {
         const struct log_item *item = &model.log[i];
-        struct bytes result = item->id.sequence % 2 == 0
-                                  ? BYTES_EMPTY
-                                  : bytes_of(&item->result, sizeof item->result);
-        cr_assert_eq(dedupe_record(model.dedupe, &item->id, i, item->clock, result), STATUS_OK);
+        if (item->sequence > model.image_sequence) {
+            cr_assert_eq(dedupe_record(model.dedupe, &item->id, item->sequence, item->clock,
+                                       has_result(&item->id)
+                                           ? bytes_of(&item->result, sizeof item->result)
+                                           : BYTES_EMPTY),
+                         STATUS_OK);
+        }
     }
     dedupe_commit(model.dedupe, kept);
 }
@@ -260,7 +283,7 @@ static void step(void)
     } else if (dice < 985) {
         model.now_us += prng_below(&model.prng, (uint64_t)LIMIT_DEDUPE_WINDOW_US);
     }
-    model.now_us += prng_below(&model.prng, 1000000);
+    model.now_us += prng_chance(&model.prng, 2) ? 0 : prng_below(&model.prng, 1000000);
     cr_assert_leq(dedupe_client_count(model.dedupe), CLIENTS);
 }
 

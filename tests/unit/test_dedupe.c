@@ -94,6 +94,30 @@ Test(dedupe, records_go_when_the_client_no_longer_waits)
     dedupe_destroy(dedupe);
 }
 
+/* What one log record brought is kept together, and still known request by request. */
+Test(dedupe, requests_of_one_log_record_are_told_apart)
+{
+    struct dedupe *dedupe = make();
+    for (uint64_t sequence = 60; sequence < 200; sequence += sequence % 3 == 0 ? 1 : 2) {
+        record(dedupe, request_of(7, sequence, 1), 1); /* without 62, 65 and so on */
+    }
+    record(dedupe, request_of(7, 62, 1), 2);
+    dedupe_commit(dedupe, 1);
+    for (uint64_t sequence = 50; sequence < 210; sequence++) {
+        bool is_on_record = sequence >= 60 && sequence < 200 && sequence % 3 != 2;
+        enum dedupe_verdict verdict = check(dedupe, request_of(7, sequence, 1));
+        cr_assert_eq(verdict, sequence == 62 ? DEDUPE_PENDING
+                              : is_on_record ? DEDUPE_DONE
+                                             : DEDUPE_NEW);
+    }
+    cr_assert_eq(dedupe_record_count(dedupe), 95);
+    cr_assert_eq(check(dedupe, request_of(7, 400, 130)), DEDUPE_NEW);
+    cr_assert_eq(dedupe_record_count(dedupe), 47);
+    cr_assert_eq(check(dedupe, request_of(7, 129, 129)), DEDUPE_EXPIRED);
+    cr_assert_eq(check(dedupe, request_of(7, 130, 130)), DEDUPE_DONE);
+    dedupe_destroy(dedupe);
+}
+
 Test(dedupe, a_request_that_its_own_client_does_not_wait_for_is_refused)
 {
     struct dedupe *dedupe = make();
