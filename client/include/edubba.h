@@ -125,8 +125,7 @@ struct edubba_options {
     uint32_t in_flight_max; /* operations (of edubba_submit_rows: entries) submitted and not
                              * completed; submitting waits above */
     uint64_t in_flight_bytes_max;
-    uint32_t messages_per_lane; /* requests on their way over one connection at once; of full ones
-                                 * (512 KiB or 1 024 operations) four times as many */
+    uint32_t messages_per_lane; /* on their way over one connection at once; of full ones: x 4 */
     /* Connections to one server for reads, and as many for writes: 1 to 1 024.  Operations take
      * turns on them, so more of them means smaller batches: for a network that is slow on one
      * connection, or to behave like many small clients. */

@@ -3,6 +3,7 @@ from ..measure import WRITE_SECONDS_LEAST
 from .record import record
 
 BATCH_ROWS = 100
+IN_FLIGHT = 128  # requests
 LMDB_BATCH_ROWS = 20000
 GROWTH = 1.15  # over what the least time would take
 
@@ -12,7 +13,8 @@ def ours_once(bench, result, rows, options):
     with bench.cluster() as cluster:
         before = cluster.store()
         figures = bench.load(cluster, "write", operations=rows, distribution="sequential",
-                             batch=BATCH_ROWS, **{"records": rows, **options}).run()
+                             batch=BATCH_ROWS, in_flight=IN_FLIGHT,
+                             **{"records": rows, **options}).run()
         bench.note_window(result, before, cluster.store(), figures)
     return figures
 
@@ -39,7 +41,7 @@ def batches(bench, result, rows, options, peer):
 
 
 def beside_lmdb(bench, rows, keys):
-    result = bench.result("rows/s", f"rows of 100 bytes, {BATCH_ROWS} a request",
+    result = bench.result("rows/s", f"rows of 100 bytes, {BATCH_ROWS} a request, {IN_FLIGHT} in flight",
                           f"LMDB alone, sorted batches of {LMDB_BATCH_ROWS}, no sync", 0.6,
                           write=True)
 
@@ -68,7 +70,7 @@ def batch_write_1k(bench):
     memory.  Ours writes them one after the other and begins again; redis-benchmark throws dice.
     """
     keys = bench.plan.rows(4000000)
-    result = bench.result("rows/s", f"rows of 1 000 bytes, {BATCH_ROWS} a request",
+    result = bench.result("rows/s", f"rows of 1 000 bytes, {BATCH_ROWS} a request, {IN_FLIGHT} in flight",
                           "Redis SET, 50 connections, pipeline of 16", 0.7, write=True)
 
     def peer(rows):
