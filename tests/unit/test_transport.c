@@ -76,13 +76,14 @@ static atomic_bool stream_ended;
 static void check_stream(void *context, uint64_t request, struct bytes message, bool stream)
 {
     (void)context;
-    uint32_t index = atomic_fetch_add(&stream_messages, 1);
+    uint32_t index = atomic_load(&stream_messages);
     bool good = request == 1 && message.size_bytes == stream_sizes[index % 4];
     for (size_t i = 0; i < message.size_bytes && good; i++) {
         good = message.data[i] == (uint8_t)index;
     }
     atomic_fetch_add(&stream_wrong, good ? 0 : 1);
     atomic_store(&stream_ended, !stream);
+    atomic_fetch_add(&stream_messages, 1); /* last: the test waits for it */
 }
 
 Test(transport, keeps_the_order_of_a_stream_whatever_the_sizes)
