@@ -1,0 +1,75 @@
+/*
+ * Bigtable's messages, as protobuf-c decodes them, made into what edubba.h takes.
+ *
+ * What a filter, a mutation or a rule may say is checked by the servers, whose texts are Bigtable's;
+ * here only what edubba.h has no words for is refused.  Bytes borrow from the messages.
+ *
+ * Pure.  Thread rule: any thread.
+ */
+#ifndef GATEWAY_CONVERT_CONVERT_H
+#define GATEWAY_CONVERT_CONVERT_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "client/include/edubba.h"
+#include "common/base/arena.h"
+#include "common/base/error.h"
+#include "data.pb-c.h"
+
+static inline struct edubba_bytes convert_bytes(ProtobufCBinaryData data)
+{
+    return edubba_bytes_of(data.data, data.len);
+}
+
+/* A bound that was given, even if it is empty: NULL would mean that there is none. */
+static inline struct edubba_bytes convert_bound(ProtobufCBinaryData data)
+{
+    return edubba_bytes_of(data.data != NULL ? data.data : (const uint8_t *)"", data.len);
+}
+
+static inline struct edubba_bytes convert_text(const char *text)
+{
+    return EDUBBA_TEXT(text);
+}
+
+/* --- filters (convert_filter.c) ----------------------------------------------------------------- */
+
+/* *ret_filter: edubba_filter_free() it; NULL where the message says nothing: all cells.
+ * Errors: STATUS_INVALID_ARGUMENT, STATUS_NO_MEMORY. */
+enum status convert_filter(const Google__Bigtable__V2__RowFilter *filter,
+                           struct edubba_filter **ret_filter,
+                           struct error *ret_error);
+
+/* --- rows (convert_rows.c) ---------------------------------------------------------------------- */
+
+/* keys and ranges of options, in the arena; rows NULL = all of the table.
+ * Errors: STATUS_NO_MEMORY. */
+enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
+                            struct arena *arena,
+                            struct edubba_scan_options *options);
+
+/* A row as ReadModifyWriteRow returns it, in the arena.  Errors: STATUS_NO_MEMORY. */
+enum status convert_row(const struct edubba_row *row,
+                        struct arena *arena,
+                        Google__Bigtable__V2__Row *ret_row);
+
+/* --- changes (convert_mutation.c) --------------------------------------------------------------- */
+
+/* `list` names the field in errors: "Mutation list".
+ * Errors: STATUS_INVALID_ARGUMENT (naming list and element), STATUS_NO_MEMORY. */
+enum status convert_mutations(Google__Bigtable__V2__Mutation *const *mutations,
+                              size_t count,
+                              const char *list,
+                              bool is_micros,
+                              struct arena *arena,
+                              struct edubba_mutation **ret_mutations,
+                              struct error *ret_error);
+
+/* Errors: as convert_mutations(). */
+enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
+                          size_t count,
+                          struct arena *arena,
+                          struct edubba_rmw_rule **ret_rules,
+                          struct error *ret_error);
+
+#endif /* GATEWAY_CONVERT_CONVERT_H */

@@ -1,0 +1,193 @@
+#include "gateway/convert/convert.h"
+
+typedef Google__Bigtable__V2__Mutation Mutation;
+typedef Google__Bigtable__V2__Value Value;
+
+#define MILLISECOND_US 1000
+
+#define CASE(name)  GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_##name
+#define VALUE(name) GOOGLE__BIGTABLE__V2__VALUE__KIND_##name
+
+/* --- typed values of aggregates ------------------------------------------------------------------- */
+
+static enum status convert_qualifier(const Value *value,
+                                     struct edubba_bytes *ret_qualifier,
+                                     struct error *ret_error)
+{
+    if (value != NULL && value->kind_case == VALUE(RAW_VALUE)) {
+        *ret_qualifier = convert_bytes(value->raw_value);
+        return STATUS_OK;
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Error in field 'column_qualifier' : must use `raw_value`");
+}
+
+static enum status convert_timestamp(const Value *value,
+                                     int64_t *ret_timestamp_us,
+                                     struct error *ret_error)
+{
+    if (value != NULL && value->kind_case == VALUE(RAW_TIMESTAMP_MICROS)) {
+        *ret_timestamp_us = value->raw_timestamp_micros;
+        return STATUS_OK;
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                     "Error in field 'timestamp' : must use `raw_timestamp_micros`");
+}
+
+/* Which kinds an input may be of is the servers' to say; those that we have no word for are not
+ * what they expect either. */
+static void convert_input(const Value *value, struct edubba_mutation *mutation)
+{
+    switch (value != NULL ? value->kind_case : VALUE(_NOT_SET)) {
+    case VALUE(_NOT_SET):
+        mutation->input = EDUBBA_INPUT_NULL;
+        break;
+    case VALUE(INT_VALUE):
+        mutation->input = EDUBBA_INPUT_INT64;
+        mutation->integer = value->int_value;
+        break;
+    case VALUE(BYTES_VALUE):
+        mutation->input = EDUBBA_INPUT_BYTES;
+        mutation->value = convert_bytes(value->bytes_value);
+        break;
+    case VALUE(RAW_VALUE):
+        mutation->input = EDUBBA_INPUT_RAW;
+        mutation->value = convert_bytes(value->raw_value);
+        break;
+    default:
+        mutation->input = EDUBBA_INPUT_RAW;
+        mutation->value = EDUBBA_NOTHING;
+        break;
+    }
+}
+
+static enum status convert_aggregate(const char *family,
+                                     const Value *qualifier,
+                                     const Value *timestamp,
+                                     const Value *input,
+                                     struct edubba_mutation *mutation,
+                                     struct error *ret_error)
+{
+    mutation->family = convert_text(family);
+    enum status status = convert_qualifier(qualifier, &mutation->qualifier, ret_error);
+    if (status == STATUS_OK) {
+        status = convert_timestamp(timestamp, &mutation->timestamp_us, ret_error);
+    }
+    convert_input(input, mutation);
+    return status;
+}
+
+/* --- mutations ------------------------------------------------------------------------------------- */
+
+/* A client that draws its timestamps itself does not know how fine the table's are. */
+static int64_t cut_timestamp(const Mutation *in, bool is_micros, int64_t timestamp_us)
+{
+    bool may_cut = in->timestamp_origin ==
+                       GOOGLE__BIGTABLE__V2__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED &&
+                   timestamp_us > 0 && !is_micros;
+    return may_cut ? timestamp_us - timestamp_us % MILLISECOND_US : timestamp_us;
+}
+
+static enum status convert(const Mutation *in,
+                           bool is_micros,
+                           struct edubba_mutation *mutation,
+                           struct error *ret_error)
+{
+    *mutation = (struct edubba_mutation){0};
+    switch (in->mutation_case) {
+    case CASE(SET_CELL):
+        mutation->kind = EDUBBA_SET_CELL;
+        mutation->family = convert_text(in->set_cell->family_name);
+        mutation->qualifier = convert_bytes(in->set_cell->column_qualifier);
+        mutation->timestamp_us = cut_timestamp(in, is_micros, in->set_cell->timestamp_micros);
+        mutation->value = convert_bytes(in->set_cell->value);
+        return STATUS_OK;
+    case CASE(ADD_TO_CELL):
+        mutation->kind = EDUBBA_ADD_TO_CELL;
+        return convert_aggregate(in->add_to_cell->family_name, in->add_to_cell->column_qualifier,
+                                 in->add_to_cell->timestamp, in->add_to_cell->input, mutation,
+                                 ret_error);
+    case CASE(MERGE_TO_CELL):
+        mutation->kind = EDUBBA_MERGE_TO_CELL;
+        return convert_aggregate(in->merge_to_cell->family_name,
+                                 in->merge_to_cell->column_qualifier, in->merge_to_cell->timestamp,
+                                 in->merge_to_cell->input, mutation, ret_error);
+    case CASE(DELETE_FROM_COLUMN):
+        mutation->kind = EDUBBA_DELETE_FROM_COLUMN;
+        mutation->family = convert_text(in->delete_from_column->family_name);
+        mutation->qualifier = convert_bytes(in->delete_from_column->column_qualifier);
+        if (in->delete_from_column->time_range != NULL) {
+            mutation->start_us = in->delete_from_column->time_range->start_timestamp_micros;
+            mutation->end_us = in->delete_from_column->time_range->end_timestamp_micros;
+        }
+        return STATUS_OK;
+    case CASE(DELETE_FROM_FAMILY):
+        mutation->kind = EDUBBA_DELETE_FROM_FAMILY;
+        mutation->family = convert_text(in->delete_from_family->family_name);
+        return STATUS_OK;
+    case CASE(DELETE_FROM_ROW):
+        mutation->kind = EDUBBA_DELETE_FROM_ROW;
+        return STATUS_OK;
+    default:
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "No mutation is set");
+    }
+}
+
+enum status convert_mutations(Mutation *const *mutations,
+                              size_t count,
+                              const char *list,
+                              bool is_micros,
+                              struct arena *arena,
+                              struct edubba_mutation **ret_mutations,
+                              struct error *ret_error)
+{
+    struct edubba_mutation *made = arena_allocate_array(arena, count, sizeof *made);
+    if (made == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct error reason = {.status = STATUS_OK};
+        enum status status = convert(mutations[i], is_micros, &made[i], &reason);
+        if (status != STATUS_OK) {
+            return error_set(ret_error, status, "Error in field '%s' : Error in element #%zu : %s",
+                             list, i, reason.text);
+        }
+    }
+    *ret_mutations = made;
+    return STATUS_OK;
+}
+
+/* --- read-modify-write ------------------------------------------------------------------------------ */
+
+enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
+                          size_t count,
+                          struct arena *arena,
+                          struct edubba_rmw_rule **ret_rules,
+                          struct error *ret_error)
+{
+    struct edubba_rmw_rule *made = arena_allocate_array(arena, count, sizeof *made);
+    if (made == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        made[i] = (struct edubba_rmw_rule){
+            .family = convert_text(rules[i]->family_name),
+            .qualifier = convert_bytes(rules[i]->column_qualifier),
+        };
+        switch (rules[i]->rule_case) {
+        case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_APPEND_VALUE:
+            made[i].kind = EDUBBA_APPEND;
+            made[i].append = convert_bytes(rules[i]->append_value);
+            break;
+        case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_INCREMENT_AMOUNT:
+            made[i].kind = EDUBBA_INCREMENT;
+            made[i].increment = rules[i]->increment_amount;
+            break;
+        default:
+            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                             "Error in field 'rules' : Error in element #%zu : No rule is set", i);
+        }
+    }
+    *ret_rules = made;
+    return STATUS_OK;
+}
