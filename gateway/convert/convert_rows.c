@@ -91,21 +91,11 @@ static ProtobufCBinaryData data_of(struct edubba_bytes bytes)
     return (ProtobufCBinaryData){bytes.size, pointer.out};
 }
 
-static char *text_of(struct arena *arena, struct edubba_bytes bytes)
-{
-    char *text = arena_allocate(arena, bytes.size + 1);
-    if (text != NULL) {
-        memcpy(text, bytes.data, bytes.size);
-        text[bytes.size] = '\0';
-    }
-    return text;
-}
-
 static enum status begin_family(struct row_parts *parts, struct edubba_bytes name)
 {
     Family *family = &parts->families[parts->family_count];
     google__bigtable__v2__family__init(family);
-    family->name = text_of(parts->arena, name);
+    family->name = arena_copy_text(parts->arena, bytes_of(name.data, name.size));
     family->columns = &parts->column_list[parts->column_count];
     parts->family_list[parts->family_count] = family;
     parts->family_count++;

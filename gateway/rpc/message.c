@@ -1,0 +1,137 @@
+#include "gateway/rpc/message.h"
+
+/* --- nesting ------------------------------------------------------------------------------------- */
+
+enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_FIXED32 = 5,
+};
+
+struct cursor {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+static bool take_varint(struct cursor *cursor, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
+        uint8_t byte = *cursor->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *ret_value = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool skip(struct cursor *cursor, uint64_t size_bytes)
+{
+    if (size_bytes > (uint64_t)(cursor->end - cursor->at)) {
+        return false;
+    }
+    cursor->at += size_bytes;
+    return true;
+}
+
+/* The next field; *ret_inside is what it holds if it is of WIRE_BYTES. */
+static bool take_field(struct cursor *cursor, uint32_t *ret_number, struct bytes *ret_inside)
+{
+    uint64_t tag = 0;
+    uint64_t value = 0;
+    if (!take_varint(cursor, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX >> 3) {
+        return false;
+    }
+    *ret_number = (uint32_t)(tag >> 3);
+    *ret_inside = BYTES_EMPTY;
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        return take_varint(cursor, &value);
+    case WIRE_FIXED64:
+        return skip(cursor, 8);
+    case WIRE_FIXED32:
+        return skip(cursor, 4);
+    case WIRE_BYTES:
+        if (!take_varint(cursor, &value)) {
+            return false;
+        }
+        *ret_inside = bytes_of(cursor->at, (size_t)value);
+        return skip(cursor, value);
+    default:
+        return false;
+    }
+}
+
+bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
+                        struct bytes in,
+                        uint32_t depth_max)
+{
+    struct cursor cursor = {in.data, in.data + in.size_bytes};
+    while (cursor.at < cursor.end) {
+        uint32_t number = 0;
+        struct bytes inside;
+        if (!take_field(&cursor, &number, &inside)) {
+            return false;
+        }
+        const ProtobufCFieldDescriptor *field =
+            inside.size_bytes > 0 ? protobuf_c_message_descriptor_get_field(descriptor, number)
+                                  : NULL;
+        if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE) {
+            continue;
+        }
+        if (depth_max == 0 || !message_is_shallow(field->descriptor, inside, depth_max - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- decoding -------------------------------------------------------------------------------------- */
+
+struct memory {
+    struct arena *arena;
+    bool was_refused;
+};
+
+static void *allocate(void *context, size_t size_bytes)
+{
+    struct memory *memory = context;
+    void *piece = arena_allocate(memory->arena, size_bytes);
+    memory->was_refused = memory->was_refused || piece == NULL;
+    return piece;
+}
+
+/* All goes with the arena. */
+static void forget(void *context, void *pointer)
+{
+    (void)context;
+    (void)pointer;
+}
+
+enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
+                           struct bytes in,
+                           struct arena *arena,
+                           ProtobufCMessage **ret_message,
+                           struct error *ret_error)
+{
+    if (!message_is_shallow(descriptor, in, MESSAGE_NESTING_MAX)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "The request is not a %s, or is nested deeper than %d messages",
+                         descriptor->name, MESSAGE_NESTING_MAX);
+    }
+    struct memory memory = {arena, false};
+    ProtobufCAllocator allocator = {allocate, forget, &memory};
+    ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, in.size_bytes,
+                                                          in.data);
+    if (message != NULL) {
+        *ret_message = message;
+        return STATUS_OK;
+    }
+    return memory.was_refused
+               ? error_set(ret_error, STATUS_NO_MEMORY, "The request takes too much memory")
+               : error_set(ret_error, STATUS_INVALID_ARGUMENT, "The request is not a %s",
+                           descriptor->name);
+}

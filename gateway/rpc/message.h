@@ -1,0 +1,38 @@
+/*
+ * Messages that come from strangers, decoded with bounds.
+ *
+ * protobuf-c follows nested messages as deep as they go, and takes a struct for two bytes.  So a
+ * message's nesting is measured first, along its descriptor, and what it decodes to is taken from
+ * an arena that has a limit.
+ *
+ * Pure.  Thread rule: any thread.
+ */
+#ifndef GATEWAY_RPC_MESSAGE_H
+#define GATEWAY_RPC_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "common/base/arena.h"
+#include "common/base/bytes.h"
+#include "common/base/error.h"
+
+#define MESSAGE_NESTING_MAX 64 /* a filter of the greatest depth takes 3 a level */
+
+/* *ret_message lives as long as the arena.
+ * Errors: STATUS_INVALID_ARGUMENT (no message of that kind, or nested too deep), STATUS_NO_MEMORY
+ * (the arena's limit). */
+enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
+                           struct bytes in,
+                           struct arena *arena,
+                           ProtobufCMessage **ret_message,
+                           struct error *ret_error);
+
+/* Does no message in here lie deeper than so many?  Also false for bytes that are no message. */
+bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
+                        struct bytes in,
+                        uint32_t depth_max);
+
+#endif /* GATEWAY_RPC_MESSAGE_H */
