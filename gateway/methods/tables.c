@@ -1,0 +1,141 @@
+#include "gateway/methods/tables.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/checksum.h"
+#include "common/base/memory.h"
+
+#define BUCKET_COUNT 256
+
+struct tables {
+    struct edubba_client *client;
+    pthread_mutex_t lock;
+    struct table *buckets[BUCKET_COUNT]; /* under lock; each is held once by its place here */
+};
+
+struct tables *tables_create(struct edubba_client *client)
+{
+    struct tables *tables = memory_allocate_zeroed(1, sizeof *tables);
+    if (tables != NULL) {
+        tables->client = client;
+        ASSERT(pthread_mutex_init(&tables->lock, NULL) == 0);
+    }
+    return tables;
+}
+
+void tables_destroy(struct tables *tables)
+{
+    if (tables == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < BUCKET_COUNT; i++) {
+        while (tables->buckets[i] != NULL) {
+            struct table *table = tables->buckets[i];
+            tables->buckets[i] = table->next;
+            table_release(table);
+        }
+    }
+    ASSERT(pthread_mutex_destroy(&tables->lock) == 0);
+    memory_free(tables);
+}
+
+void table_release(struct table *table)
+{
+    if (atomic_fetch_sub(&table->holders, 1) == 1) {
+        edubba_table_close(table->handle);
+        memory_free(table);
+    }
+}
+
+/* Where the table of that name is linked, or would be; under lock. */
+static struct table **place_of(struct tables *tables, const char *name)
+{
+    struct table **at = &tables->buckets[checksum64(name, strlen(name), 0) % BUCKET_COUNT];
+    while (*at != NULL && strcmp((*at)->name, name) != 0) {
+        at = &(*at)->next;
+    }
+    return at;
+}
+
+struct table *tables_find(struct tables *tables, const char *name)
+{
+    (void)pthread_mutex_lock(&tables->lock);
+    struct table *table = *place_of(tables, name);
+    if (table != NULL) {
+        atomic_fetch_add(&table->holders, 1);
+    }
+    (void)pthread_mutex_unlock(&tables->lock);
+    return table;
+}
+
+void tables_forget(struct tables *tables, const char *name)
+{
+    (void)pthread_mutex_lock(&tables->lock);
+    struct table **at = place_of(tables, name);
+    struct table *table = *at;
+    if (table != NULL) {
+        *at = table->next;
+    }
+    (void)pthread_mutex_unlock(&tables->lock);
+    if (table != NULL) {
+        table_release(table);
+    }
+}
+
+/* Held by the caller. */
+static enum edubba_code make_table(struct tables *tables,
+                                   const char *name,
+                                   struct table **ret_table,
+                                   struct edubba_error *error)
+{
+    struct edubba_schema *schema = NULL;
+    size_t size = strlen(name) + 1;
+    struct table *table = memory_allocate(sizeof *table + size);
+    if (table == NULL) {
+        *error = (struct edubba_error){EDUBBA_UNAVAILABLE, "No memory to open a table; try again"};
+        return error->code;
+    }
+    *table = (struct table){.holders = 1};
+    memcpy(table->name, name, size);
+    enum edubba_code code = edubba_get_table(tables->client, name, &schema, error);
+    if (code == EDUBBA_OK) {
+        table->is_micros = schema->micros;
+        edubba_schema_free(schema);
+        code = edubba_table_open(tables->client, name, &table->handle, error);
+    }
+    if (code != EDUBBA_OK) {
+        memory_free(table);
+        return code;
+    }
+    *ret_table = table;
+    return EDUBBA_OK;
+}
+
+enum edubba_code tables_open(struct tables *tables,
+                             const char *name,
+                             struct table **ret_table,
+                             struct edubba_error *error)
+{
+    struct table *table = NULL;
+    enum edubba_code code = make_table(tables, name, &table, error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    (void)pthread_mutex_lock(&tables->lock);
+    struct table **at = place_of(tables, name);
+    struct table *other = *at; /* somebody was faster */
+    if (other == NULL) {
+        *at = table;
+        table->next = NULL;
+    }
+    struct table *found = *at;
+    atomic_fetch_add(&found->holders, 1);
+    (void)pthread_mutex_unlock(&tables->lock);
+    if (other != NULL) {
+        table_release(table);
+    }
+    *ret_table = found;
+    return EDUBBA_OK;
+}
