@@ -278,9 +278,12 @@ void log_release(struct log *log, uint64_t position)
 void log_keep_spares(struct log *log, uint32_t count_max)
 {
     uint32_t most = log->options.spare_segments_max;
+    uint32_t wanted = count_max < most ? count_max : most;
     (void)pthread_mutex_lock(&log->mutex);
-    log->spares_wanted = count_max < most ? count_max : most;
-    (void)pthread_cond_signal(&log->keeper_wake);
+    if (wanted < log->spares_wanted) {
+        (void)pthread_cond_signal(&log->keeper_wake);
+    }
+    log->spares_wanted = wanted;
     (void)pthread_mutex_unlock(&log->mutex);
 }
 

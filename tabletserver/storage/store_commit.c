@@ -7,9 +7,9 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/store_internal.h"
 
-#define PRESSURE_NUMERATOR   3 /* memtables are frozen before they are full, above 3/4 of the limit */
+#define PRESSURE_NUMERATOR   3 /* flush without pause, and freeze more, above 3/4 of the limit */
 #define PRESSURE_DENOMINATOR 4
-#define LAG_NUMERATOR        7 /* flush as fast as it goes, above 7/8 */
+#define LAG_NUMERATOR        7 /* and in large transactions, above 7/8 */
 #define LAG_DENOMINATOR      8
 #define HEADROOM_SHARE       16 /* of the limit: for what is appended before the next look */
 #define AGE_CHECKS_PER_LIMIT 16
