@@ -20,8 +20,8 @@ void *memory_allocate(size_t size_bytes);
 /* The same, zeroed; NULL also when count * size_bytes overflows. */
 void *memory_allocate_zeroed(size_t count, size_t size_bytes);
 
-/* The same as memory_allocate, at a multiple of alignment_bytes, which is a power of two; so is
- * size_bytes a multiple of it. */
+/* As memory_allocate, at an address that is a multiple of alignment_bytes.  alignment_bytes is a
+ * power of two, size_bytes a multiple of it. */
 void *memory_allocate_aligned(size_t alignment_bytes, size_t size_bytes);
 
 /* As realloc: on failure NULL, and pointer is still valid. */

@@ -59,7 +59,7 @@ struct lmdb_write {
     uint32_t cursors_open;
     size_t greatest_bytes;              /* of the key below; SIZE_MAX = not looked for yet */
     uint8_t greatest[KV_KEY_BYTES_MAX]; /* no key of the file is above it */
-    struct kv_dirty dirty;
+    struct kv_dirty dirty;              /* pages that it has changed */
 };
 
 struct lmdb_cursor {
@@ -465,8 +465,8 @@ static enum status lmdb_write_delete(struct kv_write *base, struct bytes key, bo
         return STATUS_OK;
     }
     if (code == 0) {
-        kv_dirty_note(&write->dirty, lmdb_key.mv_data,
-                      0); /* the key is in the leaf, the value may not be */
+        /* By its key, which is in the leaf; the value may not be. */
+        kv_dirty_note(&write->dirty, lmdb_key.mv_data, 0);
         code = mdb_cursor_del(write->cursor, 0);
     }
     if (code != 0) {

@@ -115,6 +115,7 @@ struct log *log_create(const struct log_options *options)
     memcpy(log->folder, options->folder, strlen(options->folder) + 1);
     log->options = *options;
     log->options.folder = log->folder;
+    log->spares_wanted = options->spare_segments_max;
     log->anchor_file = FILE_CLOSED;
     return log;
 }
@@ -271,6 +272,18 @@ void log_release(struct log *log, uint64_t position)
             (void)pthread_cond_signal(&log->keeper_wake);
         }
     }
+    (void)pthread_mutex_unlock(&log->mutex);
+}
+
+void log_keep_spares(struct log *log, uint32_t count_max)
+{
+    uint32_t most = log->options.spare_segments_max;
+    uint32_t wanted = count_max < most ? count_max : most;
+    (void)pthread_mutex_lock(&log->mutex);
+    if (wanted < log->spares_wanted) {
+        (void)pthread_cond_signal(&log->keeper_wake);
+    }
+    log->spares_wanted = wanted;
     (void)pthread_mutex_unlock(&log->mutex);
 }
 

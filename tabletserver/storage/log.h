@@ -47,7 +47,7 @@ struct log_options {
     const char *folder;
     uint64_t store_number;         /* bound into every segment header */
     uint32_t segment_bytes;        /* multiple of 4096, at least 16384; default 64 MiB */
-    uint32_t spare_segments_max;   /* recycled ones kept ready */
+    uint32_t spare_segments_max;   /* recycled ones kept ready, as log_keep_spares() has it */
     uint64_t pending_bytes_max;    /* log_append refuses above it (back-pressure), except a
                                       record larger than that when nothing is pending */
     uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
@@ -101,6 +101,10 @@ void log_commit(struct log *log);
 
 /* Nothing below position is needed any more. */
 void log_release(struct log *log, uint64_t position);
+
+/* From now on keep at most so many recycled segments (spare_segments_max at first, and never more);
+ * the log's thread deletes those above it. */
+void log_keep_spares(struct log *log, uint32_t count_max);
 
 void log_statistics(struct log *log, struct log_statistics *ret_statistics);
 

@@ -95,11 +95,19 @@ static struct log_segment *take_first(struct log *log, uint64_t start_segment)
     return first;
 }
 
+static uint32_t spares_wanted(struct log *log)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    uint32_t wanted = log->spares_wanted;
+    (void)pthread_mutex_unlock(&log->mutex);
+    return wanted;
+}
+
 static enum status retire(struct log *log, struct log_segment *segment, struct error *ret_error)
 {
     struct log_recycle_spares spares = {
         .count = log->spare_count,
-        .count_max = log->options.spare_segments_max,
+        .count_max = spares_wanted(log),
         .segment_bytes = log->options.segment_bytes,
     };
     struct log_recycle_segment released = {
@@ -110,7 +118,8 @@ static enum status retire(struct log *log, struct log_segment *segment, struct e
     log_segment_destroy(segment);
     enum status status = keep ? log_segment_put_aside(log->folder, released.number,
                                                       LOG_SPARE_PREFIX, ret_error)
-                              : log_segment_remove(log->folder, released.number, ret_error);
+                              : log_segment_remove(log->folder, LOG_SEGMENT_PREFIX, released.number,
+                                                   ret_error);
     if (status == STATUS_OK && keep) {
         log->spares[log->spare_count++] = released.number;
     } else if (status == STATUS_OK) {
@@ -175,6 +184,15 @@ static enum status release_segments(struct log *log, struct error *ret_error)
     }
 }
 
+/* One spare less. */
+static enum status shed_spare(struct log *log, struct error *ret_error)
+{
+    uint64_t number = log->spares[--log->spare_count];
+    enum status status = log_segment_remove(log->folder, LOG_SPARE_PREFIX, number, ret_error);
+    count_file(log, false);
+    return status;
+}
+
 /* Wait for the next second, or for a wake-up.  With the mutex. */
 static void wait_to_retry(struct log *log)
 {
@@ -190,7 +208,20 @@ enum keeper_task {
     KEEPER_STOP,
     KEEPER_RELEASE,
     KEEPER_ADD_ROOM,
+    KEEPER_SHED,
 };
+
+/* What is to be done, most urgent first; KEEPER_STOP: nothing.  Needs the mutex. */
+static enum keeper_task next_task(const struct log *log)
+{
+    if (log->release_wanted) {
+        return KEEPER_RELEASE;
+    }
+    if (log_room_is_short(log)) {
+        return KEEPER_ADD_ROOM;
+    }
+    return log->spare_count > log->spares_wanted ? KEEPER_SHED : KEEPER_STOP;
+}
 
 static enum keeper_task wait_for_task(struct log *log)
 {
@@ -199,14 +230,32 @@ static enum keeper_task wait_for_task(struct log *log)
     if (log->no_space) {
         wait_to_retry(log);
     }
-    while (!log->stopping && !log->failed && !log->release_wanted && !log_room_is_short(log)) {
+    while (!log->stopping && !log->failed && next_task(log) == KEEPER_STOP) {
         (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
     }
     if (!log->stopping && !log->failed) {
-        task = log->release_wanted ? KEEPER_RELEASE : KEEPER_ADD_ROOM;
+        task = next_task(log);
     }
     (void)pthread_mutex_unlock(&log->mutex);
     return task;
+}
+
+static enum status perform(struct log *log,
+                           enum keeper_task task,
+                           bool *ret_may_retry,
+                           struct error *ret_error)
+{
+    switch (task) {
+    case KEEPER_RELEASE:
+        return release_segments(log, ret_error);
+    case KEEPER_ADD_ROOM:
+        return log_add_room(log, ret_may_retry, ret_error);
+    case KEEPER_SHED:
+        return shed_spare(log, ret_error);
+    case KEEPER_STOP:
+        break;
+    }
+    UNREACHABLE();
 }
 
 void *log_keeper_run(void *argument)
@@ -215,17 +264,12 @@ void *log_keeper_run(void *argument)
     thread_name_set("log-keeper");
     for (;;) {
         struct error error = {0};
-        enum status status = STATUS_OK;
         bool retry = false;
         enum keeper_task task = wait_for_task(log);
         if (task == KEEPER_STOP) {
             return NULL;
         }
-        if (task == KEEPER_RELEASE) {
-            status = release_segments(log, &error);
-        } else {
-            status = log_add_room(log, &retry, &error);
-        }
+        enum status status = perform(log, task, &retry, &error);
         if (status != STATUS_OK && !retry) {
             log_fail(log, &error);
             return NULL;

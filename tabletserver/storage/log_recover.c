@@ -148,7 +148,7 @@ static enum status take_segment(struct log *log,
                                 struct error *ret_error)
 {
     if (number < log->anchor.start_segment) {
-        return log_segment_remove(log->folder, number, ret_error);
+        return log_segment_remove(log->folder, LOG_SEGMENT_PREFIX, number, ret_error);
     }
     struct error error = {.status = STATUS_OK};
     enum status status = STATUS_CORRUPT;

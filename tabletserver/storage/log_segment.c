@@ -218,10 +218,13 @@ enum status log_segment_put_aside(const char *folder,
     return status == STATUS_OK ? file_sync_folder(folder, ret_error) : status;
 }
 
-enum status log_segment_remove(const char *folder, uint64_t number, struct error *ret_error)
+enum status log_segment_remove(const char *folder,
+                               const char *prefix,
+                               uint64_t number,
+                               struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
-    enum status status = log_segment_path(path, folder, LOG_SEGMENT_PREFIX, number, ret_error);
+    enum status status = log_segment_path(path, folder, prefix, number, ret_error);
     if (status == STATUS_OK) {
         status = file_unlink(path, ret_error);
     }

@@ -73,8 +73,11 @@ enum status log_segment_put_aside(const char *folder,
                                   const char *prefix,
                                   struct error *ret_error);
 
-/* Remove the segment's file, durably. */
-enum status log_segment_remove(const char *folder, uint64_t number, struct error *ret_error);
+/* Remove the file of that prefix and number, durably. */
+enum status log_segment_remove(const char *folder,
+                               const char *prefix,
+                               uint64_t number,
+                               struct error *ret_error);
 
 /* Create the anchor's file.  Errors: those of file.h. */
 enum status log_anchor_create(const char *folder,

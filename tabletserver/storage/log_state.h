@@ -55,9 +55,10 @@ struct log {
     uint64_t room_wanted;  /* the stream must have room up to there */
     uint64_t release_position;
     bool release_wanted;
-    bool no_space; /* the last attempt to make room failed; it is tried again */
-    bool closing;  /* the writer ends when all is written */
-    bool stopping; /* the keeper ends */
+    uint32_t spares_wanted; /* at most */
+    bool no_space;          /* the last attempt to make room failed; it is tried again */
+    bool closing;           /* the writer ends when all is written */
+    bool stopping;          /* the keeper ends */
     bool failed;
     struct log_statistics statistics;
 

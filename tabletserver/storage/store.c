@@ -9,7 +9,8 @@
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_internal.h"
 
-#define MIB (UINT64_C(1024) * 1024)
+#define MIB            (UINT64_C(1024) * 1024)
+#define LOG_SPARES_MAX 64
 
 void store_settings_default(struct store_settings *settings)
 {
@@ -163,6 +164,12 @@ static enum status open_base(struct store *store, uint64_t store_number, struct 
     return status;
 }
 
+uint32_t store_log_spares_max(const struct store *store)
+{
+    uint64_t count = store->settings.log_limit_bytes / store->settings.log_segment_bytes + 1;
+    return count < LOG_SPARES_MAX ? (uint32_t)count : LOG_SPARES_MAX;
+}
+
 static enum status open_log(struct store *store, uint64_t synced_position, struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
@@ -177,7 +184,9 @@ static enum status open_log(struct store *store, uint64_t synced_position, struc
         .folder = path,
         .store_number = store->identity.store_number,
         .segment_bytes = store->settings.log_segment_bytes,
-        .spare_segments_max = 2,
+        /* All that a full log may let go of at once: to delete a file, and to make another one when
+         * it is wanted again, holds up the disk for 10 ms and more each time. */
+        .spare_segments_max = store_log_spares_max(store),
         .pending_bytes_max = store->settings.log_pending_bytes_max,
         .synced_position_hint = synced_position,
         .context = store,

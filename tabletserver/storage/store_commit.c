@@ -9,6 +9,8 @@
 
 #define PRESSURE_NUMERATOR   3 /* flush without pause, and freeze more, above 3/4 of the limit */
 #define PRESSURE_DENOMINATOR 4
+#define LAG_NUMERATOR        7 /* and in large transactions, above 7/8 */
+#define LAG_DENOMINATOR      8
 #define HEADROOM_SHARE       16 /* of the limit: for what is appended before the next look */
 #define AGE_CHECKS_PER_LIMIT 16
 
@@ -45,6 +47,12 @@ bool store_memory_presses(const struct store *store)
 {
     return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
            store_memory_limit(store) / PRESSURE_DENOMINATOR * PRESSURE_NUMERATOR;
+}
+
+bool store_flush_lags(const struct store *store)
+{
+    return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
+           store_memory_limit(store) / LAG_DENOMINATOR * LAG_NUMERATOR;
 }
 
 static bool is_below_headroom(const struct store *store)

@@ -105,12 +105,12 @@ static enum status put(struct run *run, struct bytes row, const struct entry *en
     return base_writer_put(run->writer, run->pieces->pieces[run->piece].extent, row, entry);
 }
 
-/* Dirty bytes for this transaction.  The log's syncs wait behind its own, so while memory is not
- * short it is a small one. */
+/* Dirty bytes for this transaction.  The log's syncs wait behind its own, so as long as flushing
+ * keeps up it is a small one. */
 static uint64_t transaction_bytes(struct store *store)
 {
     uint64_t most = store->settings.flush_transaction_bytes;
-    return store_memory_presses(store) ? most : most / CALM_SHARE;
+    return store_flush_lags(store) ? most : most / CALM_SHARE;
 }
 
 /* Has the transaction had its share? */

@@ -372,6 +372,9 @@ enum status store_freeze(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
 uint64_t store_memory_limit(const struct store *store);
+
+/* So many segments that the log has let go of are kept for it. */
+uint32_t store_log_spares_max(const struct store *store);
 void store_raise_floor(struct store_tablet *tablet);
 /* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
  * memory; call again with the same sequence. */
@@ -488,6 +491,9 @@ void store_tell(struct store *store, struct store_event *event);
 int64_t store_monotonic_ns(void);
 /* Writers are short of memory: flush without pause. */
 bool store_memory_presses(const struct store *store);
+/* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
+ * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
+bool store_flush_lags(const struct store *store);
 
 /* --- store_trouble.c ------------------------------------------------------------------------------ */
 

@@ -22,7 +22,9 @@
 #define HURRY_NS (500 * INT64_C(1000000))
 #define TIGHT \
     16 /* times what may be in memory and in the log: could be gone before the next look */
-#define MIB (UINT64_C(1024) * 1024)
+#define SHORT             4 /* times that much: the base gets the place of spare log segments */
+#define SPARES_WHEN_SHORT 2
+#define MIB               (UINT64_C(1024) * 1024)
 
 static bool find_disk_free(const struct store *store, uint64_t *ret_bytes)
 {
@@ -142,6 +144,10 @@ static bool judge(struct store *store,
     store->room_tight = atomic_load(&store->condition) == STORE_HEALTHY &&
                         disk_free < TIGHT * (store->settings.memory_limit_bytes +
                                              store->settings.log_limit_bytes);
+    bool is_short = atomic_load(&store->condition) != STORE_HEALTHY ||
+                    disk_free < SHORT * (store->settings.memory_limit_bytes +
+                                         store->settings.log_limit_bytes);
+    log_keep_spares(store->log, is_short ? SPARES_WHEN_SHORT : store_log_spares_max(store));
     uint64_t log_bytes = log_numbers.file_count * store->settings.log_segment_bytes;
     if (atomic_load(&store->condition) == STORE_FULL && log_bytes > store->log_peak_bytes) {
         store->log_peak_bytes = log_bytes;

@@ -275,6 +275,45 @@ Test(client, what_is_submitted_while_requests_are_on_their_way_travels_together)
     close_session(&session);
 }
 
+/* Large rows, of which no two fit into a message. */
+static void submit_large(struct session *session, struct edubba_bytes value, int number)
+{
+    struct edubba_error error;
+    struct edubba_mutation set = edubba_set_cell("cf", EDUBBA_TEXT("q"), 0, value);
+    struct edubba_operation operation = {.kind = EDUBBA_OPERATION_MUTATE,
+                                         .row = row_key(number),
+                                         .mutations = &set,
+                                         .mutation_count = 1};
+    cr_assert_eq(edubba_submit(session->table, &operation, on_done, &outcomes[number], &error),
+                 EDUBBA_OK, "%s", error.text);
+}
+
+/* Waiting could not put more into them, so four times as many go as of those that are not full. */
+Test(client, of_full_messages_sixteen_are_on_their_way_and_the_rest_waits)
+{
+    struct session session = open_session();
+    struct edubba_error error;
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK);
+    size_t size = 300 << 10;
+    char *value = memory_allocate(size);
+    memset(value, 'v', size);
+    SET(session, holds, true);
+    for (int i = 0; i < 30; i++) {
+        submit_large(&session, edubba_bytes_of(value, size), i);
+    }
+    wait_until(session.fake, &session.fake->held_count, 16);
+    clock_sleep_us(50000);
+    cr_assert_eq(GET(session, held_count), 16);
+    fake_release(session.fake);
+    edubba_drain(session.client);
+    for (int i = 0; i < 30; i++) {
+        cr_assert_eq(outcomes[i].code, EDUBBA_OK, "%s", outcomes[i].text);
+        cr_assert_eq(outcomes[i].completions, 1);
+    }
+    memory_free(value);
+    close_session(&session);
+}
+
 static void *submit_forty(void *argument)
 {
     struct session *session = argument;

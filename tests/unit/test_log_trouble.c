@@ -39,6 +39,35 @@ Test(log, released_segments_are_recycled_and_never_replayed)
     cr_assert_eq(statistics().torn_bytes, 0);
 }
 
+static void wait_spares(size_t count)
+{
+    while (count_files(LOG_SPARE_PREFIX) != count) {
+        usleep(1000);
+    }
+}
+
+Test(log, spares_are_kept_as_far_as_they_are_wanted)
+{
+    uint64_t i = 0;
+    options.spare_segments_max = 6;
+    must_open();
+    static const uint32_t wanted[] = {100, 1, 6, 0};
+    static const size_t kept[] = {6, 1, 6, 0};
+    for (int round = 0; round < 4; round++) {
+        log_keep_spares(store_log, wanted[round]);
+        if (round % 2 == 0) { /* what is there already only goes */
+            uint64_t position = 0;
+            for (uint64_t end = i + 300; i < end; i++) {
+                position = put(i, 2000);
+            }
+            log_release(store_log, position);
+        }
+        wait_spares(kept[round]);
+    }
+    shut();
+    cr_assert_eq(owner.failures, 0);
+}
+
 Test(log, a_release_inside_a_batch_keeps_that_batch)
 {
     options.pending_bytes_max = 16 << 20;

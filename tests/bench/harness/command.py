@@ -20,7 +20,8 @@ NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cl
           "client/load/edubba-load", "tests/bench/control_probe",
           "tests/bench/never_read",
           *(f"tests/bench/raw/raw_{name}"
-            for name in ("log_commit", "lmdb_batch", "lmdb_read", "nng_echo", "nng_streams")))
+            for name in ("log_commit", "log_tail", "lmdb_batch", "lmdb_read", "nng_echo",
+                         "nng_streams")))
 
 
 def chosen_by(options):

@@ -1,5 +1,7 @@
 """How long one operation takes, alone and while the server is flushing."""
-from ..measure import AT_MOST
+from statistics import median
+
+from ..measure import AT_MOST, WRITE_SECONDS_LEAST
 from .record import record
 
 ROWS = 1000000
@@ -51,7 +53,28 @@ def single_read_latency(bench):
         return bench.turns(result, lambda: load.run(seconds).p50_us, peer)
 
 
-@record("write_stall", 7, "write p99.9 at half of the highest rate, while flushing")
+def disk_alone(bench, rate, page_bytes):
+    """
+    A log at the same rate, and as many bytes of pages written beside it, with nothing around them:
+    whatever holds that up is the disk.
+    """
+    return bench.workshop.raw("log_tail", rate=f"{rate:.0f}", record_bytes=RECORD_BYTES,
+                              page_bytes=f"{page_bytes:.0f}",
+                              file_mib=16 if bench.plan.quick else 1024,
+                              seconds=max(int(bench.plan.seconds(WRITE_SECONDS_LEAST)), 1))
+
+
+def note_disk_alone(result, seen):
+    result.details["disk_alone"] = seen
+    worst = [f"{d['log_sync_max_ms']:.0f}" for d in seen]
+    tails = sorted(d["p999_us"] for d in seen)
+    result.notes.append(
+        f"the disk alone (raw_log_tail), the same rate and bytes, in turns with ours: p50 "
+        f"{median(d['p50_us'] for d in seen):,.0f} us, p99.9 {median(tails):,.0f} "
+        f"({tails[0]:,.0f}..{tails[-1]:,.0f}); its longest syncs of the log: {', '.join(worst)} ms")
+
+
+@record("write_stall", 13, "write p99.9 at half of the highest rate, while flushing")
 def write_stall(bench):
     """Open loop: a request counts from when it should have been sent, so no stall is hidden."""
     rows = bench.plan.rows(ROWS)
@@ -63,10 +86,21 @@ def write_stall(bench):
         highest = bench.highest_rate(result, cluster, shape)
         result.details["highest_per_second"] = highest
         load = bench.load(cluster, "write", rate=f"{highest / 2:.0f}", **shape)
-        seen = []
+        seen, alone = [], []
 
         def ours():
-            seen.append(bench.write_window(result, cluster, load))
-            return seen[-1].p999_us
+            before = cluster.written_bytes()
+            figures = bench.write_window(result, cluster, load, settle=False)
+            pages = cluster.written_bytes() - before - figures.rows * RECORD_BYTES
+            cluster.settle()
+            seen.append((figures, max(pages, 0) / figures.seconds))
+            return figures.p999_us
 
-        return bench.turns(result, ours, lambda: seen[-1].p50_us)
+        def peer():
+            figures, page_bytes = seen[-1]
+            alone.append(disk_alone(bench, figures.per_second, page_bytes))
+            return figures.p50_us
+
+        bench.turns(result, ours, peer)
+        note_disk_alone(result, alone)
+        return result
