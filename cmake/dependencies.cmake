@@ -5,6 +5,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+find_program(PROTOC_C protoc-c REQUIRED)
 
 # Libraries whose Debian packages have no pkg-config file that we could trust.
 function(dependency_library target header library)
@@ -20,3 +22,6 @@ dependency_library(dependency_nng nng/nng.h nng)
 dependency_library(dependency_lmdb lmdb.h lmdb)
 dependency_library(dependency_msgpack msgpack/pack.h "")
 dependency_library(dependency_xxhash xxhash.h "")
+# grpc's file asks for everything that libgrpc was built from.
+dependency_library(dependency_grpc grpc/grpc.h grpc)
+dependency_library(dependency_gpr grpc/support/time.h gpr)
