@@ -87,9 +87,10 @@ bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
         if (!take_field(&cursor, &number, &inside)) {
             return false;
         }
-        const ProtobufCFieldDescriptor *field =
-            inside.size_bytes > 0 ? protobuf_c_message_descriptor_get_field(descriptor, number)
-                                  : NULL;
+        const ProtobufCFieldDescriptor *field = inside.size_bytes > 0
+                                                    ? protobuf_c_message_descriptor_get_field(
+                                                          descriptor, number)
+                                                    : NULL;
         if (field == NULL) {
             continue;
         }

@@ -123,7 +123,9 @@ uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms);
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name);
 
 /* Set once, before the call is finished; called at once if the caller is gone already. */
-void rpc_call_on_cancelled(struct rpc_call *call, void (*on_cancelled)(void *context), void *context);
+void rpc_call_on_cancelled(struct rpc_call *call,
+                           void (*on_cancelled)(void *context),
+                           void *context);
 bool rpc_call_is_cancelled(const struct rpc_call *call);
 
 /* Encode and send; message may go as soon as it returns.  Not while another is under way (but in its

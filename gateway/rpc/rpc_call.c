@@ -15,8 +15,8 @@
 
 /* What a message decodes to, in its own size: usually, and at most.  One of many small things is
  * decoded a second time, with room for a lot of them (100 000 mutations, a million keys). */
-#define EXPANSION_USUAL    2
-#define EXPANSION_MAX      64
+#define EXPANSION_USUAL       2
+#define EXPANSION_MAX         64
 #define EXPANSION_SMALL_BYTES (UINT64_C(128) << 20)
 
 /* --- life ----------------------------------------------------------------------------------------- */
@@ -341,7 +341,9 @@ struct bytes rpc_call_header(const struct rpc_call *call, const char *name)
 
 /* --- cancellation --------------------------------------------------------------------------------- */
 
-void rpc_call_on_cancelled(struct rpc_call *call, void (*on_cancelled)(void *context), void *context)
+void rpc_call_on_cancelled(struct rpc_call *call,
+                           void (*on_cancelled)(void *context),
+                           void *context)
 {
     (void)pthread_mutex_lock(&call->lock);
     bool is_cancelled = call->is_cancelled;

@@ -26,7 +26,7 @@ struct rpc_event {
     void (*run)(struct rpc_event *event, bool ok);
 };
 
-/* Where the next call of a method will arrive; one a method and queue. */
+/* Where a call of a method will arrive; some for each method and queue. */
 struct rpc_slot {
     struct rpc_event event; /* first */
     struct rpc_server *server;
@@ -90,12 +90,12 @@ struct rpc_call {
 
 /* The thread sanitizer does not see libgrpc hand an event from one thread to another. */
 #ifdef EDUBBA_TSAN
-#include <sanitizer/tsan_interface.h>
-#define RPC_HAND_OVER(event) __tsan_release(event)
-#define RPC_TAKE_OVER(event) __tsan_acquire(event)
+#    include <sanitizer/tsan_interface.h>
+#    define RPC_HAND_OVER(event) __tsan_release(event)
+#    define RPC_TAKE_OVER(event) __tsan_acquire(event)
 #else
-#define RPC_HAND_OVER(event) ((void)(event))
-#define RPC_TAKE_OVER(event) ((void)(event))
+#    define RPC_HAND_OVER(event) ((void)(event))
+#    define RPC_TAKE_OVER(event) ((void)(event))
 #endif
 
 /* Start operations of a call; event runs when they have ended, each time on the call's queue. */

@@ -6,9 +6,14 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/thread.h"
 #include "gateway/rpc/rpc_internal.h"
 
 #define QUIET_NS (INT64_C(1000) * 1000 * 1000) /* for a connection without calls to go away */
+
+/* Of a method, on each queue.  More than one, so that calls that come together need not wait in
+ * libgrpc for a slot: it takes a lock for those, and cancels them when it is shut down. */
+#define SLOTS 8
 
 /* --- events --------------------------------------------------------------------------------------- */
 
@@ -26,6 +31,12 @@ static void *run_queue(void *queue)
     }
 }
 
+static void *run_thread(void *queue)
+{
+    thread_name_set("rpc");
+    return run_queue(queue);
+}
+
 /* --- slots ---------------------------------------------------------------------------------------- */
 
 static void arm(struct rpc_slot *slot)
@@ -38,10 +49,9 @@ static void arm(struct rpc_slot *slot)
     RPC_HAND_OVER(&slot->event);
     grpc_call_error error;
     if (slot->method != NULL) {
-        error = grpc_server_request_registered_call(server->server, slot->registration, &slot->call,
-                                                    &slot->deadline, &slot->metadata,
-                                                    &slot->payload, slot->queue, slot->queue,
-                                                    &slot->event);
+        error = grpc_server_request_registered_call(
+            server->server, slot->registration, &slot->call, &slot->deadline, &slot->metadata,
+            &slot->payload, slot->queue, slot->queue, &slot->event);
     } else {
         error = grpc_server_request_call(server->server, &slot->call, &slot->details,
                                          &slot->metadata, slot->queue, slot->queue, &slot->event);
@@ -66,7 +76,7 @@ static enum status make_slots(struct rpc_server *server)
 {
     const struct rpc_settings *settings = &server->settings;
     size_t kinds = settings->method_count + 1; /* and what is not served */
-    size_t count = kinds * settings->thread_count;
+    size_t count = kinds * SLOTS * settings->thread_count;
     void **registrations = memory_allocate_zeroed(kinds, sizeof *registrations);
     server->slots = memory_allocate_zeroed(count, sizeof *server->slots);
     if (registrations == NULL || server->slots == NULL) {
@@ -74,9 +84,9 @@ static enum status make_slots(struct rpc_server *server)
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < settings->method_count; i++) {
-        registrations[i] = grpc_server_register_method(server->server, settings->methods[i].path,
-                                                       NULL,
-                                                       GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+        registrations[i] = grpc_server_register_method(
+            server->server, settings->methods[i].path, NULL,
+            GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
         ASSERT(registrations[i] != NULL); /* each path is there once */
     }
     for (size_t i = 0; i < count; i++) {
@@ -84,7 +94,7 @@ static enum status make_slots(struct rpc_server *server)
         server->slots[i] = (struct rpc_slot){
             .event = {on_arrival},
             .server = server,
-            .queue = server->queues[i / kinds],
+            .queue = server->queues[i / (kinds * SLOTS)],
             .method = kind < settings->method_count ? &settings->methods[kind] : NULL,
             .registration = registrations[kind],
         };
@@ -100,10 +110,9 @@ static enum status start_threads(struct rpc_server *server)
 {
     while (server->thread_count < server->settings.thread_count) {
         uint32_t i = server->thread_count;
-        if (pthread_create(&server->threads[i], NULL, run_queue, server->queues[i]) != 0) {
+        if (pthread_create(&server->threads[i], NULL, run_thread, server->queues[i]) != 0) {
             return STATUS_NO_MEMORY;
         }
-        (void)pthread_setname_np(server->threads[i], "rpc");
         server->thread_count++;
     }
     return STATUS_OK;
@@ -145,12 +154,10 @@ static enum status listen_at(struct rpc_server *server, struct error *ret_error)
     int port = grpc_server_add_http2_port(server->server, address, credentials);
     grpc_server_credentials_release(credentials);
     if (port == 0) {
-        return error_set(ret_error, STATUS_IO,
-                         "cannot listen at %s: is it in use, or no HOST:PORT of this machine%s?",
-                         address,
-                         server->settings.certificate_file != NULL
-                             ? ", or the certificate not the key's"
-                             : "");
+        return error_set(
+            ret_error, STATUS_IO,
+            "cannot listen at %s: is it in use, or no HOST:PORT of this machine%s?", address,
+            server->settings.certificate_file != NULL ? ", or the certificate not the key's" : "");
     }
     (void)snprintf(server->address, sizeof server->address, "%.*s:%d", (int)(colon - address),
                    address, port);

@@ -155,7 +155,10 @@ static uint64_t take_field(struct walk *walk, struct walk *ret_inside, uint64_t 
 
 static uint64_t count_rows(const uint8_t *message, size_t size_bytes)
 {
-    enum { CHUNKS = 1, COMMIT_ROW = 9 };
+    enum {
+        CHUNKS = 1,
+        COMMIT_ROW = 9
+    };
     uint64_t rows = 0;
     uint64_t value = 0;
     struct walk all = {message, message + size_bytes};
@@ -222,11 +225,8 @@ static void report(const struct grpc_calls *plan,
            figures->cpu_seconds * 1e6 / calls, server_cpu * 1e6 / calls, server_cpu);
 }
 
-static void run(struct load *load,
-                struct grpc_calls *plan,
-                const char *what,
-                int server,
-                int64_t seconds)
+static void run(
+    struct load *load, struct grpc_calls *plan, const char *what, int server, int64_t seconds)
 {
     pthread_t thread;
     struct grpc_figures figures;
@@ -255,15 +255,15 @@ static void run(struct load *load,
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"address",     "table",     "what",        "family",
-                                        "rows",        "keys",      "value-bytes", "in-flight",
-                                        "connections", "seconds",   "server-process", NULL};
+    static const char *const names[] = {"address",     "table",   "what",           "family",
+                                        "rows",        "keys",    "value-bytes",    "in-flight",
+                                        "connections", "seconds", "server-process", NULL};
     raw_check_options(argc, argv, names);
     const char *what = raw_option_text(argc, argv, "what", "mutate");
     struct load load = {
         .what = what_of_name(what),
-        .table = strdup(raw_option_text(argc, argv, "table",
-                                        "projects/edubba/instances/edubba/tables/load")),
+        .table = strdup(
+            raw_option_text(argc, argv, "table", "projects/edubba/instances/edubba/tables/load")),
         .family = strdup(raw_option_text(argc, argv, "family", "cf")),
         .keys = raw_keys_of_name(raw_option_text(argc, argv, "keys", "hashed")),
         .rows = raw_option_number(argc, argv, "rows", 100000),

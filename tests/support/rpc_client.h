@@ -117,8 +117,9 @@ static inline void rpc_client_close(struct rpc_client *client)
 {
     grpc_channel_destroy(client->channel);
     grpc_completion_queue_shutdown(client->queue);
-    while (grpc_completion_queue_next(client->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL)
-               .type != GRPC_QUEUE_SHUTDOWN) {
+    while (
+        grpc_completion_queue_next(client->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL).type !=
+        GRPC_QUEUE_SHUTDOWN) {
     }
     grpc_completion_queue_destroy(client->queue);
     grpc_shutdown();
@@ -193,11 +194,11 @@ static inline void rpc_client_begin(struct rpc_client *client,
                                     const struct rpc_client_request *request,
                                     struct rpc_client_call *call)
 {
-    gpr_timespec deadline =
-        request->deadline_ms == 0
-            ? gpr_inf_future(GPR_CLOCK_REALTIME)
-            : gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
-                           gpr_time_from_millis((int64_t)request->deadline_ms, GPR_TIMESPAN));
+    gpr_timespec deadline = request->deadline_ms == 0
+                                ? gpr_inf_future(GPR_CLOCK_REALTIME)
+                                : gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                                               gpr_time_from_millis((int64_t)request->deadline_ms,
+                                                                    GPR_TIMESPAN));
     *call = (struct rpc_client_call){.client = client, .piece = grpc_empty_slice()};
     grpc_metadata_array_init(&call->headers);
     grpc_metadata_array_init(&call->trailers);

@@ -163,7 +163,9 @@ static inline void run_hold(void *context, struct rpc_call *call, const Protobuf
     atomic_fetch_add(&service->begun, 1);
 }
 
-static inline void run_patience(void *context, struct rpc_call *call, const ProtobufCMessage *request)
+static inline void run_patience(void *context,
+                                struct rpc_call *call,
+                                const ProtobufCMessage *request)
 {
     char text[32];
     (void)context;
@@ -189,7 +191,9 @@ static inline void run_fail(void *context, struct rpc_call *call, const Protobuf
     rpc_finish(call, &status);
 }
 
-static inline void run_reserve(void *context, struct rpc_call *call, const ProtobufCMessage *request)
+static inline void run_reserve(void *context,
+                               struct rpc_call *call,
+                               const ProtobufCMessage *request)
 {
     (void)context;
     bool is_let_in = rpc_call_reserve(call, number_of(request, NULL));
@@ -198,7 +202,10 @@ static inline void run_reserve(void *context, struct rpc_call *call, const Proto
 
 /* --- the server ----------------------------------------------------------------------------------- */
 
-static inline void on_ended(void *context, size_t method, enum edubba_code code, int64_t duration_ns)
+static inline void on_ended(void *context,
+                            size_t method,
+                            enum edubba_code code,
+                            int64_t duration_ns)
 {
     struct service *service = context;
     (void)method;
@@ -208,15 +215,15 @@ static inline void on_ended(void *context, size_t method, enum edubba_code code,
     atomic_fetch_add(&service->ended, 1);
 }
 
-static const ProtobufCMessageDescriptor *const value_kind =
-    &google__protobuf__bytes_value__descriptor;
+static const ProtobufCMessageDescriptor
+    *const value_kind = &google__protobuf__bytes_value__descriptor;
 
 static inline struct rpc_settings service_settings(struct service *service)
 {
     static struct rpc_method methods[] = {
-        {"/test.Test/Echo", NULL, run_echo},         {"/test.Test/Stream", NULL, run_stream},
-        {"/test.Test/Hold", NULL, run_hold},         {"/test.Test/Patience", NULL, run_patience},
-        {"/test.Test/Header", NULL, run_header},     {"/test.Test/Fail", NULL, run_fail},
+        {"/test.Test/Echo", NULL, run_echo},       {"/test.Test/Stream", NULL, run_stream},
+        {"/test.Test/Hold", NULL, run_hold},       {"/test.Test/Patience", NULL, run_patience},
+        {"/test.Test/Header", NULL, run_header},   {"/test.Test/Fail", NULL, run_fail},
         {"/test.Test/Reserve", NULL, run_reserve},
     };
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -294,11 +301,8 @@ static inline grpc_status_code ask(struct rpc_client *client,
     return code;
 }
 
-static inline grpc_status_code ask_value(struct rpc_client *client,
-                                         const char *path,
-                                         struct bytes value,
-                                         char *ret_text,
-                                         size_t size)
+static inline grpc_status_code ask_value(
+    struct rpc_client *client, const char *path, struct bytes value, char *ret_text, size_t size)
 {
     struct bytes message = encoded(value);
     grpc_status_code code = ask(

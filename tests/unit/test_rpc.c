@@ -33,7 +33,9 @@ Test(rpc, an_answer_is_what_was_asked)
 
 Test(rpc, many_calls_at_once_are_all_answered)
 {
-    enum { CALLS = 2000 };
+    enum {
+        CALLS = 2000
+    };
     static struct rpc_client_call calls[CALLS];
     service_begin(&service, &client);
     for (int i = 0; i < CALLS; i++) { /* more than one connection may have: the rest waits */
@@ -99,7 +101,9 @@ Test(rpc, what_is_not_served_is_named)
 
 Test(rpc, what_is_no_message_is_refused)
 {
-    static const char *const bad[] = {"\x0a\x05" "ab", "\xff\xff\xff\xff\xff\xff", "\x0b", "\x07"};
+    static const char *const bad[] = {"\x0a\x05"
+                                      "ab",
+                                      "\xff\xff\xff\xff\xff\xff", "\x0b", "\x07"};
     char text[256];
     service_begin(&service, &client);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -74,9 +74,8 @@ static grpc_status_code echo(const struct rpc_client_tls *tls)
 {
     char text[512];
     struct bytes message = encoded(bytes_of_text("secret"));
-    struct rpc_client_request request = {.path = "/test.Test/Echo",
-                                         .message = message,
-                                         .deadline_ms = 20000};
+    struct rpc_client_request request = {
+        .path = "/test.Test/Echo", .message = message, .deadline_ms = 20000};
     rpc_client_open(&client, rpc_server_address(service.server), tls);
     grpc_status_code code = ask(&client, &request, text, sizeof text);
     rpc_client_close(&client);

@@ -47,9 +47,9 @@ Test(rpc_trouble, what_is_held_at_a_time_is_bounded)
     while (rpc_server_request_bytes(service.server) > 0) {
         (void)rpc_client_step(&client, 1);
     }
-    cr_assert_eq(ask_value(&client, "/test.Test/Echo", bytes_of(bulk, 300 * KIB), text,
-                           sizeof text),
-                 GRPC_STATUS_OK);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Echo", bytes_of(bulk, 300 * KIB), text, sizeof text),
+        GRPC_STATUS_OK);
     service_end(&service, &client);
 }
 
@@ -71,7 +71,9 @@ Test(rpc_trouble, a_call_alone_is_let_in_however_large)
 Test(rpc_trouble, a_message_of_many_small_things_finds_room_or_is_refused)
 {
     char text[256];
-    enum { FIELDS = 100000 }; /* the same field again and again: each is kept until the end */
+    enum {
+        FIELDS = 100000
+    }; /* the same field again and again: each is kept until the end */
     static uint8_t bytes[FIELDS * 3];
     for (size_t i = 0; i < FIELDS; i++) {
         memcpy(bytes + 3 * i, "\x0a\x01x", 3);
@@ -93,13 +95,13 @@ Test(rpc_trouble, what_a_method_reserves_counts_until_its_end)
 {
     char text[256];
     open_with_memory(1024 * KIB);
-    cr_assert_eq(ask_value(&client, "/test.Test/Reserve", bytes_of_text("900000"), text,
-                           sizeof text),
-                 GRPC_STATUS_OK);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Reserve", bytes_of_text("900000"), text, sizeof text),
+        GRPC_STATUS_OK);
     cr_assert_str_eq(text, "yes");
-    cr_assert_eq(ask_value(&client, "/test.Test/Reserve", bytes_of_text("1100000"), text,
-                           sizeof text),
-                 GRPC_STATUS_OK);
+    cr_assert_eq(
+        ask_value(&client, "/test.Test/Reserve", bytes_of_text("1100000"), text, sizeof text),
+        GRPC_STATUS_OK);
     cr_assert_str_eq(text, "no");
     service_end(&service, &client);
 }
@@ -147,7 +149,7 @@ Test(rpc_trouble, opening_without_memory_fails_whole)
 
 Test(rpc_trouble, an_address_that_cannot_be_had_is_named)
 {
-    static const char *const bad[] = {"127.0.0.1", ":", "", "203.0.113.1:0", "127.0.0.1:port",
+    static const char *const bad[] = {"127.0.0.1",      ":", "", "203.0.113.1:0", "127.0.0.1:port",
                                       "127.0.0.1:99999"};
     struct rpc_server *server = NULL;
     struct error error = {.status = STATUS_OK};
@@ -263,7 +265,9 @@ Test(rpc_trouble, a_drain_waits_until_methods_have_let_go)
 
 Test(rpc_trouble, connections_without_calls_do_not_hold_up_a_drain)
 {
-    enum { CLIENTS = 20 };
+    enum {
+        CLIENTS = 20
+    };
     static struct rpc_client idle[CLIENTS];
     char text[64];
     service_begin(&service, &client);

@@ -97,9 +97,9 @@ static bool call(struct caller *caller)
     caller->text = grpc_empty_slice();
     grpc_metadata_array_init(&caller->headers);
     grpc_metadata_array_init(&caller->trailers);
-    caller->call = grpc_channel_create_registered_call(
-        connection->channel, NULL, 0, connection->queue, connection->method,
-        gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    caller->call = grpc_channel_create_registered_call(connection->channel, NULL, 0,
+                                                       connection->queue, connection->method,
+                                                       gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
     grpc_slice request = plan->request(plan->context, number);
     grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&request, 1);
     grpc_op operations[OPERATIONS_MAX];
@@ -236,12 +236,8 @@ static void open_connection(struct connection *connection)
         {.type = GRPC_ARG_INTEGER,
          .key = (char *)GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL,
          .value.integer = 1},
-        {.type = GRPC_ARG_INTEGER,
-         .key = (char *)GRPC_ARG_ENABLE_HTTP_PROXY,
-         .value.integer = 0},
-        {.type = GRPC_ARG_INTEGER,
-         .key = (char *)GRPC_ARG_ENABLE_RETRIES,
-         .value.integer = 0},
+        {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_ENABLE_HTTP_PROXY, .value.integer = 0},
+        {.type = GRPC_ARG_INTEGER, .key = (char *)GRPC_ARG_ENABLE_RETRIES, .value.integer = 0},
     };
     grpc_channel_args arguments = {sizeof list / sizeof *list, list};
     const struct grpc_calls *plan = connection->run->plan;
