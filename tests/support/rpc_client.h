@@ -52,6 +52,7 @@ struct rpc_client_request {
 struct rpc_client_call {
     struct rpc_client *client;
     grpc_call *call;
+    grpc_metadata header; /* libgrpc writes into it until it is sent */
     struct rpc_client_event begun;
     struct rpc_client_event headed;
     struct rpc_client_event received;
@@ -164,14 +165,13 @@ static inline void rpc_client_send(struct rpc_client_call *call,
 {
     grpc_op operations[3] = {0};
     size_t count = 0;
-    grpc_metadata header = {0};
     grpc_byte_buffer *buffer = NULL;
     operations[count++].op = GRPC_OP_SEND_INITIAL_METADATA;
     if (request->header != NULL) {
-        header.key = grpc_slice_from_copied_string(request->header);
-        header.value = grpc_slice_from_copied_string(request->header_value);
+        call->header.key = grpc_slice_from_copied_string(request->header);
+        call->header.value = grpc_slice_from_copied_string(request->header_value);
         operations[0].data.send_initial_metadata.count = 1;
-        operations[0].data.send_initial_metadata.metadata = &header;
+        operations[0].data.send_initial_metadata.metadata = &call->header;
     }
     if (!request->has_none) {
         grpc_slice slice = grpc_slice_from_copied_buffer((const char *)request->message.data,
@@ -184,10 +184,6 @@ static inline void rpc_client_send(struct rpc_client_call *call,
     operations[count++].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
     rpc_client_start(call, operations, count, &call->begun);
     grpc_byte_buffer_destroy(buffer);
-    if (request->header != NULL) {
-        grpc_slice_unref(header.key);
-        grpc_slice_unref(header.value);
-    }
 }
 
 static inline void rpc_client_begin(struct rpc_client *client,
@@ -199,7 +195,12 @@ static inline void rpc_client_begin(struct rpc_client *client,
                                 : gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
                                                gpr_time_from_millis((int64_t)request->deadline_ms,
                                                                     GPR_TIMESPAN));
-    *call = (struct rpc_client_call){.client = client, .piece = grpc_empty_slice()};
+    *call = (struct rpc_client_call){
+        .client = client,
+        .header = {.key = grpc_empty_slice(), .value = grpc_empty_slice()},
+        .piece = grpc_empty_slice(),
+        .detail = grpc_empty_slice(),
+    };
     grpc_metadata_array_init(&call->headers);
     grpc_metadata_array_init(&call->trailers);
     grpc_slice path = grpc_slice_from_copied_string(request->path);
@@ -267,6 +268,8 @@ static inline grpc_status_code rpc_client_end(struct rpc_client_call *call)
 /* After its end. */
 static inline void rpc_client_free(struct rpc_client_call *call)
 {
+    grpc_slice_unref(call->header.key);
+    grpc_slice_unref(call->header.value);
     grpc_slice_unref(call->piece);
     grpc_slice_unref(call->detail);
     grpc_metadata_array_destroy(&call->headers);

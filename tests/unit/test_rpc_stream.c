@@ -73,7 +73,7 @@ Test(rpc_stream, a_reader_that_stopped_may_go)
     service_end(&service, &client);
 }
 
-Test(rpc_stream, a_connection_that_breaks_ends_its_streams)
+Test(rpc_stream, many_streams_that_are_cancelled_at_once_all_end)
 {
     struct rpc_client_call calls[20];
     service_begin(&service, &client);
