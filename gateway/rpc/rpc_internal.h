@@ -82,8 +82,8 @@ struct rpc_call {
 
     struct rpc_event closed;
     int is_closed_by_caller; /* what libgrpc says at the end */
-    pthread_mutex_t lock;
-    bool is_cancelled; /* under lock */
+    pthread_mutex_t lock;    /* of what follows, and held while an operation is started */
+    bool is_cancelled;
     void (*on_cancelled)(void *context);
     void *on_cancelled_context;
 };
@@ -98,7 +98,9 @@ struct rpc_call {
 #    define RPC_TAKE_OVER(event) ((void)(event))
 #endif
 
-/* Start operations of a call; event runs when they have ended, each time on the call's queue. */
+/* Start operations of a call; event runs when they have ended, each time on the call's queue.  The
+ * caller holds the call.  One thread at a time is let in, as libgrpc demands: what was started may
+ * have ended, on another thread, before this returns. */
 void rpc_call_start(struct rpc_call *call,
                     const grpc_op *operations,
                     size_t count,
