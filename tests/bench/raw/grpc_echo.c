@@ -81,6 +81,9 @@ static void *serve(void *queue)
     for (;;) {
         grpc_event event = grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME),
                                                       NULL);
+        if (event.type == GRPC_QUEUE_SHUTDOWN) {
+            return NULL;
+        }
         struct echo *echo = event.tag;
         if (!echo->is_answered) {
             answer(echo);
