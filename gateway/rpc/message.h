@@ -22,8 +22,8 @@
 #define MESSAGE_NESTING_MAX 64 /* a filter of the greatest depth takes 3 a level */
 
 /* *ret_message lives as long as the arena.
- * Errors: STATUS_INVALID_ARGUMENT (no message of that kind, nested too deep, a NUL in a text), STATUS_NO_MEMORY
- * (the arena's limit). */
+ * Errors: STATUS_INVALID_ARGUMENT (no message of that kind, nested too deep, a NUL in a text),
+ * STATUS_NO_MEMORY (the arena's limit). */
 enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
                            struct bytes in,
                            struct arena *arena,

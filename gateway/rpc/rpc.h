@@ -20,12 +20,12 @@
  *
  * MEMORY.  A call has an arena that lives until it is finished and no callback of its own runs;
  * requests are decoded into it.  What all requests take that are held at a time is bounded by
- * request_memory_max: first what comes in and is decoded, then what it was decoded to, and something
- * for the call itself.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its method sees
- * it; one that runs alone is always let in.  A request that decodes to more than could ever be held
- * is refused with EDUBBA_RESOURCE_EXHAUSTED.  What a method takes from the arena beside its request
- * is not counted: large things it reserves.  Messages that are still on their way in are libgrpc's,
- * which is given twice request_memory_max and ends streams beyond it.
+ * request_memory_max: first what comes in and is decoded, then what it was decoded to, and
+ * something for the call itself.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its
+ * method sees it; one that runs alone is always let in.  A request that decodes to more than could
+ * ever be held is refused with EDUBBA_RESOURCE_EXHAUSTED.  What a method takes from the arena
+ * beside its request is not counted: large things it reserves.  Messages that are still on their
+ * way in are libgrpc's, which is given twice request_memory_max and ends streams beyond it.
  *
  * Thread rule: functions of one call are called by one thread at a time, but for rpc_call_arena()'s
  * use, which is the method's affair, and rpc_call_is_cancelled(), which any thread may ask.
@@ -87,8 +87,9 @@ struct rpc_status {
 #define RPC_TEXT_BYTES_MAX    1000
 #define RPC_DETAILS_BYTES_MAX 5120
 
-/* Errors: STATUS_IO (the address is in use, or none; or libgrpc takes the certificate or the key for
- * none), those of file_read_whole() for the PEM files, STATUS_NO_MEMORY. */
+/* Errors: STATUS_IO (the address is in use, or none; or libgrpc takes the certificate or the key
+ * for none), STATUS_INVALID_ARGUMENT (a certificate without a key), those of file_read_whole() for
+ * the PEM files, STATUS_NO_MEMORY. */
 enum status rpc_server_open(const struct rpc_settings *settings,
                             struct rpc_server **ret_server,
                             struct error *ret_error);
@@ -96,9 +97,9 @@ enum status rpc_server_open(const struct rpc_settings *settings,
 /* "127.0.0.1:41234": with the port that the system chose, when 0 was asked for. */
 const char *rpc_server_address(const struct rpc_server *server);
 
-/* No new calls from now on; waits for those that run, up to patience_ms, then cancels them and waits
- * until their methods have finished them.  Clients are told to go elsewhere; a connection without
- * calls whose client does not go is closed.  Once. */
+/* No new calls from now on; waits for those that run, up to patience_ms, then cancels them and
+ * waits until their methods have finished them.  Clients are told to go elsewhere; a connection
+ * without calls whose client does not go is closed.  Once. */
 void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms);
 
 /* Without a drain before, calls that run are cancelled.  No thread is inside of a function of the
@@ -108,7 +109,7 @@ void rpc_server_close(struct rpc_server *server);
 /* What the requests that are held now are counted with. */
 uint64_t rpc_server_request_bytes(const struct rpc_server *server);
 
-/* --- calls -------------------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------------------------- */
 
 struct arena *rpc_call_arena(struct rpc_call *call);
 
@@ -128,8 +129,8 @@ void rpc_call_on_cancelled(struct rpc_call *call,
                            void *context);
 bool rpc_call_is_cancelled(const struct rpc_call *call);
 
-/* Encode and send; message may go as soon as it returns.  Not while another is under way (but in its
- * on_sent); on_sent is called once, on a thread of the server, also when the caller is gone.
+/* Encode and send; message may go as soon as it returns.  Not while another is under way (but in
+ * its on_sent); on_sent is called once, on a thread of the server, also when the caller is gone.
  * Errors: STATUS_NO_MEMORY (nothing was sent, and on_sent is not called). */
 enum status rpc_send(struct rpc_call *call,
                      const ProtobufCMessage *message,

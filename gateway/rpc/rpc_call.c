@@ -19,7 +19,7 @@
 #define EXPANSION_MAX         64
 #define EXPANSION_SMALL_BYTES (UINT64_C(128) << 20)
 
-/* --- life ----------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
 
 void rpc_call_hold(struct rpc_call *call)
 {
@@ -79,7 +79,7 @@ static void watch(struct rpc_call *call)
     rpc_call_start(call, &operation, 1, &call->closed);
 }
 
-/* --- memory --------------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
 /* Count so many bytes; false = they are too many beside what is counted already. */
 static bool charge(struct rpc_call *call, uint64_t size_bytes, bool may_be_alone)
@@ -112,7 +112,7 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
     return charge(call, size_bytes, false);
 }
 
-/* --- the request ---------------------------------------------------------------------------------- */
+/* --- the request ----------------------------------------------------------------------------- */
 
 /* The message in one piece. */
 struct flat {
@@ -247,7 +247,7 @@ static enum status take_request(struct rpc_call *call,
     return status;
 }
 
-/* --- beginning ------------------------------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------------------------- */
 
 /* Say what was asked for: the path ends with service and method. */
 static void refuse(struct rpc_call *call, const grpc_call_details *details)
@@ -313,7 +313,7 @@ void rpc_call_begin(struct rpc_slot *slot)
     grpc_call_details_destroy(&slot->details);
 }
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking --------------------------------------------------------------------------------- */
 
 struct arena *rpc_call_arena(struct rpc_call *call)
 {
@@ -341,7 +341,7 @@ struct bytes rpc_call_header(const struct rpc_call *call, const char *name)
     return BYTES_EMPTY;
 }
 
-/* --- cancellation --------------------------------------------------------------------------------- */
+/* --- cancellation ---------------------------------------------------------------------------- */
 
 void rpc_call_on_cancelled(struct rpc_call *call,
                            void (*on_cancelled)(void *context),

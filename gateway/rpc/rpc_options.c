@@ -20,7 +20,7 @@
 #define PING_OURS_MS   60000
 #define PING_ANSWER_MS 20000
 
-/* --- limits --------------------------------------------------------------------------------------- */
+/* --- limits ---------------------------------------------------------------------------------- */
 
 static char *key_of(const char *text)
 {
@@ -88,7 +88,7 @@ grpc_server *rpc_options_make_server(const struct rpc_settings *settings)
     return server;
 }
 
-/* --- TLS ------------------------------------------------------------------------------------------ */
+/* --- TLS ------------------------------------------------------------------------------------- */
 
 /* As a text. */
 static enum status read_pem(const char *path, struct buffer *out, struct error *ret_error)

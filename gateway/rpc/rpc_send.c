@@ -11,7 +11,7 @@
 
 #define SLICE_BYTES_SMALL 1024 /* libgrpc's own memory; it knows no failure, so no more than that */
 
-/* --- messages ------------------------------------------------------------------------------------- */
+/* --- messages -------------------------------------------------------------------------------- */
 
 /* False without memory. */
 static bool make_slice(size_t size, grpc_slice *ret_slice)
@@ -89,7 +89,7 @@ enum status rpc_send(struct rpc_call *call,
     return STATUS_OK;
 }
 
-/* --- the end -------------------------------------------------------------------------------------- */
+/* --- the end --------------------------------------------------------------------------------- */
 
 static void on_finished(struct rpc_event *event, bool ok)
 {

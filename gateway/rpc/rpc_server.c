@@ -15,7 +15,7 @@
  * libgrpc for a slot: it takes a lock for those, and cancels them when it is shut down. */
 #define SLOTS 8
 
-/* --- events --------------------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 
 static void *run_queue(void *queue)
 {
@@ -37,7 +37,7 @@ static void *run_thread(void *queue)
     return run_queue(queue);
 }
 
-/* --- slots ---------------------------------------------------------------------------------------- */
+/* --- slots ----------------------------------------------------------------------------------- */
 
 static void arm(struct rpc_slot *slot)
 {
@@ -104,7 +104,7 @@ static enum status make_slots(struct rpc_server *server)
     return STATUS_OK;
 }
 
-/* --- opening -------------------------------------------------------------------------------------- */
+/* --- opening --------------------------------------------------------------------------------- */
 
 static enum status start_threads(struct rpc_server *server)
 {
@@ -206,7 +206,7 @@ enum status rpc_server_open(const struct rpc_settings *settings,
     return STATUS_OK;
 }
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking --------------------------------------------------------------------------------- */
 
 const char *rpc_server_address(const struct rpc_server *server)
 {
@@ -218,7 +218,7 @@ uint64_t rpc_server_request_bytes(const struct rpc_server *server)
     return atomic_load(&server->request_bytes);
 }
 
-/* --- draining ------------------------------------------------------------------------------------- */
+/* --- draining -------------------------------------------------------------------------------- */
 
 void rpc_server_call_begun(struct rpc_server *server)
 {
@@ -300,7 +300,7 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
     (void)pthread_mutex_unlock(&server->lock);
 }
 
-/* --- closing -------------------------------------------------------------------------------------- */
+/* --- closing --------------------------------------------------------------------------------- */
 
 /* Threads end when their queue is empty. */
 static void close_queues(struct rpc_server *server)

@@ -47,7 +47,7 @@ struct load {
     size_t value_bytes;
 };
 
-/* --- requests ------------------------------------------------------------------------------------- */
+/* --- requests -------------------------------------------------------------------------------- */
 
 static uint64_t row_of(const struct load *load, uint64_t number)
 {
@@ -112,7 +112,7 @@ static grpc_slice read_request(void *context, uint64_t number)
     return packed(&request.base);
 }
 
-/* --- answers: ReadRowsResponse is not decoded, only its rows counted ------------------------------ */
+/* --- answers: ReadRowsResponse is not decoded, only its rows counted ------------------------- */
 
 struct walk {
     const uint8_t *at;
@@ -173,7 +173,7 @@ static uint64_t count_rows(const uint8_t *message, size_t size_bytes)
     return rows;
 }
 
-/* --- running -------------------------------------------------------------------------------------- */
+/* --- running --------------------------------------------------------------------------------- */
 
 static enum what what_of_name(const char *name)
 {

@@ -75,7 +75,7 @@ struct rpc_client_tls {
     const char *key; /* NULL = none */
 };
 
-/* --- a connection ------------------------------------------------------------------------------- */
+/* --- a connection ---------------------------------------------------------------------------- */
 
 static inline grpc_arg rpc_client_argument(char *key, int value)
 {
@@ -148,7 +148,7 @@ static inline void rpc_client_wait(struct rpc_client *client, struct rpc_client_
     }
 }
 
-/* --- a call --------------------------------------------------------------------------------------- */
+/* --- a call ---------------------------------------------------------------------------------- */
 
 static inline void rpc_client_start(struct rpc_client_call *call,
                                     const grpc_op *operations,

@@ -48,7 +48,7 @@ struct service {
     _Atomic(struct rpc_call *) held;
 };
 
-/* --- messages ----------------------------------------------------------------------------------- */
+/* --- messages -------------------------------------------------------------------------------- */
 
 static inline Value value_of(struct bytes bytes)
 {
@@ -96,7 +96,7 @@ static inline void answer(struct rpc_call *call, struct bytes bytes)
     rpc_answer(call, &value.base);
 }
 
-/* --- methods ------------------------------------------------------------------------------------ */
+/* --- methods --------------------------------------------------------------------------------- */
 
 static inline void run_echo(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
@@ -200,7 +200,7 @@ static inline void run_reserve(void *context,
     answer(call, bytes_of_text(is_let_in ? "yes" : "no"));
 }
 
-/* --- the server ----------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------ */
 
 static inline void on_ended(void *context,
                             size_t method,
@@ -267,7 +267,7 @@ static inline void service_end(struct service *service, struct rpc_client *clien
     rpc_server_close(service->server);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------- */
+/* --- calls ----------------------------------------------------------------------------------- */
 
 static inline void begin_call(struct rpc_client *client,
                               const char *path,

@@ -6,7 +6,7 @@
 static struct service service;
 static struct rpc_client client;
 
-/* --- answers ------------------------------------------------------------------------------------ */
+/* --- answers --------------------------------------------------------------------------------- */
 
 Test(rpc, an_answer_is_what_was_asked)
 {
@@ -85,7 +85,7 @@ Test(rpc, many_connections_at_once)
     service_end(&service, &client);
 }
 
-/* --- what is asked wrongly ------------------------------------------------------------------------ */
+/* --- what is asked wrongly ------------------------------------------------------------------- */
 
 Test(rpc, what_is_not_served_is_named)
 {
@@ -133,7 +133,7 @@ Test(rpc, a_message_over_the_limit_is_refused_and_the_connection_goes_on)
     service_end(&service, &client);
 }
 
-/* --- headers, deadlines, details ------------------------------------------------------------------- */
+/* --- headers, deadlines, details ------------------------------------------------------------- */
 
 Test(rpc, headers_are_seen)
 {

@@ -4,7 +4,7 @@
 static struct service service;
 static struct rpc_client client;
 
-/* --- streams ------------------------------------------------------------------------------------ */
+/* --- streams --------------------------------------------------------------------------------- */
 
 static unsigned read_all(struct rpc_client_call *call, size_t size)
 {
@@ -90,7 +90,7 @@ Test(rpc_stream, many_streams_that_are_cancelled_at_once_all_end)
     service_end(&service, &client);
 }
 
-/* --- cancellation ------------------------------------------------------------------------------- */
+/* --- cancellation ---------------------------------------------------------------------------- */
 
 Test(rpc_stream, a_cancellation_is_told_once)
 {

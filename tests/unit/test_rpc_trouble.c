@@ -11,7 +11,7 @@ static struct service service;
 static struct rpc_client client;
 static uint8_t bulk[900 * 1024];
 
-/* --- memory ------------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
 static void open_with_memory(uint64_t request_memory_max)
 {
@@ -145,7 +145,7 @@ Test(rpc_trouble, opening_without_memory_fails_whole)
     rpc_server_close(service.server);
 }
 
-/* --- opening ------------------------------------------------------------------------------------ */
+/* --- opening --------------------------------------------------------------------------------- */
 
 Test(rpc_trouble, an_address_that_cannot_be_had_is_named)
 {
@@ -166,7 +166,7 @@ Test(rpc_trouble, an_address_that_cannot_be_had_is_named)
     service_end(&service, &client);
 }
 
-/* --- draining ----------------------------------------------------------------------------------- */
+/* --- draining -------------------------------------------------------------------------------- */
 
 struct drain {
     pthread_t thread;

@@ -57,7 +57,7 @@ double grpc_cpu_seconds(int process)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* --- a call --------------------------------------------------------------------------------------- */
+/* --- a call ---------------------------------------------------------------------------------- */
 
 static void start(struct caller *caller, const grpc_op *operations, size_t count)
 {
@@ -198,7 +198,7 @@ static bool go_on(struct caller *caller)
     return true;
 }
 
-/* --- a connection --------------------------------------------------------------------------------- */
+/* --- a connection ---------------------------------------------------------------------------- */
 
 static void *run_connection(void *context)
 {

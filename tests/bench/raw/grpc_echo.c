@@ -1,7 +1,7 @@
 /*
  * libgrpc and nothing else: a server in a process of its own that sends back what it gets, and a
- * client that keeps so many calls in flight.  What the gateway is measured against: it cannot answer
- * faster than this.
+ * client that keeps so many calls in flight.  What the gateway is measured against: it cannot
+ * answer faster than this.
  *
  *   raw_grpc_echo [--in-flight 64] [--connections 1] [--request-bytes 1100] [--server-threads 2]
  *                 [--seconds 5]
@@ -28,7 +28,7 @@
 #define NS_OF_WARM INT64_C(500000000)
 #define NS_A_SEC   INT64_C(1000000000)
 
-/* --- the server ----------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------ */
 
 struct echo {
     grpc_server *server;
@@ -159,7 +159,7 @@ static int start_server(uint64_t threads, pid_t *ret_process)
     return port;
 }
 
-/* --- the client ----------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------------ */
 
 static grpc_slice request(void *context, uint64_t number)
 {
