@@ -14,10 +14,13 @@
 #include "gateway/methods/waiters.h"
 #include "gateway/rpc/rpc.h"
 
+struct health;
+
 struct gateway {
     struct edubba_client *client;
     struct tables *tables;
     struct waiters *waiters;
+    struct health *health;
     struct resource_home home;
     uint32_t deadline_max_ms;
 };
