@@ -23,7 +23,6 @@ static struct {
     size_t method_count;
     struct method_series series[METHOD_LIST_MAX];
     pthread_mutex_t lock; /* of who adds a series */
-    struct metric *calls;
     struct metric *request_bytes;
     struct metric *serving;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -33,9 +32,8 @@ void gateway_metrics_init(const struct rpc_method *methods, size_t method_count)
     ASSERT(method_count <= METHOD_LIST_MAX);
     all.methods = methods;
     all.method_count = method_count;
-    all.calls = metric_gauge("edubba_gateway_calls", "", "Calls that run, streams included.");
     all.request_bytes = metric_gauge("edubba_gateway_request_bytes", "",
-                                     "Bytes of the requests of calls that run.");
+                                     "What the requests of calls that run are counted with.");
     all.serving = metric_gauge("edubba_gateway_serving", "",
                                "1 while calls are taken, 0 before and while draining.");
 }
@@ -91,9 +89,8 @@ void gateway_metrics_ended(size_t method, enum edubba_code code, int64_t duratio
     metric_observe_ns(duration_of(method), duration_ns);
 }
 
-void gateway_metrics_load(const struct rpc_load *load, bool is_serving)
+void gateway_metrics_now(uint64_t request_bytes, bool is_serving)
 {
-    metric_set(all.calls, (int64_t)load->calls);
-    metric_set(all.request_bytes, (int64_t)load->request_bytes);
+    metric_set(all.request_bytes, (int64_t)request_bytes);
     metric_set(all.serving, is_serving ? 1 : 0);
 }

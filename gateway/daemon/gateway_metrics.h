@@ -18,7 +18,7 @@ void gateway_metrics_init(const struct rpc_method *methods, size_t method_count)
 /* A call of methods[method] has ended. */
 void gateway_metrics_ended(size_t method, enum edubba_code code, int64_t duration_ns);
 
-/* What runs now, and whether calls are taken. */
-void gateway_metrics_load(const struct rpc_load *load, bool is_serving);
+/* What is so now. */
+void gateway_metrics_now(uint64_t request_bytes, bool is_serving);
 
 #endif /* GATEWAY_DAEMON_GATEWAY_METRICS_H */

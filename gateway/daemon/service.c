@@ -7,7 +7,6 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
-#include "gateway/daemon/certificates.h"
 #include "gateway/daemon/gateway_metrics.h"
 #include "gateway/daemon/status_page.h"
 #include "gateway/daemon/stop_guard.h"
@@ -117,6 +116,11 @@ static uint32_t thread_count(const struct gateway_settings *settings)
     return cores > 0 ? (uint32_t)cores : 1;
 }
 
+static const char *file_or_none(const char *path)
+{
+    return path[0] != '\0' ? path : NULL;
+}
+
 static enum status listen_for_calls(struct service *service, struct error *ret_error)
 {
     const struct gateway_settings *settings = service->settings;
@@ -127,15 +131,13 @@ static enum status listen_for_calls(struct service *service, struct error *ret_e
         .request_memory_max = settings->request_memory_max_bytes,
         .message_bytes_max = MESSAGE_BYTES_MAX,
         .keepalive_min_ms = (uint32_t)(settings->keepalive_min_us / US_PER_MS),
+        .certificate_file = file_or_none(settings->tls_certificate),
+        .key_file = file_or_none(settings->tls_key),
+        .client_ca_file = file_or_none(settings->tls_client_ca),
         .on_ended = on_ended,
     };
-    struct certificates certificates;
     rpc.methods = method_list(&rpc.method_count);
-    enum status status = certificates_read(settings, &certificates, &rpc.tls, ret_error);
-    if (status == STATUS_OK) {
-        status = rpc_server_open(&rpc, &service->server, ret_error);
-    }
-    certificates_forget(&certificates);
+    enum status status = rpc_server_open(&rpc, &service->server, ret_error);
     if (status == STATUS_OK) {
         (void)snprintf(service->address, sizeof service->address, "%s",
                        rpc_server_address(service->server));
@@ -143,10 +145,10 @@ static enum status listen_for_calls(struct service *service, struct error *ret_e
     return status;
 }
 
-static void tell_load(struct service *service)
+static void count_now(struct service *service)
 {
-    struct rpc_load load = rpc_server_load(service->server);
-    gateway_metrics_load(&load, atomic_load(&service->state) == SERVICE_SERVING);
+    gateway_metrics_now(rpc_server_request_bytes(service->server),
+                        atomic_load(&service->state) == SERVICE_SERVING);
 }
 
 enum status service_start(struct service *service, struct error *ret_error)
@@ -160,7 +162,7 @@ enum status service_start(struct service *service, struct error *ret_error)
     }
     if (status == STATUS_OK) {
         atomic_store(&service->state, SERVICE_SERVING);
-        tell_load(service);
+        count_now(service);
     }
     return status;
 }
@@ -199,7 +201,7 @@ void service_wait(struct service *service)
 {
     while (!atomic_load(&service->is_stopping)) {
         wait_until(service, clock_monotonic_ns() + NS_PER_SECOND);
-        tell_load(service);
+        count_now(service);
     }
 }
 
@@ -212,7 +214,7 @@ void service_stop(struct service *service)
 static void drain(struct service *service)
 {
     atomic_store(&service->state, SERVICE_DRAINING);
-    tell_load(service);
+    count_now(service);
     health_stop(service->gateway.health);
     rpc_server_drain(service->server, (uint32_t)(service->settings->drain_us / US_PER_MS));
 }

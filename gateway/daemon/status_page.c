@@ -53,7 +53,7 @@ static void on_status(void *context, const char *path, struct http_response *res
     const struct service *service = context;
     const struct gateway_settings *settings = service->settings;
     struct buffer *out = &response->body;
-    struct rpc_load load = {0};
+    uint64_t request_bytes = 0;
     size_t method_count = 0;
     (void)path;
     (void)method_list(&method_count);
@@ -65,14 +65,13 @@ static void on_status(void *context, const char *path, struct http_response *res
     append_member(out, "masters", settings->masters);
     append_member(out, "home", settings->home);
     if (atomic_load(&service->state) != SERVICE_STARTING) {
-        load = rpc_server_load(service->server);
+        request_bytes = rpc_server_request_bytes(service->server);
         append_member(out, "address", service->address);
     }
     buffer_append_format(out,
-                         "\"tls\":%s,\"methods\":%zu,\"calls\":%" PRIu64
-                         ",\"request_bytes\":%" PRIu64 "}\n",
+                         "\"tls\":%s,\"methods\":%zu,\"request_bytes\":%" PRIu64 "}\n",
                          settings->tls_certificate[0] != '\0' ? "true" : "false", method_count,
-                         load.calls, load.request_bytes);
+                         request_bytes);
 }
 
 /* "127.0.0.1:8087", with the port that the system chose when 0 was asked for. */

@@ -14,8 +14,6 @@
 #include "gateway/methods/waiters.h"
 #include "gateway/rpc/rpc.h"
 
-struct health;
-
 struct gateway {
     struct edubba_client *client;
     struct tables *tables;

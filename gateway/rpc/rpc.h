@@ -45,16 +45,8 @@ struct rpc_method {
     void (*run)(void *context, struct rpc_call *call, const ProtobufCMessage *request);
 };
 
-/* Texts in PEM. */
-struct rpc_tls {
-    const char *certificate; /* and those that vouch for it; NULL = plaintext */
-    const char *key;
-    const char *client_ca; /* clients must show a certificate of it; NULL = they need none */
-};
-
 struct rpc_settings {
     const char *address; /* "127.0.0.1:8086" */
-    struct rpc_tls tls;  /* not looked at after opening */
     const struct rpc_method *methods;
     size_t method_count;
     void *context; /* of all methods */
@@ -80,12 +72,6 @@ enum status rpc_server_open(const struct rpc_settings *settings,
 
 /* "127.0.0.1:41234": with the port that the system chose, when 0 was asked for. */
 const char *rpc_server_address(const struct rpc_server *server);
-
-struct rpc_load {
-    uint64_t calls;         /* that run */
-    uint64_t request_bytes; /* of their messages */
-};
-struct rpc_load rpc_server_load(const struct rpc_server *server);
 
 /* No new calls from now on; waits for those that run, up to patience_ms, then cancels them. */
 void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms);

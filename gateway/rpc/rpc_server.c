@@ -1,11 +1,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <grpc/grpc_security.h>
 #include <grpc/support/time.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "gateway/rpc/rpc_credentials.h"
 #include "gateway/rpc/rpc_internal.h"
 
 /* --- events --------------------------------------------------------------------------------------- */
@@ -116,17 +116,14 @@ static grpc_server *make_server(const struct rpc_settings *settings)
 static enum status listen_at(struct rpc_server *server, struct error *ret_error)
 {
     const char *address = server->settings.address;
-    grpc_server_credentials *credentials = rpc_credentials_create(&server->settings.tls);
+    grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
     int port = grpc_server_add_http2_port(server->server, address, credentials);
     grpc_server_credentials_release(credentials);
     const char *colon = strrchr(address, ':');
     if (port == 0 || colon == NULL) {
         return error_set(ret_error, STATUS_IO,
-                         "cannot listen at %s: is it in use, or no HOST:PORT of this machine%s?",
-                         address,
-                         server->settings.tls.certificate != NULL
-                             ? ", or are certificate and key no PEM that goes together"
-                             : "");
+                         "cannot listen at %s: is it in use, or no HOST:PORT of this machine?",
+                         address);
     }
     (void)snprintf(server->address, sizeof server->address, "%.*s:%d", (int)(colon - address),
                    address, port);
@@ -208,14 +205,6 @@ static void on_stopped(struct rpc_event *event, bool ok)
     server->is_stopped = true;
     (void)pthread_cond_broadcast(&server->changed);
     (void)pthread_mutex_unlock(&server->lock);
-}
-
-struct rpc_load rpc_server_load(const struct rpc_server *server)
-{
-    return (struct rpc_load){
-        .calls = atomic_load(&server->calls_running),
-        .request_bytes = atomic_load(&server->request_bytes),
-    };
 }
 
 void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
