@@ -31,8 +31,8 @@ void gateway_settings_default(struct gateway_settings *settings)
         .keepalive_min_us = 5 * SECOND_US,
         .drain_us = 10 * SECOND_US,
         .slow_call_us = SECOND_US,
-        .client_in_flight_max = 16384,
-        .client_in_flight_bytes_max = (uint64_t)(256 * MIB),
+        .client_in_flight_max = 16777216,
+        .client_in_flight_bytes_max = (uint64_t)GIB,
         .client_messages_per_lane = 4,
         .client_connections = 1,
         .client_unreachable_us = 10 * SECOND_US,
@@ -64,8 +64,8 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
          false},
         {"drain", CONFIG_DURATION_US, &settings->drain_us, 0, HOUR_US, false},
         {"slow_call", CONFIG_DURATION_US, &settings->slow_call_us, 0, 24 * HOUR_US, false},
-        {"client.in_flight_max", CONFIG_NUMBER, &settings->client_in_flight_max, 1, 16777216,
-         false},
+        {"client.in_flight_max", CONFIG_NUMBER, &settings->client_in_flight_max, 1024,
+         1073741824, false},
         {"client.in_flight_bytes_max", CONFIG_SIZE_BYTES, &settings->client_in_flight_bytes_max,
          MIB, 1024 * GIB, false},
         {"client.messages_per_lane", CONFIG_NUMBER, &settings->client_messages_per_lane, 1, 1024,
@@ -187,6 +187,16 @@ static void check_home(struct gateway_settings *settings, struct config_reading 
     };
 }
 
+/* Submitting would wait, on a thread that takes calls. */
+static void check_memory(const struct gateway_settings *settings, struct config_reading *reading)
+{
+    if (settings->client_in_flight_bytes_max < settings->request_memory_max_bytes &&
+        !config_is_refused(reading, "request_memory_max")) {
+        config_refuse(reading, "client.in_flight_bytes_max",
+                      "client.in_flight_bytes_max must not be below request_memory_max");
+    }
+}
+
 void gateway_settings_check(void *context, struct config_reading *reading)
 {
     struct gateway_settings *settings = context;
@@ -195,6 +205,7 @@ void gateway_settings_check(void *context, struct config_reading *reading)
     check_masters(settings, reading);
     check_tls(settings, reading);
     check_home(settings, reading);
+    check_memory(settings, reading);
 }
 
 struct logger_settings gateway_settings_logger(const struct gateway_settings *settings)

@@ -71,6 +71,7 @@ refused "an empty project" 'home.*PROJECT/INSTANCE' home=/b
 refused "a certificate without key" 'tls.certificate and tls.key' tls.certificate=c
 refused "a key without certificate" 'tls.certificate and tls.key' tls.key=k
 refused "a CA without certificate" 'tls.client_ca' tls.client_ca=ca
+refused "less for operations than for requests" 'client.in_flight_bytes_max must not be below' request_memory_max="2 GiB"
 refused "no admin threads" 'admin_threads' admin_threads=0
 says "not loopback, but meant" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
 says "not loopback, with TLS" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set tls.certificate=c --set tls.key=k --check-config
