@@ -68,8 +68,7 @@ static void on_status(void *context, const char *path, struct http_response *res
         request_bytes = rpc_server_request_bytes(service->server);
         append_member(out, "address", service->address);
     }
-    buffer_append_format(out,
-                         "\"tls\":%s,\"methods\":%zu,\"request_bytes\":%" PRIu64 "}\n",
+    buffer_append_format(out, "\"tls\":%s,\"methods\":%zu,\"request_bytes\":%" PRIu64 "}\n",
                          settings->tls_certificate[0] != '\0' ? "true" : "false", method_count,
                          request_bytes);
 }

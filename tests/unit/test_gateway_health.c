@@ -37,7 +37,9 @@ struct arena *rpc_call_arena(struct rpc_call *call)
     return &call->arena;
 }
 
-void rpc_call_on_cancelled(struct rpc_call *call, void (*on_cancelled)(void *context), void *context)
+void rpc_call_on_cancelled(struct rpc_call *call,
+                           void (*on_cancelled)(void *context),
+                           void *context)
 {
     call->on_cancelled = on_cancelled;
     call->on_cancelled_context = context;
@@ -258,7 +260,9 @@ Test(gateway_health, who_goes_away_is_forgotten_whenever_it_is)
 
 Test(gateway_health, of_many_who_watch_each_is_told_and_ended_in_any_order)
 {
-    enum { COUNT = 50 };
+    enum {
+        COUNT = 50
+    };
     static struct rpc_call calls[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
         begin(&calls[i], "Watch", i % 3 == 0 ? "nobody" : "");
