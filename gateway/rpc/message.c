@@ -1,5 +1,7 @@
 #include "gateway/rpc/message.h"
 
+#include <string.h>
+
 /* --- nesting ------------------------------------------------------------------------------------- */
 
 enum wire_type {
@@ -65,10 +67,19 @@ static bool take_field(struct cursor *cursor, uint32_t *ret_number, struct bytes
     }
 }
 
+/* C's texts end at a NUL: what holds one would be read as another text. */
+static bool is_text(struct bytes bytes)
+{
+    return memchr(bytes.data, '\0', bytes.size_bytes) == NULL;
+}
+
 bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
                         struct bytes in,
                         uint32_t depth_max)
 {
+    if (in.size_bytes == 0) {
+        return true;
+    }
     struct cursor cursor = {in.data, in.data + in.size_bytes};
     while (cursor.at < cursor.end) {
         uint32_t number = 0;
@@ -79,7 +90,13 @@ bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
         const ProtobufCFieldDescriptor *field =
             inside.size_bytes > 0 ? protobuf_c_message_descriptor_get_field(descriptor, number)
                                   : NULL;
-        if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        if (field == NULL) {
+            continue;
+        }
+        if (field->type == PROTOBUF_C_TYPE_STRING && !is_text(inside)) {
+            return false;
+        }
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
             continue;
         }
         if (depth_max == 0 || !message_is_shallow(field->descriptor, inside, depth_max - 1)) {
@@ -119,7 +136,8 @@ enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
 {
     if (!message_is_shallow(descriptor, in, MESSAGE_NESTING_MAX)) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "The request is not a %s, or is nested deeper than %d messages",
+                         "The request is not a %s, or holds a NUL in a text, or is nested deeper "
+                         "than %d messages",
                          descriptor->name, MESSAGE_NESTING_MAX);
     }
     struct memory memory = {arena, false};

@@ -22,7 +22,7 @@
 #define MESSAGE_NESTING_MAX 64 /* a filter of the greatest depth takes 3 a level */
 
 /* *ret_message lives as long as the arena.
- * Errors: STATUS_INVALID_ARGUMENT (no message of that kind, or nested too deep), STATUS_NO_MEMORY
+ * Errors: STATUS_INVALID_ARGUMENT (no message of that kind, nested too deep, a NUL in a text), STATUS_NO_MEMORY
  * (the arena's limit). */
 enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
                            struct bytes in,
@@ -30,7 +30,8 @@ enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
                            ProtobufCMessage **ret_message,
                            struct error *ret_error);
 
-/* Does no message in here lie deeper than so many?  Also false for bytes that are no message. */
+/* Does no message in here lie deeper than so many?  Also false for bytes that are no message, and
+ * for a text with a NUL in it. */
 bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
                         struct bytes in,
                         uint32_t depth_max);

@@ -9,16 +9,26 @@
  *     unary     rpc_answer(call, &response), or rpc_finish(call, status)
  *     stream    rpc_send(call, &message, on_sent, context), one at a time; then rpc_finish()
  *
- * BACK-PRESSURE.  on_sent comes when libgrpc has handed the message to the network, which waits for
- * its reader.  So a stream holds one message.
+ * BACK-PRESSURE.  on_sent comes when libgrpc has handed the whole message to the network, which
+ * waits for its reader.  So a stream holds one message.
  *
  * CANCELLATION.  When the caller goes away or its deadline passes, on_cancelled (if one was set) is
  * called once, on a thread of the server, and the call still has to be finished.  What is sent then
- * goes nowhere.
+ * goes nowhere.  It may still be running while another thread finishes the call, but does not begin
+ * after that.  A call may be finished while a send is under way: on_sent comes in any case, perhaps
+ * after.  The arena outlives both.
  *
- * MEMORY.  A call has an arena that lives until it is finished; messages are decoded into it.  Bytes
- * of all messages that are held at a time are bounded; a call beyond that is refused with
- * EDUBBA_UNAVAILABLE before its method sees it.
+ * MEMORY.  A call has an arena that lives until it is finished and no callback of its own runs;
+ * requests are decoded into it.  What all requests take that are held at a time is bounded by
+ * request_memory_max: first what comes in and is decoded, then what it was decoded to, and something
+ * for the call itself.  A call beyond that is refused with EDUBBA_UNAVAILABLE before its method sees
+ * it; one that runs alone is always let in.  A request that decodes to more than could ever be held
+ * is refused with EDUBBA_RESOURCE_EXHAUSTED.  What a method takes from the arena beside its request
+ * is not counted: large things it reserves.  Messages that are still on their way in are libgrpc's,
+ * which is given twice request_memory_max and ends streams beyond it.
+ *
+ * Thread rule: functions of one call are called by one thread at a time, but for rpc_call_arena()'s
+ * use, which is the method's affair, and rpc_call_is_cancelled(), which any thread may ask.
  */
 #ifndef GATEWAY_RPC_RPC_H
 #define GATEWAY_RPC_RPC_H
@@ -39,33 +49,46 @@ struct rpc_call;
 
 struct rpc_method {
     const char *path; /* "/google.bigtable.v2.Bigtable/ReadRows" */
-    /* Of its request; NULL = the message is not looked at. */
+    /* Of its request; NULL = the message is not looked at, and request is NULL. */
     const ProtobufCMessageDescriptor *request;
     /* request is decoded, and lives as long as the call. */
     void (*run)(void *context, struct rpc_call *call, const ProtobufCMessage *request);
 };
 
+#define RPC_STREAMS_MAX_DEFAULT 1024
+
 struct rpc_settings {
-    const char *address; /* "127.0.0.1:8086" */
-    const struct rpc_method *methods;
+    const char *address;              /* "127.0.0.1:8086", "[::]:8086" */
+    const struct rpc_method *methods; /* live as long as the server; each path once */
     size_t method_count;
     void *context; /* of all methods */
     uint32_t thread_count;
     uint64_t request_memory_max;
-    uint64_t message_bytes_max; /* of one that comes in */
+    uint64_t message_bytes_max; /* of one that comes in; under 2 GiB */
     uint32_t keepalive_min_ms;  /* pings may come that often, without calls too */
-    /* Told of each call that ended, for metrics: on any thread. */
+    uint32_t streams_max;       /* calls at a time on one connection; 0 = the default */
+    /* PEM files.  certificate_file NULL = plaintext; client_ca_file NULL = clients need none. */
+    const char *certificate_file; /* with the chain behind it */
+    const char *key_file;
+    const char *client_ca_file; /* who signs the certificates that clients must have */
+    /* Told of each call of a method that ended, for metrics: on any thread; may be NULL. */
     void (*on_ended)(void *context, size_t method, enum edubba_code code, int64_t duration_ns);
 };
 
 /* What ends a call that failed. */
 struct rpc_status {
     enum edubba_code code;
-    const char *text;
-    struct bytes details; /* an encoded google.rpc.Status; empty = none */
+    const char *text; /* cut where it is longer than RPC_TEXT_BYTES_MAX */
+    /* An encoded google.rpc.Status; empty = none.  More than RPC_DETAILS_BYTES_MAX are left out:
+     * clients take 8 KiB of trailers, and end the call with another status above it. */
+    struct bytes details;
 };
 
-/* Errors: STATUS_IO (the address is in use, or none), STATUS_NO_MEMORY. */
+#define RPC_TEXT_BYTES_MAX    1000
+#define RPC_DETAILS_BYTES_MAX 5120
+
+/* Errors: STATUS_IO (the address is in use, or none; or libgrpc takes the certificate or the key for
+ * none), those of file_read_whole() for the PEM files, STATUS_NO_MEMORY. */
 enum status rpc_server_open(const struct rpc_settings *settings,
                             struct rpc_server **ret_server,
                             struct error *ret_error);
@@ -73,26 +96,39 @@ enum status rpc_server_open(const struct rpc_settings *settings,
 /* "127.0.0.1:41234": with the port that the system chose, when 0 was asked for. */
 const char *rpc_server_address(const struct rpc_server *server);
 
-/* No new calls from now on; waits for those that run, up to patience_ms, then cancels them. */
+/* No new calls from now on; waits for those that run, up to patience_ms, then cancels them and waits
+ * until their methods have finished them.  Clients are told to go elsewhere; a connection without
+ * calls whose client does not go is closed.  Once. */
 void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms);
-void rpc_server_close(struct rpc_server *server); /* after draining */
+
+/* Without a drain before, calls that run are cancelled.  No thread is inside of a function of the
+ * server or of its calls when it returns. */
+void rpc_server_close(struct rpc_server *server);
+
+/* What the requests that are held now are counted with. */
+uint64_t rpc_server_request_bytes(const struct rpc_server *server);
 
 /* --- calls -------------------------------------------------------------------------------------- */
 
 struct arena *rpc_call_arena(struct rpc_call *call);
 
-/* Milliseconds that the caller still waits, 1 to most_ms. */
+/* Count so many bytes with the requests' until the call has ended; false = they are too many. */
+bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes);
+
+/* Milliseconds that the caller still waits, 1 to most_ms (at least 1). */
 uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms);
 
-/* The value of a header, BYTES_EMPTY if there is none; lives as long as the call. */
+/* The value of a header (name in lower case), BYTES_EMPTY if there is none; lives as long as the
+ * call.  Of one that ends with "-bin" it is what base64 held. */
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name);
 
-/* Set before the method returns; called at once if the caller is gone already. */
+/* Set once, before the call is finished; called at once if the caller is gone already. */
 void rpc_call_on_cancelled(struct rpc_call *call, void (*on_cancelled)(void *context), void *context);
 bool rpc_call_is_cancelled(const struct rpc_call *call);
 
-/* Encode and send.  Not while another is under way; on_sent is called once, also when the caller
- * is gone.  Returns STATUS_NO_MEMORY when nothing was sent and on_sent is not called. */
+/* Encode and send; message may go as soon as it returns.  Not while another is under way (but in its
+ * on_sent); on_sent is called once, on a thread of the server, also when the caller is gone.
+ * Errors: STATUS_NO_MEMORY (nothing was sent, and on_sent is not called). */
 enum status rpc_send(struct rpc_call *call,
                      const ProtobufCMessage *message,
                      void (*on_sent)(void *context),

@@ -1,11 +1,14 @@
 /*
- * What rpc_server.c and rpc_call.c share.
+ * What the files of rpc share.
  *
  * EVENTS.  A tag of a completion queue is a struct rpc_event in the object that waits for it; the
  * queue's thread calls `run` with whether the operation worked.
  *
- * A CALL IS HELD by its method until it is finished, by the operation that tells of its end, and by
- * each send under way; the last to let go frees it.
+ * A CALL IS HELD by its method until what ends it has gone out, by the operation that tells of its
+ * end, by each send under way, and by each thread inside of a function that starts one; the last to
+ * let go frees it.  So a server whose calls have all been freed is used by nobody.
+ *
+ * WHAT IS SENT stays ours until the operation that sends it has ended: messages, trailers.
  */
 #ifndef GATEWAY_RPC_RPC_INTERNAL_H
 #define GATEWAY_RPC_RPC_INTERNAL_H
@@ -15,6 +18,7 @@
 
 #include <grpc/byte_buffer.h>
 #include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
 
 #include "gateway/rpc/rpc.h"
 
@@ -24,14 +28,14 @@ struct rpc_event {
 
 /* Where the next call of a method will arrive; one a method and queue. */
 struct rpc_slot {
-    struct rpc_event event;
+    struct rpc_event event; /* first */
     struct rpc_server *server;
     grpc_completion_queue *queue;
     const struct rpc_method *method; /* NULL = any that is not served */
     void *registration;
     grpc_call *call;
     grpc_metadata_array metadata;
-    grpc_call_details details;
+    grpc_call_details details; /* of what is not served */
     gpr_timespec deadline;
     grpc_byte_buffer *payload;
 };
@@ -44,12 +48,14 @@ struct rpc_server {
     uint32_t thread_count; /* that run */
     struct rpc_slot *slots;
     size_t slot_count;
-    atomic_uint_fast64_t request_bytes; /* of calls not finished */
-    atomic_uint_fast64_t calls_running;
+    bool is_started;
+    bool is_draining;
+    atomic_uint_fast64_t request_bytes;
     struct rpc_event stopped;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool is_stopped; /* all calls have ended; under lock */
+    pthread_cond_t changed; /* on the monotonic clock */
+    uint64_t calls_running; /* under lock */
+    bool is_stopped;        /* libgrpc has let go of all calls and connections; under lock */
     char address[128];
 };
 
@@ -60,16 +66,19 @@ struct rpc_call {
     grpc_metadata_array metadata;
     gpr_timespec deadline;
     int64_t start_ns;
-    uint64_t request_bytes; /* charged */
+    uint64_t request_bytes; /* counted for it */
     struct arena arena;
     atomic_uint holders;
     bool sent_headers;
 
     struct rpc_event sent;
+    grpc_byte_buffer *sending;
     void (*on_sent)(void *context);
     void *on_sent_context;
 
     struct rpc_event finished;
+    grpc_byte_buffer *answer; /* NULL = none */
+    grpc_metadata details;    /* its value is ours to let go */
 
     struct rpc_event closed;
     int is_closed_by_caller; /* what libgrpc says at the end */
@@ -79,7 +88,37 @@ struct rpc_call {
     void *on_cancelled_context;
 };
 
-/* A call has come: make it, and let its method run. */
+/* The thread sanitizer does not see libgrpc hand an event from one thread to another. */
+#ifdef EDUBBA_TSAN
+#include <sanitizer/tsan_interface.h>
+#define RPC_HAND_OVER(event) __tsan_release(event)
+#define RPC_TAKE_OVER(event) __tsan_acquire(event)
+#else
+#define RPC_HAND_OVER(event) ((void)(event))
+#define RPC_TAKE_OVER(event) ((void)(event))
+#endif
+
+/* Start operations of a call; event runs when they have ended, each time on the call's queue. */
+void rpc_call_start(struct rpc_call *call,
+                    const grpc_op *operations,
+                    size_t count,
+                    struct rpc_event *event);
+
+/* A call has come: make it, and let its method run.  Takes what the slot holds. */
 void rpc_call_begin(struct rpc_slot *slot);
+
+void rpc_call_hold(struct rpc_call *call);
+void rpc_call_release(struct rpc_call *call);
+
+void rpc_server_call_begun(struct rpc_server *server);
+void rpc_server_call_ended(struct rpc_server *server);
+
+/* NULL when libgrpc says no. */
+grpc_server *rpc_options_make_server(const struct rpc_settings *settings);
+
+/* Errors: those of file_read_whole() for the PEM files; STATUS_IO. */
+enum status rpc_options_make_credentials(const struct rpc_settings *settings,
+                                         grpc_server_credentials **ret_credentials,
+                                         struct error *ret_error);
 
 #endif /* GATEWAY_RPC_RPC_INTERNAL_H */

@@ -1,12 +1,14 @@
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include <grpc/grpc_security.h>
 #include <grpc/support/time.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "gateway/rpc/rpc_internal.h"
+
+#define QUIET_NS (INT64_C(1000) * 1000 * 1000) /* for a connection without calls to go away */
 
 /* --- events --------------------------------------------------------------------------------------- */
 
@@ -19,6 +21,7 @@ static void *run_queue(void *queue)
             return NULL;
         }
         struct rpc_event *tag = event.tag;
+        RPC_TAKE_OVER(tag);
         tag->run(tag, event.success != 0);
     }
 }
@@ -29,7 +32,10 @@ static void arm(struct rpc_slot *slot)
 {
     struct rpc_server *server = slot->server;
     grpc_metadata_array_init(&slot->metadata);
+    grpc_call_details_init(&slot->details);
+    slot->call = NULL;
     slot->payload = NULL;
+    RPC_HAND_OVER(&slot->event);
     grpc_call_error error;
     if (slot->method != NULL) {
         error = grpc_server_request_registered_call(server->server, slot->registration, &slot->call,
@@ -37,11 +43,10 @@ static void arm(struct rpc_slot *slot)
                                                     &slot->payload, slot->queue, slot->queue,
                                                     &slot->event);
     } else {
-        grpc_call_details_init(&slot->details);
         error = grpc_server_request_call(server->server, &slot->call, &slot->details,
                                          &slot->metadata, slot->queue, slot->queue, &slot->event);
     }
-    ASSERT(error == GRPC_CALL_OK);
+    ASSERT(error == GRPC_CALL_OK); /* also while the server is being stopped */
 }
 
 static void on_arrival(struct rpc_event *event, bool ok)
@@ -49,6 +54,7 @@ static void on_arrival(struct rpc_event *event, bool ok)
     struct rpc_slot *slot = (struct rpc_slot *)event;
     if (!ok) { /* the server is being stopped */
         grpc_metadata_array_destroy(&slot->metadata);
+        grpc_call_details_destroy(&slot->details);
         return;
     }
     struct rpc_slot arrived = *slot;
@@ -60,19 +66,20 @@ static enum status make_slots(struct rpc_server *server)
 {
     const struct rpc_settings *settings = &server->settings;
     size_t kinds = settings->method_count + 1; /* and what is not served */
+    size_t count = kinds * settings->thread_count;
     void **registrations = memory_allocate_zeroed(kinds, sizeof *registrations);
-    server->slots = memory_allocate_zeroed(kinds * settings->thread_count, sizeof *server->slots);
+    server->slots = memory_allocate_zeroed(count, sizeof *server->slots);
     if (registrations == NULL || server->slots == NULL) {
         memory_free(registrations);
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < settings->method_count; i++) {
-        registrations[i] = grpc_server_register_method(
-            server->server, settings->methods[i].path, NULL,
-            GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
+        registrations[i] = grpc_server_register_method(server->server, settings->methods[i].path,
+                                                       NULL,
+                                                       GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
         ASSERT(registrations[i] != NULL); /* each path is there once */
     }
-    for (size_t i = 0; i < kinds * settings->thread_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t kind = i % kinds;
         server->slots[i] = (struct rpc_slot){
             .event = {on_arrival},
@@ -82,53 +89,12 @@ static enum status make_slots(struct rpc_server *server)
             .registration = registrations[kind],
         };
     }
-    server->slot_count = kinds * settings->thread_count;
+    server->slot_count = count;
     memory_free(registrations);
     return STATUS_OK;
 }
 
-/* --- opening and closing ----------------------------------------------------------------------------- */
-
-static grpc_arg integer(const char *key, int value)
-{
-    union {
-        const char *in;
-        char *out; /* libgrpc only reads it */
-    } name = {.in = key};
-    return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = name.out, .value.integer = value};
-}
-
-static grpc_server *make_server(const struct rpc_settings *settings)
-{
-    grpc_arg list[] = {
-        integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, (int)settings->message_bytes_max),
-        integer(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
-        integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                (int)settings->keepalive_min_ms),
-        integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
-        integer(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0),
-        integer(GRPC_ARG_ALLOW_REUSEPORT, 0),
-    };
-    grpc_channel_args arguments = {sizeof list / sizeof *list, list};
-    return grpc_server_create(&arguments, NULL);
-}
-
-static enum status listen_at(struct rpc_server *server, struct error *ret_error)
-{
-    const char *address = server->settings.address;
-    grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
-    int port = grpc_server_add_http2_port(server->server, address, credentials);
-    grpc_server_credentials_release(credentials);
-    const char *colon = strrchr(address, ':');
-    if (port == 0 || colon == NULL) {
-        return error_set(ret_error, STATUS_IO,
-                         "cannot listen at %s: is it in use, or no HOST:PORT of this machine?",
-                         address);
-    }
-    (void)snprintf(server->address, sizeof server->address, "%.*s:%d", (int)(colon - address),
-                   address, port);
-    return STATUS_OK;
-}
+/* --- opening -------------------------------------------------------------------------------------- */
 
 static enum status start_threads(struct rpc_server *server)
 {
@@ -143,27 +109,69 @@ static enum status start_threads(struct rpc_server *server)
     return STATUS_OK;
 }
 
-static enum status open_server(struct rpc_server *server, struct error *ret_error)
+/* All that can fail for want of memory, before the world can see anything. */
+static enum status make(struct rpc_server *server)
 {
     uint32_t count = server->settings.thread_count;
-    server->queues = memory_allocate_zeroed(count, sizeof(void *));
+    server->queues = memory_allocate_zeroed(count, sizeof *server->queues);
     server->threads = memory_allocate_zeroed(count, sizeof *server->threads);
     if (server->queues == NULL || server->threads == NULL) {
         return STATUS_NO_MEMORY;
     }
-    server->server = make_server(&server->settings);
+    server->server = rpc_options_make_server(&server->settings);
+    if (server->server == NULL) {
+        return STATUS_NO_MEMORY;
+    }
     for (uint32_t i = 0; i < count; i++) {
         server->queues[i] = grpc_completion_queue_create_for_next(NULL);
         grpc_server_register_completion_queue(server->server, server->queues[i], NULL);
     }
     enum status status = make_slots(server);
-    return status == STATUS_OK ? listen_at(server, ret_error) : status;
+    return status == STATUS_OK ? start_threads(server) : status;
+}
+
+static enum status listen_at(struct rpc_server *server, struct error *ret_error)
+{
+    const char *address = server->settings.address;
+    const char *colon = strrchr(address, ':');
+    if (colon == NULL || colon == address || strspn(colon + 1, "0123456789") < 1) {
+        return error_set(ret_error, STATUS_IO, "cannot listen at %s: it is not HOST:PORT", address);
+    }
+    grpc_server_credentials *credentials = NULL;
+    enum status status = rpc_options_make_credentials(&server->settings, &credentials, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    int port = grpc_server_add_http2_port(server->server, address, credentials);
+    grpc_server_credentials_release(credentials);
+    if (port == 0) {
+        return error_set(ret_error, STATUS_IO,
+                         "cannot listen at %s: is it in use, or no HOST:PORT of this machine%s?",
+                         address,
+                         server->settings.certificate_file != NULL
+                             ? ", or the certificate not the key's"
+                             : "");
+    }
+    (void)snprintf(server->address, sizeof server->address, "%.*s:%d", (int)(colon - address),
+                   address, port);
+    return STATUS_OK;
+}
+
+static void init_lock(struct rpc_server *server)
+{
+    pthread_condattr_t attributes;
+    ASSERT(pthread_mutex_init(&server->lock, NULL) == 0);
+    ASSERT(pthread_condattr_init(&attributes) == 0);
+    ASSERT(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
+    ASSERT(pthread_cond_init(&server->changed, &attributes) == 0);
+    ASSERT(pthread_condattr_destroy(&attributes) == 0);
 }
 
 enum status rpc_server_open(const struct rpc_settings *settings,
                             struct rpc_server **ret_server,
                             struct error *ret_error)
 {
+    ASSERT(settings->thread_count > 0);
     struct rpc_server *server = memory_allocate_zeroed(1, sizeof *server);
     if (server == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to listen at %s",
@@ -171,29 +179,56 @@ enum status rpc_server_open(const struct rpc_settings *settings,
     }
     grpc_init();
     server->settings = *settings;
-    ASSERT(pthread_mutex_init(&server->lock, NULL) == 0);
-    ASSERT(pthread_cond_init(&server->changed, NULL) == 0);
-    enum status status = open_server(server, ret_error);
-    if (status == STATUS_OK) {
-        grpc_server_start(server->server);
-        for (size_t i = 0; i < server->slot_count; i++) {
-            arm(&server->slots[i]);
-        }
-        status = start_threads(server);
+    init_lock(server);
+    enum status status = make(server);
+    if (status != STATUS_OK) {
+        status = error_set(ret_error, status, "no memory to listen at %s", settings->address);
+    } else {
+        status = listen_at(server, ret_error);
     }
     if (status != STATUS_OK) {
         rpc_server_close(server);
-        return status == STATUS_NO_MEMORY
-                   ? error_set(ret_error, status, "no memory to listen at %s", settings->address)
-                   : status;
+        return status;
+    }
+    server->is_started = true;
+    grpc_server_start(server->server);
+    for (size_t i = 0; i < server->slot_count; i++) {
+        arm(&server->slots[i]);
     }
     *ret_server = server;
     return STATUS_OK;
 }
 
+/* --- looking -------------------------------------------------------------------------------------- */
+
 const char *rpc_server_address(const struct rpc_server *server)
 {
     return server->address;
+}
+
+uint64_t rpc_server_request_bytes(const struct rpc_server *server)
+{
+    return atomic_load(&server->request_bytes);
+}
+
+/* --- draining ------------------------------------------------------------------------------------- */
+
+void rpc_server_call_begun(struct rpc_server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+    server->calls_running++;
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
+/* The last thing that anyone does with a call: the server may be gone when this returns. */
+void rpc_server_call_ended(struct rpc_server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+    server->calls_running--;
+    if (server->calls_running == 0) {
+        (void)pthread_cond_broadcast(&server->changed);
+    }
+    (void)pthread_mutex_unlock(&server->lock);
 }
 
 static void on_stopped(struct rpc_event *event, bool ok)
@@ -207,56 +242,86 @@ static void on_stopped(struct rpc_event *event, bool ok)
     (void)pthread_mutex_unlock(&server->lock);
 }
 
+static int64_t now_ns(void) /* on the clock that `changed` waits by */
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Under lock: calls until the end, a second more for connections that are left without any. */
+static void wait_until_quiet(struct rpc_server *server, int64_t end_ns)
+{
+    bool was_quiet = false;
+    int64_t until_ns = end_ns;
+    while (!server->is_stopped || server->calls_running > 0) {
+        int64_t time_ns = now_ns();
+        bool is_quiet = server->calls_running == 0;
+        if (is_quiet && !was_quiet) {
+            until_ns = time_ns + QUIET_NS < end_ns ? time_ns + QUIET_NS : end_ns;
+        } else if (!is_quiet) {
+            until_ns = end_ns;
+        }
+        was_quiet = is_quiet;
+        if (time_ns >= until_ns) {
+            return;
+        }
+        struct timespec until = {until_ns / 1000000000, until_ns % 1000000000};
+        (void)pthread_cond_timedwait(&server->changed, &server->lock, &until);
+    }
+}
+
 void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
 {
-    struct timespec end;
-    (void)clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += patience_ms / 1000;
-    end.tv_nsec += (long)(patience_ms % 1000) * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec++;
-        end.tv_nsec -= 1000000000;
-    }
+    ASSERT(!server->is_draining);
+    int64_t end_ns = now_ns() + (int64_t)patience_ms * 1000000;
+    server->is_draining = true;
     server->stopped.run = on_stopped;
+    RPC_HAND_OVER(&server->stopped);
     grpc_server_shutdown_and_notify(server->server, server->queues[0], &server->stopped);
     (void)pthread_mutex_lock(&server->lock);
-    int waited = 0;
-    while (!server->is_stopped && waited == 0) {
-        waited = pthread_cond_timedwait(&server->changed, &server->lock, &end);
-    }
+    wait_until_quiet(server, end_ns);
     bool is_stopped = server->is_stopped;
     (void)pthread_mutex_unlock(&server->lock);
     if (!is_stopped) {
-        grpc_server_cancel_all_calls(server->server);
-        (void)pthread_mutex_lock(&server->lock);
-        while (!server->is_stopped) {
-            (void)pthread_cond_wait(&server->changed, &server->lock);
+        grpc_server_cancel_all_calls(server->server); /* and ends their connections */
+    }
+    (void)pthread_mutex_lock(&server->lock);
+    while (!server->is_stopped || server->calls_running > 0) {
+        (void)pthread_cond_wait(&server->changed, &server->lock);
+    }
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
+/* --- closing -------------------------------------------------------------------------------------- */
+
+/* Threads end when their queue is empty. */
+static void close_queues(struct rpc_server *server)
+{
+    uint32_t count = server->queues != NULL ? server->settings.thread_count : 0;
+    for (uint32_t i = 0; i < count && server->queues[i] != NULL; i++) {
+        grpc_completion_queue_shutdown(server->queues[i]);
+    }
+    for (uint32_t i = 0; i < server->thread_count; i++) {
+        (void)pthread_join(server->threads[i], NULL);
+    }
+    for (uint32_t i = 0; i < count && server->queues[i] != NULL; i++) {
+        if (i >= server->thread_count) {
+            (void)run_queue(server->queues[i]); /* nobody else empties it */
         }
-        (void)pthread_mutex_unlock(&server->lock);
+        grpc_completion_queue_destroy(server->queues[i]);
     }
 }
 
 void rpc_server_close(struct rpc_server *server)
 {
+    if (server->is_started && !server->is_draining) {
+        rpc_server_drain(server, 0);
+    }
     if (server->server != NULL) {
         grpc_server_destroy(server->server);
     }
-    for (uint32_t i = 0; server->queues != NULL && i < server->settings.thread_count; i++) {
-        if (server->queues[i] != NULL) {
-            grpc_completion_queue_shutdown(server->queues[i]);
-        }
-    }
-    for (uint32_t i = 0; i < server->thread_count; i++) {
-        (void)pthread_join(server->threads[i], NULL);
-    }
-    for (uint32_t i = 0; server->queues != NULL && i < server->settings.thread_count; i++) {
-        if (server->queues[i] != NULL) {
-            if (i >= server->thread_count) {
-                (void)run_queue(server->queues[i]); /* nobody else empties it */
-            }
-            grpc_completion_queue_destroy(server->queues[i]);
-        }
-    }
+    close_queues(server);
     ASSERT(pthread_cond_destroy(&server->changed) == 0);
     ASSERT(pthread_mutex_destroy(&server->lock) == 0);
     memory_free(server->queues);
