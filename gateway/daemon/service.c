@@ -19,7 +19,7 @@
 #define MESSAGE_BYTES_MAX (UINT64_C(256) << 20)
 #define CLOSE_MS          5000 /* what closing may take once calls have ended */
 
-/* --- calls that have ended -------------------------------------------------------------------------- */
+/* --- calls that have ended -------------------------------------------------------------------- */
 
 /* These take as long as their callers like. */
 static bool is_stream(const char *name)
@@ -43,7 +43,7 @@ static void on_ended(void *context, size_t method, enum edubba_code code, int64_
     }
 }
 
-/* --- starting --------------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 /* Until then, or service_stop(). */
 static void wait_until(struct service *service, int64_t deadline_ns)
@@ -195,7 +195,7 @@ enum status service_create(const struct gateway_settings *settings,
     return STATUS_OK;
 }
 
-/* --- running and stopping --------------------------------------------------------------------------- */
+/* --- running and stopping --------------------------------------------------------------------- */
 
 void service_wait(struct service *service)
 {

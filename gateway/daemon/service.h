@@ -49,7 +49,7 @@ enum status service_create(const struct gateway_settings *settings,
                            struct error *ret_error);
 
 /* Reach the cluster, and listen for calls.
- * Errors: STATUS_CANCELLED (service_stop() meanwhile); those of certificates, client, RPC server. */
+ * Errors: STATUS_CANCELLED (service_stop() meanwhile); those of the client and the RPC server. */
 enum status service_start(struct service *service, struct error *ret_error);
 
 /* Until service_stop(). */

@@ -81,7 +81,7 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
     return sizeof all / sizeof *all;
 }
 
-/* --- checks --------------------------------------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
 

@@ -56,7 +56,7 @@ struct health {
     uint32_t watcher_count;
 };
 
-/* --- life ----------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct health *health_create(const struct rpc_method *methods, size_t method_count)
 {
@@ -79,7 +79,7 @@ void health_destroy(struct health *health)
     memory_free(health);
 }
 
-/* --- what there is to say -------------------------------------------------------------------------- */
+/* --- what there is to say --------------------------------------------------------------------- */
 
 /* A method's path is "/SERVICE/METHOD". */
 static bool is_service(const struct health *health, const char *name)
@@ -102,7 +102,7 @@ static Serving status_of(const struct health *health, bool is_known)
     return health->is_stopping ? NOT_SERVING : SERVING;
 }
 
-/* --- watching -------------------------------------------------------------------------------------- */
+/* --- watching --------------------------------------------------------------------------------- */
 
 /* Under lock. */
 static enum action decide(struct watcher *watcher)
@@ -187,7 +187,7 @@ void health_stop(struct health *health)
     } while (watcher != NULL);
 }
 
-/* --- methods --------------------------------------------------------------------------------------- */
+/* --- methods ---------------------------------------------------------------------------------- */
 
 static void check(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {

@@ -1,5 +1,6 @@
 /*
- * gRPC's health service, grpc.health.v1: whether calls are served, asked (Check) or watched (Watch).
+ * gRPC's health service, grpc.health.v1: whether calls are served, to be asked (Check) or watched
+ * (Watch).
  *
  * The gateway as a whole (the empty name) and each service of its methods are SERVING from the
  * start until health_stop(), and NOT_SERVING from then on: a gateway has no state of its own that

@@ -17,7 +17,7 @@
 /* Each path stands in it once. */
 const struct rpc_method *method_list(size_t *ret_count);
 
-/* "BigtableTableAdmin/CreateTable": its path, without the packages before the service's own name. */
+/* "BigtableTableAdmin/CreateTable": its path, without the packages before the service. */
 const char *method_list_name(const struct rpc_method *method);
 
 #endif /* GATEWAY_METHODS_METHOD_LIST_H */

@@ -16,7 +16,7 @@ typedef Grpc__Health__V1__HealthCheckResponse Response;
 #define NOT_SERVING GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
 #define NO_SERVICE  GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
 
-/* --- calls ---------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct rpc_call {
     struct arena arena;
@@ -83,7 +83,7 @@ void rpc_fail(struct rpc_call *call, enum edubba_code code, const char *format, 
     call->code = code;
 }
 
-/* --- what happens to them --------------------------------------------------------------------------- */
+/* --- what happens to them --------------------------------------------------------------------- */
 
 static const struct rpc_method SERVED[] = {
     {"/google.bigtable.v2.Bigtable/ReadRows", NULL, NULL},
@@ -142,7 +142,7 @@ static void end(struct rpc_call *call)
     arena_deinit(&call->arena);
 }
 
-/* --- tests ------------------------------------------------------------------------------------------ */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void checks(const char *service, enum edubba_code code, int status)
 {
