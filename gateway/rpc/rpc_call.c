@@ -134,13 +134,14 @@ static enum status copy_rest(grpc_byte_buffer_reader *reader, size_t size, struc
         grpc_slice_unref(slice);
     } while (grpc_byte_buffer_reader_next(reader, &slice) != 0);
     if (flat->copy == NULL) {
-        return STATUS_NO_MEMORY;
+        return STATUS_LIMIT;
     }
     ASSERT(filled == size);
     flat->bytes = bytes_of(flat->copy, size);
     return STATUS_OK;
 }
 
+/* STATUS_LIMIT without memory. */
 static enum status flatten(grpc_byte_buffer *payload, struct flat *ret_flat)
 {
     grpc_byte_buffer_reader reader;

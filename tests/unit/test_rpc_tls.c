@@ -1,0 +1,158 @@
+/* Calls over TLS: who is believed, and what files must be. */
+#include "rpc_fixture.h"
+
+#include "common/base/buffer.h"
+#include "common/io/file.h"
+#include "tests/support/test_folder.h"
+
+#include <unistd.h>
+
+static struct service service;
+static struct rpc_client client;
+static char folder[256];
+static char certificate_path[300];
+static char key_path[300];
+static char other_key_path[300];
+static char *certificate;
+static char *key;
+
+static char *read_text(const char *path)
+{
+    struct buffer text = BUFFER_INIT;
+    struct error error = {.status = STATUS_OK};
+    cr_assert_eq(file_read_whole(path, 1 << 20, &text, &error), STATUS_OK, "%s", error.text);
+    buffer_append_u8(&text, '\0');
+    return (char *)text.data;
+}
+
+/* Signed by itself, so that it is its own authority. */
+static void make_certificate(const char *name, const char *path, const char *path_of_key)
+{
+    char command[1200];
+    (void)snprintf(command, sizeof command,
+                   "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+                   "-days 2 -subj /CN=%s -addext subjectAltName=DNS:localhost,IP:127.0.0.1 "
+                   "-keyout %s -out %s >/dev/null 2>&1",
+                   name, path_of_key, path);
+    cr_assert_eq(system(command), 0, "%s", command);
+}
+
+static void make_files(void)
+{
+    char other[300];
+    test_folder_make(folder, sizeof folder, "rpc-tls");
+    (void)snprintf(certificate_path, sizeof certificate_path, "%s/certificate", folder);
+    (void)snprintf(key_path, sizeof key_path, "%s/key", folder);
+    (void)snprintf(other, sizeof other, "%s/other", folder);
+    (void)snprintf(other_key_path, sizeof other_key_path, "%s/other_key", folder);
+    make_certificate("here", certificate_path, key_path);
+    make_certificate("there", other, other_key_path);
+    certificate = read_text(certificate_path);
+    key = read_text(key_path);
+    (void)unlink(other);
+}
+
+static void remove_files(void)
+{
+    (void)unlink(certificate_path);
+    (void)unlink(key_path);
+    (void)unlink(other_key_path);
+    (void)rmdir(folder);
+}
+
+TestSuite(rpc_tls, .init = make_files, .fini = remove_files);
+
+static struct rpc_settings tls_settings(void)
+{
+    struct rpc_settings settings = service_settings(&service);
+    settings.certificate_file = certificate_path;
+    settings.key_file = key_path;
+    return settings;
+}
+
+static grpc_status_code echo(const struct rpc_client_tls *tls)
+{
+    char text[512];
+    struct bytes message = encoded(bytes_of_text("secret"));
+    struct rpc_client_request request = {.path = "/test.Test/Echo",
+                                         .message = message,
+                                         .deadline_ms = 20000};
+    rpc_client_open(&client, rpc_server_address(service.server), tls);
+    grpc_status_code code = ask(&client, &request, text, sizeof text);
+    rpc_client_close(&client);
+    return code;
+}
+
+Test(rpc_tls, who_believes_the_certificate_is_answered)
+{
+    struct rpc_settings settings = tls_settings();
+    service_open(&service, &settings);
+    struct rpc_client_tls tls = {.authority = certificate};
+    cr_assert_eq(echo(&tls), GRPC_STATUS_OK);
+    cr_assert_eq(echo(NULL), GRPC_STATUS_UNAVAILABLE, "plaintext is not taken");
+    rpc_server_close(service.server);
+    cr_assert_eq(atomic_load(&service.begun), 1);
+}
+
+Test(rpc_tls, who_must_have_a_certificate_is_refused_without)
+{
+    struct rpc_settings settings = tls_settings();
+    settings.client_ca_file = certificate_path;
+    service_open(&service, &settings);
+    struct rpc_client_tls without = {.authority = certificate};
+    struct rpc_client_tls with = {.authority = certificate, .certificate = certificate, .key = key};
+    cr_assert_eq(echo(&with), GRPC_STATUS_OK);
+    cr_assert_neq(echo(&without), GRPC_STATUS_OK);
+    rpc_server_close(service.server);
+    cr_assert_eq(atomic_load(&service.begun), 1);
+}
+
+Test(rpc_tls, a_stream_goes_through)
+{
+    struct rpc_client_call call;
+    struct rpc_client_tls tls = {.authority = certificate};
+    struct rpc_settings settings = tls_settings();
+    unsigned count = 0;
+    service_open(&service, &settings);
+    rpc_client_open(&client, rpc_server_address(service.server), &tls);
+    begin_call(&client, "/test.Test/Stream", bytes_of_text("100 100000"), &call);
+    while (rpc_client_next(&call)) {
+        count++;
+    }
+    cr_assert_eq(rpc_client_end(&call), GRPC_STATUS_OK);
+    cr_assert_eq(count, 100);
+    rpc_client_free(&call);
+    service_end(&service, &client);
+}
+
+static void expect_refused(const struct rpc_settings *settings, const char *named)
+{
+    struct rpc_server *server = NULL;
+    struct error error = {.status = STATUS_OK};
+    enum status status = rpc_server_open(settings, &server, &error);
+    cr_assert_neq(status, STATUS_OK);
+    cr_assert_null(server);
+    cr_assert(strstr(error.text, named) != NULL, "%s", error.text);
+}
+
+Test(rpc_tls, files_that_are_none_are_named)
+{
+    struct rpc_settings settings = tls_settings();
+    settings.key_file = "/nonexistent/key";
+    expect_refused(&settings, "/nonexistent/key");
+    settings = tls_settings();
+    settings.certificate_file = "/nonexistent/certificate";
+    expect_refused(&settings, "/nonexistent/certificate");
+    settings = tls_settings();
+    settings.key_file = NULL;
+    expect_refused(&settings, certificate_path);
+    settings = tls_settings();
+    settings.client_ca_file = "/nonexistent/authority";
+    expect_refused(&settings, "/nonexistent/authority");
+    settings = tls_settings();
+    settings.key_file = other_key_path; /* another's */
+    expect_refused(&settings, "certificate");
+    settings = tls_settings();
+    settings.certificate_file = key_path; /* none at all */
+    expect_refused(&settings, "certificate");
+}
