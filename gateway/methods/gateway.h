@@ -18,6 +18,7 @@ struct gateway {
     struct edubba_client *client;
     struct tables *tables;
     struct waiters *waiters;
+    struct health *health;
     struct resource_home home;
     uint32_t deadline_max_ms;
 };

@@ -1,7 +1,7 @@
 # Sourced by the tests of real processes: a cluster of its own in a folder of its own.
 #
 #   cluster_begin [SERVERS]      start a master and so many tablet servers; sets WORK, EDUBBA_MASTERS
-#   start_master, start_server N, kill_hard NAME, stop_soft NAME, pid_of NAME
+#   start_master, start_server N, start_gateway, kill_hard NAME, stop_soft NAME, pid_of NAME
 #   ebt ...                      the command against this cluster
 # Everything is stopped and removed when the shell exits.
 set -uo pipefail
@@ -50,6 +50,12 @@ start_server() {
     launch "server$n" "$BUILD/tabletserver/edubba-tabletserver" "folder=$WORK/server$n" \
         "address=tcp://127.0.0.1:$((PORT + n))" "http.address=127.0.0.1:$((PORT + 100 + n))" \
         "masters=$EDUBBA_MASTERS" "$@"
+}
+# At BIGTABLE_EMULATOR_HOST; its HTTP port is 100 higher.
+export BIGTABLE_EMULATOR_HOST=127.0.0.1:$((PORT + 50))
+start_gateway() {
+    launch gateway "$BUILD/gateway/edubba-gateway" "address=$BIGTABLE_EMULATOR_HOST" \
+        "http.address=127.0.0.1:$((PORT + 150))" "masters=$EDUBBA_MASTERS" "$@"
 }
 kill_hard() { kill -KILL "${PIDS[$1]}"; wait "${PIDS[$1]}" 2>/dev/null; unset "PIDS[$1]"; }
 stop_soft() {

@@ -1,0 +1,80 @@
+#include <stdio.h>
+
+#include "common/io/daemon.h"
+#include "common/io/logger.h"
+#include "common/io/signals.h"
+#include "gateway/daemon/service.h"
+
+#define CONFIG_ARENA_BLOCK_BYTES 4096
+
+static void on_stop(void *context, int signal)
+{
+    LOG_EVENT(LOG_LEVEL_INFO, "stopping", LOG_I64("signal", signal));
+    service_stop(context);
+}
+
+static void run(struct daemon *daemon, struct service *service)
+{
+    char ready[512];
+    (void)snprintf(ready, sizeof ready, "address=%s http=%s", service->address,
+                   service->http_address);
+    LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_TEXT("address", service->address),
+              LOG_TEXT("http", service->http_address));
+    daemon_ready(daemon, ready);
+    service_wait(service);
+}
+
+static enum status serve(struct daemon *daemon,
+                         const struct gateway_settings *settings,
+                         struct error *ret_error)
+{
+    struct service *service = NULL;
+    enum status status = service_create(settings, &service, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = signals_start(on_stop, service, ret_error);
+    if (status == STATUS_OK) {
+        status = service_start(service, ret_error);
+    }
+    if (status == STATUS_OK) {
+        run(daemon, service);
+    } else {
+        signals_stop(); /* nobody stops what is being closed */
+    }
+    service_close(service); /* after run() a second signal ends the process at once */
+    signals_stop();
+    return status == STATUS_CANCELLED ? STATUS_OK : status;
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct gateway_settings settings;
+    struct config_key keys[GATEWAY_SETTINGS_KEYS_MAX];
+    struct error error = {.status = STATUS_OK};
+    struct daemon daemon;
+    struct arena arena;
+    int exit_code = DAEMON_EXIT_OK;
+
+    signals_block();
+    arena_init(&arena, CONFIG_ARENA_BLOCK_BYTES, SIZE_MAX);
+    gateway_settings_default(&settings);
+    const struct daemon_description description = {
+        .name = "edubba-gateway",
+        .summary = "serves Bigtable's API to programs written for Bigtable",
+        .keys = keys,
+        .key_count = gateway_settings_keys(&settings, keys),
+        .check = gateway_settings_check,
+        .context = &settings,
+    };
+    if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
+        struct logger_settings logger = gateway_settings_logger(&settings);
+        logger_init(&logger);
+        enum status status = serve(&daemon, &settings, &error);
+        if (status != STATUS_OK) {
+            exit_code = daemon_fail(&daemon, &error);
+        }
+    }
+    arena_deinit(&arena);
+    return exit_code;
+}

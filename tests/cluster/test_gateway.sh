@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# The gateway as a daemon: settings, starting before its cluster, health, metrics, TLS, and stopping.
+# What it answers to Bigtable's clients is tests/gateway's.  gRPC is spoken by curl: a frame is a
+# zero, four bytes of length, and the message.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+GATEWAY=$BUILD/gateway/edubba-gateway
+HTTP=http://127.0.0.1:$((PORT + 150))
+if [[ ! -x $GATEWAY ]]; then echo "the gateway was not built"; echo "0 passed, 0 failed, 1 skipped"; exit 0; fi
+
+# field NUMBER TEXT: a field of bytes, as printf takes it; at most 127 bytes.
+field() { printf '\\x%02x\\x%02x%s' $(($1 << 3 | 2)) ${#2} "$2"; }
+# message ESCAPES: the frame of it, in $WORK/frame.
+message() {
+    local size
+    printf "$1" >"$WORK/message"
+    size=$(stat -c %s "$WORK/message")
+    { printf '\0\0'; printf "$(printf '\\x%02x\\x%02x\\x%02x' $((size >> 16 & 255)) $((size >> 8 & 255)) $((size & 255)))"; cat "$WORK/message"; } >"$WORK/frame"
+}
+# rpc URL [OPTION...]: send the frame; its answer goes to $WORK/answer.
+rpc() {
+    rm -f "$WORK/headers" "$WORK/answer"; : >"$WORK/answer"
+    curl -sN --max-time 60 -X POST -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @"$WORK/frame" \
+        -D "$WORK/headers" -o "$WORK/answer" "${@:2}" "$1"
+}
+hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
+grpc_status() { sed -nE 's/^grpc-status: ([0-9]+).*/\1/p' "$WORK/headers" | tail -n 1; }
+# call METHOD ESCAPES: "STATUS FRAMES" of a call in plaintext.
+call() { message "$2"; rpc "http://$BIGTABLE_EMULATOR_HOST/$1" --http2-prior-knowledge; echo "$(grpc_status) $(hex "$WORK/answer")"; }
+metric() { curl -s "$HTTP/metrics" | grep -F "$1 " | sed 's/.* //'; }
+# eventually WHAT COMMAND...: it succeeds within a minute.
+eventually() {
+    for _ in $(seq 1200); do "${@:2}" >/dev/null 2>&1 && { ok; return; }; sleep 0.05; done
+    bad "$1"
+}
+holds_requests() { (($(metric edubba_gateway_request_bytes) > 0)); }
+says_health() { [[ $(curl -s "$HTTP/healthz") == "$1"* ]]; }
+
+# --- settings ---------------------------------------------------------------------------------
+says "help" 0 '^  request_memory_max$' "$GATEWAY" --help
+says "version" 0 '^edubba-gateway [0-9]+\.' "$GATEWAY" --version
+says "the file with all defaults" 0 'good' "$GATEWAY" --config "$ROOT/conf/gateway.conf" --check-config
+same "it names every key" "$(sed -nE 's/^  ([a-z_.]+)$/\1/p' <<<"$("$GATEWAY" --help)" | sed 's/.*\.//' |
+    while read -r key; do grep -qE "\b$key = " "$ROOT/conf/gateway.conf" || echo "$key"; done)" ""
+same "and docs/configuration.md too" "$(sed -nE 's/^  ([a-z_.]+)$/\1/p' <<<"$("$GATEWAY" --help)" |
+    while read -r key; do sed -n '/^## edubba-gateway/,/^## Clients/p' "$ROOT/docs/configuration.md" | grep -qF "\`$key\`" || echo "$key"; done)" ""
+says "unknown option" 2 "unknown option '--sing'" "$GATEWAY" --sing
+says "no such file" 2 'nonexistent.conf' "$GATEWAY" --config "$WORK/nonexistent.conf"
+printf 'address = "127.0.0.1:0";\nadress = "x";\nmasters = "127.0.0.1:1";\nlog = { level = "loud"; };\n' >"$WORK/bad.conf"
+same "all that is wrong, with its place" \
+    "$("$GATEWAY" --config "$WORK/bad.conf" --set request_memory_max=lots --check-config 2>&1 | grep -oE '(bad.conf:[0-9]+|command line): (unknown key .adress|[a-z_.]+)' | tr '\n' ';')" \
+    "bad.conf:2: unknown key 'adress;command line: request_memory_max;bad.conf:4: log.level;bad.conf:3: masters;"
+# refused WHAT PATTERN SETTING...: in the same words at the start and by --check-config.
+refused() {
+    local what=$1 pattern=$2 settings=()
+    shift 2
+    for setting in "$@"; do settings+=(--set "$setting"); done
+    says "$what" 2 "$pattern" "$GATEWAY" "${settings[@]}" --check-config
+    same "$what" "$("$GATEWAY" "${settings[@]}" 2>&1)" "$("$GATEWAY" "${settings[@]}" --check-config 2>&1)"
+}
+refused "not loopback" 'address: .*0.0.0.0:0 can be reached.*insecure' address=0.0.0.0:0
+refused "HTTP not on loopback" 'http.address: .*0.0.0.0:0 can be reached' http.address=0.0.0.0:0
+refused "HTTP not on loopback, with TLS for calls" 'http.address: .*0.0.0.0:0 can be reached' http.address=0.0.0.0:0 tls.certificate=c tls.key=k
+refused "a scheme" 'address: .*tcp://127.0.0.1:8086: must be a host and a port' address=tcp://127.0.0.1:8086
+refused "no port" 'address: .*localhost: must be a host and a port' address=localhost
+refused "masters that are no addresses" 'masters: .*tcp://x' masters=tcp://127.0.0.1:1,tcp://x
+refused "no masters" 'masters: no address' masters=,
+refused "a home without an instance" 'home.*PROJECT/INSTANCE' home=edubba
+refused "a home with too much" 'home.*PROJECT/INSTANCE' home=a/b/c
+refused "an empty project" 'home.*PROJECT/INSTANCE' home=/b
+refused "a certificate without key" 'tls.certificate and tls.key' tls.certificate=c
+refused "a key without certificate" 'tls.certificate and tls.key' tls.key=k
+refused "a CA without certificate" 'tls.client_ca' tls.client_ca=ca
+refused "less for operations than for requests" 'client.in_flight_bytes_max must not be below' request_memory_max="2 GiB"
+refused "no admin threads" 'admin_threads' admin_threads=0
+says "not loopback, but meant" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
+says "not loopback, with TLS" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set tls.certificate=c --set tls.key=k --check-config
+
+# --- before its cluster -----------------------------------------------------------------------
+"$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS" \
+    --set client.unreachable="1 s" --ready-fd 3 3>"$WORK/early.ready" 2>"$WORK/early.log" </dev/null &
+PIDS[early]=$!
+eventually "without a master it says that it starts" says_health starting
+eventually "it logs what it waits for" grep -q 'master_not_reached.*Connection refused' "$WORK/early.log"
+same "it is not ready" "$(<"$WORK/early.ready")" ""
+says "and takes no calls" 7 '' curl -s "http://$BIGTABLE_EMULATOR_HOST/"
+if stop_soft early; then ok; else bad "stopped without a cluster: exit $?"; fi
+"$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS" \
+    --set client.unreachable="1 s" --ready-fd 3 3>"$WORK/early.ready" 2>"$WORK/early.log" </dev/null &
+PIDS[early]=$!
+eventually "a second one starts" says_health starting
+cluster_begin 1
+eventually "with its cluster it is ready" grep -q READY "$WORK/early.ready"
+same "it says where" "$(<"$WORK/early.ready")" "READY address=$BIGTABLE_EMULATOR_HOST http=127.0.0.1:$((PORT + 150))"
+same "it is healthy" "$(curl -s "$HTTP/health")" "ok"
+if stop_soft early; then ok; else bad "stopped with nothing to do: exit $?"; fi
+
+# --- calls ------------------------------------------------------------------------------------
+start_gateway "log.format=json" || exit 1
+ebt createtable T families=f || bad "createtable"
+same "health" "$(call grpc.health.v1.Health/Check '')" "0 00000000020801"
+same "health of a service" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Bigtable)")" "0 00000000020801"
+same "health of another" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Big)")" "5 "
+same "what is not served" "$(call google.bigtable.v2.Bigtable/Sing '')" "12 "
+same "what is no message" "$(call grpc.health.v1.Health/Check '\x0a\x7f')" "3 "
+cell=$(field 1 f)$(field 2 c)'\x18\xe8\x07'$(field 4 v) # 12 bytes
+table=$(field 1 projects/edubba/instances/edubba/tables/T)
+message "$cell"; same "a cell's size" "$(stat -c %s "$WORK/message")" 12
+write=$table$(field 2 row)'\x1a\x0e\x0a\x0c'$cell
+same "a write" "$(call google.bigtable.v2.Bigtable/MutateRow "$write" | cut -d ' ' -f 1)" 0
+same "is there for ebt" "$(ebt --json lookup T row)" '{"key":"row","cells":[{"family":"f","column":"c","timestamp":1000,"value":"v"}]}'
+same "a write to no table" "$(call google.bigtable.v2.Bigtable/MutateRow "$(field 1 projects/edubba/instances/edubba/tables/U)$(field 2 row)"'\x1a\x0e\x0a\x0c'"$cell" | cut -d ' ' -f 1)" 5
+
+# --- what it tells ------------------------------------------------------------------------------
+same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Health/Check",code="OK"}')" 2
+same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Health/Check",code="NOT_FOUND"}')" 1
+same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Bigtable/MutateRow",code="OK"}')" 1
+same "how long they took" "$(metric 'edubba_gateway_request_seconds_count{method="Bigtable/MutateRow"}')" 2
+same "it serves" "$(metric edubba_gateway_serving)" 1
+says "status" 0 "serving False edubba/edubba $BIGTABLE_EMULATOR_HOST" python3 -c 'import json, sys, urllib.request
+said = json.load(urllib.request.urlopen(sys.argv[1]))
+assert said["methods"] > 20 and said["request_bytes"] >= 0, said
+print(said["state"], said["tls"], said["home"], said["address"])' "$HTTP/status"
+says "every metric is in docs/operations.md" 0 '^$' bash -c "curl -s $HTTP/metrics | sed -nE 's/^# TYPE (edubba_gateway_[a-z_]+) .*/\\1/p' |
+    while read -r name; do grep -qF \"\\\`\$name\\\`\" '$ROOT/docs/operations.md' || echo \"\$name\"; done"
+says "the port in use" 1 "cannot listen at $BIGTABLE_EMULATOR_HOST: is it in use" "$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set http.address= --set "masters=$EDUBBA_MASTERS"
+says "the port of HTTP in use" 1 "127.0.0.1:$((PORT + 150)).*in use" "$GATEWAY" --set address=127.0.0.1:0 --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS"
+says "a certificate that is not there" 1 '/nonexistent.pem' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
+    --set tls.certificate="$WORK/nonexistent.pem" --set tls.key="$WORK/nonexistent.pem"
+
+# --- stopping: who watches is told, and the process ends ----------------------------------------
+message ''
+rpc "http://$BIGTABLE_EMULATOR_HOST/grpc.health.v1.Health/Watch" --http2-prior-knowledge & watching=$!
+eventually "a watcher is told at once" test -s "$WORK/answer"
+eventually "the stream is counted" holds_requests
+begun=$SECONDS
+if stop_soft gateway; then ok; else bad "stopped with a stream open: exit $?"; fi
+if ((SECONDS - begun < 10)); then ok; else bad "a stream that could be ended was waited for"; fi
+wait $watching
+same "it is told of the end" "$(hex "$WORK/answer") $(grpc_status)" "0000000002080100000000020802 14"
+same "the log is JSON" "$(grep -cv '^{.*}$' "$WORK/gateway.log")" 0
+
+# --- a server that is away does not hold up a stop ----------------------------------------------
+start_gateway "drain=1 s" "deadline_max=60 s" || exit 1
+call google.bigtable.v2.Bigtable/MutateRow "$write" >/dev/null
+kill_hard server1
+message "$write"
+rpc "http://$BIGTABLE_EMULATOR_HOST/google.bigtable.v2.Bigtable/MutateRow" --http2-prior-knowledge & writing=$!
+eventually "the call runs" holds_requests
+begun=$SECONDS
+stop_soft gateway
+if ((SECONDS - begun < 20)); then ok; else bad "stopping took $((SECONDS - begun)) s"; fi
+wait $writing
+start_server 1 || exit 1
+
+# --- TLS ----------------------------------------------------------------------------------------
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$WORK/key.pem" -out "$WORK/certificate.pem" 2>"$WORK/openssl.log" || bad "openssl: $(<"$WORK/openssl.log")"
+    tls=("tls.certificate=$WORK/certificate.pem" "tls.key=$WORK/key.pem")
+    start_gateway "${tls[@]}" || exit 1
+    message ''
+    rpc "https://localhost:$((PORT + 50))/grpc.health.v1.Health/Check" --http2 --cacert "$WORK/certificate.pem"
+    same "health over TLS" "$(grpc_status) $(hex "$WORK/answer")" "0 00000000020801"
+    rpc "http://$BIGTABLE_EMULATOR_HOST/grpc.health.v1.Health/Check" --http2-prior-knowledge
+    same "and not without" "$(hex "$WORK/answer")" ""
+    stop_soft gateway || bad "stopping with TLS"
+    start_gateway "${tls[@]}" "tls.client_ca=$WORK/certificate.pem" || exit 1
+    rpc "https://localhost:$((PORT + 50))/grpc.health.v1.Health/Check" --http2 --cacert "$WORK/certificate.pem"
+    same "a client without certificate" "$(hex "$WORK/answer")" ""
+    rpc "https://localhost:$((PORT + 50))/grpc.health.v1.Health/Check" --http2 --cacert "$WORK/certificate.pem" --cert "$WORK/certificate.pem" --key "$WORK/key.pem"
+    same "a client with one" "$(grpc_status) $(hex "$WORK/answer")" "0 00000000020801"
+    stop_soft gateway || bad "stopping with TLS for clients"
+    says "a key that is none" 1 'cannot listen.*certificate|no certificate and key' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
+        --set "tls.certificate=$WORK/certificate.pem" --set "tls.key=$WORK/certificate.pem"
+else
+    echo "openssl is not there: TLS is not tried"
+fi
+finish
