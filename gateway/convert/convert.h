@@ -42,20 +42,25 @@ enum status convert_filter(const Google__Bigtable__V2__RowFilter *filter,
 
 /* --- rows (convert_rows.c) ---------------------------------------------------------------------- */
 
-/* keys and ranges of options, in the arena; rows NULL = all of the table.
+/* keys and ranges of options, in the arena; rows NULL, or empty = all of the table.
  * Errors: STATUS_NO_MEMORY. */
 enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
                             struct arena *arena,
                             struct edubba_scan_options *options);
 
-/* A row as ReadModifyWriteRow returns it, in the arena.  Errors: STATUS_NO_MEMORY. */
+/* The bounds of one range. */
+struct edubba_bounds convert_range(const Google__Bigtable__V2__RowRange *range);
+
+/* A row as ReadModifyWriteRow returns it, in the arena; values and keys borrow from the row.
+ * Errors: STATUS_NO_MEMORY. */
 enum status convert_row(const struct edubba_row *row,
                         struct arena *arena,
                         Google__Bigtable__V2__Row *ret_row);
 
 /* --- changes (convert_mutation.c) --------------------------------------------------------------- */
 
-/* `list` names the field in errors: "Mutation list".
+/* `list` names the field in errors: "Mutation list".  What converts to more than it was takes its
+ * memory from the arena: up to 96 bytes a mutation.
  * Errors: STATUS_INVALID_ARGUMENT (naming list and element), STATUS_NO_MEMORY. */
 enum status convert_mutations(Google__Bigtable__V2__Mutation *const *mutations,
                               size_t count,
@@ -64,6 +69,10 @@ enum status convert_mutations(Google__Bigtable__V2__Mutation *const *mutations,
                               struct arena *arena,
                               struct edubba_mutation **ret_mutations,
                               struct error *ret_error);
+
+/* Is the token one, if there is one?  Errors: STATUS_INVALID_ARGUMENT. */
+enum status convert_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                      struct error *ret_error);
 
 /* Errors: as convert_mutations(). */
 enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,

@@ -79,6 +79,20 @@ static struct edubba_filter *value_range(const Google__Bigtable__V2__ValueRange 
     return edubba_filter_value_range(&bounds);
 }
 
+/* Nothing said: all cells.  But a kind that we do not know of must not let all pass. */
+static enum status nothing(const Filter *in,
+                           struct edubba_filter **ret_filter,
+                           struct error *ret_error)
+{
+    if (in->base.n_unknown_fields > 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'filter' : field %u is no kind of filter that is served",
+                         in->base.unknown_fields[0].tag);
+    }
+    *ret_filter = edubba_filter_pass_all();
+    return STATUS_OK;
+}
+
 /* Filters that hold no others. */
 static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, struct error *ret_error)
 {
@@ -136,9 +150,8 @@ static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, str
     case CASE(VALUE_BITMASK_FILTER):
         *ret_filter = edubba_filter_value_bitmask(convert_bytes(in->value_bitmask_filter->mask));
         break;
-    default: /* nothing said: all cells */
-        *ret_filter = edubba_filter_pass_all();
-        break;
+    default:
+        return nothing(in, ret_filter, ret_error);
     }
     return STATUS_OK;
 }
@@ -234,7 +247,7 @@ static enum status convert(const Filter *in,
     if (status != STATUS_OK) {
         return status;
     }
-    *ret_filter = filter;
+    *ret_filter = filter; /* NULL: the parts of it are freed */
     return filter != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -243,7 +256,7 @@ enum status convert_filter(const Filter *filter,
                            struct error *ret_error)
 {
     *ret_filter = NULL;
-    if (filter == NULL || filter->filter_case == CASE(_NOT_SET)) {
+    if (filter == NULL) {
         return STATUS_OK;
     }
     size_t size = google__bigtable__v2__row_filter__get_packed_size(filter);

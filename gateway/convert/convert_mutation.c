@@ -3,7 +3,8 @@
 typedef Google__Bigtable__V2__Mutation Mutation;
 typedef Google__Bigtable__V2__Value Value;
 
-#define MILLISECOND_US 1000
+#define MILLISECOND_US              1000
+#define IDEMPOTENCY_TOKEN_BYTES_MIN 8
 
 #define CASE(name)  GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_##name
 #define VALUE(name) GOOGLE__BIGTABLE__V2__VALUE__KIND_##name
@@ -34,30 +35,57 @@ static enum status convert_timestamp(const Value *value,
                      "Error in field 'timestamp' : must use `raw_timestamp_micros`");
 }
 
-/* Which kinds an input may be of is the servers' to say; those that we have no word for are not
- * what they expect either. */
-static void convert_input(const Value *value, struct edubba_mutation *mutation)
+/* Numbers of the kinds that are not in our messages: array, timestamp, date. */
+static bool is_of_other_kind(const Value *value)
 {
-    switch (value != NULL ? value->kind_case : VALUE(_NOT_SET)) {
+    for (unsigned i = 0; i < value->base.n_unknown_fields; i++) {
+        uint32_t tag = value->base.unknown_fields[i].tag;
+        if (tag == 4 || tag == 12 || tag == 13) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What no family of any kind takes is refused here, with all that came along: as Bigtable does.
+ * Whether a family adds integers or bytes is the servers' to say. */
+static enum status refuse_input(const struct edubba_mutation *mutation, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT, "Error in field 'input' : must use `%s`",
+                     mutation->kind == EDUBBA_ADD_TO_CELL ? "int_value" : "bytes_value");
+}
+
+static enum status convert_input(const Value *value,
+                                 struct edubba_mutation *mutation,
+                                 struct error *ret_error)
+{
+    if (value == NULL) {
+        mutation->input = EDUBBA_INPUT_NULL;
+        return STATUS_OK;
+    }
+    switch (value->kind_case) {
     case VALUE(_NOT_SET):
         mutation->input = EDUBBA_INPUT_NULL;
-        break;
+        return is_of_other_kind(value) ? refuse_input(mutation, ret_error) : STATUS_OK;
     case VALUE(INT_VALUE):
         mutation->input = EDUBBA_INPUT_INT64;
         mutation->integer = value->int_value;
-        break;
+        return mutation->kind == EDUBBA_MERGE_TO_CELL ? refuse_input(mutation, ret_error)
+                                                      : STATUS_OK;
     case VALUE(BYTES_VALUE):
         mutation->input = EDUBBA_INPUT_BYTES;
         mutation->value = convert_bytes(value->bytes_value);
-        break;
+        return STATUS_OK;
     case VALUE(RAW_VALUE):
         mutation->input = EDUBBA_INPUT_RAW;
         mutation->value = convert_bytes(value->raw_value);
-        break;
+        return STATUS_OK;
+    case VALUE(STRING_VALUE):
+    case VALUE(RAW_TIMESTAMP_MICROS):
+    case VALUE(BOOL_VALUE):
+    case VALUE(FLOAT_VALUE):
     default:
-        mutation->input = EDUBBA_INPUT_RAW;
-        mutation->value = EDUBBA_NOTHING;
-        break;
+        return refuse_input(mutation, ret_error);
     }
 }
 
@@ -73,23 +101,12 @@ static enum status convert_aggregate(const char *family,
     if (status == STATUS_OK) {
         status = convert_timestamp(timestamp, &mutation->timestamp_us, ret_error);
     }
-    convert_input(input, mutation);
-    return status;
+    return status == STATUS_OK ? convert_input(input, mutation, ret_error) : status;
 }
 
 /* --- mutations ------------------------------------------------------------------------------------- */
 
-/* A client that draws its timestamps itself does not know how fine the table's are. */
-static int64_t cut_timestamp(const Mutation *in, bool is_micros, int64_t timestamp_us)
-{
-    bool may_cut = in->timestamp_origin ==
-                       GOOGLE__BIGTABLE__V2__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED &&
-                   timestamp_us > 0 && !is_micros;
-    return may_cut ? timestamp_us - timestamp_us % MILLISECOND_US : timestamp_us;
-}
-
 static enum status convert(const Mutation *in,
-                           bool is_micros,
                            struct edubba_mutation *mutation,
                            struct error *ret_error)
 {
@@ -99,7 +116,7 @@ static enum status convert(const Mutation *in,
         mutation->kind = EDUBBA_SET_CELL;
         mutation->family = convert_text(in->set_cell->family_name);
         mutation->qualifier = convert_bytes(in->set_cell->column_qualifier);
-        mutation->timestamp_us = cut_timestamp(in, is_micros, in->set_cell->timestamp_micros);
+        mutation->timestamp_us = in->set_cell->timestamp_micros;
         mutation->value = convert_bytes(in->set_cell->value);
         return STATUS_OK;
     case CASE(ADD_TO_CELL):
@@ -133,6 +150,16 @@ static enum status convert(const Mutation *in,
     }
 }
 
+/* A client that draws its timestamps itself does not know how fine the table's are. */
+static void cut_timestamp(const Mutation *in, bool is_micros, struct edubba_mutation *mutation)
+{
+    bool may_cut = in->timestamp_origin ==
+                   GOOGLE__BIGTABLE__V2__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    if (may_cut && !is_micros && mutation->timestamp_us > 0) {
+        mutation->timestamp_us -= mutation->timestamp_us % MILLISECOND_US;
+    }
+}
+
 enum status convert_mutations(Mutation *const *mutations,
                               size_t count,
                               const char *list,
@@ -147,13 +174,25 @@ enum status convert_mutations(Mutation *const *mutations,
     }
     for (size_t i = 0; i < count; i++) {
         struct error reason = {.status = STATUS_OK};
-        enum status status = convert(mutations[i], is_micros, &made[i], &reason);
+        enum status status = convert(mutations[i], &made[i], &reason);
         if (status != STATUS_OK) {
             return error_set(ret_error, status, "Error in field '%s' : Error in element #%zu : %s",
                              list, i, reason.text);
         }
+        cut_timestamp(mutations[i], is_micros, &made[i]);
     }
     *ret_mutations = made;
+    return STATUS_OK;
+}
+
+enum status convert_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                      struct error *ret_error)
+{
+    if (idempotency != NULL && idempotency->token.len < IDEMPOTENCY_TOKEN_BYTES_MIN) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'idempotency' : a token has at least %d bytes, not %zu",
+                         IDEMPOTENCY_TOKEN_BYTES_MIN, idempotency->token.len);
+    }
     return STATUS_OK;
 }
 

@@ -4,7 +4,7 @@ typedef Google__Bigtable__V2__RowRange Range;
 
 /* --- which rows ----------------------------------------------------------------------------------- */
 
-static struct edubba_bounds bounds_of(const Range *range)
+struct edubba_bounds convert_range(const Range *range)
 {
     struct edubba_bounds bounds = {0};
     switch (range->start_key_case) {
@@ -49,7 +49,7 @@ enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
         keys[i] = convert_bytes(rows->row_keys[i]);
     }
     for (size_t i = 0; i < rows->n_row_ranges; i++) {
-        ranges[i] = bounds_of(rows->row_ranges[i]);
+        ranges[i] = convert_range(rows->row_ranges[i]);
     }
     options->keys = keys;
     options->key_count = rows->n_row_keys;
