@@ -1,5 +1,7 @@
 #include "gateway/convert/convert.h"
 
+#include "common/base/limits.h"
+
 typedef Google__Bigtable__V2__Mutation Mutation;
 typedef Google__Bigtable__V2__Value Value;
 
@@ -16,7 +18,7 @@ static enum status convert_qualifier(const Value *value,
                                      struct error *ret_error)
 {
     if (value != NULL && value->kind_case == VALUE(RAW_VALUE)) {
-        *ret_qualifier = convert_bytes(value->raw_value);
+        *ret_qualifier = api_bytes(value->raw_value);
         return STATUS_OK;
     }
     return error_set(ret_error, STATUS_INVALID_ARGUMENT,
@@ -63,7 +65,7 @@ static enum status convert_input(const Value *value,
         mutation->input = EDUBBA_INPUT_NULL;
         return STATUS_OK;
     }
-    switch (value->kind_case) {
+    switch ((int)value->kind_case) {
     case VALUE(_NOT_SET):
         mutation->input = EDUBBA_INPUT_NULL;
         return is_of_other_kind(value) ? refuse_input(mutation, ret_error) : STATUS_OK;
@@ -74,16 +76,12 @@ static enum status convert_input(const Value *value,
                                                       : STATUS_OK;
     case VALUE(BYTES_VALUE):
         mutation->input = EDUBBA_INPUT_BYTES;
-        mutation->value = convert_bytes(value->bytes_value);
+        mutation->value = api_bytes(value->bytes_value);
         return STATUS_OK;
     case VALUE(RAW_VALUE):
         mutation->input = EDUBBA_INPUT_RAW;
-        mutation->value = convert_bytes(value->raw_value);
+        mutation->value = api_bytes(value->raw_value);
         return STATUS_OK;
-    case VALUE(STRING_VALUE):
-    case VALUE(RAW_TIMESTAMP_MICROS):
-    case VALUE(BOOL_VALUE):
-    case VALUE(FLOAT_VALUE):
     default:
         return refuse_input(mutation, ret_error);
     }
@@ -96,7 +94,7 @@ static enum status convert_aggregate(const char *family,
                                      struct edubba_mutation *mutation,
                                      struct error *ret_error)
 {
-    mutation->family = convert_text(family);
+    mutation->family = api_text(family);
     enum status status = convert_qualifier(qualifier, &mutation->qualifier, ret_error);
     if (status == STATUS_OK) {
         status = convert_timestamp(timestamp, &mutation->timestamp_us, ret_error);
@@ -111,13 +109,13 @@ static enum status convert(const Mutation *in,
                            struct error *ret_error)
 {
     *mutation = (struct edubba_mutation){0};
-    switch (in->mutation_case) {
+    switch ((int)in->mutation_case) {
     case CASE(SET_CELL):
         mutation->kind = EDUBBA_SET_CELL;
-        mutation->family = convert_text(in->set_cell->family_name);
-        mutation->qualifier = convert_bytes(in->set_cell->column_qualifier);
+        mutation->family = api_text(in->set_cell->family_name);
+        mutation->qualifier = api_bytes(in->set_cell->column_qualifier);
         mutation->timestamp_us = in->set_cell->timestamp_micros;
-        mutation->value = convert_bytes(in->set_cell->value);
+        mutation->value = api_bytes(in->set_cell->value);
         return STATUS_OK;
     case CASE(ADD_TO_CELL):
         mutation->kind = EDUBBA_ADD_TO_CELL;
@@ -131,8 +129,8 @@ static enum status convert(const Mutation *in,
                                  in->merge_to_cell->input, mutation, ret_error);
     case CASE(DELETE_FROM_COLUMN):
         mutation->kind = EDUBBA_DELETE_FROM_COLUMN;
-        mutation->family = convert_text(in->delete_from_column->family_name);
-        mutation->qualifier = convert_bytes(in->delete_from_column->column_qualifier);
+        mutation->family = api_text(in->delete_from_column->family_name);
+        mutation->qualifier = api_bytes(in->delete_from_column->column_qualifier);
         if (in->delete_from_column->time_range != NULL) {
             mutation->start_us = in->delete_from_column->time_range->start_timestamp_micros;
             mutation->end_us = in->delete_from_column->time_range->end_timestamp_micros;
@@ -140,7 +138,7 @@ static enum status convert(const Mutation *in,
         return STATUS_OK;
     case CASE(DELETE_FROM_FAMILY):
         mutation->kind = EDUBBA_DELETE_FROM_FAMILY;
-        mutation->family = convert_text(in->delete_from_family->family_name);
+        mutation->family = api_text(in->delete_from_family->family_name);
         return STATUS_OK;
     case CASE(DELETE_FROM_ROW):
         mutation->kind = EDUBBA_DELETE_FROM_ROW;
@@ -160,13 +158,26 @@ static void cut_timestamp(const Mutation *in, bool is_micros, struct edubba_muta
     }
 }
 
-enum status convert_mutations(Mutation *const *mutations,
-                              size_t count,
-                              const char *list,
-                              bool is_micros,
-                              struct arena *arena,
-                              struct edubba_mutation **ret_mutations,
-                              struct error *ret_error)
+enum status api_check_count(size_t count, const char *list, struct error *ret_error)
+{
+    if (count == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "No mutations provided");
+    }
+    if (count > LIMIT_MUTATIONS_PER_REQUEST) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field '%s' : %zu mutations, the limit is %d", list, count,
+                         LIMIT_MUTATIONS_PER_REQUEST);
+    }
+    return STATUS_OK;
+}
+
+enum status api_convert_mutations(Mutation *const *mutations,
+                                  size_t count,
+                                  const char *list,
+                                  bool is_micros,
+                                  struct arena *arena,
+                                  struct edubba_mutation **ret_mutations,
+                                  struct error *ret_error)
 {
     struct edubba_mutation *made = arena_allocate_array(arena, count, sizeof *made);
     if (made == NULL) {
@@ -185,8 +196,8 @@ enum status convert_mutations(Mutation *const *mutations,
     return STATUS_OK;
 }
 
-enum status convert_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
-                                      struct error *ret_error)
+enum status api_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                  struct error *ret_error)
 {
     if (idempotency != NULL && idempotency->token.len < IDEMPOTENCY_TOKEN_BYTES_MIN) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
@@ -198,11 +209,11 @@ enum status convert_check_idempotency(const Google__Bigtable__V2__Idempotency *i
 
 /* --- read-modify-write ------------------------------------------------------------------------------ */
 
-enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
-                          size_t count,
-                          struct arena *arena,
-                          struct edubba_rmw_rule **ret_rules,
-                          struct error *ret_error)
+enum status api_convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
+                              size_t count,
+                              struct arena *arena,
+                              struct edubba_rmw_rule **ret_rules,
+                              struct error *ret_error)
 {
     struct edubba_rmw_rule *made = arena_allocate_array(arena, count, sizeof *made);
     if (made == NULL) {
@@ -210,13 +221,13 @@ enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rule
     }
     for (size_t i = 0; i < count; i++) {
         made[i] = (struct edubba_rmw_rule){
-            .family = convert_text(rules[i]->family_name),
-            .qualifier = convert_bytes(rules[i]->column_qualifier),
+            .family = api_text(rules[i]->family_name),
+            .qualifier = api_bytes(rules[i]->column_qualifier),
         };
-        switch (rules[i]->rule_case) {
+        switch ((int)rules[i]->rule_case) {
         case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_APPEND_VALUE:
             made[i].kind = EDUBBA_APPEND;
-            made[i].append = convert_bytes(rules[i]->append_value);
+            made[i].append = api_bytes(rules[i]->append_value);
             break;
         case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_INCREMENT_AMOUNT:
             made[i].kind = EDUBBA_INCREMENT;

@@ -67,8 +67,8 @@ enum status resource_name_parse(struct bytes text,
     if (!is_good || left.size_bytes > 0 || text.data[text.size_bytes - 1] == '/') {
         char shown[BYTES_PRINTABLE_SIZE_MAX];
         bytes_printable(text, shown);
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "Invalid resource name '%s': %s is expected",
-                         shown, RULES[kind].expected);
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid resource name '%s': %s is expected", shown, RULES[kind].expected);
     }
     *ret_name = name;
     return STATUS_OK;

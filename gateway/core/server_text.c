@@ -111,6 +111,7 @@ bool server_text_large_row(const char *text,
     }
     const char *begin = text + strlen(LARGE_ROW);
     struct bytes printed = bytes_of(begin, (size_t)(end - begin));
-    bool may_be_cut = printed.size_bytes > whole && memcmp(end - strlen(CUT), CUT, strlen(CUT)) == 0;
+    bool may_be_cut = printed.size_bytes > whole &&
+                      memcmp(end - strlen(CUT), CUT, strlen(CUT)) == 0;
     return !may_be_cut && read_printed(printed, key, ret_size_bytes);
 }
