@@ -1,8 +1,8 @@
 /*
  * Bigtable's messages, as protobuf-c decodes them, made into what edubba.h takes.
  *
- * What a filter, a mutation or a rule may say is checked by the servers, whose texts are Bigtable's;
- * here only what edubba.h has no words for is refused.  Bytes borrow from the messages.
+ * What a filter, a mutation or a rule may say is checked by the servers, whose texts are
+ * Bigtable's; here only what edubba.h has no words for is refused.  Bytes borrow from the messages.
  *
  * Pure.  Thread rule: any thread.
  */
@@ -42,7 +42,7 @@ static inline ProtobufCBinaryData api_data(struct edubba_bytes bytes)
     return (ProtobufCBinaryData){bytes.size, pointer.out};
 }
 
-/* --- filters (convert_filter.c) ----------------------------------------------------------------- */
+/* --- filters (convert_filter.c) --------------------------------------------------------------- */
 
 /* *ret_filter: edubba_filter_free() it; NULL where the message says nothing: all cells.
  * Errors: STATUS_INVALID_ARGUMENT, STATUS_NO_MEMORY. */
@@ -50,7 +50,7 @@ enum status api_convert_filter(const Google__Bigtable__V2__RowFilter *filter,
                                struct edubba_filter **ret_filter,
                                struct error *ret_error);
 
-/* --- rows (convert_rows.c) ---------------------------------------------------------------------- */
+/* --- rows (convert_rows.c) -------------------------------------------------------------------- */
 
 /* keys and ranges of options, in the arena; rows NULL, or empty = all of the table.
  * Errors: STATUS_NO_MEMORY. */
@@ -67,7 +67,7 @@ enum status api_convert_row(const struct edubba_row *row,
                             struct arena *arena,
                             Google__Bigtable__V2__Row *ret_row);
 
-/* --- changes (convert_mutation.c) --------------------------------------------------------------- */
+/* --- changes (convert_mutation.c) ------------------------------------------------------------- */
 
 #define API_MUTATION_LIST "Mutation list"
 

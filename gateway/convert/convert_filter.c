@@ -6,7 +6,7 @@ typedef Google__Bigtable__V2__RowFilter Filter;
 
 #define CASE(name) GOOGLE__BIGTABLE__V2__ROW_FILTER__FILTER_##name
 
-/* --- leaves ------------------------------------------------------------------------------------- */
+/* --- leaves ----------------------------------------------------------------------------------- */
 
 /* A filter that is there or not: `false` means nothing, and is refused as Bigtable does. */
 static enum status flag(protobuf_c_boolean is_set,
@@ -157,7 +157,7 @@ static enum status leaf(const Filter *in,
     return STATUS_OK;
 }
 
-/* --- filters of filters --------------------------------------------------------------------------- */
+/* --- filters of filters ----------------------------------------------------------------------- */
 
 typedef struct edubba_filter *(*join)(struct edubba_filter *const *filters, size_t count);
 

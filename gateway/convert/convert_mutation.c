@@ -11,7 +11,7 @@ typedef Google__Bigtable__V2__Value Value;
 #define CASE(name)  GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_##name
 #define VALUE(name) GOOGLE__BIGTABLE__V2__VALUE__KIND_##name
 
-/* --- typed values of aggregates ------------------------------------------------------------------- */
+/* --- typed values of aggregates --------------------------------------------------------------- */
 
 static enum status convert_qualifier(const Value *value,
                                      struct edubba_bytes *ret_qualifier,
@@ -102,7 +102,7 @@ static enum status convert_aggregate(const char *family,
     return status == STATUS_OK ? convert_input(input, mutation, ret_error) : status;
 }
 
-/* --- mutations ------------------------------------------------------------------------------------- */
+/* --- mutations -------------------------------------------------------------------------------- */
 
 static enum status convert(const Mutation *in,
                            struct edubba_mutation *mutation,
@@ -207,7 +207,7 @@ enum status api_check_idempotency(const Google__Bigtable__V2__Idempotency *idemp
     return STATUS_OK;
 }
 
-/* --- read-modify-write ------------------------------------------------------------------------------ */
+/* --- read-modify-write ------------------------------------------------------------------------ */
 
 enum status api_convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
                               size_t count,

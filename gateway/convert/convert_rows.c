@@ -2,7 +2,7 @@
 
 typedef Google__Bigtable__V2__RowRange Range;
 
-/* --- which rows ----------------------------------------------------------------------------------- */
+/* --- which rows ------------------------------------------------------------------------------- */
 
 struct edubba_bounds api_convert_range(const Range *range)
 {
@@ -58,7 +58,7 @@ enum status api_convert_row_set(const Google__Bigtable__V2__RowSet *rows,
     return STATUS_OK;
 }
 
-/* --- a row in one message -------------------------------------------------------------------------- */
+/* --- a row in one message --------------------------------------------------------------------- */
 
 typedef Google__Bigtable__V2__Family Family;
 typedef Google__Bigtable__V2__Column Column;

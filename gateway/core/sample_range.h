@@ -2,8 +2,8 @@
  * Samples of a table, cut to a range of it.
  *
  * Samples come ascending, with the bytes before each, the table's end (an empty key) last.  Those
- * inside the range stay; the range's end is the last one; and bytes are counted from the sample that
- * stands before the range.
+ * inside the range stay; the range's end is the last one; and bytes are counted from the sample
+ * that stands before the range.
  *
  * Pure.  Thread rule: one owner.
  */

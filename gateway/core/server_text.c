@@ -34,7 +34,7 @@ bool server_text_is_of_table(enum edubba_code code, const char *text)
     return code == EDUBBA_NOT_FOUND && !begins_with(text, OF_ROW) && !begins_with(text, OF_READING);
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 void server_text_rename(const char *text,
                         const char *table,
@@ -62,7 +62,7 @@ void server_text_rename(const char *text,
                    at + strlen(printed));
 }
 
-/* --- rows that are too large ------------------------------------------------------------------------ */
+/* --- rows that are too large ------------------------------------------------------------------ */
 
 bool server_text_is_large_row(enum edubba_code code, const char *text)
 {

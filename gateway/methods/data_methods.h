@@ -1,4 +1,5 @@
-/* The methods of google.bigtable.v2.Bigtable, for the RPC server; their context is a struct gateway. */
+/* The methods of google.bigtable.v2.Bigtable, for the RPC server; their context is a struct
+ * gateway. */
 #ifndef GATEWAY_METHODS_DATA_METHODS_H
 #define GATEWAY_METHODS_DATA_METHODS_H
 

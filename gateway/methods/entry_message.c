@@ -23,7 +23,7 @@ void entry_outcomes_deinit(struct entry_outcomes *outcomes)
     arena_deinit(&outcomes->message);
 }
 
-/* --- failures ------------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 enum status entry_outcomes_reserve(struct entry_outcomes *outcomes, size_t failure_count)
 {
@@ -53,7 +53,7 @@ enum status entry_outcomes_add(struct entry_outcomes *outcomes,
     return STATUS_OK;
 }
 
-/* --- messages ------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static Status *make_status(struct entry_outcomes *outcomes, const struct entry_failure *failure)
 {

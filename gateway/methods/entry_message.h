@@ -1,6 +1,6 @@
 /*
- * Outcomes of a MutateRows call, and the messages that tell them: every entry once, in the order of the
- * request, so many a message that clients take it.
+ * Outcomes of a MutateRows call, and the messages that tell them: every entry once, in the order of
+ * the request, so many a message that clients take it.
  *
  * Failures are copied here; entries without one went well.
  *

@@ -16,9 +16,9 @@
 #include "gateway/methods/tables.h"
 #include "gateway/methods/waiters.h"
 
-/* edubba_submit() waits, on a thread of the RPC server, while the client has as much in flight as its
- * options allow.  What calls hold is bounded by the RPC server, so the client's own bounds are to be
- * above that. */
+/* edubba_submit() waits, on a thread of the RPC server, while the client has as much in flight as
+ * its options allow.  What calls hold is bounded by the RPC server, so the client's own bounds are
+ * to be above that. */
 struct gateway {
     struct edubba_client *client;
     struct tables *tables;

@@ -3,8 +3,8 @@
 #include "data.pb-c.h"
 #include "gateway/core/resource_name.h"
 
-/* An instance need not have been made: it comes into being with its first table.  False: the call has
- * been failed. */
+/* An instance need not have been made: it comes into being with its first table.  False: the call
+ * has been failed. */
 static bool check_instance(struct rpc_call *call, const char *text)
 {
     struct resource_name name;

@@ -1,6 +1,6 @@
 /*
- * Calls of the data API that are about an instance, and ask nobody: PingAndWarm, which warms a channel
- * up, and GetClientConfiguration, which tells clients to leave sessions alone.
+ * Calls of the data API that are about an instance, and ask nobody: PingAndWarm, which warms a
+ * channel up, and GetClientConfiguration, which tells clients to leave sessions alone.
  */
 #ifndef GATEWAY_METHODS_INSTANCE_CALLS_H
 #define GATEWAY_METHODS_INSTANCE_CALLS_H

@@ -1,8 +1,8 @@
 /*
  * The end of a call that met a row too large to be read.
  *
- * The status says which row in its details, as google.rpc.ErrorInfo: clients that skip large rows go
- * on behind it.  Without the exact key they must not be told at all, and get the text alone.
+ * The status says which row in its details, as google.rpc.ErrorInfo: clients that skip large rows
+ * go on behind it.  Without the exact key they must not be told at all, and get the text alone.
  *
  * Thread rule: any thread.
  */

@@ -2,9 +2,10 @@
  * MutateRows: many rows changed, each with an outcome of its own.
  *
  * All entries go to libedubba in one call and are completed together; then their outcomes are told,
- * in one message or, where they are many, in several at the pace of the reader.  What is wrong with the
- * shape of a request (no entry, an entry without mutations, an input of a kind that nothing takes)
- * fails all of it, before anything is sent; what a server refuses is the outcome of that entry.
+ * in one message or, where they are many, in several at the pace of the reader.  What is wrong with
+ * the shape of a request (no entry, an entry without mutations, an input of a kind that nothing
+ * takes) fails all of it, before anything is sent; what a server refuses is the outcome of that
+ * entry.
  */
 #include "gateway/methods/mutate_rows.h"
 
@@ -27,7 +28,7 @@ struct mutating {
     struct entry_outcomes outcomes;
 };
 
-/* --- telling -------------------------------------------------------------------------------------- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 static void fail(struct mutating *mutating, enum edubba_code code, const char *text)
 {
@@ -97,7 +98,7 @@ static void on_completion(void *context, const struct edubba_rows_result *result
     }
 }
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static enum status check_counts(const Request *request, struct error *ret_error)
 {

@@ -12,12 +12,12 @@
  * A message of its own to say how far a scan has come that filters much (last_scanned_row_key) is
  * not sent: libedubba tells of rows only.
  *
- * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns the
- * stream, and others only count themselves.  It begins at 1: the method owns it while the table is
- * opened.  It stays above 0 for ever once the call has been ended, so who comes late touches nothing
- * but the count; on_cancelled may come as late as that, and the call's arena, where the stream lies,
- * outlives it.  on_ready does not come after edubba_scan_close(), and the call is ended while no
- * message is on its way, so on_sent does not either.
+ * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
+ * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
+ * is opened.  It stays above 0 for ever once the call has been ended, so who comes late touches
+ * nothing but the count; on_cancelled may come as late as that, and the call's arena, where the
+ * stream lies, outlives it.  on_ready does not come after edubba_scan_close(), and the call is
+ * ended while no message is on its way, so on_sent does not either.
  *
  * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others.
  * Should it not fit one message, a scan reads it anew, at the reader's pace.
@@ -66,7 +66,7 @@ static bool wants_statistics(const Request *request)
            GOOGLE__BIGTABLE__V2__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
 }
 
-/* --- the end ----------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void stop(struct stream *stream, enum edubba_code code, const char *text)
 {
@@ -150,7 +150,7 @@ static void finish(struct stream *stream)
     row_message_deinit(&message);
 }
 
-/* --- sending ----------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void wake(void *context);
 
@@ -177,7 +177,7 @@ static bool send_message(struct stream *stream)
     return is_sent;
 }
 
-/* --- stepping ---------------------------------------------------------------------------------------- */
+/* --- stepping --------------------------------------------------------------------------------- */
 
 /* What is left of the row that the cursor is in, as far as the message has room. */
 static void fill(struct stream *stream)
@@ -279,7 +279,7 @@ static void on_cancelled(void *context)
     wake(stream);
 }
 
-/* --- the beginning ----------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 /* As stream->error says when it cannot be. */
 static void open_scan(struct stream *stream)

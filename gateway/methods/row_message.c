@@ -41,7 +41,7 @@ bool row_message_is_full(const struct row_message *message)
            message->size_bytes >= ROW_MESSAGE_FULL_BYTES;
 }
 
-/* --- adding --------------------------------------------------------------------------------------- */
+/* --- adding ----------------------------------------------------------------------------------- */
 
 static bool copy(struct arena *arena, struct edubba_bytes bytes, ProtobufCBinaryData *ret_data)
 {

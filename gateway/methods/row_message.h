@@ -1,10 +1,11 @@
 /*
  * One message of a ReadRows stream while it is being filled.
  *
- * Chunks are copied in: a row goes when the next one is asked for.  A message is full at about 1 MiB,
- * or with so many chunks.  A value up to ROW_MESSAGE_PIECE_BYTES is not cut, and no piece of a cut one
- * is smaller than that but the last; so a message holds at most ROW_MESSAGE_BYTES_MAX of values, well
- * below the 4 MiB that clients take, and no cell is sent in crumbs because a message was nearly full.
+ * Chunks are copied in: a row goes when the next one is asked for.  A message is full at about 1
+ * MiB, or with so many chunks.  A value up to ROW_MESSAGE_PIECE_BYTES is not cut, and no piece of a
+ * cut one is smaller than that but the last; so a message holds at most ROW_MESSAGE_BYTES_MAX of
+ * values, well below the 4 MiB that clients take, and no cell is sent in crumbs because a message
+ * was nearly full.
  *
  * Thread rule: one owner.
  */

@@ -1,10 +1,10 @@
 /*
  * Calls that are one operation on one row: MutateRow, CheckAndMutateRow, ReadModifyWriteRow.
  *
- * The request is converted in memory of its own, which goes when the operation was submitted: what is
- * converted may take more than the call's arena is meant for.  The completion answers.  A caller that
- * goes away meanwhile is not waited for by anybody, and its operation may be applied, as with any
- * answer that is lost.
+ * The request is converted in memory of its own, which goes when the operation was submitted: what
+ * is converted may take more than the call's arena is meant for.  The completion answers.  A caller
+ * that goes away meanwhile is not waited for by anybody, and its operation may be applied, as with
+ * any answer that is lost.
  */
 #ifndef GATEWAY_METHODS_ROW_OPERATION_H
 #define GATEWAY_METHODS_ROW_OPERATION_H

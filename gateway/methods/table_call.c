@@ -20,7 +20,7 @@ void *table_call_allocate(struct gateway *gateway, struct rpc_call *call, size_t
     return on;
 }
 
-/* --- the end -------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 void table_call_end(struct table_call *on)
 {
@@ -76,7 +76,7 @@ void table_call_refuse(struct table_call *on, enum status status, const char *te
     }
 }
 
-/* --- opening ---------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void open_table(struct waiting *waiting)
 {
@@ -123,7 +123,7 @@ void table_call_fail(struct table_call *on, enum edubba_code code, const char *t
     open_later(on);
 }
 
-/* --- the beginning ----------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 static bool is_set(const char *text)
 {

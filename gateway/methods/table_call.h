@@ -9,9 +9,10 @@
  *
  * The table is held from run on, and let go by table_call_end() or table_call_fail().
  *
- * A TABLE THAT IS NOT THERE.  Servers know tables by number, and what was opened may have been deleted
- * and made anew since, perhaps through another gateway.  So the first time that a server calls the
- * table NOT_FOUND it is forgotten, opened again, and the method runs once more: nothing was applied.
+ * A TABLE THAT IS NOT THERE.  Servers know tables by number, and what was opened may have been
+ * deleted and made anew since, perhaps through another gateway.  So the first time that a server
+ * calls the table NOT_FOUND it is forgotten, opened again, and the method runs once more: nothing
+ * was applied.
  *
  * Thread rule: one thread at a time; run may be called on another one than start.
  */
@@ -41,8 +42,8 @@ struct table_place {
     const char *materialized_view_name;
 };
 
-/* What a method keeps, zeroed; it begins with a struct table_call.  NULL: no memory, and the call has
- * been failed. */
+/* What a method keeps, zeroed; it begins with a struct table_call.  NULL: no memory, and the call
+ * has been failed. */
 void *table_call_allocate(struct gateway *gateway, struct rpc_call *call, size_t size_bytes);
 
 /* Find or open the table, then run: at once, or on a waiter's thread; or fail the call.  What the
