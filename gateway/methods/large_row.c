@@ -24,9 +24,11 @@ static char *writable(const char *text)
 
 static struct bytes pack_info(char *key, uint8_t out[INFO_BYTES])
 {
-    Google__Rpc__ErrorInfo__MetadataEntry field = GOOGLE__RPC__ERROR_INFO__METADATA_ENTRY__INIT;
+    Google__Rpc__ErrorInfo__MetadataEntry field;
     Google__Rpc__ErrorInfo__MetadataEntry *fields[] = {&field};
-    Google__Rpc__ErrorInfo info = GOOGLE__RPC__ERROR_INFO__INIT;
+    Google__Rpc__ErrorInfo info;
+    google__rpc__error_info__metadata_entry__init(&field);
+    google__rpc__error_info__init(&info);
     field.key = writable(KEY_FIELD);
     field.value = key;
     info.reason = writable(REASON);
@@ -40,9 +42,11 @@ static struct bytes pack_status(const char *text, char *key, uint8_t out[STATUS_
 {
     uint8_t packed[INFO_BYTES];
     struct bytes info = pack_info(key, packed);
-    Google__Protobuf__Any detail = GOOGLE__PROTOBUF__ANY__INIT;
+    Google__Protobuf__Any detail;
     Google__Protobuf__Any *details[] = {&detail};
-    Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+    Google__Rpc__Status status;
+    google__protobuf__any__init(&detail);
+    google__rpc__status__init(&status);
     detail.type_url = writable(TYPE);
     detail.value = (ProtobufCBinaryData){info.size_bytes, packed};
     status.code = EDUBBA_FAILED_PRECONDITION;

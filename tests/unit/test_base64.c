@@ -15,8 +15,13 @@ static bool decodes_to(const char *text, const char *expected)
 Test(base64, is_what_the_standard_says)
 {
     static const char *const pairs[][2] = {
-        {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},         {"foo", "Zm9v"},
-        {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"},
+        {"", ""},
+        {"f", "Zg=="},
+        {"fo", "Zm8="},
+        {"foo", "Zm9v"},
+        {"foob", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE="},
+        {"foobar", "Zm9vYmFy"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char text[BASE64_TEXT_SIZE(6)];

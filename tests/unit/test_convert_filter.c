@@ -1,6 +1,6 @@
 /*
- * Filters of the API made into filters of ours: the same tree is written in both, and what came of the
- * one is compared with the other as servers would see them.
+ * Filters of the API made into filters of ours: the same tree is written in both, and what came of
+ * the one is compared with the other as servers would see them.
  */
 #include <criterion/criterion.h>
 
@@ -98,10 +98,15 @@ static struct both of_columns(int start, int end, const char *bound)
     Google__Bigtable__V2__ColumnRange *range = take(sizeof *range);
     google__bigtable__v2__column_range__init(range);
     range->family_name = text_of("cf");
-    range->start_qualifier_case = (Google__Bigtable__V2__ColumnRange__StartQualifierCase)(
-        start == 0 ? 0 : start + 1); /* fields 2 and 3 */
-    range->end_qualifier_case = (Google__Bigtable__V2__ColumnRange__EndQualifierCase)(
-        end == 0 ? 0 : end + 3); /* fields 4 and 5 */
+    range->start_qualifier_case =
+        (Google__Bigtable__V2__ColumnRange__StartQualifierCase)(start == 0
+                                                                    ? 0
+                                                                    : start +
+                                                                          1); /* fields 2 and 3 */
+    range->end_qualifier_case =
+        (Google__Bigtable__V2__ColumnRange__EndQualifierCase)(end == 0
+                                                                  ? 0
+                                                                  : end + 3); /* fields 4 and 5 */
     if (start > 0) {
         range->start_qualifier_closed = data_of(bound);
         both.ours.start = (struct filter_bound){true, start == 1, bytes_of_text(text_of(bound))};

@@ -82,8 +82,7 @@ static Mutation *add_to_cell(Value *input)
     mutation->add_to_cell = take(sizeof *mutation->add_to_cell);
     google__bigtable__v2__mutation__add_to_cell__init(mutation->add_to_cell);
     mutation->add_to_cell->family_name = text_of("f");
-    mutation->add_to_cell->column_qualifier = value_of(
-        GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_VALUE);
+    mutation->add_to_cell->column_qualifier = value_of(GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_VALUE);
     mutation->add_to_cell->column_qualifier->raw_value = data_of("q");
     mutation->add_to_cell->timestamp = value_of(
         GOOGLE__BIGTABLE__V2__VALUE__KIND_RAW_TIMESTAMP_MICROS);
@@ -126,9 +125,9 @@ static struct edubba_mutation converted(Mutation *mutation, bool is_micros)
 {
     struct edubba_mutation *made = NULL;
     struct error error = {.status = STATUS_OK};
-    cr_assert_eq(api_convert_mutations(&mutation, 1, API_MUTATION_LIST, is_micros, &arena, &made,
-                                       &error),
-                 STATUS_OK, "%s", error.text);
+    cr_assert_eq(
+        api_convert_mutations(&mutation, 1, API_MUTATION_LIST, is_micros, &arena, &made, &error),
+        STATUS_OK, "%s", error.text);
     return made[0];
 }
 
@@ -220,10 +219,10 @@ Test(convert_mutation, inputs_that_nothing_takes_are_refused_in_bigtables_words)
     ProtobufCMessageUnknownField unknown = {.tag = 13};
     date->base.n_unknown_fields = 1;
     date->base.unknown_fields = &unknown;
-    cr_assert_str_eq(refusal_of(add_to_cell(value_of(
-                         GOOGLE__BIGTABLE__V2__VALUE__KIND_BOOL_VALUE))),
-                     "Error in field 'Mutation list' : Error in element #1 : Error in field "
-                     "'input' : must use `int_value`");
+    cr_assert_str_eq(
+        refusal_of(add_to_cell(value_of(GOOGLE__BIGTABLE__V2__VALUE__KIND_BOOL_VALUE))),
+        "Error in field 'Mutation list' : Error in element #1 : Error in field "
+        "'input' : must use `int_value`");
     cr_assert_str_eq(refusal_of(add_to_cell(date)),
                      "Error in field 'Mutation list' : Error in element #1 : Error in field "
                      "'input' : must use `int_value`");

@@ -51,8 +51,8 @@ Test(entry_message, every_entry_is_told_once)
         uint64_t one_in = 1 + prng_below(&prng, 20);
         for (size_t i = 0; i < entry_count; i++) {
             if (prng_chance(&prng, one_in)) {
-                failures[failure_count++] = (struct entry_failure){
-                    i, EDUBBA_NOT_FOUND, texts[prng_below(&prng, 3)]};
+                failures[failure_count++] = (struct entry_failure){i, EDUBBA_NOT_FOUND,
+                                                                   texts[prng_below(&prng, 3)]};
             }
         }
         entry_outcomes_init(&outcomes, entry_count);
@@ -63,8 +63,8 @@ Test(entry_message, every_entry_is_told_once)
                          STATUS_OK);
         }
         expect_all(&outcomes, failures, failure_count, &messages);
-        cr_assert_eq(messages, (entry_count + ENTRY_MESSAGE_ENTRIES_MAX - 1) /
-                                   ENTRY_MESSAGE_ENTRIES_MAX);
+        cr_assert_eq(messages,
+                     (entry_count + ENTRY_MESSAGE_ENTRIES_MAX - 1) / ENTRY_MESSAGE_ENTRIES_MAX);
         entry_outcomes_deinit(&outcomes);
     }
     memory_free(failures);

@@ -17,14 +17,14 @@ static const char *renamed(const char *text, const char *table)
 
 Test(server_text, the_caller_reads_its_own_name)
 {
-    cr_assert_str_eq(renamed("Error while mutating the row 'r' (T) : Column family type mismatch",
-                             "T"),
-                     "Error while mutating the row 'r' (" FULL ") : Column family type mismatch");
+    cr_assert_str_eq(
+        renamed("Error while mutating the row 'r' (T) : Column family type mismatch", "T"),
+        "Error while mutating the row 'r' (" FULL ") : Column family type mismatch");
     cr_assert_str_eq(renamed("Error while mutating the row 'r' (p/i/T) : x", "p/i/T"),
                      "Error while mutating the row 'r' (" FULL ") : x");
-    cr_assert_str_eq(renamed("Error while reading table 'T' : Requested column family not found",
-                             "T"),
-                     "Error while reading table '" FULL "' : Requested column family not found");
+    cr_assert_str_eq(
+        renamed("Error while reading table 'T' : Requested column family not found", "T"),
+        "Error while reading table '" FULL "' : Requested column family not found");
     cr_assert_str_eq(renamed("the deadline of 5 ms has passed", "T"),
                      "the deadline of 5 ms has passed");
 }
@@ -121,6 +121,6 @@ Test(server_text, other_texts_have_no_large_row)
     cr_assert_not(server_text_is_large_row(EDUBBA_FAILED_PRECONDITION, "protected"));
     cr_assert_not(server_text_large_row("", found, &size));
     cr_assert_not(server_text_large_row("LargeRowReadError: row '", found, &size));
-    cr_assert_not(server_text_large_row("LargeRowReadError: row '\\x' is larger than 1", found,
-                                        &size));
+    cr_assert_not(
+        server_text_large_row("LargeRowReadError: row '\\x' is larger than 1", found, &size));
 }
