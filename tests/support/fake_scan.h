@@ -34,6 +34,7 @@ struct fake_data {
 static struct fake_data fake_data;
 
 struct edubba_scan {
+    struct edubba_scan *next; /* of those that were closed */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t teller;
@@ -53,6 +54,8 @@ struct edubba_scan {
 
 /* The open one; the test's teller makes rows ready in it. */
 static _Atomic(struct edubba_scan *) fake_scan_now;
+/* Closed, and not freed yet: only the teller frees, so it never looks at what is gone. */
+static _Atomic(struct edubba_scan *) fake_scans_closed;
 
 static inline void fake_row_make(uint32_t number,
                                  bool is_reversed,
@@ -74,20 +77,26 @@ static inline void fake_row_make(uint32_t number,
     *row = (struct edubba_row){EDUBBA_TEXT(key), cell, 1};
 }
 
-static inline void fake_scan_free(struct edubba_scan *scan)
+static inline void fake_scan_collect(void)
 {
-    memory_free(scan->value);
-    pthread_cond_destroy(&scan->changed);
-    pthread_mutex_destroy(&scan->lock);
-    memory_free(scan);
-    atomic_fetch_sub(&fake_data.scans_open, 1);
+    struct edubba_scan *scan = atomic_exchange(&fake_scans_closed, NULL);
+    while (scan != NULL) {
+        struct edubba_scan *next = scan->next;
+        memory_free(scan->value);
+        pthread_cond_destroy(&scan->changed);
+        pthread_mutex_destroy(&scan->lock);
+        memory_free(scan);
+        atomic_fetch_sub(&fake_data.scans_open, 1);
+        scan = next;
+    }
 }
 
-/* The teller's: so many rows more are there.  Frees what was closed. */
+/* The teller's: so many rows more are there.  Then frees what was closed. */
 static inline void fake_scan_tell(uint32_t rows)
 {
     struct edubba_scan *scan = atomic_load(&fake_scan_now);
     if (scan == NULL) {
+        fake_scan_collect();
         return;
     }
     pthread_mutex_lock(&scan->lock);
@@ -103,13 +112,9 @@ static inline void fake_scan_tell(uint32_t rows)
     }
     pthread_mutex_lock(&scan->lock);
     scan->is_telling = false;
-    bool is_closed = scan->is_closed;
     pthread_cond_broadcast(&scan->changed);
     pthread_mutex_unlock(&scan->lock);
-    if (is_closed) {
-        atomic_store(&fake_scan_now, NULL);
-        fake_scan_free(scan);
-    }
+    fake_scan_collect();
 }
 
 enum edubba_code edubba_scan_open(struct edubba_table *table,
@@ -184,8 +189,13 @@ void edubba_scan_close(struct edubba_scan *scan)
         pthread_cond_wait(&scan->changed, &scan->lock);
     }
     cr_assert_not(scan->is_closed, "a scan is closed once");
-    scan->is_closed = true; /* the teller frees it */
+    scan->is_closed = true;
     pthread_mutex_unlock(&scan->lock);
+    struct edubba_scan *now = scan;
+    (void)atomic_compare_exchange_strong(&fake_scan_now, &now, NULL);
+    scan->next = atomic_load(&fake_scans_closed);
+    while (!atomic_compare_exchange_weak(&fake_scans_closed, &scan->next, scan)) {
+    }
 }
 
 /* --- one row ---------------------------------------------------------------------------------- */

@@ -83,7 +83,8 @@ bool waiters_add(struct waiters *waiters, struct waiting *waiting)
 /* --- the threads of one stream ---------------------------------------------------------------- */
 
 struct run {
-    struct prng prng;
+    struct prng prng; /* the test's own */
+    uint64_t seed;    /* of the other threads' */
     struct rpc_call *call;
     struct fake_outcome outcome;
     atomic_bool is_over;
@@ -102,14 +103,14 @@ static void pause_shortly(struct prng *prng)
 static void *tell(void *context)
 {
     struct run *run = context;
-    struct prng prng = prng_of_seed(run->prng.state + 1);
+    struct prng prng = prng_of_seed(run->seed + 1);
     while (!atomic_load(&run->is_over) || atomic_load(&fake_data.scans_open) > 0) {
         struct waiting *waiting = atomic_exchange(&fake.waiting, NULL);
         if (waiting != NULL) {
             waiting->run(waiting);
         }
         fake_read_tell();
-        fake_scan_tell((uint32_t)prng_below(&prng, run->rows_at_once));
+        fake_scan_tell(1 + (uint32_t)prng_below(&prng, run->rows_at_once));
         pause_shortly(&prng);
     }
     return NULL;
@@ -119,7 +120,7 @@ static void *tell(void *context)
 static void *take(void *context)
 {
     struct run *run = context;
-    struct prng prng = prng_of_seed(run->prng.state + 2);
+    struct prng prng = prng_of_seed(run->seed + 2);
     while (!atomic_load(&run->is_over)) {
         (void)fake_call_sent(run->call);
         pause_shortly(&prng);
@@ -151,6 +152,7 @@ static void run_stream(struct run *run,
     pthread_t taker;
     fake_outcome_init(&run->outcome, request->reversed != 0);
     atomic_store(&run->is_over, false);
+    run->seed = prng_next(&run->prng);
     run->call = fake_call_make(&run->outcome, features);
     run->call->holders++; /* the taker's */
     cr_assert_eq(pthread_create(&teller, NULL, tell, run), 0);
@@ -193,11 +195,11 @@ static Google__Bigtable__V2__ReadRowsRequest request_of(void)
 
 /* --- what is read ----------------------------------------------------------------------------- */
 
-static void expect_rows(const struct run *run, size_t row_count)
+static void expect_rows(struct run *run, size_t row_count)
 {
-    const struct chunk_stream *stream = &run->outcome.stream;
+    struct chunk_stream *stream = &run->outcome.stream;
     cr_assert_eq(run->outcome.code, EDUBBA_OK, "%s", run->outcome.text);
-    cr_assert(chunk_stream_end(&((struct run *)run)->outcome.stream), "%s", stream->trouble);
+    cr_assert(chunk_stream_end(stream), "%s", stream->trouble);
     cr_assert_eq(stream->row_count, row_count);
     for (size_t i = 0; i < stream->cell_count; i++) {
         cr_assert_eq(stream->cells[i].value.size_bytes, fake_data.value_bytes);
