@@ -36,6 +36,7 @@
 #define SCAN_BYTES          (1024 * 1024) /* read ahead of the stream */
 #define SCRATCH_BLOCK_BYTES 8192
 #define NS_PER_SECOND       INT64_C(1000000000)
+#define STATS_VIEW          GOOGLE__BIGTABLE__V2__REQUEST_STATS__STATS_VIEW_FULL_READ_STATS_VIEW
 #define NO_MEMORY           "No memory for the rows; try again"
 
 typedef Google__Bigtable__V2__ReadRowsRequest Request;
@@ -119,8 +120,7 @@ static void tell_statistics(const struct stream *stream, struct statistics *out,
     out->view.read_iteration_stats = &out->counts;
     out->view.request_latency_stats = &out->latency;
     google__bigtable__v2__request_stats__init(&out->stats);
-    out->stats
-        .stats_view_case = GOOGLE__BIGTABLE__V2__REQUEST_STATS__STATS_VIEW_FULL_READ_STATS_VIEW;
+    out->stats.stats_view_case = STATS_VIEW;
     out->stats.full_read_stats_view = &out->view;
     response->request_stats = &out->stats;
 }
