@@ -32,9 +32,9 @@ void get_client_configuration(void *gateway, struct rpc_call *call, const Protob
         *request = (const Google__Bigtable__V2__GetClientConfigurationRequest *)message;
     Google__Bigtable__V2__SessionClientConfiguration sessions =
         GOOGLE__BIGTABLE__V2__SESSION_CLIENT_CONFIGURATION__INIT; /* a share of 0 of all calls */
-    Google__Bigtable__V2__ClientConfiguration response =
-        GOOGLE__BIGTABLE__V2__CLIENT_CONFIGURATION__INIT;
+    Google__Bigtable__V2__ClientConfiguration response;
     (void)gateway;
+    google__bigtable__v2__client_configuration__init(&response);
     response.session_configuration = &sessions;
     response.polling_case = GOOGLE__BIGTABLE__V2__CLIENT_CONFIGURATION__POLLING_STOP_POLLING;
     response.stop_polling = 1;

@@ -9,8 +9,8 @@
  *     sends it when it is full, or when no row is there yet, if no other is on its way
  *     ends the call behind the last row, with the last message where there is one
  *
- * A message of its own to say how far a scan has come that filters much (last_scanned_row_key) is
- * not sent: libedubba tells of rows only.
+ * How far a scan has come that filters much (last_scanned_row_key) is said in messages of its own,
+ * to clients that know them, when there are no rows to be sent.
  *
  * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
  * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
@@ -54,7 +54,9 @@ struct stream {
     /* The owner's. */
     bool has_row; /* the cursor is inside a row */
     bool is_at_end;
-    struct edubba_error error; /* how it ended */
+    bool tells_progress;
+    struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
+    struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
     int64_t rows_returned;
@@ -166,6 +168,7 @@ static bool send_message(struct stream *stream)
 {
     Response response;
     row_message_respond(&stream->message, &response);
+    response.last_scanned_row_key = api_data(stream->scanned);
     stream->on.may_run_again = false;
     atomic_store(&stream->is_sending, true);
     bool is_sent = rpc_send(stream->on.call, &response.base, on_sent, stream) == STATUS_OK;
@@ -174,6 +177,7 @@ static bool send_message(struct stream *stream)
         stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
     }
     row_message_reset(&stream->message);
+    stream->scanned = EDUBBA_NOTHING;
     return is_sent;
 }
 
@@ -223,6 +227,16 @@ static void gather(struct stream *stream)
     }
 }
 
+/* Is there something to be sent? */
+static bool has_news(struct stream *stream)
+{
+    if (stream->message.chunk_count > 0) {
+        return true;
+    }
+    return stream->tells_progress && !stream->is_at_end &&
+           edubba_scan_progress(stream->scan, &stream->scanned);
+}
+
 /* True: the call has ended, or runs again; the stream is not ours any more. */
 static bool step(struct stream *stream)
 {
@@ -243,7 +257,7 @@ static bool step(struct stream *stream)
         finish(stream);
         return true;
     }
-    if (stream->message.chunk_count > 0 && send_message(stream)) {
+    if (has_news(stream) && send_message(stream)) {
         return false; /* on_sent wakes: what came before an error is good, and goes out first */
     }
     if (stream->is_at_end) {
@@ -285,13 +299,16 @@ static void on_cancelled(void *context)
 static void open_scan(struct stream *stream)
 {
     const Request *request = stream->request;
+    struct bytes header = rpc_call_header(stream->on.call, FEATURES_HEADER);
     struct error error = {.status = STATUS_OK};
     struct edubba_filter *filter = NULL;
+    stream->tells_progress = features_parse(header).has_last_scanned_rows;
     struct edubba_scan_options options = {
         .rows_limit = (uint64_t)request->rows_limit,
         .reversed = request->reversed != 0,
         .deadline_ms = table_call_patience_ms(&stream->on),
         .buffer_bytes = SCAN_BYTES,
+        .tells_progress = stream->tells_progress,
     };
     struct arena scratch;
     arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
@@ -378,6 +395,7 @@ static void run(struct table_call *on)
     struct stream *stream = (struct stream *)on;
     row_message_init(&stream->message);
     stream->error = (struct edubba_error){0};
+    stream->scanned = EDUBBA_NOTHING;
     stream->has_row = false;
     stream->is_at_end = false;
     if (is_one_row(stream->request)) {

@@ -41,7 +41,9 @@ struct edubba_scan {
     uint32_t row_count;
     uint32_t ready_count;
     uint32_t given_count;
+    uint32_t told_count; /* of them, by edubba_scan_progress() */
     bool is_reversed;
+    bool tells_progress;
     void (*on_ready)(void *context);
     void *on_ready_context;
     bool is_telling;
@@ -130,6 +132,7 @@ enum edubba_code edubba_scan_open(struct edubba_table *table,
     scan->row_count = limit > 0 && limit < fake_data.row_count ? (uint32_t)limit
                                                                : fake_data.row_count;
     scan->is_reversed = options->reversed;
+    scan->tells_progress = options->tells_progress;
     atomic_fetch_add(&fake_data.scans_opened, 1);
     atomic_fetch_add(&fake_data.scans_open, 1);
     *error = (struct edubba_error){EDUBBA_OK, ""};
@@ -165,6 +168,18 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
     }
     pthread_mutex_unlock(&scan->lock);
     return error->code;
+}
+
+/* As far as the last row, each time that nothing was there. */
+bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    pthread_mutex_lock(&scan->lock);
+    bool is_new = scan->tells_progress && scan->key[0] != '\0' &&
+                  scan->given_count > scan->told_count;
+    scan->told_count = is_new ? scan->given_count : scan->told_count;
+    *row = is_new ? EDUBBA_TEXT(scan->key) : EDUBBA_NOTHING;
+    pthread_mutex_unlock(&scan->lock);
+    return is_new;
 }
 
 void edubba_scan_statistics(const struct edubba_scan *scan,

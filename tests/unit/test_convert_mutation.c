@@ -281,12 +281,13 @@ Test(convert_mutation, without_memory_it_says_so)
 
 Test(convert_mutation, rules)
 {
-    Google__Bigtable__V2__ReadModifyWriteRule append =
-        GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__INIT;
-    Google__Bigtable__V2__ReadModifyWriteRule increment = append;
+    Google__Bigtable__V2__ReadModifyWriteRule append;
+    Google__Bigtable__V2__ReadModifyWriteRule increment;
     Google__Bigtable__V2__ReadModifyWriteRule *list[] = {&append, &increment};
     struct edubba_rmw_rule *made = NULL;
     struct error error = {.status = STATUS_OK};
+    google__bigtable__v2__read_modify_write_rule__init(&append);
+    google__bigtable__v2__read_modify_write_rule__init(&increment);
     append.family_name = text_of("f");
     append.rule_case = GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_APPEND_VALUE;
     append.append_value = data_of("tail");
@@ -306,10 +307,11 @@ Test(convert_mutation, rules)
 Test(convert_mutation, sets_of_rows)
 {
     Google__Bigtable__V2__RowSet rows = GOOGLE__BIGTABLE__V2__ROW_SET__INIT;
-    Google__Bigtable__V2__RowRange range = GOOGLE__BIGTABLE__V2__ROW_RANGE__INIT;
+    Google__Bigtable__V2__RowRange range;
     Google__Bigtable__V2__RowRange *ranges[] = {&range};
     ProtobufCBinaryData keys[] = {data_of("a"), data_of("b")};
     struct edubba_scan_options options = {0};
+    google__bigtable__v2__row_range__init(&range);
     cr_assert_eq(api_convert_row_set(NULL, &arena, &options), STATUS_OK);
     cr_assert_eq(api_convert_row_set(&rows, &arena, &options), STATUS_OK);
     cr_assert(options.key_count == 0 && options.range_count == 0, "all of the table");

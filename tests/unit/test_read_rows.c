@@ -11,8 +11,8 @@
 #include "tests/support/fake_call.h"
 #include "tests/support/fake_scan.h"
 
-#define TABLE_NAME     "projects/p/instances/i/tables/T"
-#define FLAGS_REVERSED "CAE="
+#define TABLE_NAME "projects/p/instances/i/tables/T"
+#define FLAGS      "CAEgAQ==" /* reverse scans, and last scanned rows */
 
 /* --- tables and waiters, made up -------------------------------------------------------------- */
 
@@ -209,6 +209,7 @@ static void expect_rows(struct run *run, size_t row_count)
 Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 60)
 {
     static const size_t values[] = {0, 10, 5000, 700000};
+    uint64_t scanned = 0;
     for (uint64_t seed = 1; seed <= 120; seed++) {
         struct run run = {.prng = prng_of_seed(seed), .rows_at_once = 1 + (uint32_t)(seed % 90)};
         Google__Bigtable__V2__ReadRowsRequest request = request_of();
@@ -216,10 +217,12 @@ Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 60)
         uint32_t rows = (uint32_t)prng_below(&run.prng, value_bytes > 5000 ? 12 : 400);
         set_data(rows, value_bytes, EDUBBA_OK, "");
         request.reversed = seed % 3 == 0 ? 1 : 0;
-        run_stream(&run, &request, FLAGS_REVERSED, false);
+        run_stream(&run, &request, FLAGS, false);
         expect_rows(&run, rows);
+        scanned += run.outcome.stream.last_scanned.size_bytes > 0 ? 1 : 0;
         fake_outcome_deinit(&run.outcome);
     }
+    cr_assert_gt(scanned, 10, "how far they are is told, too");
 }
 
 Test(read_rows, a_caller_that_goes_away_ends_it_at_any_moment, .timeout = 60)
