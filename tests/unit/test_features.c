@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "data.pb-c.h"
-#include "gateway/core/base64.h"
 #include "gateway/core/features.h"
 
 static struct features parse(const char *header)
