@@ -148,6 +148,25 @@ static enum edubba_code plain_poll(struct edubba_scan *scan,
     return hand_out(plain(scan), &outcome, row, error);
 }
 
+/* Rows that were received lie before it, so they are to be given first. */
+static bool plain_progress(struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    struct plain_scan *own = plain(scan);
+    bool is_new = false;
+    pthread_mutex_lock(&own->lock);
+    if (own->chunk == NULL && own->first_chunk == NULL && own->progress.size_bytes > 0) {
+        buffer_reset(&own->progress_given);
+        buffer_append_bytes(&own->progress_given, buffer_bytes(&own->progress));
+        buffer_reset(&own->progress);
+        is_new = !own->progress_given.failed;
+    }
+    pthread_mutex_unlock(&own->lock);
+    if (is_new) {
+        *row = client_public_bytes(buffer_bytes(&own->progress_given));
+    }
+    return is_new;
+}
+
 static void plain_statistics(const struct edubba_scan *scan,
                              struct edubba_scan_statistics *statistics)
 {
@@ -169,6 +188,8 @@ static void scan_free(struct plain_scan *scan)
     }
     memory_free(scan->chunk);
     scan_plan_deinit(&scan->plan);
+    buffer_deinit(&scan->progress);
+    buffer_deinit(&scan->progress_given);
     buffer_deinit(&scan->row);
     buffer_deinit(&scan->asked_start);
     buffer_deinit(&scan->asked_end);
@@ -216,6 +237,7 @@ static void plain_close(struct edubba_scan *scan)
 static const struct scan_source plain_source = {
     .next = plain_next,
     .poll = plain_poll,
+    .progress = plain_progress,
     .statistics = plain_statistics,
     .close = plain_close,
 };
@@ -235,6 +257,7 @@ static struct plain_scan *make(struct edubba_table *table,
     scan->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
                                                  : table->client->deadline_ms;
     scan->reversed = options->reversed;
+    scan->tells_progress = options->tells_progress;
     scan->start_task.run = run_start;
     scan->credit_task.run = run_credit;
     scan->close_task.run = run_close;
@@ -332,6 +355,11 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
                                   struct edubba_error *error)
 {
     return scan->source->poll(scan, row, ready, on_ready, context, error);
+}
+
+bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    return scan->source->progress != NULL && scan->source->progress(scan, row);
 }
 
 void edubba_scan_statistics(const struct edubba_scan *scan,

@@ -33,6 +33,7 @@ struct scan_source {
                              void (*on_ready)(void *context),
                              void *context,
                              struct edubba_error *error);
+    bool (*progress)(struct edubba_scan *scan, struct edubba_bytes *row); /* NULL = never any */
     void (*statistics)(const struct edubba_scan *scan, struct edubba_scan_statistics *statistics);
     void (*close)(struct edubba_scan *scan);
 };
@@ -49,6 +50,7 @@ struct plain_scan {
     uint64_t buffer_bytes;
     uint32_t deadline_ms;
     bool reversed;
+    bool tells_progress;
     struct arena arena; /* of the set and the filter */
     const struct filter *filter_tree;
     struct row_set set;
@@ -84,13 +86,15 @@ struct plain_scan {
     struct error end; /* STATUS_OK = all rows were there */
     void (*on_ready)(void *context);
     void *on_ready_context;
-    bool is_telling; /* on_ready runs */
+    bool is_telling;        /* on_ready runs */
+    struct buffer progress; /* how far the servers are; empty = nothing new, or not asked for */
     struct edubba_scan_statistics statistics;
 
     /* Caller's side. */
     struct link_event *chunk;
     struct arena row_arena;
     struct edubba_row row_now;
+    struct buffer progress_given;
     uint64_t rows_given;
 };
 

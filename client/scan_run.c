@@ -142,6 +142,15 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+/* With the lock held. */
+static void note_progress(struct plain_scan *scan, const struct scan_response *response)
+{
+    if (scan->tells_progress && response->last_scanned.size_bytes > 0) {
+        buffer_reset(&scan->progress);
+        buffer_append_bytes(&scan->progress, response->last_scanned);
+    }
+}
+
 static void keep_chunk(struct plain_scan *scan,
                        struct link_event *event,
                        const struct scan_response *response)
@@ -156,6 +165,7 @@ static void keep_chunk(struct plain_scan *scan,
     event->task.next = NULL;
     *scan->last_chunk = event;
     scan->last_chunk = (struct link_event **)(void *)&event->task.next;
+    note_progress(scan, response);
     tell_and_unlock(scan);
 }
 
@@ -167,7 +177,12 @@ static void count_empty(struct plain_scan *scan,
     pthread_mutex_lock(&scan->lock);
     scan->statistics.rows_seen += response->rows_seen;
     scan->statistics.cells_seen += response->cells_seen;
-    pthread_mutex_unlock(&scan->lock);
+    if (scan->tells_progress) {
+        note_progress(scan, response);
+        tell_and_unlock(scan);
+    } else {
+        pthread_mutex_unlock(&scan->lock);
+    }
     lane_credit(&scan->call, event->size_bytes);
 }
 

@@ -449,6 +449,7 @@ struct edubba_scan_options {
     bool reversed;
     uint32_t deadline_ms;  /* between two rows; 0 = the client's */
     uint64_t buffer_bytes; /* read ahead; 0 = 4 MiB */
+    bool tells_progress;   /* on_ready also comes for what edubba_scan_progress() tells */
 };
 
 struct edubba_scan_statistics {
@@ -478,6 +479,12 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
                                   void (*on_ready)(void *context),
                                   void *context,
                                   struct edubba_error *error);
+
+/* Where a scan is that filters much, when edubba_scan_poll() had nothing to give: all rows up to
+ * this one, itself included, were given or filtered out (when reversed: from it on).  *row lives
+ * until the next call on the scan.  False: nothing new since the last time, or the scan was not
+ * opened with tells_progress, or it is a salted one. */
+bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row);
 
 /* After the end. */
 void edubba_scan_statistics(const struct edubba_scan *scan,

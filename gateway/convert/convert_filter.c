@@ -6,7 +6,7 @@ typedef Google__Bigtable__V2__RowFilter Filter;
 
 #define CASE(name) GOOGLE__BIGTABLE__V2__ROW_FILTER__FILTER_##name
 
-/* --- leaves ------------------------------------------------------------------------------------- */
+/* --- leaves ----------------------------------------------------------------------------------- */
 
 /* A filter that is there or not: `false` means nothing, and is refused as Bigtable does. */
 static enum status flag(protobuf_c_boolean is_set,
@@ -26,24 +26,24 @@ static enum status flag(protobuf_c_boolean is_set,
 static struct edubba_filter *column_range(const Google__Bigtable__V2__ColumnRange *range)
 {
     struct edubba_bounds bounds = {0};
-    switch (range->start_qualifier_case) {
+    switch ((int)range->start_qualifier_case) {
     case GOOGLE__BIGTABLE__V2__COLUMN_RANGE__START_QUALIFIER_START_QUALIFIER_OPEN:
         bounds.start_open = true;
-        bounds.start = convert_bound(range->start_qualifier_open);
+        bounds.start = api_bound(range->start_qualifier_open);
         break;
     case GOOGLE__BIGTABLE__V2__COLUMN_RANGE__START_QUALIFIER_START_QUALIFIER_CLOSED:
-        bounds.start = convert_bound(range->start_qualifier_closed);
+        bounds.start = api_bound(range->start_qualifier_closed);
         break;
     default:
         break;
     }
-    switch (range->end_qualifier_case) {
+    switch ((int)range->end_qualifier_case) {
     case GOOGLE__BIGTABLE__V2__COLUMN_RANGE__END_QUALIFIER_END_QUALIFIER_CLOSED:
         bounds.end_closed = true;
-        bounds.end = convert_bound(range->end_qualifier_closed);
+        bounds.end = api_bound(range->end_qualifier_closed);
         break;
     case GOOGLE__BIGTABLE__V2__COLUMN_RANGE__END_QUALIFIER_END_QUALIFIER_OPEN:
-        bounds.end = convert_bound(range->end_qualifier_open);
+        bounds.end = api_bound(range->end_qualifier_open);
         break;
     default:
         break;
@@ -54,24 +54,24 @@ static struct edubba_filter *column_range(const Google__Bigtable__V2__ColumnRang
 static struct edubba_filter *value_range(const Google__Bigtable__V2__ValueRange *range)
 {
     struct edubba_bounds bounds = {0};
-    switch (range->start_value_case) {
+    switch ((int)range->start_value_case) {
     case GOOGLE__BIGTABLE__V2__VALUE_RANGE__START_VALUE_START_VALUE_OPEN:
         bounds.start_open = true;
-        bounds.start = convert_bound(range->start_value_open);
+        bounds.start = api_bound(range->start_value_open);
         break;
     case GOOGLE__BIGTABLE__V2__VALUE_RANGE__START_VALUE_START_VALUE_CLOSED:
-        bounds.start = convert_bound(range->start_value_closed);
+        bounds.start = api_bound(range->start_value_closed);
         break;
     default:
         break;
     }
-    switch (range->end_value_case) {
+    switch ((int)range->end_value_case) {
     case GOOGLE__BIGTABLE__V2__VALUE_RANGE__END_VALUE_END_VALUE_CLOSED:
         bounds.end_closed = true;
-        bounds.end = convert_bound(range->end_value_closed);
+        bounds.end = api_bound(range->end_value_closed);
         break;
     case GOOGLE__BIGTABLE__V2__VALUE_RANGE__END_VALUE_END_VALUE_OPEN:
-        bounds.end = convert_bound(range->end_value_open);
+        bounds.end = api_bound(range->end_value_open);
         break;
     default:
         break;
@@ -79,10 +79,26 @@ static struct edubba_filter *value_range(const Google__Bigtable__V2__ValueRange 
     return edubba_filter_value_range(&bounds);
 }
 
-/* Filters that hold no others. */
-static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, struct error *ret_error)
+/* Nothing said: all cells.  But a kind that we do not know of must not let all pass. */
+static enum status nothing(const Filter *in,
+                           struct edubba_filter **ret_filter,
+                           struct error *ret_error)
 {
-    switch (in->filter_case) {
+    if (in->base.n_unknown_fields > 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'filter' : field %u is no kind of filter that is served",
+                         in->base.unknown_fields[0].tag);
+    }
+    *ret_filter = edubba_filter_pass_all();
+    return STATUS_OK;
+}
+
+/* Filters that hold no others. */
+static enum status leaf(const Filter *in,
+                        struct edubba_filter **ret_filter,
+                        struct error *ret_error)
+{
+    switch ((int)in->filter_case) {
     case CASE(SINK):
         return flag(in->sink, "sink", edubba_filter_sink, ret_filter, ret_error);
     case CASE(PASS_ALL_FILTER):
@@ -95,17 +111,16 @@ static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, str
         return flag(in->strip_value_transformer, "strip_value_transformer",
                     edubba_filter_strip_value, ret_filter, ret_error);
     case CASE(ROW_KEY_REGEX_FILTER):
-        *ret_filter = edubba_filter_row_key_regex(convert_bytes(in->row_key_regex_filter));
+        *ret_filter = edubba_filter_row_key_regex(api_bytes(in->row_key_regex_filter));
         break;
     case CASE(ROW_SAMPLE_FILTER):
         *ret_filter = edubba_filter_row_sample(in->row_sample_filter);
         break;
     case CASE(FAMILY_NAME_REGEX_FILTER):
-        *ret_filter = edubba_filter_family_regex(convert_text(in->family_name_regex_filter));
+        *ret_filter = edubba_filter_family_regex(api_text(in->family_name_regex_filter));
         break;
     case CASE(COLUMN_QUALIFIER_REGEX_FILTER):
-        *ret_filter = edubba_filter_qualifier_regex(
-            convert_bytes(in->column_qualifier_regex_filter));
+        *ret_filter = edubba_filter_qualifier_regex(api_bytes(in->column_qualifier_regex_filter));
         break;
     case CASE(COLUMN_RANGE_FILTER):
         *ret_filter = column_range(in->column_range_filter);
@@ -116,7 +131,7 @@ static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, str
             in->timestamp_range_filter->end_timestamp_micros);
         break;
     case CASE(VALUE_REGEX_FILTER):
-        *ret_filter = edubba_filter_value_regex(convert_bytes(in->value_regex_filter));
+        *ret_filter = edubba_filter_value_regex(api_bytes(in->value_regex_filter));
         break;
     case CASE(VALUE_RANGE_FILTER):
         *ret_filter = value_range(in->value_range_filter);
@@ -131,19 +146,18 @@ static enum status leaf(const Filter *in, struct edubba_filter **ret_filter, str
         *ret_filter = edubba_filter_cells_per_column_limit(in->cells_per_column_limit_filter);
         break;
     case CASE(APPLY_LABEL_TRANSFORMER):
-        *ret_filter = edubba_filter_label(convert_text(in->apply_label_transformer));
+        *ret_filter = edubba_filter_label(api_text(in->apply_label_transformer));
         break;
     case CASE(VALUE_BITMASK_FILTER):
-        *ret_filter = edubba_filter_value_bitmask(convert_bytes(in->value_bitmask_filter->mask));
+        *ret_filter = edubba_filter_value_bitmask(api_bytes(in->value_bitmask_filter->mask));
         break;
-    default: /* nothing said: all cells */
-        *ret_filter = edubba_filter_pass_all();
-        break;
+    default:
+        return nothing(in, ret_filter, ret_error);
     }
     return STATUS_OK;
 }
 
-/* --- filters of filters --------------------------------------------------------------------------- */
+/* --- filters of filters ----------------------------------------------------------------------- */
 
 typedef struct edubba_filter *(*join)(struct edubba_filter *const *filters, size_t count);
 
@@ -215,7 +229,7 @@ static enum status convert(const Filter *in,
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "Error in field 'filter' : nested deeper than %d", LIMIT_FILTER_DEPTH);
     }
-    switch (in->filter_case) {
+    switch ((int)in->filter_case) {
     case CASE(CHAIN):
         status = convert_list(in->chain->filters, in->chain->n_filters, depth, edubba_filter_chain,
                               &filter, ret_error);
@@ -234,16 +248,17 @@ static enum status convert(const Filter *in,
     if (status != STATUS_OK) {
         return status;
     }
-    *ret_filter = filter;
+    *ret_filter = filter; /* NULL: the parts of it are freed */
     return filter != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-enum status convert_filter(const Filter *filter,
-                           struct edubba_filter **ret_filter,
-                           struct error *ret_error)
+enum status api_convert_filter(const Filter *filter,
+                               struct edubba_filter **ret_filter,
+                               struct error *ret_error)
 {
     *ret_filter = NULL;
-    if (filter == NULL || filter->filter_case == CASE(_NOT_SET)) {
+    if (filter == NULL ||
+        (filter->filter_case == CASE(_NOT_SET) && filter->base.n_unknown_fields == 0)) {
         return STATUS_OK;
     }
     size_t size = google__bigtable__v2__row_filter__get_packed_size(filter);

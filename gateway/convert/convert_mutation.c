@@ -1,21 +1,24 @@
 #include "gateway/convert/convert.h"
 
+#include "common/base/limits.h"
+
 typedef Google__Bigtable__V2__Mutation Mutation;
 typedef Google__Bigtable__V2__Value Value;
 
-#define MILLISECOND_US 1000
+#define MILLISECOND_US              1000
+#define IDEMPOTENCY_TOKEN_BYTES_MIN 8
 
 #define CASE(name)  GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_##name
 #define VALUE(name) GOOGLE__BIGTABLE__V2__VALUE__KIND_##name
 
-/* --- typed values of aggregates ------------------------------------------------------------------- */
+/* --- typed values of aggregates --------------------------------------------------------------- */
 
 static enum status convert_qualifier(const Value *value,
                                      struct edubba_bytes *ret_qualifier,
                                      struct error *ret_error)
 {
     if (value != NULL && value->kind_case == VALUE(RAW_VALUE)) {
-        *ret_qualifier = convert_bytes(value->raw_value);
+        *ret_qualifier = api_bytes(value->raw_value);
         return STATUS_OK;
     }
     return error_set(ret_error, STATUS_INVALID_ARGUMENT,
@@ -34,30 +37,53 @@ static enum status convert_timestamp(const Value *value,
                      "Error in field 'timestamp' : must use `raw_timestamp_micros`");
 }
 
-/* Which kinds an input may be of is the servers' to say; those that we have no word for are not
- * what they expect either. */
-static void convert_input(const Value *value, struct edubba_mutation *mutation)
+/* Numbers of the kinds that are not in our messages: array, timestamp, date. */
+static bool is_of_other_kind(const Value *value)
 {
-    switch (value != NULL ? value->kind_case : VALUE(_NOT_SET)) {
+    for (unsigned i = 0; i < value->base.n_unknown_fields; i++) {
+        uint32_t tag = value->base.unknown_fields[i].tag;
+        if (tag == 4 || tag == 12 || tag == 13) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What no family of any kind takes is refused here, with all that came along: as Bigtable does.
+ * Whether a family adds integers or bytes is the servers' to say. */
+static enum status refuse_input(const struct edubba_mutation *mutation, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT, "Error in field 'input' : must use `%s`",
+                     mutation->kind == EDUBBA_ADD_TO_CELL ? "int_value" : "bytes_value");
+}
+
+static enum status convert_input(const Value *value,
+                                 struct edubba_mutation *mutation,
+                                 struct error *ret_error)
+{
+    if (value == NULL) {
+        mutation->input = EDUBBA_INPUT_NULL;
+        return STATUS_OK;
+    }
+    switch ((int)value->kind_case) {
     case VALUE(_NOT_SET):
         mutation->input = EDUBBA_INPUT_NULL;
-        break;
+        return is_of_other_kind(value) ? refuse_input(mutation, ret_error) : STATUS_OK;
     case VALUE(INT_VALUE):
         mutation->input = EDUBBA_INPUT_INT64;
         mutation->integer = value->int_value;
-        break;
+        return mutation->kind == EDUBBA_MERGE_TO_CELL ? refuse_input(mutation, ret_error)
+                                                      : STATUS_OK;
     case VALUE(BYTES_VALUE):
         mutation->input = EDUBBA_INPUT_BYTES;
-        mutation->value = convert_bytes(value->bytes_value);
-        break;
+        mutation->value = api_bytes(value->bytes_value);
+        return STATUS_OK;
     case VALUE(RAW_VALUE):
         mutation->input = EDUBBA_INPUT_RAW;
-        mutation->value = convert_bytes(value->raw_value);
-        break;
+        mutation->value = api_bytes(value->raw_value);
+        return STATUS_OK;
     default:
-        mutation->input = EDUBBA_INPUT_RAW;
-        mutation->value = EDUBBA_NOTHING;
-        break;
+        return refuse_input(mutation, ret_error);
     }
 }
 
@@ -68,39 +94,28 @@ static enum status convert_aggregate(const char *family,
                                      struct edubba_mutation *mutation,
                                      struct error *ret_error)
 {
-    mutation->family = convert_text(family);
+    mutation->family = api_text(family);
     enum status status = convert_qualifier(qualifier, &mutation->qualifier, ret_error);
     if (status == STATUS_OK) {
         status = convert_timestamp(timestamp, &mutation->timestamp_us, ret_error);
     }
-    convert_input(input, mutation);
-    return status;
+    return status == STATUS_OK ? convert_input(input, mutation, ret_error) : status;
 }
 
-/* --- mutations ------------------------------------------------------------------------------------- */
-
-/* A client that draws its timestamps itself does not know how fine the table's are. */
-static int64_t cut_timestamp(const Mutation *in, bool is_micros, int64_t timestamp_us)
-{
-    bool may_cut = in->timestamp_origin ==
-                       GOOGLE__BIGTABLE__V2__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED &&
-                   timestamp_us > 0 && !is_micros;
-    return may_cut ? timestamp_us - timestamp_us % MILLISECOND_US : timestamp_us;
-}
+/* --- mutations -------------------------------------------------------------------------------- */
 
 static enum status convert(const Mutation *in,
-                           bool is_micros,
                            struct edubba_mutation *mutation,
                            struct error *ret_error)
 {
     *mutation = (struct edubba_mutation){0};
-    switch (in->mutation_case) {
+    switch ((int)in->mutation_case) {
     case CASE(SET_CELL):
         mutation->kind = EDUBBA_SET_CELL;
-        mutation->family = convert_text(in->set_cell->family_name);
-        mutation->qualifier = convert_bytes(in->set_cell->column_qualifier);
-        mutation->timestamp_us = cut_timestamp(in, is_micros, in->set_cell->timestamp_micros);
-        mutation->value = convert_bytes(in->set_cell->value);
+        mutation->family = api_text(in->set_cell->family_name);
+        mutation->qualifier = api_bytes(in->set_cell->column_qualifier);
+        mutation->timestamp_us = in->set_cell->timestamp_micros;
+        mutation->value = api_bytes(in->set_cell->value);
         return STATUS_OK;
     case CASE(ADD_TO_CELL):
         mutation->kind = EDUBBA_ADD_TO_CELL;
@@ -114,8 +129,8 @@ static enum status convert(const Mutation *in,
                                  in->merge_to_cell->input, mutation, ret_error);
     case CASE(DELETE_FROM_COLUMN):
         mutation->kind = EDUBBA_DELETE_FROM_COLUMN;
-        mutation->family = convert_text(in->delete_from_column->family_name);
-        mutation->qualifier = convert_bytes(in->delete_from_column->column_qualifier);
+        mutation->family = api_text(in->delete_from_column->family_name);
+        mutation->qualifier = api_bytes(in->delete_from_column->column_qualifier);
         if (in->delete_from_column->time_range != NULL) {
             mutation->start_us = in->delete_from_column->time_range->start_timestamp_micros;
             mutation->end_us = in->delete_from_column->time_range->end_timestamp_micros;
@@ -123,7 +138,7 @@ static enum status convert(const Mutation *in,
         return STATUS_OK;
     case CASE(DELETE_FROM_FAMILY):
         mutation->kind = EDUBBA_DELETE_FROM_FAMILY;
-        mutation->family = convert_text(in->delete_from_family->family_name);
+        mutation->family = api_text(in->delete_from_family->family_name);
         return STATUS_OK;
     case CASE(DELETE_FROM_ROW):
         mutation->kind = EDUBBA_DELETE_FROM_ROW;
@@ -133,13 +148,36 @@ static enum status convert(const Mutation *in,
     }
 }
 
-enum status convert_mutations(Mutation *const *mutations,
-                              size_t count,
-                              const char *list,
-                              bool is_micros,
-                              struct arena *arena,
-                              struct edubba_mutation **ret_mutations,
-                              struct error *ret_error)
+/* A client that draws its timestamps itself does not know how fine the table's are. */
+static void cut_timestamp(const Mutation *in, bool is_micros, struct edubba_mutation *mutation)
+{
+    bool may_cut = in->timestamp_origin ==
+                   GOOGLE__BIGTABLE__V2__MUTATION__TIMESTAMP_ORIGIN__CLIENT_AUTO_GENERATED;
+    if (may_cut && !is_micros && mutation->timestamp_us > 0) {
+        mutation->timestamp_us -= mutation->timestamp_us % MILLISECOND_US;
+    }
+}
+
+enum status api_check_count(size_t count, const char *list, struct error *ret_error)
+{
+    if (count == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "No mutations provided");
+    }
+    if (count > LIMIT_MUTATIONS_PER_REQUEST) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field '%s' : %zu mutations, the limit is %d", list, count,
+                         LIMIT_MUTATIONS_PER_REQUEST);
+    }
+    return STATUS_OK;
+}
+
+enum status api_convert_mutations(Mutation *const *mutations,
+                                  size_t count,
+                                  const char *list,
+                                  bool is_micros,
+                                  struct arena *arena,
+                                  struct edubba_mutation **ret_mutations,
+                                  struct error *ret_error)
 {
     struct edubba_mutation *made = arena_allocate_array(arena, count, sizeof *made);
     if (made == NULL) {
@@ -147,23 +185,35 @@ enum status convert_mutations(Mutation *const *mutations,
     }
     for (size_t i = 0; i < count; i++) {
         struct error reason = {.status = STATUS_OK};
-        enum status status = convert(mutations[i], is_micros, &made[i], &reason);
+        enum status status = convert(mutations[i], &made[i], &reason);
         if (status != STATUS_OK) {
             return error_set(ret_error, status, "Error in field '%s' : Error in element #%zu : %s",
                              list, i, reason.text);
         }
+        cut_timestamp(mutations[i], is_micros, &made[i]);
     }
     *ret_mutations = made;
     return STATUS_OK;
 }
 
-/* --- read-modify-write ------------------------------------------------------------------------------ */
+enum status api_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                  struct error *ret_error)
+{
+    if (idempotency != NULL && idempotency->token.len < IDEMPOTENCY_TOKEN_BYTES_MIN) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'idempotency' : a token has at least %d bytes, not %zu",
+                         IDEMPOTENCY_TOKEN_BYTES_MIN, idempotency->token.len);
+    }
+    return STATUS_OK;
+}
 
-enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
-                          size_t count,
-                          struct arena *arena,
-                          struct edubba_rmw_rule **ret_rules,
-                          struct error *ret_error)
+/* --- read-modify-write ------------------------------------------------------------------------ */
+
+enum status api_convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,
+                              size_t count,
+                              struct arena *arena,
+                              struct edubba_rmw_rule **ret_rules,
+                              struct error *ret_error)
 {
     struct edubba_rmw_rule *made = arena_allocate_array(arena, count, sizeof *made);
     if (made == NULL) {
@@ -171,13 +221,13 @@ enum status convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rule
     }
     for (size_t i = 0; i < count; i++) {
         made[i] = (struct edubba_rmw_rule){
-            .family = convert_text(rules[i]->family_name),
-            .qualifier = convert_bytes(rules[i]->column_qualifier),
+            .family = api_text(rules[i]->family_name),
+            .qualifier = api_bytes(rules[i]->column_qualifier),
         };
-        switch (rules[i]->rule_case) {
+        switch ((int)rules[i]->rule_case) {
         case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_APPEND_VALUE:
             made[i].kind = EDUBBA_APPEND;
-            made[i].append = convert_bytes(rules[i]->append_value);
+            made[i].append = api_bytes(rules[i]->append_value);
             break;
         case GOOGLE__BIGTABLE__V2__READ_MODIFY_WRITE_RULE__RULE_INCREMENT_AMOUNT:
             made[i].kind = EDUBBA_INCREMENT;

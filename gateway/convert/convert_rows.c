@@ -2,30 +2,30 @@
 
 typedef Google__Bigtable__V2__RowRange Range;
 
-/* --- which rows ----------------------------------------------------------------------------------- */
+/* --- which rows ------------------------------------------------------------------------------- */
 
-static struct edubba_bounds bounds_of(const Range *range)
+struct edubba_bounds api_convert_range(const Range *range)
 {
     struct edubba_bounds bounds = {0};
-    switch (range->start_key_case) {
+    switch ((int)range->start_key_case) {
     case GOOGLE__BIGTABLE__V2__ROW_RANGE__START_KEY_START_KEY_OPEN:
         bounds.start_open = true;
-        bounds.start = convert_bytes(range->start_key_open);
+        bounds.start = api_bytes(range->start_key_open);
         break;
     case GOOGLE__BIGTABLE__V2__ROW_RANGE__START_KEY_START_KEY_CLOSED:
-        bounds.start = convert_bytes(range->start_key_closed);
+        bounds.start = api_bytes(range->start_key_closed);
         break;
     default:
         break;
     }
     /* An empty end is no end. */
-    switch (range->end_key_case) {
+    switch ((int)range->end_key_case) {
     case GOOGLE__BIGTABLE__V2__ROW_RANGE__END_KEY_END_KEY_CLOSED:
         bounds.end_closed = range->end_key_closed.len > 0;
-        bounds.end = convert_bytes(range->end_key_closed);
+        bounds.end = api_bytes(range->end_key_closed);
         break;
     case GOOGLE__BIGTABLE__V2__ROW_RANGE__END_KEY_END_KEY_OPEN:
-        bounds.end = convert_bytes(range->end_key_open);
+        bounds.end = api_bytes(range->end_key_open);
         break;
     default:
         break;
@@ -33,9 +33,9 @@ static struct edubba_bounds bounds_of(const Range *range)
     return bounds;
 }
 
-enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
-                            struct arena *arena,
-                            struct edubba_scan_options *options)
+enum status api_convert_row_set(const Google__Bigtable__V2__RowSet *rows,
+                                struct arena *arena,
+                                struct edubba_scan_options *options)
 {
     if (rows == NULL || rows->n_row_keys + rows->n_row_ranges == 0) {
         return STATUS_OK;
@@ -46,10 +46,10 @@ enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < rows->n_row_keys; i++) {
-        keys[i] = convert_bytes(rows->row_keys[i]);
+        keys[i] = api_bytes(rows->row_keys[i]);
     }
     for (size_t i = 0; i < rows->n_row_ranges; i++) {
-        ranges[i] = bounds_of(rows->row_ranges[i]);
+        ranges[i] = api_convert_range(rows->row_ranges[i]);
     }
     options->keys = keys;
     options->key_count = rows->n_row_keys;
@@ -58,7 +58,7 @@ enum status convert_row_set(const Google__Bigtable__V2__RowSet *rows,
     return STATUS_OK;
 }
 
-/* --- a row in one message -------------------------------------------------------------------------- */
+/* --- a row in one message --------------------------------------------------------------------- */
 
 typedef Google__Bigtable__V2__Family Family;
 typedef Google__Bigtable__V2__Column Column;
@@ -82,15 +82,6 @@ static bool is_same(struct edubba_bytes a, struct edubba_bytes b)
     return bytes_equal(bytes_of(a.data, a.size), bytes_of(b.data, b.size));
 }
 
-static ProtobufCBinaryData data_of(struct edubba_bytes bytes)
-{
-    union {
-        const void *in;
-        uint8_t *out; /* protobuf-c's struct has no const, but packing only reads */
-    } pointer = {.in = bytes.data};
-    return (ProtobufCBinaryData){bytes.size, pointer.out};
-}
-
 static enum status begin_family(struct row_parts *parts, struct edubba_bytes name)
 {
     Family *family = &parts->families[parts->family_count];
@@ -106,7 +97,7 @@ static void begin_column(struct row_parts *parts, struct edubba_bytes qualifier,
 {
     Column *column = &parts->columns[parts->column_count];
     google__bigtable__v2__column__init(column);
-    column->qualifier = data_of(qualifier);
+    column->qualifier = api_data(qualifier);
     column->cells = &parts->cell_list[cell];
     parts->column_list[parts->column_count] = column;
     parts->column_count++;
@@ -127,15 +118,15 @@ static enum status add_cell(struct row_parts *parts, const struct edubba_row *ro
     }
     google__bigtable__v2__cell__init(&parts->cells[index]);
     parts->cells[index].timestamp_micros = cell->timestamp_us;
-    parts->cells[index].value = data_of(cell->value);
+    parts->cells[index].value = api_data(cell->value);
     parts->cell_list[index] = &parts->cells[index];
     parts->columns[parts->column_count - 1].n_cells++;
     return STATUS_OK;
 }
 
-enum status convert_row(const struct edubba_row *row,
-                        struct arena *arena,
-                        Google__Bigtable__V2__Row *ret_row)
+enum status api_convert_row(const struct edubba_row *row,
+                            struct arena *arena,
+                            Google__Bigtable__V2__Row *ret_row)
 {
     size_t count = row->cell_count;
     struct row_parts parts = {
@@ -158,7 +149,7 @@ enum status convert_row(const struct edubba_row *row,
         }
     }
     google__bigtable__v2__row__init(ret_row);
-    ret_row->key = data_of(row->key);
+    ret_row->key = api_data(row->key);
     ret_row->families = parts.family_list;
     ret_row->n_families = parts.family_count;
     return STATUS_OK;

@@ -57,9 +57,15 @@ bool chunk_cursor_next(struct chunk_cursor *cursor, size_t value_bytes_max, stru
     return true;
 }
 
+bool chunk_cursor_is_at_end(const struct chunk_cursor *cursor)
+{
+    return cursor->cell == cursor->row->cell_count;
+}
+
 size_t chunk_size_bytes(const struct chunk *chunk)
 {
-    return CHUNK_OVERHEAD_BYTES + chunk->row_key.size + (chunk->has_family ? chunk->family.size : 0) +
+    return CHUNK_OVERHEAD_BYTES + chunk->row_key.size +
+           (chunk->has_family ? chunk->family.size : 0) +
            (chunk->has_qualifier ? chunk->qualifier.size : 0) + chunk->label.size +
            chunk->value.size;
 }

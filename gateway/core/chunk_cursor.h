@@ -49,7 +49,12 @@ struct chunk_cursor {
 void chunk_cursor_begin(struct chunk_cursor *cursor, const struct edubba_row *row);
 
 /* The next chunk, with at most value_bytes_max (> 0) of a value; false at the row's end. */
-bool chunk_cursor_next(struct chunk_cursor *cursor, size_t value_bytes_max, struct chunk *ret_chunk);
+bool chunk_cursor_next(struct chunk_cursor *cursor,
+                       size_t value_bytes_max,
+                       struct chunk *ret_chunk);
+
+/* Was the last chunk given out? */
+bool chunk_cursor_is_at_end(const struct chunk_cursor *cursor);
 
 /* What a chunk takes in a message, at most. */
 size_t chunk_size_bytes(const struct chunk *chunk);

@@ -27,7 +27,7 @@ static const struct rule RULES[] = {
                               "app profile", 1, 50, false},
 };
 
-/* --- taking apart ------------------------------------------------------------------------------- */
+/* --- taking apart ----------------------------------------------------------------------------- */
 
 /* The text up to the next slash, or all that is left; text is what follows. */
 static struct bytes take_part(struct bytes *text)
@@ -67,14 +67,14 @@ enum status resource_name_parse(struct bytes text,
     if (!is_good || left.size_bytes > 0 || text.data[text.size_bytes - 1] == '/') {
         char shown[BYTES_PRINTABLE_SIZE_MAX];
         bytes_printable(text, shown);
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "Invalid resource name '%s': %s is expected",
-                         shown, RULES[kind].expected);
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid resource name '%s': %s is expected", shown, RULES[kind].expected);
     }
     *ret_name = name;
     return STATUS_OK;
 }
 
-/* --- IDs ---------------------------------------------------------------------------------------- */
+/* --- IDs -------------------------------------------------------------------------------------- */
 
 static bool is_letter(uint8_t byte)
 {
@@ -109,7 +109,7 @@ enum status resource_id_check(enum resource_kind kind, struct bytes id, struct e
                      rule->is_lower_case ? "[a-z][-a-z0-9]*" : "[_a-zA-Z0-9][-_.a-zA-Z0-9]*");
 }
 
-/* --- tables of ours ------------------------------------------------------------------------------ */
+/* --- tables of ours --------------------------------------------------------------------------- */
 
 static bool is_home(struct bytes project, struct bytes instance, const struct resource_home *home)
 {

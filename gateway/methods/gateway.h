@@ -1,9 +1,12 @@
 /*
- * What all methods share, and the list of them.
+ * What all methods share.
  *
  * A method is a function that is given a call and its decoded request, on a thread of the RPC
  * server.  It checks what only the gateway knows of (names, message shapes), hands over to
- * libedubba, and returns.  What it needs until the end lies in the call's arena.
+ * libedubba, and returns.  What it needs until the end lies in the call's arena, or is freed by
+ * whoever ends the call.
+ *
+ * The context that the RPC server hands to methods is the struct gateway.
  */
 #ifndef GATEWAY_METHODS_GATEWAY_H
 #define GATEWAY_METHODS_GATEWAY_H
@@ -12,8 +15,10 @@
 #include "gateway/core/resource_name.h"
 #include "gateway/methods/tables.h"
 #include "gateway/methods/waiters.h"
-#include "gateway/rpc/rpc.h"
 
+/* edubba_submit() waits, on a thread of the RPC server, while the client has as much in flight as
+ * its options allow.  What calls hold is bounded by the RPC server, so the client's own bounds are
+ * to be above that. */
 struct gateway {
     struct edubba_client *client;
     struct tables *tables;
@@ -22,22 +27,5 @@ struct gateway {
     struct resource_home home;
     uint32_t deadline_max_ms;
 };
-
-/* In the order of the API; *ret_count of them. */
-const struct rpc_method *gateway_methods(size_t *ret_count);
-
-/* A method of the data API that needs its table: `then` runs with it, at once when it is known,
- * later on another thread when a master has to be asked; else the call is failed. */
-void gateway_with_table(struct gateway *gateway,
-                        struct rpc_call *call,
-                        const char *table_name,
-                        void (*then)(void *context, struct table *table),
-                        void *context);
-
-/* End the call with what libedubba said of an operation on the table. */
-void gateway_fail(struct rpc_call *call,
-                  const struct table *table,
-                  enum edubba_code code,
-                  const char *text);
 
 #endif /* GATEWAY_METHODS_GATEWAY_H */

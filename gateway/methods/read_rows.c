@@ -1,117 +1,158 @@
 /*
  * ReadRows: a scan, cut into chunks, sent at the pace of its reader.
  *
- * Two things happen to a stream, on different threads: rows become ready, and a message was sent.
- * Either wakes it; whoever wakes it first steps it until nobody has woken it meanwhile, so a step is
- * never run by two.  A step
+ * Three things happen to a stream, on different threads: rows become ready, a message was sent, and
+ * the caller goes away.  Each wakes it; whoever wakes it first steps it until nobody has woken it
+ * meanwhile, so a step is never run by two.  A step
  *
  *     fills a message with chunks, as long as rows are there and it has room
  *     sends it when it is full, or when no row is there yet, if no other is on its way
- *     ends the call behind the last row
+ *     ends the call behind the last row, with the last message where there is one
  *
- * Everything lies in the call's arena, but the scan.
+ * How far a scan has come that filters much (last_scanned_row_key) is said in messages of its own,
+ * to clients that know them, when there are no rows to be sent.
+ *
+ * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
+ * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
+ * is opened.  It stays above 0 for ever once the call has been ended, so who comes late touches
+ * nothing but the count; on_cancelled may come as late as that, and the call's arena, where the
+ * stream lies, outlives it.  on_ready does not come after edubba_scan_close(), and the call is
+ * ended while no message is on its way, so on_sent does not either.
+ *
+ * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others.
+ * Should it not fit one message, a scan reads it anew, at the reader's pace.
  */
 #include "gateway/methods/read_rows.h"
 
 #include <stdatomic.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "gateway/convert/convert.h"
-#include "gateway/core/chunk_cursor.h"
 #include "gateway/core/features.h"
+#include "gateway/methods/row_message.h"
+#include "gateway/methods/table_call.h"
 
-#define MESSAGE_BYTES (1024 * 1024) /* clients take 4 MiB; less means more of them for large cells */
-#define CHUNKS_MAX    4096          /* in a message */
-#define SCAN_BYTES    (1024 * 1024) /* read ahead of the stream */
+#define SCAN_BYTES          (1024 * 1024) /* read ahead of the stream */
+#define SCRATCH_BLOCK_BYTES 8192
+#define NS_PER_SECOND       INT64_C(1000000000)
+#define STATS_VIEW          GOOGLE__BIGTABLE__V2__REQUEST_STATS__STATS_VIEW_FULL_READ_STATS_VIEW
+#define NO_MEMORY           "No memory for the rows; try again"
 
 typedef Google__Bigtable__V2__ReadRowsRequest Request;
 typedef Google__Bigtable__V2__ReadRowsResponse Response;
-typedef Google__Bigtable__V2__ReadRowsResponse__CellChunk CellChunk;
 
 struct stream {
-    struct gateway *gateway;
-    struct rpc_call *call;
+    struct table_call on; /* first */
     const Request *request;
-    struct features features;
-    struct table *table;
-    struct edubba_filter *filter;
-    struct edubba_scan *scan;
-    atomic_uint wakes; /* since the step that runs began; 0 = none runs */
+    struct edubba_scan *scan; /* NULL = not open */
+    int64_t start_ns;
+    atomic_uint wakes;
     atomic_bool is_sending;
     atomic_bool is_cancelled;
 
+    /* The owner's. */
     bool has_row; /* the cursor is inside a row */
     bool is_at_end;
+    bool tells_progress;
+    struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
+    struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
-    struct edubba_error error;
-
-    /* The message being filled.  Its bytes are copies: a row goes when the next is asked for. */
-    size_t chunk_count;
-    size_t message_bytes;
-    struct arena bytes;
-    CellChunk *chunks;
-    CellChunk **chunk_list;
-    Google__Protobuf__StringValue *families;
-    Google__Protobuf__BytesValue *qualifiers;
-    char **labels;
+    struct row_message message;
+    int64_t rows_returned;
+    int64_t cells_returned;
 };
 
-/* --- messages --------------------------------------------------------------------------------------- */
-
-/* False without memory. */
-static bool copy(struct stream *stream, struct edubba_bytes bytes, ProtobufCBinaryData *ret_data)
+static bool wants_statistics(const Request *request)
 {
-    struct bytes made = arena_copy(&stream->bytes, bytes_of(bytes.data, bytes.size));
-    union {
-        const uint8_t *in;
-        uint8_t *out; /* packing only reads it */
-    } pointer = {.in = made.data};
-    *ret_data = (ProtobufCBinaryData){made.size_bytes, pointer.out};
-    return made.size_bytes == bytes.size;
+    return request->request_stats_view ==
+           GOOGLE__BIGTABLE__V2__READ_ROWS_REQUEST__REQUEST_STATS_VIEW__REQUEST_STATS_FULL;
 }
 
-static bool copy_text(struct stream *stream, struct edubba_bytes bytes, char **ret_text)
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void stop(struct stream *stream, enum edubba_code code, const char *text)
 {
-    *ret_text = arena_copy_text(&stream->bytes, bytes_of(bytes.data, bytes.size));
-    return *ret_text != NULL;
+    stream->error.code = code;
+    (void)snprintf(stream->error.text, sizeof stream->error.text, "%s", text);
+    stream->is_at_end = true;
 }
 
-/* False without memory. */
-static bool add_chunk(struct stream *stream, const struct chunk *chunk)
+/* All that is not in the call's arena. */
+static void release(struct stream *stream)
 {
-    size_t i = stream->chunk_count;
-    CellChunk *out = &stream->chunks[i];
-    google__bigtable__v2__read_rows_response__cell_chunk__init(out);
-    bool is_good = copy(stream, chunk->row_key, &out->row_key) &&
-                   copy(stream, chunk->value, &out->value);
-    if (chunk->has_family) {
-        google__protobuf__string_value__init(&stream->families[i]);
-        out->family_name = &stream->families[i];
-        is_good = is_good && copy_text(stream, chunk->family, &stream->families[i].value);
-    }
-    if (chunk->has_qualifier) {
-        google__protobuf__bytes_value__init(&stream->qualifiers[i]);
-        out->qualifier = &stream->qualifiers[i];
-        is_good = is_good && copy(stream, chunk->qualifier, &stream->qualifiers[i].value);
-    }
-    if (chunk->label.size > 0) {
-        is_good = is_good && copy_text(stream, chunk->label, &stream->labels[i]);
-        out->labels = &stream->labels[i];
-        out->n_labels = 1;
-    }
-    out->timestamp_micros = chunk->timestamp_us;
-    out->value_size = (int32_t)chunk->value_size;
-    if (chunk->commit) {
-        out->row_status_case =
-            GOOGLE__BIGTABLE__V2__READ_ROWS_RESPONSE__CELL_CHUNK__ROW_STATUS_COMMIT_ROW;
-        out->commit_row = 1;
-    }
-    stream->chunk_list[i] = out;
-    stream->chunk_count++;
-    stream->message_bytes += chunk_size_bytes(chunk);
-    return is_good;
+    edubba_scan_close(stream->scan);
+    stream->scan = NULL;
+    row_message_deinit(&stream->message);
 }
+
+/* The call ends with the error, or the method runs again. */
+static void finish_failed(struct stream *stream)
+{
+    struct edubba_error error = stream->error;
+    release(stream);
+    table_call_fail(&stream->on, error.code, error.text);
+}
+
+struct statistics {
+    Google__Bigtable__V2__RequestStats stats;
+    Google__Bigtable__V2__FullReadStatsView view;
+    Google__Bigtable__V2__ReadIterationStats counts;
+    Google__Bigtable__V2__RequestLatencyStats latency;
+    Google__Protobuf__Duration duration;
+};
+
+/* What was returned is what was sent: servers read ahead of a limit. */
+static void tell_statistics(const struct stream *stream, struct statistics *out, Response *response)
+{
+    struct edubba_scan_statistics seen = {0};
+    int64_t taken_ns = clock_monotonic_ns() - stream->start_ns;
+    edubba_scan_statistics(stream->scan, &seen);
+    google__protobuf__duration__init(&out->duration);
+    out->duration.seconds = taken_ns / NS_PER_SECOND;
+    out->duration.nanos = (int32_t)(taken_ns % NS_PER_SECOND);
+    google__bigtable__v2__request_latency_stats__init(&out->latency);
+    out->latency.frontend_server_latency = &out->duration;
+    google__bigtable__v2__read_iteration_stats__init(&out->counts);
+    out->counts.rows_seen_count = (int64_t)seen.rows_seen;
+    out->counts.cells_seen_count = (int64_t)seen.cells_seen;
+    out->counts.rows_returned_count = stream->rows_returned;
+    out->counts.cells_returned_count = stream->cells_returned;
+    google__bigtable__v2__full_read_stats_view__init(&out->view);
+    out->view.read_iteration_stats = &out->counts;
+    out->view.request_latency_stats = &out->latency;
+    google__bigtable__v2__request_stats__init(&out->stats);
+    out->stats.stats_view_case = STATS_VIEW;
+    out->stats.full_read_stats_view = &out->view;
+    response->request_stats = &out->stats;
+}
+
+/* The last message, if there is one, and success. */
+static void finish(struct stream *stream)
+{
+    struct rpc_call *call = stream->on.call;
+    struct statistics statistics;
+    Response response;
+    row_message_respond(&stream->message, &response);
+    bool has_statistics = wants_statistics(stream->request);
+    if (has_statistics) {
+        tell_statistics(stream, &statistics, &response);
+    }
+    /* Nothing of the stream may be touched behind the end of the call, so the scan, which calls in
+     * from other threads, goes before; the message after it is encoded. */
+    edubba_scan_close(stream->scan);
+    stream->scan = NULL;
+    table_call_end(&stream->on);
+    struct row_message message = stream->message;
+    if (response.n_chunks > 0 || has_statistics) {
+        rpc_answer(call, &response.base);
+    } else {
+        rpc_finish_ok(call);
+    }
+    row_message_deinit(&message);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void wake(void *context);
 
@@ -122,136 +163,113 @@ static void on_sent(void *context)
     wake(stream);
 }
 
-/* What was filled goes out; nothing else is on its way. */
-static bool send(struct stream *stream)
+/* What was filled goes out; nothing else is on its way.  True: on_sent wakes, or has done so. */
+static bool send_message(struct stream *stream)
 {
     Response response;
-    google__bigtable__v2__read_rows_response__init(&response);
-    response.chunks = stream->chunk_list;
-    response.n_chunks = stream->chunk_count;
+    row_message_respond(&stream->message, &response);
+    response.last_scanned_row_key = api_data(stream->scanned);
+    stream->on.may_run_again = false;
     atomic_store(&stream->is_sending, true);
-    enum status status = rpc_send(stream->call, &response.base, on_sent, stream);
-    stream->chunk_count = 0;
-    stream->message_bytes = 0;
-    arena_reset(&stream->bytes);
-    return status == STATUS_OK;
-}
-
-/* --- the end ----------------------------------------------------------------------------------------- */
-
-static void release(struct stream *stream)
-{
-    edubba_scan_close(stream->scan);
-    edubba_filter_free(stream->filter);
-    if (stream->table != NULL) {
-        table_release(stream->table);
+    bool is_sent = rpc_send(stream->on.call, &response.base, on_sent, stream) == STATUS_OK;
+    if (!is_sent) {
+        atomic_store(&stream->is_sending, false);
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
     }
-    arena_deinit(&stream->bytes);
+    row_message_reset(&stream->message);
+    stream->scanned = EDUBBA_NOTHING;
+    return is_sent;
 }
 
-static void finish(struct stream *stream)
-{
-    struct rpc_call *call = stream->call;
-    struct edubba_error error = stream->error;
-    struct table *table = stream->table;
-    stream->table = NULL;
-    release(stream);
-    if (error.code == EDUBBA_OK) {
-        rpc_finish_ok(call);
-    } else {
-        gateway_fail(call, table, error.code, error.text);
-    }
-    table_release(table);
-}
+/* --- stepping --------------------------------------------------------------------------------- */
 
-static void fail(struct stream *stream, enum edubba_code code, const char *text)
-{
-    stream->error.code = code;
-    (void)snprintf(stream->error.text, sizeof stream->error.text, "%s", text);
-    stream->is_at_end = true;
-}
-
-/* --- stepping ---------------------------------------------------------------------------------------- */
-
-/* Chunks of the row that the cursor is in, as far as the message has room. */
+/* What is left of the row that the cursor is in, as far as the message has room. */
 static void fill(struct stream *stream)
 {
-    while (stream->has_row && stream->chunk_count < CHUNKS_MAX &&
-           stream->message_bytes < MESSAGE_BYTES) {
-        struct chunk chunk;
-        if (!chunk_cursor_next(&stream->cursor, MESSAGE_BYTES - stream->message_bytes, &chunk)) {
-            stream->has_row = false;
-        } else if (!add_chunk(stream, &chunk)) {
-            fail(stream, EDUBBA_UNAVAILABLE, "No memory for the rows; try again");
-            return;
-        }
+    bool is_whole = false;
+    if (row_message_fill(&stream->message, &stream->cursor, &is_whole) != STATUS_OK) {
+        row_message_reset(&stream->message);
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+    stream->has_row = !is_whole;
+}
+
+static void begin_row(struct stream *stream, const struct edubba_row *row)
+{
+    if (row->cell_count > 0) {
+        stream->has_row = true;
+        stream->rows_returned++;
+        stream->cells_returned += (int64_t)row->cell_count;
+        chunk_cursor_begin(&stream->cursor, row);
     }
 }
 
-static bool is_full(const struct stream *stream)
+/* Rows into the message until it is full, or there is none yet, or no more. */
+static void gather(struct stream *stream)
 {
-    return stream->chunk_count == CHUNKS_MAX || stream->message_bytes >= MESSAGE_BYTES;
-}
-
-/* Rows into the message until it is full, or there is none yet (false), or no more. */
-static bool gather(struct stream *stream)
-{
-    while (!stream->is_at_end && !is_full(stream)) {
+    bool ready = true;
+    while (ready && !stream->is_at_end && !row_message_is_full(&stream->message)) {
         const struct edubba_row *row = NULL;
-        bool ready = false;
-        fill(stream);
-        if (stream->has_row || stream->is_at_end) {
-            return true;
+        if (stream->has_row) {
+            fill(stream);
+            continue;
         }
         enum edubba_code code = edubba_scan_poll(stream->scan, &row, &ready, wake, stream,
                                                  &stream->error);
         if (code != EDUBBA_OK) {
             stream->error.code = code;
             stream->is_at_end = true;
-        } else if (!ready) {
-            return false;
-        } else if (row == NULL) {
+        } else if (ready && row == NULL) {
             stream->is_at_end = true;
-        } else {
-            stream->has_row = true;
-            chunk_cursor_begin(&stream->cursor, row);
+        } else if (ready) {
+            begin_row(stream, row);
         }
     }
-    return true;
 }
 
-/* True: the call has ended, and the stream is gone. */
+/* Is there something to be sent? */
+static bool has_news(struct stream *stream)
+{
+    if (stream->message.chunk_count > 0) {
+        return true;
+    }
+    return stream->tells_progress && !stream->is_at_end &&
+           edubba_scan_progress(stream->scan, &stream->scanned);
+}
+
+/* True: the call has ended, or runs again; the stream is not ours any more. */
 static bool step(struct stream *stream)
 {
+    bool is_cancelled = atomic_load(&stream->is_cancelled);
+    if (is_cancelled) { /* its servers stop reading, whatever is still on its way to the caller */
+        edubba_scan_close(stream->scan);
+        stream->scan = NULL;
+    }
     if (atomic_load(&stream->is_sending)) {
         return false; /* on_sent wakes */
     }
-    if (atomic_load(&stream->is_cancelled)) {
-        fail(stream, EDUBBA_CANCELLED, "The caller is gone");
+    if (is_cancelled) {
+        row_message_reset(&stream->message);
+        stop(stream, EDUBBA_CANCELLED, "The caller is gone");
+    }
+    gather(stream);
+    if (stream->is_at_end && stream->error.code == EDUBBA_OK) {
         finish(stream);
         return true;
     }
-    (void)gather(stream);
-    if (stream->chunk_count > 0) {
-        if (!send(stream)) {
-            fail(stream, EDUBBA_UNAVAILABLE, "No memory for the rows; try again");
-        }
-        return false;
+    if (has_news(stream) && send_message(stream)) {
+        return false; /* on_sent wakes: what came before an error is good, and goes out first */
     }
     if (stream->is_at_end) {
-        finish(stream);
+        finish_failed(stream);
         return true;
     }
-    return false;
+    return false; /* on_ready wakes */
 }
 
-static void wake(void *context)
+static void drive(struct stream *stream)
 {
-    struct stream *stream = context;
-    if (atomic_fetch_add(&stream->wakes, 1) > 0) {
-        return; /* whoever steps it sees this */
-    }
-    unsigned seen = 1;
+    unsigned seen = 0;
     do {
         seen = atomic_load(&stream->wakes);
         if (step(stream)) {
@@ -260,9 +278,170 @@ static void wake(void *context)
     } while (atomic_fetch_sub(&stream->wakes, seen) > seen);
 }
 
+static void wake(void *context)
+{
+    struct stream *stream = context;
+    if (atomic_fetch_add(&stream->wakes, 1) == 0) {
+        drive(stream);
+    }
+}
+
 static void on_cancelled(void *context)
 {
     struct stream *stream = context;
     atomic_store(&stream->is_cancelled, true);
     wake(stream);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+/* As stream->error says when it cannot be. */
+static void open_scan(struct stream *stream)
+{
+    const Request *request = stream->request;
+    struct bytes header = rpc_call_header(stream->on.call, FEATURES_HEADER);
+    struct error error = {.status = STATUS_OK};
+    struct edubba_filter *filter = NULL;
+    stream->tells_progress = features_parse(header).has_last_scanned_rows;
+    struct edubba_scan_options options = {
+        .rows_limit = (uint64_t)request->rows_limit,
+        .reversed = request->reversed != 0,
+        .deadline_ms = table_call_patience_ms(&stream->on),
+        .buffer_bytes = SCAN_BYTES,
+        .tells_progress = stream->tells_progress,
+    };
+    struct arena scratch;
+    arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
+    enum status status = api_convert_row_set(request->rows, &scratch, &options);
+    if (status == STATUS_OK) {
+        status = api_convert_filter(request->filter, &filter, &error);
+    }
+    if (status == STATUS_OK) {
+        options.filter = filter;
+        stream->error.code = edubba_scan_open(stream->on.table->handle, &options, &stream->scan,
+                                              &stream->error);
+        stream->is_at_end = stream->error.code != EDUBBA_OK;
+    } else if (status == STATUS_NO_MEMORY) {
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    } else {
+        stop(stream, EDUBBA_INVALID_ARGUMENT, error.text);
+    }
+    edubba_filter_free(filter);
+    arena_deinit(&scratch);
+}
+
+static void on_row(void *context, const struct edubba_result *result)
+{
+    struct stream *stream = context;
+    stream->is_at_end = true;
+    if (result->code != EDUBBA_OK) {
+        stop(stream, result->code, result->text);
+    } else if (result->row != NULL) {
+        begin_row(stream, result->row);
+    }
+    if (stream->has_row) {
+        fill(stream);
+    }
+    if (stream->has_row && stream->error.code == EDUBBA_OK) { /* it takes more than one message */
+        row_message_reset(&stream->message);
+        stream->has_row = false;
+        stream->is_at_end = false;
+        open_scan(stream);
+    }
+    drive(stream);
+}
+
+static void read_one(struct stream *stream)
+{
+    const Request *request = stream->request;
+    struct error error = {.status = STATUS_OK};
+    struct edubba_error refusal = {0};
+    struct edubba_operation operation = {
+        .kind = EDUBBA_OPERATION_READ,
+        .row = api_bytes(request->rows->row_keys[0]),
+        .deadline_ms = table_call_patience_ms(&stream->on),
+    };
+    struct edubba_filter *filter = NULL;
+    enum edubba_code code = EDUBBA_OK;
+    enum status status = api_convert_filter(request->filter, &filter, &error);
+    if (status == STATUS_OK) {
+        operation.filter = filter;
+        code = edubba_submit(stream->on.table->handle, &operation, on_row, stream, &refusal);
+    }
+    edubba_filter_free(filter);
+    if (status == STATUS_OK && code == EDUBBA_OK) {
+        return; /* on_row owns the stream now, or did */
+    }
+    if (status == STATUS_OK) {
+        stop(stream, code, refusal.text);
+    } else if (status == STATUS_NO_MEMORY) {
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    } else {
+        stop(stream, EDUBBA_INVALID_ARGUMENT, error.text);
+    }
+    drive(stream);
+}
+
+/* Operations have no statistics. */
+static bool is_one_row(const Request *request)
+{
+    return request->rows != NULL && request->rows->n_row_keys == 1 &&
+           request->rows->n_row_ranges == 0 && !wants_statistics(request);
+}
+
+/* Also the second time: nothing is left of the first. */
+static void run(struct table_call *on)
+{
+    struct stream *stream = (struct stream *)on;
+    row_message_init(&stream->message);
+    stream->error = (struct edubba_error){0};
+    stream->scanned = EDUBBA_NOTHING;
+    stream->has_row = false;
+    stream->is_at_end = false;
+    if (is_one_row(stream->request)) {
+        read_one(stream);
+    } else {
+        open_scan(stream);
+        drive(stream);
+    }
+}
+
+/* False: the call has been failed. */
+static bool check_request(struct rpc_call *call, const Request *request)
+{
+    if (request->rows_limit < 0) {
+        rpc_fail(call, EDUBBA_INVALID_ARGUMENT,
+                 "Error in field 'rows_limit' : must not be negative");
+        return false;
+    }
+    if (request->reversed != 0 &&
+        !features_parse(rpc_call_header(call, FEATURES_HEADER)).has_reverse_scans) {
+        rpc_fail(call, EDUBBA_UNIMPLEMENTED,
+                 "Reverse scans are served to clients only that say in their header '%s' that they "
+                 "know them",
+                 FEATURES_HEADER);
+        return false;
+    }
+    return true;
+}
+
+void read_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)
+{
+    const Request *request = (const Request *)message;
+    const struct table_place place = {request->table_name, request->authorized_view_name,
+                                      request->materialized_view_name};
+    struct stream *stream = NULL;
+    if (check_request(call, request)) {
+        stream = table_call_allocate(gateway, call, sizeof *stream);
+    }
+    if (stream == NULL) {
+        return;
+    }
+    stream->request = request;
+    stream->start_ns = clock_monotonic_ns();
+    atomic_init(&stream->wakes, 1);
+    atomic_init(&stream->is_sending, false);
+    atomic_init(&stream->is_cancelled, false);
+    rpc_call_on_cancelled(call, on_cancelled, stream);
+    table_call_start(&stream->on, &place, run);
 }

@@ -70,18 +70,29 @@ struct table *tables_find(struct tables *tables, const char *name)
     return table;
 }
 
-void tables_forget(struct tables *tables, const char *name)
+/* table NULL: whichever has the name. */
+static void forget(struct tables *tables, const char *name, const struct table *table)
 {
     (void)pthread_mutex_lock(&tables->lock);
     struct table **at = place_of(tables, name);
-    struct table *table = *at;
-    if (table != NULL) {
-        *at = table->next;
+    struct table *found = table == NULL || *at == table ? *at : NULL;
+    if (found != NULL) {
+        *at = found->next;
     }
     (void)pthread_mutex_unlock(&tables->lock);
-    if (table != NULL) {
-        table_release(table);
+    if (found != NULL) {
+        table_release(found);
     }
+}
+
+void tables_forget(struct tables *tables, const char *name)
+{
+    forget(tables, name, NULL);
+}
+
+void tables_forget_table(struct tables *tables, const struct table *table)
+{
+    forget(tables, table->name, table);
 }
 
 /* Held by the caller. */

@@ -42,5 +42,7 @@ void table_release(struct table *table);
 
 /* It is not there any more: those who hold it keep it, nobody else finds it. */
 void tables_forget(struct tables *tables, const char *name);
+/* The same of this one, which the caller holds: not of another that has its name by now. */
+void tables_forget_table(struct tables *tables, const struct table *table);
 
 #endif /* GATEWAY_METHODS_TABLES_H */

@@ -43,12 +43,14 @@ static inline bool fake_scan_send(struct fake_scan *scan)
     for (int i = 0; i < cluster->scan_rows_per_message && !response.done; i++) {
         const struct fake_row *row = fake_scan_row(scan);
         if (row != NULL && (limit == 0 || scan->returned < limit)) {
-            fake_write_row(&writer, row);
             response.last_scanned = bytes_of_text(row->key);
             response.rows_seen++;
-            response.rows_returned++;
-            scan->returned++;
             scan->next++;
+            if (!cluster->scan_hides_rows) {
+                fake_write_row(&writer, row);
+                response.rows_returned++;
+                scan->returned++;
+            }
         } else {
             response.done = true;
         }

@@ -92,6 +92,7 @@ struct fake_cluster {
     int scan_rows_per_message;
     int scan_rows_until_drop; /* 0 = never; armed again after each */
     bool scan_is_silent;
+    bool scan_hides_rows; /* as if a filter let none pass */
 
     /* What happened. */
     int locates[FAKE_SERVERS];

@@ -156,6 +156,51 @@ Test(client, polling_a_scan_never_waits)
     close_session(&session);
 }
 
+/* Polls a scan to its end; how often it told how far it is, each time further on. */
+static int count_progress(struct session *session, const struct edubba_scan_options *options)
+{
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    char last[8] = "";
+    int told = 0;
+    cr_assert_eq(edubba_scan_open(session->table, options, &scan, &error), EDUBBA_OK);
+    for (;;) {
+        const struct edubba_row *row = NULL;
+        struct edubba_bytes scanned = EDUBBA_NOTHING;
+        bool ready = false;
+        cr_assert_eq(edubba_scan_poll(scan, &row, &ready, on_ready, NULL, &error), EDUBBA_OK);
+        if (ready && row == NULL) {
+            break;
+        }
+        if (ready) {
+            cr_assert_eq(row->key.size, sizeof last);
+            cr_assert_gt(memcmp(row->key.data, last, sizeof last), 0, "behind what was told");
+            memcpy(last, row->key.data, sizeof last);
+        } else if (edubba_scan_progress(scan, &scanned)) {
+            cr_assert_eq(scanned.size, sizeof last);
+            cr_assert_geq(memcmp(scanned.data, last, sizeof last), 0, "no row was left out");
+            memcpy(last, scanned.data, sizeof last);
+            told++;
+        } else {
+            clock_sleep_us(200);
+        }
+    }
+    edubba_scan_close(scan);
+    return told;
+}
+
+Test(client, a_scan_that_filters_much_tells_how_far_it_is)
+{
+    struct session session = open_filled(1000);
+    struct edubba_scan_options options = {.tells_progress = true};
+    (void)count_progress(&session, &options);
+    SET(session, scan_hides_rows, true);
+    cr_assert_gt(count_progress(&session, &options), 0);
+    options.tells_progress = false;
+    cr_assert_eq(count_progress(&session, &options), 0);
+    close_session(&session);
+}
+
 Test(client, a_scan_that_hears_nothing_ends_by_its_deadline)
 {
     struct session session = open_filled(10);

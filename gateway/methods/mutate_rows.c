@@ -1,0 +1,199 @@
+/*
+ * MutateRows: many rows changed, each with an outcome of its own.
+ *
+ * All entries go to libedubba in one call and are completed together; then their outcomes are told,
+ * in one message or, where they are many, in several at the pace of the reader.  What is wrong with
+ * the shape of a request (no entry, an entry without mutations, an input of a kind that nothing
+ * takes) fails all of it, before anything is sent; what a server refuses is the outcome of that
+ * entry.
+ */
+#include "gateway/methods/mutate_rows.h"
+
+#include "common/base/limits.h"
+#include "gateway/convert/convert.h"
+#include "gateway/methods/entry_message.h"
+#include "gateway/methods/table_call.h"
+
+#define SCRATCH_BLOCK_BYTES (64 * 1024)
+#define ENTRY_LIST          "Entry list"
+#define NO_MEMORY           "No memory to tell the outcomes: what was asked may be done; try again"
+
+typedef Google__Bigtable__V2__MutateRowsRequest Request;
+typedef Google__Bigtable__V2__MutateRowsResponse Response;
+typedef Google__Bigtable__V2__MutateRowsRequest__Entry Entry;
+
+struct mutating {
+    struct table_call on; /* first */
+    const Request *request;
+    struct entry_outcomes outcomes;
+};
+
+/* --- telling ---------------------------------------------------------------------------------- */
+
+static void fail(struct mutating *mutating, enum edubba_code code, const char *text)
+{
+    struct rpc_call *call = mutating->on.call;
+    entry_outcomes_deinit(&mutating->outcomes);
+    rpc_fail(call, code, "%s", text);
+}
+
+/* Also when a message was sent: then on the next one. */
+static void tell(void *context)
+{
+    struct mutating *mutating = context;
+    Response response;
+    bool is_last = false;
+    if (rpc_call_is_cancelled(mutating->on.call)) {
+        fail(mutating, EDUBBA_CANCELLED, "The caller is gone");
+    } else if (entry_outcomes_next(&mutating->outcomes, &response, &is_last) != STATUS_OK) {
+        fail(mutating, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    } else if (is_last) { /* the outcomes lie in the call's arena, what they hold does not */
+        struct entry_outcomes outcomes = mutating->outcomes;
+        rpc_answer(mutating->on.call, &response.base);
+        entry_outcomes_deinit(&outcomes);
+    } else if (rpc_send(mutating->on.call, &response.base, tell, mutating) != STATUS_OK) {
+        fail(mutating, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+}
+
+static enum status keep_failures(struct mutating *mutating, const struct edubba_rows_result *result)
+{
+    char text[SERVER_TEXT_SIZE_MAX];
+    enum status status = entry_outcomes_reserve(&mutating->outcomes, result->failure_count);
+    for (size_t i = 0; i < result->failure_count && status == STATUS_OK; i++) {
+        const struct edubba_row_failure *failure = &result->failures[i];
+        enum edubba_code code = table_call_translate(&mutating->on, failure->code, failure->text,
+                                                     text);
+        status = entry_outcomes_add(&mutating->outcomes, failure->entry, code, text);
+    }
+    return status;
+}
+
+/* Of a table that is not there every entry fails, now or the next time. */
+static const struct edubba_row_failure *find_table_failure(const struct edubba_rows_result *result)
+{
+    for (size_t i = 0; i < result->failure_count; i++) {
+        if (server_text_is_of_table(result->failures[i].code, result->failures[i].text)) {
+            return &result->failures[i];
+        }
+    }
+    return NULL;
+}
+
+static void on_completion(void *context, const struct edubba_rows_result *result)
+{
+    struct mutating *mutating = context;
+    const struct edubba_row_failure *failure = find_table_failure(result);
+    if (failure != NULL) {
+        table_call_fail(&mutating->on, failure->code, failure->text);
+        return;
+    }
+    entry_outcomes_init(&mutating->outcomes, result->entry_count);
+    enum status status = keep_failures(mutating, result);
+    table_call_end(&mutating->on);
+    if (status == STATUS_OK) {
+        tell(mutating);
+    } else {
+        fail(mutating, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static enum status check_counts(const Request *request, struct error *ret_error)
+{
+    size_t mutations = 0;
+    if (request->n_entries == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "No mutations provided");
+    }
+    for (size_t i = 0; i < request->n_entries; i++) {
+        if (request->entries[i]->n_mutations == 0) {
+            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                             "Error in field '" ENTRY_LIST "' : Error in element #%zu : No "
+                             "mutations provided",
+                             i);
+        }
+        mutations += request->entries[i]->n_mutations;
+    }
+    return api_check_count(mutations, ENTRY_LIST, ret_error);
+}
+
+static enum status convert_entry(const struct mutating *mutating,
+                                 const Entry *in,
+                                 struct arena *scratch,
+                                 struct edubba_entry *ret_entry,
+                                 struct error *ret_error)
+{
+    struct edubba_mutation *mutations = NULL;
+    enum status status = api_check_idempotency(in->idempotency, ret_error);
+    if (status == STATUS_OK) {
+        status = api_convert_mutations(in->mutations, in->n_mutations, API_MUTATION_LIST,
+                                       mutating->on.table->is_micros, scratch, &mutations,
+                                       ret_error);
+    }
+    if (status == STATUS_OK) {
+        *ret_entry = (struct edubba_entry){api_bytes(in->row_key), mutations, in->n_mutations};
+    }
+    return status;
+}
+
+static enum status convert_entries(const struct mutating *mutating,
+                                   struct arena *scratch,
+                                   struct edubba_entry **ret_entries,
+                                   struct error *ret_error)
+{
+    const Request *request = mutating->request;
+    enum status status = check_counts(request, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct edubba_entry *entries = arena_allocate_array(scratch, request->n_entries,
+                                                        sizeof *entries);
+    if (entries == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < request->n_entries; i++) {
+        struct error reason = {.status = STATUS_OK};
+        status = convert_entry(mutating, request->entries[i], scratch, &entries[i], &reason);
+        if (status != STATUS_OK) {
+            return error_set(ret_error, status,
+                             "Error in field '" ENTRY_LIST "' : Error in element #%zu : %s", i,
+                             reason.text);
+        }
+    }
+    *ret_entries = entries;
+    return STATUS_OK;
+}
+
+static void run(struct table_call *on)
+{
+    struct mutating *mutating = (struct mutating *)on;
+    struct edubba_entry *entries = NULL;
+    struct error error = {.status = STATUS_OK};
+    struct edubba_error refusal = {0};
+    enum edubba_code code = EDUBBA_OK;
+    struct arena scratch;
+    arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
+    enum status status = convert_entries(mutating, &scratch, &entries, &error);
+    if (status == STATUS_OK) {
+        code = edubba_submit_rows(on->table->handle, entries, mutating->request->n_entries,
+                                  table_call_patience_ms(on), on_completion, mutating, &refusal);
+    }
+    arena_deinit(&scratch);
+    if (status != STATUS_OK) {
+        table_call_refuse(on, status, error.text);
+    } else if (code != EDUBBA_OK) {
+        table_call_fail(on, code, refusal.text);
+    } /* else on_completion goes on, or has done so */
+}
+
+void mutate_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)
+{
+    const Request *request = (const Request *)message;
+    const struct table_place place = {request->table_name, request->authorized_view_name, NULL};
+    struct mutating *mutating = table_call_allocate(gateway, call, sizeof *mutating);
+    if (mutating != NULL) {
+        mutating->request = request;
+        table_call_start(&mutating->on, &place, run);
+    }
+}
