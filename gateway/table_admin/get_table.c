@@ -9,21 +9,12 @@ static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **r
 {
     const Request *request = (const Request *)call->request;
     struct error error = {.status = STATUS_OK};
-    struct admin_table table;
-    struct edubba_schema *schema = NULL;
     table_view view = TABLE_VIEW(VIEW_UNSPECIFIED);
     enum status status = table_view_choose(request->view, TABLE_VIEW(SCHEMA_VIEW), &view, &error);
     enum edubba_code code = admin_call_check(call, status, &error);
     if (code == EDUBBA_OK) {
-        code = admin_call_table(call, request->name, &table);
+        code = table_view_read(call, request->name, view, ret_answer);
     }
-    if (code == EDUBBA_OK) {
-        code = admin_call_schema(call, &table, &schema);
-    }
-    if (code == EDUBBA_OK) {
-        code = table_view_answer(call, &table, schema, view, ret_answer);
-    }
-    edubba_schema_free(schema);
     return code;
 }
 

@@ -123,3 +123,21 @@ enum edubba_code table_view_answer(struct admin_call *call,
     *ret_answer = &answer->base;
     return EDUBBA_OK;
 }
+
+enum edubba_code table_view_read(struct admin_call *call,
+                                 const char *text,
+                                 table_view view,
+                                 const ProtobufCMessage **ret_answer)
+{
+    struct admin_table table;
+    struct edubba_schema *schema = NULL;
+    enum edubba_code code = admin_call_table(call, text, &table);
+    if (code == EDUBBA_OK) {
+        code = admin_call_schema(call, &table, &schema);
+    }
+    if (code == EDUBBA_OK) {
+        code = table_view_answer(call, &table, schema, view, ret_answer);
+    }
+    edubba_schema_free(schema);
+    return code;
+}

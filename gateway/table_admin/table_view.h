@@ -50,4 +50,11 @@ enum edubba_code table_view_answer(struct admin_call *call,
                                    table_view view,
                                    const ProtobufCMessage **ret_answer);
 
+/* The same of a table as it is now.  Errors: EDUBBA_INVALID_ARGUMENT (text names no table),
+ * EDUBBA_NOT_FOUND, and those of a master that is away. */
+enum edubba_code table_view_read(struct admin_call *call,
+                                 const char *text,
+                                 table_view view,
+                                 const ProtobufCMessage **ret_answer);
+
 #endif /* GATEWAY_TABLE_ADMIN_TABLE_VIEW_H */
