@@ -4,7 +4,7 @@ typedef Google__Bigtable__Admin__V2__GcRule GcRule;
 
 #define CASE(name) GOOGLE__BIGTABLE__ADMIN__V2__GC_RULE__RULE_##name
 
-#define DEPTH_MAX       20                     /* the master's limit; bounds recursion here */
+#define DEPTH_MAX       20                    /* the master's limit; bounds recursion here */
 #define AGE_SECONDS_MAX INT64_C(315576000000) /* what a Duration may say: 10 000 years */
 #define NANOS_MAX       999999999
 #define US_PER_SECOND   INT64_C(1000000)
@@ -86,8 +86,8 @@ static enum status convert_at(const GcRule *rule,
     case CASE(MAX_AGE):
         return convert_age(rule->max_age, ret_rule, ret_error);
     case CASE(UNION):
-        return convert_list(EDUBBA_GC_UNION, rule->union_->rules, rule->union_->n_rules, depth, arena,
-                            ret_rule, ret_error);
+        return convert_list(EDUBBA_GC_UNION, rule->union_->rules, rule->union_->n_rules, depth,
+                            arena, ret_rule, ret_error);
     case CASE(INTERSECTION):
         return convert_list(EDUBBA_GC_INTERSECTION, rule->intersection->rules,
                             rule->intersection->n_rules, depth, arena, ret_rule, ret_error);
@@ -116,7 +116,9 @@ enum status convert_gc_rule(const GcRule *rule,
 
 /* --- and back -------------------------------------------------------------------------------------- */
 
-static enum status back_at(const struct edubba_gc_rule *rule, struct arena *arena, GcRule *ret_rule);
+static enum status back_at(const struct edubba_gc_rule *rule,
+                           struct arena *arena,
+                           GcRule *ret_rule);
 
 static enum status age_back(int64_t age_us, struct arena *arena, GcRule *rule)
 {

@@ -16,8 +16,9 @@ typedef Google__Bigtable__Admin__V2__Type__Aggregate__HyperLogLogPlusPlusUniqueC
 #define KIND(name)       GOOGLE__BIGTABLE__ADMIN__V2__TYPE__KIND_##name
 #define AGGREGATOR(name) GOOGLE__BIGTABLE__ADMIN__V2__TYPE__AGGREGATE__AGGREGATOR_##name
 #define ORDERED_CODE     GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_ORDERED_CODE_BYTES
-#define BIG_ENDIAN_CASE  GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_BIG_ENDIAN_BYTES
-#define RAW_CASE         GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__ENCODING_RAW
+#define BIG_ENDIAN_CASE \
+    GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_BIG_ENDIAN_BYTES
+#define RAW_CASE GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__ENCODING_RAW
 
 /* --- to edubba.h ----------------------------------------------------------------------------------- */
 
@@ -42,9 +43,10 @@ static enum status convert_of_int64(const Aggregate *aggregate,
                                     struct error *ret_error)
 {
     if (!is_big_endian_int64(aggregate->input_type)) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "Error in field 'input_type' : sum, min and max take int64_type, encoded as "
-                         "big_endian_bytes");
+        return error_set(
+            ret_error, STATUS_INVALID_ARGUMENT,
+            "Error in field 'input_type' : sum, min and max take int64_type, encoded as "
+            "big_endian_bytes");
     }
     *ret_aggregate = wanted;
     return STATUS_OK;
@@ -112,7 +114,8 @@ enum status convert_value_type(const Type *type,
 static BigEndianBytes BIG_ENDIAN =
     GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__BIG_ENDIAN_BYTES__INIT;
 static Int64Encoding INT64_ENCODING = {
-    .base = PROTOBUF_C_MESSAGE_INIT(&google__bigtable__admin__v2__type__int64__encoding__descriptor),
+    .base = PROTOBUF_C_MESSAGE_INIT(
+        &google__bigtable__admin__v2__type__int64__encoding__descriptor),
     .encoding_case = BIG_ENDIAN_CASE,
     .big_endian_bytes = &BIG_ENDIAN,
 };
@@ -128,7 +131,8 @@ static Type INT64_TYPE = {
 
 static Raw RAW = GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__RAW__INIT;
 static BytesEncoding BYTES_ENCODING = {
-    .base = PROTOBUF_C_MESSAGE_INIT(&google__bigtable__admin__v2__type__bytes__encoding__descriptor),
+    .base = PROTOBUF_C_MESSAGE_INIT(
+        &google__bigtable__admin__v2__type__bytes__encoding__descriptor),
     .encoding_case = RAW_CASE,
     .raw = &RAW,
 };
@@ -148,28 +152,28 @@ static Max MAX = GOOGLE__BIGTABLE__ADMIN__V2__TYPE__AGGREGATE__MAX__INIT;
 static Hll HLL =
     GOOGLE__BIGTABLE__ADMIN__V2__TYPE__AGGREGATE__HYPER_LOG_LOG_PLUS_PLUS_UNIQUE_COUNT__INIT;
 
-#define AGGREGATE_OF(input, state, name, field, object)                                            \
-    {                                                                                              \
-        .base =                                                                                    \
-            PROTOBUF_C_MESSAGE_INIT(&google__bigtable__admin__v2__type__aggregate__descriptor),    \
-        .input_type = (input), .state_type = (state), .aggregator_case = AGGREGATOR(name),         \
-        .field = (object),                                                                         \
+#define AGGREGATE_OF(input, state, name, field, object)                                    \
+    {                                                                                      \
+        .base = PROTOBUF_C_MESSAGE_INIT(                                                   \
+            &google__bigtable__admin__v2__type__aggregate__descriptor),                    \
+        .input_type = (input), .state_type = (state), .aggregator_case = AGGREGATOR(name), \
+        .field = (object),                                                                 \
     }
 
 static Aggregate AGGREGATES[] = {
     [EDUBBA_INTSUM] = AGGREGATE_OF(&INT64_TYPE, &INT64_TYPE, SUM, sum, &SUM),
     [EDUBBA_INTMIN] = AGGREGATE_OF(&INT64_TYPE, &INT64_TYPE, MIN, min, &MIN),
     [EDUBBA_INTMAX] = AGGREGATE_OF(&INT64_TYPE, &INT64_TYPE, MAX, max, &MAX),
-    [EDUBBA_INTHLL] =
-        AGGREGATE_OF(&INT64_TYPE, &BYTES_TYPE, HLLPP_UNIQUE_COUNT, hllpp_unique_count, &HLL),
-    [EDUBBA_BYTESHLL] =
-        AGGREGATE_OF(&BYTES_TYPE, &BYTES_TYPE, HLLPP_UNIQUE_COUNT, hllpp_unique_count, &HLL),
+    [EDUBBA_INTHLL] = AGGREGATE_OF(
+        &INT64_TYPE, &BYTES_TYPE, HLLPP_UNIQUE_COUNT, hllpp_unique_count, &HLL),
+    [EDUBBA_BYTESHLL] = AGGREGATE_OF(
+        &BYTES_TYPE, &BYTES_TYPE, HLLPP_UNIQUE_COUNT, hllpp_unique_count, &HLL),
 };
 
-#define TYPE_OF(aggregate)                                                                         \
-    {                                                                                              \
-        .base = PROTOBUF_C_MESSAGE_INIT(&google__bigtable__admin__v2__type__descriptor),           \
-        .kind_case = KIND(AGGREGATE_TYPE), .aggregate_type = &AGGREGATES[aggregate],               \
+#define TYPE_OF(aggregate)                                                               \
+    {                                                                                    \
+        .base = PROTOBUF_C_MESSAGE_INIT(&google__bigtable__admin__v2__type__descriptor), \
+        .kind_case = KIND(AGGREGATE_TYPE), .aggregate_type = &AGGREGATES[aggregate],     \
     }
 
 static Type TYPES[] = {

@@ -29,7 +29,8 @@ static bool is_not_served(const char *resource)
 static bool is_instance(const char *resource)
 {
     struct resource_name name;
-    return resource_name_parse(bytes_of_text(resource), RESOURCE_INSTANCE, &name, NULL) == STATUS_OK;
+    return resource_name_parse(bytes_of_text(resource), RESOURCE_INSTANCE, &name, NULL) ==
+           STATUS_OK;
 }
 
 /* An instance, which is always there, or a table that is. */
@@ -38,8 +39,8 @@ static enum edubba_code check_resource(struct admin_call *call, const char *reso
     struct admin_table table;
     struct edubba_schema *schema = NULL;
     if (is_not_served(resource)) {
-        return admin_call_fail(call, EDUBBA_UNIMPLEMENTED,
-                               "This server has no such resources: %s", resource);
+        return admin_call_fail(call, EDUBBA_UNIMPLEMENTED, "This server has no such resources: %s",
+                               resource);
     }
     if (is_instance(resource)) {
         return EDUBBA_OK;

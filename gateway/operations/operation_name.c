@@ -106,8 +106,8 @@ char *operation_name_format(enum operation_verb verb,
                             struct arena *arena)
 {
     const char *word = VERBS[verb].word;
-    size_t size = sizeof PREFIX MIDDLE "-" + resource.size_bytes +
-                  bytes_of_text(word).size_bytes + TIME_DIGITS;
+    size_t size = sizeof PREFIX MIDDLE "-" + resource.size_bytes + bytes_of_text(word).size_bytes +
+                  TIME_DIGITS;
     char *text = arena_allocate(arena, size);
     if (text != NULL) {
         (void)snprintf(text, size, PREFIX "%.*s" MIDDLE "%s-%016" PRIx64, (int)resource.size_bytes,

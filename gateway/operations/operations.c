@@ -38,22 +38,23 @@ static enum edubba_code poll(struct admin_call *call,
         return admin_call_fail(call, code, "Operation not found: %s", text);
     }
     if (code == EDUBBA_OK) {
-        code = operation_answer(call, name.verb, resource, name.time_us, NULL, response, ret_answer);
+        code = operation_answer(call, name.verb, resource, name.time_us, NULL, response,
+                                ret_answer);
     }
     return code;
 }
 
 static enum edubba_code get_work(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
-    const Google__Longrunning__GetOperationRequest *request =
-        (const Google__Longrunning__GetOperationRequest *)call->request;
+    const Google__Longrunning__GetOperationRequest
+        *request = (const Google__Longrunning__GetOperationRequest *)call->request;
     return poll(call, request->name, ret_answer);
 }
 
 static enum edubba_code wait_work(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
-    const Google__Longrunning__WaitOperationRequest *request =
-        (const Google__Longrunning__WaitOperationRequest *)call->request;
+    const Google__Longrunning__WaitOperationRequest
+        *request = (const Google__Longrunning__WaitOperationRequest *)call->request;
     return poll(call, request->name, ret_answer);
 }
 

@@ -60,7 +60,8 @@ static enum edubba_code check(struct admin_call *call, const ProtobufCMessage **
     enum edubba_code code = make_token(call, request->name, &token);
     if (code == EDUBBA_OK && strcmp(token, request->consistency_token) != 0) {
         return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
-                               "Error in field 'consistency_token' : no token of %s", request->name);
+                               "Error in field 'consistency_token' : no token of %s",
+                               request->name);
     }
     return code;
 }

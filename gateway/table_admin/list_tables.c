@@ -100,7 +100,8 @@ static enum edubba_code show(struct listing *listing,
         name.kind = RESOURCE_TABLE;
         name.id = id;
         resource_table_name(&name, &call->gateway->home, ours);
-        enum edubba_code code = edubba_get_table(call->gateway->client, ours, &schema, &call->error);
+        enum edubba_code code = edubba_get_table(call->gateway->client, ours, &schema,
+                                                 &call->error);
         if (code != EDUBBA_OK) {
             *ret_is_there = false;
             return code == EDUBBA_NOT_FOUND ? EDUBBA_OK : code;

@@ -16,7 +16,8 @@ typedef Google__Bigtable__Admin__V2__ModifyColumnFamiliesRequest Request;
 typedef Google__Bigtable__Admin__V2__ModifyColumnFamiliesRequest__Modification Modification;
 typedef Google__Bigtable__Admin__V2__ColumnFamily Family;
 
-#define MOD(name) GOOGLE__BIGTABLE__ADMIN__V2__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_##name
+#define MOD(name) \
+    GOOGLE__BIGTABLE__ADMIN__V2__MODIFY_COLUMN_FAMILIES_REQUEST__MODIFICATION__MOD_##name
 
 struct changes {
     struct arena *arena;
@@ -29,8 +30,8 @@ static void add(struct changes *changes,
                 enum edubba_alteration_kind kind,
                 const struct edubba_family *family)
 {
-    changes->alterations[changes->count++] =
-        (struct edubba_alteration){.kind = kind, .family = *family};
+    changes->alterations[changes->count++] = (struct edubba_alteration){.kind = kind,
+                                                                        .family = *family};
 }
 
 /* --- updates --------------------------------------------------------------------------------------- */
@@ -55,10 +56,11 @@ static enum status read_mask(const Google__Protobuf__FieldMask *mask,
             read.has_type = true;
         } else {
             char shown[BYTES_PRINTABLE_SIZE_MAX];
-            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                             "Error in field 'update_mask' : a column family has no field '%s' that "
-                             "can be updated",
-                             bytes_printable(bytes_of_text(path), shown));
+            return error_set(
+                ret_error, STATUS_INVALID_ARGUMENT,
+                "Error in field 'update_mask' : a column family has no field '%s' that "
+                "can be updated",
+                bytes_printable(bytes_of_text(path), shown));
         }
     }
     read.has_rule = read.has_rule || count == 0;

@@ -74,15 +74,14 @@ static enum status add_clusters(const struct resource_name *instance,
 /* NULL without memory. */
 static char *name_of(const struct resource_name *instance, struct bytes id, struct arena *arena)
 {
-    size_t size = sizeof "projects//instances//tables/" + instance->project.size_bytes + instance->instance.size_bytes +
-                  id.size_bytes;
+    size_t size = sizeof "projects//instances//tables/" + instance->project.size_bytes +
+                  instance->instance.size_bytes + id.size_bytes;
     char *text = arena_allocate(arena, size);
     if (text != NULL) {
         (void)snprintf(text, size, "projects/%.*s/instances/%.*s/tables/%.*s",
                        (int)instance->project.size_bytes, (const char *)instance->project.data,
-                       (int)instance->instance.size_bytes,
-                       (const char *)instance->instance.data, (int)id.size_bytes,
-                       (const char *)id.data);
+                       (int)instance->instance.size_bytes, (const char *)instance->instance.data,
+                       (int)id.size_bytes, (const char *)id.data);
     }
     return text;
 }

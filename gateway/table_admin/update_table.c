@@ -75,7 +75,8 @@ static enum edubba_code read_mask(struct admin_call *call,
     size_t count = request->update_mask != NULL ? request->update_mask->n_paths : 0;
     enum edubba_code code = EDUBBA_OK;
     if (request->table == NULL) {
-        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT, "Error in field 'table' : must be set");
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'table' : must be set");
     }
     if (count == 0) {
         return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
