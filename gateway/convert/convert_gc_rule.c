@@ -10,7 +10,7 @@ typedef Google__Bigtable__Admin__V2__GcRule GcRule;
 #define US_PER_SECOND   INT64_C(1000000)
 #define NANOS_PER_US    1000
 
-/* --- to edubba.h ----------------------------------------------------------------------------------- */
+/* --- to edubba.h ------------------------------------------------------------------------------ */
 
 static enum status convert_at(const GcRule *rule,
                               int depth,
@@ -114,7 +114,7 @@ enum status convert_gc_rule(const GcRule *rule,
     return status;
 }
 
-/* --- and back -------------------------------------------------------------------------------------- */
+/* --- and back --------------------------------------------------------------------------------- */
 
 static enum status back_at(const struct edubba_gc_rule *rule,
                            struct arena *arena,

@@ -9,7 +9,7 @@ typedef Google__Bigtable__Admin__V2__ColumnFamily Family;
 
 #define GRANULARITY(name) GOOGLE__BIGTABLE__ADMIN__V2__TABLE__TIMESTAMP_GRANULARITY__##name
 
-/* --- to edubba.h ----------------------------------------------------------------------------------- */
+/* --- to edubba.h ------------------------------------------------------------------------------ */
 
 enum status convert_family(const char *name,
                            const Family *family,
@@ -130,7 +130,7 @@ enum status convert_schema(const Table *table,
     return status;
 }
 
-/* --- and back -------------------------------------------------------------------------------------- */
+/* --- and back --------------------------------------------------------------------------------- */
 
 /* A family as it lies in a table's map. */
 struct family_parts {

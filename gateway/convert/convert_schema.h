@@ -2,8 +2,8 @@
  * Tables as Bigtable's admin messages describe them, and as edubba.h does.
  *
  * What is checked here is only what would be lost on the way: numbers that do not fit, types that
- * edubba.h has no word for.  The rest (names, the shape and size of a GC rule, how many families) is
- * the master's to check, whose texts are Bigtable's.
+ * edubba.h has no word for.  The rest (names, the shape and size of a GC rule, how many families)
+ * is the master's to check, whose texts are Bigtable's.
  *
  * TYPES.  A family is plain or an aggregate.  Aggregates are made from an input type and an
  * aggregator, and answered with both and with the type of their state:
@@ -24,7 +24,7 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
-/* --- to edubba.h -------------------------------------------------------------------------------- */
+/* --- to edubba.h ------------------------------------------------------------------------------ */
 
 /* rule NULL or empty: keep everything.  Children lie in the arena.
  * Errors: STATUS_INVALID_ARGUMENT, STATUS_NO_MEMORY. */
@@ -55,7 +55,7 @@ enum status convert_schema(const Google__Bigtable__Admin__V2__Table *table,
                            struct edubba_schema *ret_schema,
                            struct error *ret_error);
 
-/* --- and back ----------------------------------------------------------------------------------- */
+/* --- and back --------------------------------------------------------------------------------- */
 
 /* NULL in *ret_rule: keep everything.  Errors: STATUS_NO_MEMORY. */
 enum status convert_gc_rule_back(const struct edubba_gc_rule *rule,

@@ -15,12 +15,11 @@ typedef Google__Bigtable__Admin__V2__Type__Aggregate__HyperLogLogPlusPlusUniqueC
 
 #define KIND(name)       GOOGLE__BIGTABLE__ADMIN__V2__TYPE__KIND_##name
 #define AGGREGATOR(name) GOOGLE__BIGTABLE__ADMIN__V2__TYPE__AGGREGATE__AGGREGATOR_##name
-#define ORDERED_CODE     GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_ORDERED_CODE_BYTES
-#define BIG_ENDIAN_CASE \
-    GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_BIG_ENDIAN_BYTES
+#define INT64_CASE(name) GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_##name
+GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_BIG_ENDIAN_BYTES
 #define RAW_CASE GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__ENCODING_RAW
 
-/* --- to edubba.h ----------------------------------------------------------------------------------- */
+/* --- to edubba.h ------------------------------------------------------------------------------ */
 
 /* Without an encoding it is the one that there is. */
 static bool is_big_endian_int64(const Type *type)
@@ -29,7 +28,7 @@ static bool is_big_endian_int64(const Type *type)
         return false;
     }
     const Int64Encoding *encoding = type->int64_type->encoding;
-    return encoding == NULL || encoding->encoding_case != ORDERED_CODE;
+    return encoding == NULL || encoding->encoding_case != INT64_CASE(ORDERED_CODE_BYTES);
 }
 
 static bool is_bytes(const Type *type)
@@ -107,7 +106,7 @@ enum status convert_value_type(const Type *type,
                      "Error in field 'value_type' : aggregate_type and bytes_type are served");
 }
 
-/* --- and back -------------------------------------------------------------------------------------- */
+/* --- and back --------------------------------------------------------------------------------- */
 
 /* An aggregate has one form; encoding only reads it. */
 
@@ -116,7 +115,7 @@ static BigEndianBytes BIG_ENDIAN =
 static Int64Encoding INT64_ENCODING = {
     .base = PROTOBUF_C_MESSAGE_INIT(
         &google__bigtable__admin__v2__type__int64__encoding__descriptor),
-    .encoding_case = BIG_ENDIAN_CASE,
+    .encoding_case = INT64_CASE(BIG_ENDIAN_BYTES),
     .big_endian_bytes = &BIG_ENDIAN,
 };
 static Int64 INT64 = {

@@ -15,7 +15,7 @@ typedef Google__Iam__V1__Policy Policy;
 #define INSTANCE_PATH(method) "/google.bigtable.admin.v2.BigtableInstanceAdmin/" method
 #define REQUEST(method)       &google__iam__v1__##method##_request__descriptor
 
-/* --- resources ---------------------------------------------------------------------------------------- */
+/* --- resources -------------------------------------------------------------------------------- */
 
 /* Collections below a table or a cluster that are not served. */
 static bool is_not_served(const char *resource)
@@ -53,7 +53,7 @@ static enum edubba_code check_resource(struct admin_call *call, const char *reso
     return code;
 }
 
-/* --- policies ----------------------------------------------------------------------------------------- */
+/* --- policies --------------------------------------------------------------------------------- */
 
 static const Policy NO_POLICY = GOOGLE__IAM__V1__POLICY__INIT;
 
@@ -76,7 +76,7 @@ static enum edubba_code set_work(struct admin_call *call, const ProtobufCMessage
     return code;
 }
 
-/* --- permissions -------------------------------------------------------------------------------------- */
+/* --- permissions ------------------------------------------------------------------------------ */
 
 static enum edubba_code test_work(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
@@ -98,7 +98,7 @@ static enum edubba_code test_work(struct admin_call *call, const ProtobufCMessag
     return check_resource(call, request->resource);
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void run_get(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {

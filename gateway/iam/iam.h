@@ -5,11 +5,11 @@
  *
  *     GetIamPolicy         a policy without bindings
  *     SetIamPolicy         one without bindings is taken; one that would grant something to someone
- *                          is EDUBBA_UNIMPLEMENTED: it would look like a lock on a door that is open
+ *                          is EDUBBA_UNIMPLEMENTED: it would look like a lock on an open door
  *     TestIamPermissions   all permissions that were asked about, as far as they are Bigtable's
  *
- * A table has to be there; any instance is.  Those of backups, authorized views and schema bundles are
- * EDUBBA_UNIMPLEMENTED as these are.
+ * A table has to be there; any instance is.  Those of backups, authorized views and schema bundles
+ * are EDUBBA_UNIMPLEMENTED as these are.
  *
  * The context of all methods is a struct gateway.
  */

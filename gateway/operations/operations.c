@@ -8,7 +8,7 @@
 
 static const Google__Protobuf__Empty EMPTY = GOOGLE__PROTOBUF__EMPTY__INIT;
 
-/* --- reading the resource again ----------------------------------------------------------------------- */
+/* --- reading the resource again --------------------------------------------------------------- */
 
 static operation_reader *const READERS[] = {
     [RESOURCE_TABLE] = table_admin_read_table,
@@ -68,7 +68,7 @@ static void run_wait(void *context, struct rpc_call *call, const ProtobufCMessag
     admin_call_start(context, call, request, wait_work);
 }
 
-/* --- what needs no resource --------------------------------------------------------------------------- */
+/* --- what needs no resource ------------------------------------------------------------------- */
 
 static void run_list(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
@@ -103,7 +103,7 @@ static void run_delete(void *context, struct rpc_call *call, const ProtobufCMess
     let_go(call, ((const Google__Longrunning__DeleteOperationRequest *)request)->name);
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static const struct rpc_method METHODS[] = {
     {PATH("GetOperation"), REQUEST(get_operation), run_get},

@@ -6,7 +6,7 @@
 #define ARENA_BLOCK_BYTES (16 * 1024)
 #define ARENA_BYTES_MAX   (64 * 1024 * 1024)
 
-/* --- the frame ------------------------------------------------------------------------------------ */
+/* --- the frame -------------------------------------------------------------------------------- */
 
 /* The call's memory, this struct's too, may be gone once it has ended. */
 static void run(struct waiting *waiting)
@@ -52,7 +52,7 @@ void admin_call_start(struct gateway *gateway,
     }
 }
 
-/* --- errors --------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 enum edubba_code admin_call_fail(struct admin_call *call,
                                  enum edubba_code code,
@@ -105,7 +105,7 @@ char *admin_call_format(struct admin_call *call, const char *format, ...)
     return text;
 }
 
-/* --- tables --------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 enum edubba_code admin_call_table(struct admin_call *call,
                                   const char *text,

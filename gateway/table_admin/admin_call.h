@@ -55,13 +55,14 @@ struct admin_table {
     char ours[RESOURCE_TABLE_NAME_BYTES_MAX];
 };
 
-/* Work on the call when a waiter is free.  It is failed with EDUBBA_UNAVAILABLE when too many wait. */
+/* Work on the call when a waiter is free.  When too many wait it is failed with
+ * EDUBBA_UNAVAILABLE. */
 void admin_call_start(struct gateway *gateway,
                       struct rpc_call *call,
                       const ProtobufCMessage *request,
                       admin_work *work);
 
-/* --- for works ---------------------------------------------------------------------------------- */
+/* --- for works -------------------------------------------------------------------------------- */
 
 /* Each sets call->error and returns its code. */
 enum edubba_code admin_call_fail(struct admin_call *call,

@@ -3,8 +3,8 @@
  *
  * A page's token is the ID that it ends with: the next one begins behind it, whatever was made or
  * deleted meanwhile.  Views that show schemas ask for each table's, so their pages are shorter; and
- * any page ends early when it has become large, for clients take 4 MiB.  A table that is deleted while
- * it is looked at is left out.
+ * any page ends early when it has become large, for clients take 4 MiB.  A table that is deleted
+ * while it is looked at is left out.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static enum edubba_code read_request(struct listing *listing, const Request *req
     return EDUBBA_OK;
 }
 
-/* --- which ------------------------------------------------------------------------------------------ */
+/* --- which ------------------------------------------------------------------------------------ */
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -84,7 +84,7 @@ static enum edubba_code select_ids(struct listing *listing, char *const *names)
     return EDUBBA_OK;
 }
 
-/* --- a page of them --------------------------------------------------------------------------------- */
+/* --- a page of them --------------------------------------------------------------------------- */
 
 /* *ret_is_there false: it was deleted meanwhile. */
 static enum edubba_code show(struct listing *listing,

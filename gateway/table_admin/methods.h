@@ -1,4 +1,4 @@
-/* The methods of the table admin API, one file each or a close pair; all of them are admin calls. */
+/* The methods of the table admin API, one file each or a close pair; all are admin calls. */
 #ifndef GATEWAY_TABLE_ADMIN_METHODS_H
 #define GATEWAY_TABLE_ADMIN_METHODS_H
 

@@ -1,5 +1,5 @@
 /*
- * ModifyColumnFamilies: families made, changed and dropped, all or none, in the order of the request.
+ * ModifyColumnFamilies: families made, changed and dropped, all or none, in the request's order.
  *
  * One alteration of a master's does all of it.  An update says with a mask what it is about: the GC
  * rule (also without a mask), or the type, which never changes; naming the one that is there is
@@ -34,7 +34,7 @@ static void add(struct changes *changes,
                                                                         .family = *family};
 }
 
-/* --- updates --------------------------------------------------------------------------------------- */
+/* --- updates ---------------------------------------------------------------------------------- */
 
 struct update_mask {
     bool has_rule;
@@ -132,7 +132,7 @@ static enum status add_update(struct changes *changes,
     return status;
 }
 
-/* --- all of them ----------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static enum status add_modification(struct changes *changes,
                                     const Modification *modification,

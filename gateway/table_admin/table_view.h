@@ -4,7 +4,7 @@
  *     NAME_ONLY          name
  *     SCHEMA_VIEW        name, families, granularity, deletion protection
  *     REPLICATION_VIEW   name, the state of each cluster: READY
- *     ENCRYPTION_VIEW    name, the clusters; nothing is said of encryption, as there is none at rest
+ *     ENCRYPTION_VIEW    name, the clusters, without a word of encryption: data at rest has none
  *     FULL               all of it
  *
  * Thread rule: any thread.

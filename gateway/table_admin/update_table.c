@@ -17,7 +17,7 @@ typedef Google__Bigtable__Admin__V2__UpdateTableRequest Request;
 typedef Google__Bigtable__Admin__V2__UpdateTableMetadata Metadata;
 typedef Google__Bigtable__Admin__V2__Table Table;
 
-/* --- the mask --------------------------------------------------------------------------------------- */
+/* --- the mask --------------------------------------------------------------------------------- */
 
 /* Does the path name the field, or something in it? */
 static bool is_in(const char *path, const char *field)
@@ -88,7 +88,7 @@ static enum edubba_code read_mask(struct admin_call *call,
     return code;
 }
 
-/* --- the work --------------------------------------------------------------------------------------- */
+/* --- the work --------------------------------------------------------------------------------- */
 
 static enum edubba_code protect(struct admin_call *call, const Table *wanted)
 {

@@ -53,7 +53,7 @@ static ProtobufCMessage *decoded(const ProtobufCMessageDescriptor *descriptor,
     return received;
 }
 
-/* --- GC rules ------------------------------------------------------------------------------------- */
+/* --- GC rules --------------------------------------------------------------------------------- */
 
 static bool is_same_rule(const struct edubba_gc_rule *a, const struct edubba_gc_rule *b)
 {
@@ -203,7 +203,7 @@ Test(convert_schema, nesting_has_an_end)
     cr_assert_eq(convert_nested(32), STATUS_INVALID_ARGUMENT);
 }
 
-/* --- types ---------------------------------------------------------------------------------------- */
+/* --- types ------------------------------------------------------------------------------------ */
 
 /* As the API's numbers have it, written by hand. */
 #define INT64_WIRE "\x2a\x04\x0a\x02\x0a\x00"
@@ -299,7 +299,7 @@ Test(convert_schema, types_that_are_not_served)
     cr_assert_eq(aggregate, EDUBBA_INTMAX, "untouched on failure");
 }
 
-/* --- tables --------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static const struct edubba_family FAMILIES[] = {
     {"a", EDUBBA_PLAIN, {.kind = EDUBBA_GC_VERSIONS, .versions = 3}},
