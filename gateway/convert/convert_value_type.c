@@ -16,8 +16,7 @@ typedef Google__Bigtable__Admin__V2__Type__Aggregate__HyperLogLogPlusPlusUniqueC
 #define KIND(name)       GOOGLE__BIGTABLE__ADMIN__V2__TYPE__KIND_##name
 #define AGGREGATOR(name) GOOGLE__BIGTABLE__ADMIN__V2__TYPE__AGGREGATE__AGGREGATOR_##name
 #define INT64_CASE(name) GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_##name
-GOOGLE__BIGTABLE__ADMIN__V2__TYPE__INT64__ENCODING__ENCODING_BIG_ENDIAN_BYTES
-#define RAW_CASE GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__ENCODING_RAW
+#define RAW_CASE         GOOGLE__BIGTABLE__ADMIN__V2__TYPE__BYTES__ENCODING__ENCODING_RAW
 
 /* --- to edubba.h ------------------------------------------------------------------------------ */
 
