@@ -80,7 +80,7 @@ static enum status convert_at(const GcRule *rule,
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "Error in field 'gc_rule' : nested deeper than %d", DEPTH_MAX);
     }
-    switch (rule->rule_case) {
+    switch ((int)rule->rule_case) {
     case CASE(MAX_NUM_VERSIONS):
         return convert_versions(rule->max_num_versions, ret_rule, ret_error);
     case CASE(MAX_AGE):

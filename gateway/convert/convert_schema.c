@@ -67,7 +67,7 @@ static enum status convert_granularity(const Table *table,
                                        bool *ret_is_micros,
                                        struct error *ret_error)
 {
-    switch (table->granularity) {
+    switch ((int)table->granularity) {
     case GRANULARITY(TIMESTAMP_GRANULARITY_UNSPECIFIED):
     case GRANULARITY(MILLIS):
         *ret_is_micros = false;

@@ -75,7 +75,7 @@ static enum status convert_aggregate(const Aggregate *aggregate,
                                      enum edubba_aggregate *ret_aggregate,
                                      struct error *ret_error)
 {
-    switch (aggregate->aggregator_case) {
+    switch ((int)aggregate->aggregator_case) {
     case AGGREGATOR(SUM):
         return convert_of_int64(aggregate, EDUBBA_INTSUM, ret_aggregate, ret_error);
     case AGGREGATOR(MIN):

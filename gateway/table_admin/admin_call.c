@@ -126,17 +126,13 @@ enum edubba_code admin_call_table_error(struct admin_call *call,
                                         const struct admin_table *table,
                                         enum edubba_code code)
 {
-    switch (code) {
-    case EDUBBA_OK:
-        return EDUBBA_OK;
-    case EDUBBA_NOT_FOUND:
+    if (code == EDUBBA_NOT_FOUND) {
         return admin_call_fail(call, code, "Not found: %s", table->text);
-    case EDUBBA_ALREADY_EXISTS:
-        return admin_call_fail(call, code, "Table already exists: %s", table->text);
-    default:
-        call->error.code = code;
-        return code;
     }
+    if (code == EDUBBA_ALREADY_EXISTS) {
+        return admin_call_fail(call, code, "Table already exists: %s", table->text);
+    }
+    return code;
 }
 
 enum edubba_code admin_call_schema(struct admin_call *call,

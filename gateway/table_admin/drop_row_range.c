@@ -15,7 +15,7 @@ static const Google__Protobuf__Empty EMPTY = GOOGLE__PROTOBUF__EMPTY__INIT;
 
 static enum edubba_code check_target(struct admin_call *call, const Request *request)
 {
-    switch (request->target_case) {
+    switch ((int)request->target_case) {
     case TARGET(ROW_KEY_PREFIX):
         return request->row_key_prefix.len > 0
                    ? EDUBBA_OK

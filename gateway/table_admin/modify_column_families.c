@@ -140,7 +140,7 @@ static enum status add_modification(struct changes *changes,
 {
     struct edubba_family family = {.name = modification->id};
     enum status status = STATUS_OK;
-    switch (modification->mod_case) {
+    switch ((int)modification->mod_case) {
     case MOD(CREATE):
         status = convert_family(modification->id, modification->create, changes->arena, &family,
                                 ret_error);

@@ -17,7 +17,7 @@ enum status table_view_choose(table_view view,
                               table_view *ret_view,
                               struct error *ret_error)
 {
-    switch (view) {
+    switch ((int)view) {
     case TABLE_VIEW(VIEW_UNSPECIFIED):
         *ret_view = otherwise;
         return STATUS_OK;
