@@ -1,5 +1,8 @@
 #include "gateway/operations/operation.h"
 
+#include "common/io/clock.h"
+#include "gateway/operations/operation_name.h"
+
 #define TYPE_PREFIX   "type.googleapis.com/"
 #define US_PER_SECOND INT64_C(1000000)
 #define NANOS_PER_US  1000
@@ -30,31 +33,45 @@ static Any *pack(struct admin_call *call, const ProtobufCMessage *message)
     return any;
 }
 
-enum edubba_code operation_answer(struct admin_call *call,
-                                  enum operation_verb verb,
-                                  const char *resource,
-                                  int64_t time_us,
-                                  const ProtobufCMessage *metadata,
-                                  const ProtobufCMessage *response,
-                                  const ProtobufCMessage **ret_answer)
+/* name lies in the call's arena; NULL: there was no memory for it. */
+static enum edubba_code answer(struct admin_call *call,
+                               char *name,
+                               const ProtobufCMessage *metadata,
+                               const ProtobufCMessage *response,
+                               const ProtobufCMessage **ret_answer)
 {
     Operation *operation = arena_allocate(call->arena, sizeof *operation);
-    char *name = operation_name_format(verb, bytes_of_text(resource), time_us, call->arena);
     Any *packed = pack(call, response);
-    if (operation == NULL || name == NULL || packed == NULL) {
+    Any *packed_metadata = metadata != NULL ? pack(call, metadata) : NULL;
+    if (operation == NULL || name == NULL || packed == NULL ||
+        (metadata != NULL && packed_metadata == NULL)) {
         return admin_call_no_memory(call);
     }
     google__longrunning__operation__init(operation);
     operation->name = name;
+    operation->metadata = packed_metadata;
     operation->done = true;
     operation->result_case = GOOGLE__LONGRUNNING__OPERATION__RESULT_RESPONSE;
     operation->response = packed;
-    if (metadata != NULL) {
-        operation->metadata = pack(call, metadata);
-        if (operation->metadata == NULL) {
-            return admin_call_no_memory(call);
-        }
-    }
     *ret_answer = &operation->base;
     return EDUBBA_OK;
+}
+
+enum edubba_code operation_done(struct admin_call *call,
+                                const char *resource,
+                                const ProtobufCMessage *metadata,
+                                const ProtobufCMessage *response,
+                                const ProtobufCMessage **ret_answer)
+{
+    char *name = operation_name_format(bytes_of_text(resource), clock_wall_us(), call->arena);
+    return answer(call, name, metadata, response, ret_answer);
+}
+
+enum edubba_code operation_again(struct admin_call *call,
+                                 const char *name,
+                                 const ProtobufCMessage *response,
+                                 const ProtobufCMessage **ret_answer)
+{
+    char *copy = arena_copy_text(call->arena, bytes_of_text(name));
+    return answer(call, copy, NULL, response, ret_answer);
 }

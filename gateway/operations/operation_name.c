@@ -3,25 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define PREFIX      "operations/"
-#define MIDDLE      "/operations/"
-#define TIME_DIGITS 16
-
-struct verb_rule {
-    const char *word;
-    enum resource_kind kind;
-};
-
-static const struct verb_rule VERBS[] = {
-    [OPERATION_UPDATE_TABLE] = {"update-table", RESOURCE_TABLE},
-    [OPERATION_CREATE_INSTANCE] = {"create-instance", RESOURCE_INSTANCE},
-    [OPERATION_UPDATE_INSTANCE] = {"update-instance", RESOURCE_INSTANCE},
-    [OPERATION_CREATE_CLUSTER] = {"create-cluster", RESOURCE_CLUSTER},
-    [OPERATION_UPDATE_CLUSTER] = {"update-cluster", RESOURCE_CLUSTER},
-    [OPERATION_UPDATE_APP_PROFILE] = {"update-app-profile", RESOURCE_APP_PROFILE},
-};
-
-#define VERB_COUNT (sizeof VERBS / sizeof VERBS[0])
+#define PREFIX          "operations/"
+#define MIDDLE          "/operations/"
+#define TIME_DIGITS_MAX 18 /* enough for 30 000 years */
 
 static struct bytes without_first(struct bytes text, size_t size)
 {
@@ -43,39 +27,32 @@ static bool cut(struct bytes text, struct bytes *ret_resource, struct bytes *ret
     return false;
 }
 
-/* Exactly so many lower-case hexadecimal digits, of a time that is not negative. */
+/* Digits, as they are written: none too many, no zero in front. */
 static bool read_time(struct bytes text, int64_t *ret_time_us)
 {
-    uint64_t value = 0;
-    if (text.size_bytes != TIME_DIGITS) {
+    int64_t value = 0;
+    if (text.size_bytes == 0 || text.size_bytes > TIME_DIGITS_MAX ||
+        (text.size_bytes > 1 && text.data[0] == '0')) {
         return false;
     }
-    for (size_t i = 0; i < TIME_DIGITS; i++) {
-        uint8_t byte = text.data[i];
-        if (byte >= '0' && byte <= '9') {
-            value = value << 4 | (uint64_t)(byte - '0');
-        } else if (byte >= 'a' && byte <= 'f') {
-            value = value << 4 | (uint64_t)(byte - 'a' + 10);
-        } else {
+    for (size_t i = 0; i < text.size_bytes; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
             return false;
         }
+        value = value * 10 + (text.data[i] - '0');
     }
-    if (value > INT64_MAX) {
-        return false;
-    }
-    *ret_time_us = (int64_t)value;
+    *ret_time_us = value;
     return true;
 }
 
-/* "update-table-<time>". */
-static bool read_end(struct bytes text, enum operation_verb *ret_verb, int64_t *ret_time_us)
+/* What operations may be about; a name is of one kind at most. */
+static bool read_resource(struct bytes text, struct resource_name *ret_parts)
 {
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        struct bytes word = bytes_of_text(VERBS[i].word);
-        if (bytes_starts_with(text, word) && text.size_bytes > word.size_bytes &&
-            text.data[word.size_bytes] == '-') {
-            *ret_verb = (enum operation_verb)i;
-            return read_time(without_first(text, word.size_bytes + 1), ret_time_us);
+    static const enum resource_kind kinds[] = {RESOURCE_TABLE, RESOURCE_INSTANCE, RESOURCE_CLUSTER,
+                                               RESOURCE_APP_PROFILE};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (resource_name_parse(text, kinds[i], ret_parts, NULL) == STATUS_OK) {
+            return true;
         }
     }
     return false;
@@ -90,8 +67,7 @@ enum status operation_name_parse(struct bytes text,
     struct bytes rest = BYTES_EMPTY;
     if (bytes_starts_with(text, prefix) &&
         cut(without_first(text, prefix.size_bytes), &name.resource, &rest) &&
-        read_end(rest, &name.verb, &name.time_us) &&
-        resource_name_parse(name.resource, VERBS[name.verb].kind, &name.parts, NULL) == STATUS_OK) {
+        read_time(rest, &name.time_us) && read_resource(name.resource, &name.parts)) {
         *ret_name = name;
         return STATUS_OK;
     }
@@ -100,18 +76,13 @@ enum status operation_name_parse(struct bytes text,
                      bytes_printable(text, shown));
 }
 
-char *operation_name_format(enum operation_verb verb,
-                            struct bytes resource,
-                            int64_t time_us,
-                            struct arena *arena)
+char *operation_name_format(struct bytes resource, int64_t time_us, struct arena *arena)
 {
-    const char *word = VERBS[verb].word;
-    size_t size = sizeof PREFIX MIDDLE "-" + resource.size_bytes + bytes_of_text(word).size_bytes +
-                  TIME_DIGITS;
+    size_t size = sizeof PREFIX MIDDLE + resource.size_bytes + TIME_DIGITS_MAX + 2;
     char *text = arena_allocate(arena, size);
     if (text != NULL) {
-        (void)snprintf(text, size, PREFIX "%.*s" MIDDLE "%s-%016" PRIx64, (int)resource.size_bytes,
-                       (const char *)resource.data, word, (uint64_t)time_us);
+        (void)snprintf(text, size, PREFIX "%.*s" MIDDLE "%" PRId64, (int)resource.size_bytes,
+                       (const char *)resource.data, time_us);
     }
     return text;
 }

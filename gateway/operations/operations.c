@@ -1,6 +1,7 @@
 #include "gateway/operations/operations.h"
 
 #include "gateway/operations/operation.h"
+#include "gateway/operations/operation_name.h"
 #include "gateway/table_admin/update_table.h"
 
 #define PATH(method)    "/google.longrunning.Operations/" method
@@ -38,8 +39,7 @@ static enum edubba_code poll(struct admin_call *call,
         return admin_call_fail(call, code, "Operation not found: %s", text);
     }
     if (code == EDUBBA_OK) {
-        code = operation_answer(call, name.verb, resource, name.time_us, NULL, response,
-                                ret_answer);
+        code = operation_again(call, text, response, ret_answer);
     }
     return code;
 }

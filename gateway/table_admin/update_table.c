@@ -122,14 +122,12 @@ static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **r
     if (code != EDUBBA_OK) {
         return code;
     }
-    int64_t now_us = clock_wall_us();
-    operation_set_timestamp(now_us, &end);
+    operation_set_timestamp(clock_wall_us(), &end);
     google__bigtable__admin__v2__update_table_metadata__init(&metadata);
     metadata.name = request->table->name;
     metadata.start_time = &start;
     metadata.end_time = &end;
-    return operation_answer(call, OPERATION_UPDATE_TABLE, request->table->name, now_us,
-                            &metadata.base, response, ret_answer);
+    return operation_done(call, request->table->name, &metadata.base, response, ret_answer);
 }
 
 void table_admin_update_table(void *context, struct rpc_call *call, const ProtobufCMessage *request)

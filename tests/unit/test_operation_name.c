@@ -16,43 +16,41 @@ static void tear_down(void)
 
 TestSuite(operation_name, .init = set_up, .fini = tear_down);
 
-static void check(enum operation_verb verb, const char *resource, int64_t time_us)
+static void check(const char *resource, enum resource_kind kind, int64_t time_us)
 {
     struct operation_name name;
     struct error error = {0};
-    const char *text = operation_name_format(verb, bytes_of_text(resource), time_us, &arena);
+    const char *text = operation_name_format(bytes_of_text(resource), time_us, &arena);
     cr_assert_not_null(text);
     cr_assert_eq(operation_name_parse(bytes_of_text(text), &name, &error), STATUS_OK, "%s",
                  error.text);
-    cr_assert_eq(name.verb, verb);
     cr_assert(bytes_equal(name.resource, bytes_of_text(resource)));
     cr_assert_eq(name.time_us, time_us);
+    cr_assert_eq(name.parts.kind, kind);
     cr_assert(bytes_equal(name.parts.project, bytes_of_text("p")));
 }
 
 Test(operation_name, comes_back_as_it_was)
 {
-    check(OPERATION_UPDATE_TABLE, "projects/p/instances/i/tables/t", 0);
-    check(OPERATION_CREATE_INSTANCE, "projects/p/instances/i", INT64_MAX);
-    check(OPERATION_UPDATE_INSTANCE, "projects/p/instances/i", 1);
-    check(OPERATION_CREATE_CLUSTER, "projects/p/instances/i/clusters/c", 1);
-    check(OPERATION_UPDATE_CLUSTER, "projects/p/instances/i/clusters/c", 1);
-    check(OPERATION_UPDATE_APP_PROFILE, "projects/p/instances/i/appProfiles/a", 1);
+    check("projects/p/instances/i/tables/t", RESOURCE_TABLE, 0);
+    check("projects/p/instances/i", RESOURCE_INSTANCE, INT64_C(999999999999999999));
+    check("projects/p/instances/i/clusters/c", RESOURCE_CLUSTER, 1);
+    check("projects/p/instances/i/appProfiles/a", RESOURCE_APP_PROFILE, 1766102400000000);
 }
 
 Test(operation_name, is_what_the_header_says)
 {
-    const char *text = operation_name_format(OPERATION_UPDATE_TABLE,
-                                             bytes_of_text("projects/P/instances/I/tables/T"),
-                                             INT64_C(0x00062a41f0c3d2e1), &arena);
+    const char *text = operation_name_format(bytes_of_text("projects/P/instances/I/tables/T"),
+                                             1766102400000000, &arena);
     cr_assert_str_eq(text, "operations/projects/P/instances/I/tables/T/operations/"
-                           "update-table-00062a41f0c3d2e1");
+                           "1766102400000000");
 }
 
 /* A resource whose id is the word that names are cut at. */
 Test(operation_name, is_cut_at_the_last_place)
 {
-    check(OPERATION_UPDATE_TABLE, "projects/p/instances/operations/tables/operations", 7);
+    check("projects/p/instances/operations/tables/operations", RESOURCE_TABLE, 7);
+    check("projects/p/instances/operations", RESOURCE_INSTANCE, 7);
 }
 
 Test(operation_name, what_is_none_is_refused)
@@ -61,19 +59,17 @@ Test(operation_name, what_is_none_is_refused)
         "",
         "operations/",
         "operations/operations/",
+        "operations/operations/1",
         "operations/projects/p/instances/i/tables/t",
         "operations/projects/p/instances/i/tables/t/operations/",
-        "operations/projects/p/instances/i/tables/t/operations/update-table",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-000000000000001",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-00000000000000001",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-000000000000000G",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-000000000000000A",
-        "operations/projects/p/instances/i/tables/t/operations/update-table-8000000000000000",
-        "operations/projects/p/instances/i/tables/t/operations/drop-table-0000000000000001",
-        "operations/projects/p/instances/i/operations/update-table-0000000000000001",
-        "operations/projects/p/instances/i/tables/t/operations/create-instance-0000000000000001",
-        "projects/p/instances/i/tables/t/operations/update-table-0000000000000001",
+        "operations/projects/p/instances/i/tables/t/operations/-1",
+        "operations/projects/p/instances/i/tables/t/operations/01",
+        "operations/projects/p/instances/i/tables/t/operations/1a",
+        "operations/projects/p/instances/i/tables/t/operations/1/",
+        "operations/projects/p/instances/i/tables/t/operations/1000000000000000000",
+        "operations/projects/p/operations/1",
+        "operations/projects/p/instances/i/backups/b/operations/1",
+        "projects/p/instances/i/tables/t/operations/1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct operation_name name;
@@ -88,7 +84,6 @@ Test(operation_name, takes_memory)
 {
     struct arena none;
     arena_init(&none, 4096, 8);
-    cr_assert_null(operation_name_format(OPERATION_CREATE_INSTANCE,
-                                         bytes_of_text("projects/p/instances/i"), 1, &none));
+    cr_assert_null(operation_name_format(bytes_of_text("projects/p/instances/i"), 1, &none));
     arena_deinit(&none);
 }
