@@ -72,8 +72,8 @@ static void run_wait(void *context, struct rpc_call *call, const ProtobufCMessag
 
 static void run_list(void *context, struct rpc_call *call, const ProtobufCMessage *request)
 {
-    static const Google__Longrunning__ListOperationsResponse none =
-        GOOGLE__LONGRUNNING__LIST_OPERATIONS_RESPONSE__INIT;
+    Google__Longrunning__ListOperationsResponse none;
+    google__longrunning__list_operations_response__init(&none);
     (void)context;
     (void)request;
     rpc_answer(call, &none.base);
