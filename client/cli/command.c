@@ -93,7 +93,7 @@ const struct command COMMANDS[] = {
     {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
     {"documents", "[prefix=NAME]", "List the documents that the master keeps for other programs",
      "The gateway keeps instances, clusters and app profiles so.", 0, 1, run_documents},
-    {"document", "NAME", "Print one document", "  ebt --json document bigtable/p/i/instance", 1, 1,
+    {"document", "NAME", "Print one document", "  ebt --json document bigtable/instances/edubba/edubba", 1, 1,
      run_document},
     {"debug", "bundle [FILE]",
      "Gather what is worth sending with a question: status of all processes, tables, tablets",

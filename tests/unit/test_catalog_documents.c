@@ -213,6 +213,17 @@ Test(catalog, a_failed_write_puts_no_document)
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
+static bool holds(struct bytes message, const char *text)
+{
+    struct bytes wanted = bytes_of_text(text);
+    for (size_t i = 0; i + wanted.size_bytes <= message.size_bytes; i++) {
+        if (bytes_equal(bytes_of(message.data + i, wanted.size_bytes), wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Test(catalog, no_server_hears_of_documents_or_is_waited_for)
 {
     make_table("t", NULL, 0);
@@ -224,11 +235,11 @@ Test(catalog, no_server_hears_of_documents_or_is_waited_for)
     cr_assert_eq(sync_response_decode(body, &driver.arena, &response, NULL), STATUS_OK);
     cr_assert_not(response.reset);
     cr_assert_eq(response.tablet_count + response.table_count + response.dropped_table_count, 0);
-    cr_assert_null(memmem(body.data, body.size_bytes, "secret", 6));
+    cr_assert_not(holds(body, "secret"));
     servers[1].known_version = 0; /* nor in a whole map */
     sync = fake_send(&driver, &servers[1]);
     body = driver_body(&driver, sync);
-    cr_assert_null(memmem(body.data, body.size_bytes, "secret", 6));
+    cr_assert_not(holds(body, "secret"));
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
@@ -305,7 +316,8 @@ static void list_with_failing_memory(uint64_t after, bool *ret_done)
     memory_fail_disarm();
     for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
         driver_perform(&driver, &effects.items[i]);
-        *ret_done = effects.items[i].status == STATUS_OK;
+        *ret_done = effects.items[i].type == CATALOG_EFFECT_REPLY &&
+                    effects.items[i].status == STATUS_OK;
     }
     buffer_deinit(&body);
 }
