@@ -5,7 +5,8 @@
 #include "gateway/instance_admin/field_mask.h"
 #include "gateway/instance_admin/instances.h"
 #include "gateway/instance_admin/methods.h"
-#include "gateway/instance_admin/operation.h"
+#include "gateway/instance_admin/readers.h"
+#include "gateway/operations/operation.h"
 
 typedef Google__Bigtable__Admin__V2__AppProfile AppProfile;
 typedef Google__Bigtable__Admin__V2__AppProfile__StandardIsolation StandardIsolation;
@@ -17,23 +18,6 @@ typedef Google__Bigtable__Admin__V2__UpdateAppProfileRequest UpdateAppProfileReq
 typedef Google__Bigtable__Admin__V2__UpdateAppProfileMetadata UpdateAppProfileMetadata;
 typedef Google__Bigtable__Admin__V2__DeleteAppProfileRequest DeleteAppProfileRequest;
 
-/* The profile of an instance that is there. */
-static enum edubba_code find_profile(struct admin_call *call,
-                                     const struct resource_name *name,
-                                     struct record *ret_record)
-{
-    struct record instance = {NULL, 0};
-    enum edubba_code code = instances_get(call, name, &instance);
-    return code == EDUBBA_OK ? record_get(call, name, ret_record) : code;
-}
-
-/* As it is shown: with its etag.  False without memory. */
-static bool show(struct admin_call *call, AppProfile *profile, uint64_t version)
-{
-    profile->etag = admin_call_format(call, "%llu", (unsigned long long)version);
-    return profile->etag != NULL;
-}
-
 /* As it is kept: without. */
 static enum edubba_code put_profile(struct admin_call *call,
                                     const struct resource_name *name,
@@ -44,7 +28,7 @@ static enum edubba_code put_profile(struct admin_call *call,
     uint64_t version = 0;
     profile->etag = none;
     enum edubba_code code = record_put(call, name, &profile->base, expected, &version);
-    if (code == EDUBBA_OK && !show(call, profile, version)) {
+    if (code == EDUBBA_OK && !app_profiles_show(call, profile, version)) {
         return admin_call_no_memory(call);
     }
     return code;
@@ -138,19 +122,7 @@ static enum edubba_code get_app_profile(struct admin_call *call,
                                         const ProtobufCMessage **ret_answer)
 {
     const GetAppProfileRequest *request = (const GetAppProfileRequest *)call->request;
-    struct resource_name name;
-    struct record record = {NULL, 0};
-    enum edubba_code code = record_name(call, request->name, RESOURCE_APP_PROFILE, &name);
-    if (code == EDUBBA_OK) {
-        code = find_profile(call, &name, &record);
-    }
-    if (code == EDUBBA_OK && !show(call, (AppProfile *)record.message, record.version)) {
-        code = admin_call_no_memory(call);
-    }
-    if (code == EDUBBA_OK) {
-        *ret_answer = record.message;
-    }
-    return code;
+    return instance_admin_read_app_profile(call, request->name, ret_answer);
 }
 
 void instance_admin_get_app_profile(void *context,
@@ -169,7 +141,7 @@ static enum edubba_code answer_list(struct admin_call *call,
     bool is_good = response != NULL && profiles != NULL;
     for (size_t i = 0; i < list->count && is_good; i++) {
         profiles[i] = (AppProfile *)list->records[i].message;
-        is_good = show(call, profiles[i], list->records[i].version);
+        is_good = app_profiles_show(call, profiles[i], list->records[i].version);
     }
     if (!is_good) {
         return admin_call_no_memory(call);
@@ -273,11 +245,11 @@ static enum edubba_code try_update(struct admin_call *call,
 {
     struct record before = {NULL, 0};
     struct record after = {NULL, 0};
-    enum edubba_code code = find_profile(call, name, &before);
+    enum edubba_code code = instances_get_child(call, name, &before);
     if (code == EDUBBA_OK) {
         code = record_get(call, name, &after); /* a second copy, to be changed */
     }
-    if (code == EDUBBA_OK && !show(call, (AppProfile *)after.message, after.version)) {
+    if (code == EDUBBA_OK && !app_profiles_show(call, (AppProfile *)after.message, after.version)) {
         code = admin_call_no_memory(call);
     }
     AppProfile *profile = (AppProfile *)after.message;
@@ -347,7 +319,7 @@ static enum edubba_code delete_app_profile(struct admin_call *call,
     }
     google__protobuf__empty__init(empty);
     if (code == EDUBBA_OK) {
-        code = find_profile(call, &name, &record);
+        code = instances_get_child(call, &name, &record);
     }
     if (code == EDUBBA_OK) {
         code = record_replace(call, &name, NULL);

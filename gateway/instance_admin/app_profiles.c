@@ -34,6 +34,12 @@ static bool allows_transactions(const AppProfile *profile)
     return single != NULL && single->allow_transactional_writes;
 }
 
+bool app_profiles_show(struct admin_call *call, AppProfile *profile, uint64_t version)
+{
+    profile->etag = admin_call_format(call, "%llu", (unsigned long long)version);
+    return profile->etag != NULL;
+}
+
 /* --- rules ---------------------------------------------------------------------------------------- */
 
 static enum edubba_code check_cluster(struct admin_call *call,

@@ -26,6 +26,11 @@ enum edubba_code app_profiles_warn(struct admin_call *call,
                                    const Google__Bigtable__Admin__V2__AppProfile *before,
                                    const Google__Bigtable__Admin__V2__AppProfile *after);
 
+/* As it is shown: with its etag, the version of its document.  False without memory. */
+bool app_profiles_show(struct admin_call *call,
+                       Google__Bigtable__Admin__V2__AppProfile *profile,
+                       uint64_t version);
+
 /* *ret_profile: full name of one that routes to the cluster by its ID, NULL if none does. */
 enum edubba_code app_profiles_routing_to(struct admin_call *call,
                                          const struct resource_name *cluster,

@@ -6,7 +6,8 @@
 #include "gateway/instance_admin/field_mask.h"
 #include "gateway/instance_admin/instances.h"
 #include "gateway/instance_admin/methods.h"
-#include "gateway/instance_admin/operation.h"
+#include "gateway/instance_admin/readers.h"
+#include "gateway/operations/operation.h"
 
 typedef Google__Bigtable__Admin__V2__Cluster Cluster;
 typedef Google__Bigtable__Admin__V2__CreateClusterRequest CreateClusterRequest;
@@ -18,16 +19,6 @@ typedef Google__Bigtable__Admin__V2__UpdateClusterMetadata UpdateClusterMetadata
 typedef Google__Bigtable__Admin__V2__PartialUpdateClusterRequest PartialUpdateClusterRequest;
 typedef Google__Bigtable__Admin__V2__PartialUpdateClusterMetadata PartialUpdateClusterMetadata;
 typedef Google__Bigtable__Admin__V2__DeleteClusterRequest DeleteClusterRequest;
-
-/* The cluster of an instance that is there. */
-static enum edubba_code find_cluster(struct admin_call *call,
-                                     const struct resource_name *name,
-                                     struct record *ret_record)
-{
-    struct record instance = {NULL, 0};
-    enum edubba_code code = instances_get(call, name, &instance);
-    return code == EDUBBA_OK ? record_get(call, name, ret_record) : code;
-}
 
 /* --- create --------------------------------------------------------------------------------------- */
 
@@ -43,7 +34,7 @@ static enum edubba_code put_new_cluster(struct admin_call *call,
 
 static enum edubba_code create_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
-    CreateClusterRequest *request = operation_request(call);
+    CreateClusterRequest *request = instance_admin_request(call);
     CreateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__INIT;
     Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
     struct resource_name name;
@@ -82,16 +73,7 @@ void instance_admin_create_cluster(void *context,
 static enum edubba_code get_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     const GetClusterRequest *request = (const GetClusterRequest *)call->request;
-    struct resource_name name;
-    struct record record = {NULL, 0};
-    enum edubba_code code = record_name(call, request->name, RESOURCE_CLUSTER, &name);
-    if (code == EDUBBA_OK) {
-        code = find_cluster(call, &name, &record);
-    }
-    if (code == EDUBBA_OK) {
-        *ret_answer = record.message;
-    }
-    return code;
+    return instance_admin_read_cluster(call, request->name, ret_answer);
 }
 
 void instance_admin_get_cluster(void *context,
@@ -175,7 +157,7 @@ static enum edubba_code change_cluster(struct admin_call *call,
 
     for (int attempt = 0; attempt < RECORD_ATTEMPTS && again; attempt++) {
         struct record record = {NULL, 0};
-        code = find_cluster(call, &name, &record);
+        code = instances_get_child(call, &name, &record);
         for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
             code = apply_path(call, paths[i], wanted, (Cluster *)record.message);
         }
@@ -195,7 +177,7 @@ static enum edubba_code update_cluster(struct admin_call *call, const ProtobufCM
 {
     static const char *const paths[] = {"serve_nodes", "cluster_config"};
     UpdateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_CLUSTER_METADATA__INIT;
-    Cluster *request = operation_request(call);
+    Cluster *request = instance_admin_request(call);
     Cluster *cluster = NULL;
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
@@ -217,7 +199,7 @@ void instance_admin_update_cluster(void *context,
 static enum edubba_code partial_update_cluster(struct admin_call *call,
                                                const ProtobufCMessage **ret_answer)
 {
-    PartialUpdateClusterRequest *request = operation_request(call);
+    PartialUpdateClusterRequest *request = instance_admin_request(call);
     PartialUpdateClusterMetadata metadata =
         GOOGLE__BIGTABLE__ADMIN__V2__PARTIAL_UPDATE_CLUSTER_METADATA__INIT;
     Cluster *cluster = NULL;
@@ -287,7 +269,7 @@ static enum edubba_code delete_cluster(struct admin_call *call, const ProtobufCM
     }
     google__protobuf__empty__init(empty);
     if (code == EDUBBA_OK) {
-        code = find_cluster(call, &name, &record);
+        code = instances_get_child(call, &name, &record);
     }
     if (code == EDUBBA_OK) {
         code = check_unused(call, &name);

@@ -18,7 +18,8 @@ static enum edubba_code check_times(struct admin_call *call, const ListHotTablet
     int64_t now = clock_wall_us() / 1000000;
     int64_t end = request->end_time != NULL ? request->end_time->seconds : now;
     int64_t start = request->start_time != NULL ? request->start_time->seconds
-                                                : end - 24 * HOUR_SECONDS;
+                    : end > 0                   ? end - 24 * HOUR_SECONDS
+                                                : end;
     const char *wrong = NULL;
     /* in this order no difference can overflow */
     if (start < now - PAST_SECONDS) {

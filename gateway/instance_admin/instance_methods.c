@@ -5,7 +5,8 @@
 #include "gateway/instance_admin/field_mask.h"
 #include "gateway/instance_admin/instances.h"
 #include "gateway/instance_admin/methods.h"
-#include "gateway/instance_admin/operation.h"
+#include "gateway/instance_admin/readers.h"
+#include "gateway/operations/operation.h"
 
 typedef Google__Bigtable__Admin__V2__Instance Instance;
 typedef Google__Bigtable__Admin__V2__Cluster Cluster;
@@ -84,7 +85,7 @@ static enum edubba_code read_create(struct admin_call *call,
 static enum edubba_code create_instance(struct admin_call *call,
                                         const ProtobufCMessage **ret_answer)
 {
-    CreateInstanceRequest *request = operation_request(call);
+    CreateInstanceRequest *request = instance_admin_request(call);
     CreateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_METADATA__INIT;
     Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
     struct instance_parts parts = {&instance, NULL, 0};
@@ -118,16 +119,7 @@ void instance_admin_create_instance(void *context,
 static enum edubba_code get_instance(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     const GetInstanceRequest *request = (const GetInstanceRequest *)call->request;
-    struct resource_name name;
-    struct record record = {NULL, 0};
-    enum edubba_code code = record_name(call, request->name, RESOURCE_INSTANCE, &name);
-    if (code == EDUBBA_OK) {
-        code = instances_get(call, &name, &record);
-    }
-    if (code == EDUBBA_OK) {
-        *ret_answer = record.message;
-    }
-    return code;
+    return instance_admin_read_instance(call, request->name, ret_answer);
 }
 
 void instance_admin_get_instance(void *context,
@@ -244,7 +236,7 @@ void instance_admin_update_instance(void *context,
 static enum edubba_code partial_update_instance(struct admin_call *call,
                                                 const ProtobufCMessage **ret_answer)
 {
-    PartialUpdateInstanceRequest *request = operation_request(call);
+    PartialUpdateInstanceRequest *request = instance_admin_request(call);
     UpdateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_INSTANCE_METADATA__INIT;
     Instance *instance = NULL;
 

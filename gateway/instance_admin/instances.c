@@ -284,6 +284,15 @@ enum edubba_code instances_get(struct admin_call *call,
     return code == EDUBBA_OK ? record_get(call, &instance, ret_record) : code;
 }
 
+enum edubba_code instances_get_child(struct admin_call *call,
+                                     const struct resource_name *name,
+                                     struct record *ret_record)
+{
+    struct record instance = {NULL, 0};
+    enum edubba_code code = instances_get(call, name, &instance);
+    return code == EDUBBA_OK ? record_get(call, name, ret_record) : code;
+}
+
 enum edubba_code instances_list(struct admin_call *call,
                                 const struct resource_name *project,
                                 struct record_list *ret_list)

@@ -41,6 +41,11 @@ enum edubba_code instances_get(struct admin_call *call,
                                const struct resource_name *name,
                                struct record *ret_record);
 
+/* A cluster or an app profile of an instance that is there.  Errors: EDUBBA_NOT_FOUND. */
+enum edubba_code instances_get_child(struct admin_call *call,
+                                     const struct resource_name *name,
+                                     struct record *ret_record);
+
 /* Of the project.  What is CREATING is in it. */
 enum edubba_code instances_list(struct admin_call *call,
                                 const struct resource_name *project,

@@ -2,8 +2,18 @@
 #ifndef GATEWAY_INSTANCE_ADMIN_METHODS_H
 #define GATEWAY_INSTANCE_ADMIN_METHODS_H
 
+#include <string.h>
+
 #include "admin.pb-c.h"
-#include "gateway/rpc/rpc.h"
+#include "gateway/table_admin/admin_call.h"
+
+/* The call's request as a part of its operation's metadata, which is packed and not changed. */
+static inline void *instance_admin_request(const struct admin_call *call)
+{
+    void *request;
+    memcpy(&request, &call->request, sizeof request);
+    return request;
+}
 
 typedef void instance_admin_method(void *context,
                                    struct rpc_call *call,
