@@ -65,9 +65,9 @@ enum edubba_code edubba_get_document(struct edubba_client *client,
                                      struct edubba_document **document,
                                      struct edubba_error *error);
 
-/* Documents whose names begin with prefix, from the name start on (empty: from the first), count_max
- * of them or fewer; 0 = all.  Many come in several answers: together they are not one moment's
- * picture.  *documents: edubba_free() it. */
+/* Documents whose names begin with prefix, from the name start on (empty: from the first),
+ * count_max of them or fewer; 0 = all.  Many come in several answers: together they are not one
+ * moment's picture.  *documents: edubba_free() it. */
 enum edubba_code edubba_list_documents(struct edubba_client *client,
                                        struct edubba_bytes prefix,
                                        struct edubba_bytes start,

@@ -410,7 +410,7 @@ struct servers_response {
     size_t server_count;
 };
 
-/* --- documents: named bytes that the master keeps for others, who alone know what they mean ------- */
+/* --- documents: named bytes that the master keeps for others ------------------------------------ */
 
 struct document {
     struct bytes name;

@@ -34,7 +34,7 @@ static enum edubba_code put_profile(struct admin_call *call,
     return code;
 }
 
-/* --- create --------------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static enum edubba_code read_create(struct admin_call *call,
                                     const CreateAppProfileRequest *request,
@@ -116,7 +116,7 @@ void instance_admin_create_app_profile(void *context,
     admin_call_start(context, call, request, create_app_profile);
 }
 
-/* --- get and list --------------------------------------------------------------------------------- */
+/* --- get and list ----------------------------------------------------------------------------- */
 
 static enum edubba_code get_app_profile(struct admin_call *call,
                                         const ProtobufCMessage **ret_answer)
@@ -181,7 +181,7 @@ void instance_admin_list_app_profiles(void *context,
     admin_call_start(context, call, request, list_app_profiles);
 }
 
-/* --- update --------------------------------------------------------------------------------------- */
+/* --- update ----------------------------------------------------------------------------------- */
 
 static enum edubba_code check_mask(struct admin_call *call, const UpdateAppProfileRequest *request)
 {
@@ -303,7 +303,7 @@ void instance_admin_update_app_profile(void *context,
     admin_call_start(context, call, request, update_app_profile);
 }
 
-/* --- delete --------------------------------------------------------------------------------------- */
+/* --- delete ----------------------------------------------------------------------------------- */
 
 static enum edubba_code delete_app_profile(struct admin_call *call,
                                            const ProtobufCMessage **ret_answer)

@@ -10,11 +10,12 @@ typedef Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny AnyCl
 
 #define CLUSTER_ID_BYTES_MAX 80
 
+#define ROUTING(kind) GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_##kind
+
 /* NULL = it routes to any cluster. */
 static const SingleClusterRouting *single_of(const AppProfile *profile)
 {
-    return profile->routing_policy_case ==
-                   GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING
+    return profile->routing_policy_case == ROUTING(SINGLE_CLUSTER_ROUTING)
                ? profile->single_cluster_routing
                : NULL;
 }
@@ -22,8 +23,7 @@ static const SingleClusterRouting *single_of(const AppProfile *profile)
 /* NULL = it routes to one. */
 static const AnyClusterRouting *any_of(const AppProfile *profile)
 {
-    return profile->routing_policy_case ==
-                   GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY
+    return profile->routing_policy_case == ROUTING(MULTI_CLUSTER_ROUTING_USE_ANY)
                ? profile->multi_cluster_routing_use_any
                : NULL;
 }
@@ -40,7 +40,7 @@ bool app_profiles_show(struct admin_call *call, AppProfile *profile, uint64_t ve
     return profile->etag != NULL;
 }
 
-/* --- rules ---------------------------------------------------------------------------------------- */
+/* --- rules ------------------------------------------------------------------------------------ */
 
 static enum edubba_code check_cluster(struct admin_call *call,
                                       const struct resource_name *profile,
@@ -81,7 +81,7 @@ enum edubba_code app_profiles_check(struct admin_call *call,
     return code;
 }
 
-/* --- warnings ------------------------------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------- */
 
 static enum edubba_code warn(struct admin_call *call, const char *what)
 {
@@ -140,7 +140,7 @@ enum edubba_code app_profiles_warn(struct admin_call *call,
     return code;
 }
 
-/* --- clusters in use ------------------------------------------------------------------------------ */
+/* --- clusters in use -------------------------------------------------------------------------- */
 
 static bool routes_to(const AppProfile *profile, struct bytes cluster_id)
 {

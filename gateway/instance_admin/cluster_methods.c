@@ -20,7 +20,7 @@ typedef Google__Bigtable__Admin__V2__PartialUpdateClusterRequest PartialUpdateCl
 typedef Google__Bigtable__Admin__V2__PartialUpdateClusterMetadata PartialUpdateClusterMetadata;
 typedef Google__Bigtable__Admin__V2__DeleteClusterRequest DeleteClusterRequest;
 
-/* --- create --------------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static enum edubba_code put_new_cluster(struct admin_call *call,
                                         const struct resource_name *name,
@@ -68,7 +68,7 @@ void instance_admin_create_cluster(void *context,
     admin_call_start(context, call, request, create_cluster);
 }
 
-/* --- get and list --------------------------------------------------------------------------------- */
+/* --- get and list ----------------------------------------------------------------------------- */
 
 static enum edubba_code get_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
@@ -117,7 +117,7 @@ void instance_admin_list_clusters(void *context,
     admin_call_start(context, call, request, list_clusters);
 }
 
-/* --- update --------------------------------------------------------------------------------------- */
+/* --- update ----------------------------------------------------------------------------------- */
 
 /* What of a cluster may be changed; the rest is how it was made. */
 static bool is_mutable(struct bytes field)
@@ -230,7 +230,7 @@ void instance_admin_partial_update_cluster(void *context,
     admin_call_start(context, call, request, partial_update_cluster);
 }
 
-/* --- delete --------------------------------------------------------------------------------------- */
+/* --- delete ----------------------------------------------------------------------------------- */
 
 /* The last one stays, and so does one that an app profile routes to. */
 static enum edubba_code check_unused(struct admin_call *call, const struct resource_name *name)

@@ -4,7 +4,7 @@
 
 #define NAME_BYTES_MAX 80
 
-/* --- fields in protobuf-c's structs --------------------------------------------------------------- */
+/* --- fields in protobuf-c's structs ----------------------------------------------------------- */
 
 static const void *place_in(const ProtobufCMessage *message, unsigned offset)
 {
@@ -83,7 +83,7 @@ static void copy_field(const ProtobufCFieldDescriptor *field,
     }
 }
 
-/* --- messages in messages ------------------------------------------------------------------------- */
+/* --- messages in messages --------------------------------------------------------------------- */
 
 static ProtobufCMessage *make(const ProtobufCMessageDescriptor *descriptor, struct arena *arena)
 {
@@ -128,7 +128,7 @@ static ProtobufCMessage *go_into(const ProtobufCFieldDescriptor *field,
     return inner;
 }
 
-/* --- paths ---------------------------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------------------ */
 
 struct bytes field_mask_field(struct bytes path)
 {

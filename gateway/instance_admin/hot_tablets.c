@@ -1,6 +1,6 @@
 /*
- * ListHotTablets.  Tablet servers do not tell yet how much of their time a tablet takes, so the list
- * is empty; what is asked for is checked all the same.
+ * ListHotTablets.  Tablet servers do not tell yet how much of their time a tablet takes, so the
+ * list is empty; what is asked for is checked all the same.
  */
 #include "common/io/clock.h"
 #include "gateway/instance_admin/instances.h"

@@ -18,7 +18,7 @@ typedef Google__Bigtable__Admin__V2__ListInstancesResponse ListInstancesResponse
 typedef Google__Bigtable__Admin__V2__PartialUpdateInstanceRequest PartialUpdateInstanceRequest;
 typedef Google__Bigtable__Admin__V2__UpdateInstanceMetadata UpdateInstanceMetadata;
 
-/* --- create --------------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 /* The clusters of a request: copies with names, checked. */
 static enum edubba_code read_clusters(struct admin_call *call,
@@ -114,7 +114,7 @@ void instance_admin_create_instance(void *context,
     admin_call_start(context, call, request, create_instance);
 }
 
-/* --- get and list --------------------------------------------------------------------------------- */
+/* --- get and list ----------------------------------------------------------------------------- */
 
 static enum edubba_code get_instance(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
@@ -163,7 +163,7 @@ void instance_admin_list_instances(void *context,
     admin_call_start(context, call, request, list_instances);
 }
 
-/* --- update --------------------------------------------------------------------------------------- */
+/* --- update ----------------------------------------------------------------------------------- */
 
 /* What of an instance may be changed. */
 static const char *const MUTABLE[] = {"display_name", "type", "labels"};

@@ -13,7 +13,7 @@ typedef Google__Bigtable__Admin__V2__AppProfile__StandardIsolation StandardIsola
 
 #define DEFAULT_PROFILE "default"
 
-/* --- small things --------------------------------------------------------------------------------- */
+/* --- small things ----------------------------------------------------------------------------- */
 
 struct resource_name instances_of(const struct resource_name *name)
 {
@@ -63,7 +63,7 @@ static const char *name_of(enum resource_kind kind, const struct record *record)
                                     : ((const AppProfile *)record->message)->name;
 }
 
-/* --- what is left of another one of the name -------------------------------------------------------- */
+/* --- what is left of another one of the name -------------------------------------------------- */
 
 static enum edubba_code clear_kind(struct admin_call *call,
                                    enum resource_kind kind,
@@ -98,7 +98,7 @@ enum edubba_code instances_clear(struct admin_call *call,
                              : code;
 }
 
-/* --- making --------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 /* The profile of calls that name none: to the one cluster, or to any of several. */
 static enum edubba_code put_default_profile(struct admin_call *call,
@@ -203,7 +203,7 @@ enum edubba_code instances_create(struct admin_call *call,
     return code;
 }
 
-/* --- on first use --------------------------------------------------------------------------------- */
+/* --- on first use ----------------------------------------------------------------------------- */
 
 /* Tablet servers that live; 1 where nobody can say. */
 static int32_t count_servers(struct admin_call *call)
@@ -270,7 +270,7 @@ enum edubba_code instances_ensure(struct admin_call *call, const struct resource
     return code;
 }
 
-/* --- finding -------------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 enum edubba_code instances_get(struct admin_call *call,
                                const struct resource_name *name,

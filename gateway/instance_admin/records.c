@@ -38,7 +38,7 @@ static const struct kind *kind_of(enum resource_kind kind)
     UNREACHABLE();
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 char *record_full_name(struct admin_call *call, const struct resource_name *name)
 {
@@ -90,7 +90,7 @@ static struct edubba_bytes document_name(const struct kind *kind,
     return edubba_bytes_of(text, (size_t)size);
 }
 
-/* --- one ------------------------------------------------------------------------------------------ */
+/* --- one -------------------------------------------------------------------------------------- */
 
 /* Borrows nothing of the document. */
 static enum edubba_code read_document(struct admin_call *call,
@@ -194,7 +194,7 @@ enum edubba_code record_replace(struct admin_call *call,
     return code;
 }
 
-/* --- many ----------------------------------------------------------------------------------------- */
+/* --- many ------------------------------------------------------------------------------------- */
 
 /* Where a page begins: `from`, if it is a document's name that begins with the prefix. */
 static enum edubba_code page_start(struct admin_call *call,

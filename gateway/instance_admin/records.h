@@ -1,14 +1,14 @@
 /*
- * Instances, clusters and app profiles as the catalog keeps them: documents, named by what they are,
- * holding the API's own messages.
+ * Instances, clusters and app profiles as the catalog keeps them: documents, named by what they
+ * are, holding the API's own messages.
  *
  *     bigtable/instances/P/I         Instance
  *     bigtable/clusters/P/I/C        Cluster
  *     bigtable/appProfiles/P/I/A     AppProfile, without its etag: that is the document's version
  *
  * Invariants:
- *   1. Clusters and app profiles count only while there is a document of their instance; what is left
- *      of a deleted one is written over when it is made anew.
+ *   1. Clusters and app profiles count only while there is a document of their instance; what is
+ *      left of a deleted one is written over or deleted when it is made anew.
  *   2. An instance whose document says CREATING may lack some of them: whoever made it has died, or
  *      is about to write them.  Making it once more finishes it.
  *

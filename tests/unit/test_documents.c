@@ -6,71 +6,9 @@
 #include <stdlib.h>
 
 #include "client/include/edubba_documents.h"
-#include "master/shell/master.h"
-#include "tests/support/test_folder.h"
+#include "tests/support/master_in_process.h"
 
-static char folder[256];
-static char address[64];
-static struct master_settings *settings;
-static struct master *master;
-static pthread_t loop;
-static struct edubba_client *client;
-
-static void *run(void *context)
-{
-    struct error error = {0};
-    (void)context;
-    cr_assert_eq(master_run(master, &error), STATUS_OK, "%s", error.text);
-    return NULL;
-}
-
-static void open_all(void)
-{
-    char text[256];
-    struct error error = {0};
-    struct edubba_error trouble;
-    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
-    cr_assert_eq(master_open(settings, &master, &error), STATUS_OK, "%s", error.text);
-    master_describe(master, text, sizeof text);
-    cr_assert_eq(sscanf(text, "address=%63s", address), 1);
-    cr_assert_eq(pthread_create(&loop, NULL, run, NULL), 0);
-    options.masters = address;
-    cr_assert_eq(edubba_client_open(&options, &client, &trouble), EDUBBA_OK, "%s", trouble.text);
-}
-
-static void close_all(void)
-{
-    edubba_client_close(client);
-    master_stop(master);
-    pthread_join(loop, NULL);
-    master_close(master);
-}
-
-static void start(void)
-{
-    struct config_reading reading;
-    test_folder_make(folder, sizeof folder, "documents");
-    settings = settings_with_defaults();
-    settings->address = "tcp://127.0.0.1:0";
-    settings->http_address = "127.0.0.1:0";
-    settings->folder = folder;
-    config_reading_begin(&reading, NULL, 0, NULL);
-    settings_check(settings, &reading);
-    cr_assert_eq(reading.fault_count, 0);
-    settings->log.level = LOG_LEVEL_ERROR;
-    logger_init(&settings->log);
-    open_all();
-}
-
-static void stop(void)
-{
-    char command[300];
-    close_all();
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
-}
-
-TestSuite(documents, .init = start, .fini = stop, .timeout = 300);
+TestSuite(documents, .init = start_master, .fini = stop_master, .timeout = 300);
 
 static enum edubba_code put(const char *name,
                             const char *content,
@@ -163,8 +101,8 @@ Test(documents, outlive_the_master)
     uint64_t version = 0;
     cr_assert_eq(put("kept", "1", 0, &version), EDUBBA_OK);
     cr_assert_eq(put("kept", "2", version, &version), EDUBBA_OK);
-    close_all();
-    open_all();
+    close_master();
+    open_master();
     assert_content("kept", "2", version);
     cr_assert_eq(put("kept", "3", version, NULL), EDUBBA_OK);
 }
