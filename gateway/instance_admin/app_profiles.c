@@ -28,10 +28,11 @@ static const AnyClusterRouting *any_of(const AppProfile *profile)
                : NULL;
 }
 
-static bool allows_transactions(const AppProfile *profile)
+/* The cluster that it allows transactional writes on; NULL = it allows none. */
+static const char *transactions_on(const AppProfile *profile)
 {
     const SingleClusterRouting *single = single_of(profile);
-    return single != NULL && single->allow_transactional_writes;
+    return single != NULL && single->allow_transactional_writes ? single->cluster_id : NULL;
 }
 
 bool app_profiles_show(struct admin_call *call, AppProfile *profile, uint64_t version)
@@ -98,17 +99,17 @@ static enum edubba_code warn_of_change(struct admin_call *call,
     if ((old == NULL) != (new == NULL)) {
         return warn(call, "Routing would change between one cluster and any");
     }
-    if (old != NULL && strcmp(old->cluster_id, new->cluster_id) != 0 &&
+    if (old != NULL && new != NULL && strcmp(old->cluster_id, new->cluster_id) != 0 &&
         (old->allow_transactional_writes || new->allow_transactional_writes)) {
         return warn(call, "Transactional writes would go to another cluster than before");
     }
     return EDUBBA_OK;
 }
 
-/* Does another profile allow them elsewhere? */
+/* Does another profile allow them on another cluster than this? */
 static enum edubba_code warn_of_others(struct admin_call *call,
                                        const struct resource_name *name,
-                                       const AppProfile *after)
+                                       const char *cluster_id)
 {
     struct resource_name instance = instances_of(name);
     struct record_list list = {NULL, 0, NULL};
@@ -116,9 +117,9 @@ static enum edubba_code warn_of_others(struct admin_call *call,
 
     for (size_t i = 0; i < list.count && code == EDUBBA_OK; i++) {
         const AppProfile *other = (const AppProfile *)list.records[i].message;
+        const char *theirs = transactions_on(other);
         bool is_same = bytes_equal(record_id(other->name), name->id);
-        if (!is_same && allows_transactions(other) &&
-            strcmp(single_of(other)->cluster_id, single_of(after)->cluster_id) != 0) {
+        if (!is_same && theirs != NULL && strcmp(theirs, cluster_id) != 0) {
             code = warn(call, "Another app profile allows transactional writes on another cluster");
         }
     }
@@ -130,12 +131,13 @@ enum edubba_code app_profiles_warn(struct admin_call *call,
                                    const AppProfile *before,
                                    const AppProfile *after)
 {
+    const char *cluster_id = transactions_on(after);
     enum edubba_code code = EDUBBA_OK;
     if (before != NULL) {
         code = warn_of_change(call, before, after);
     }
-    if (code == EDUBBA_OK && allows_transactions(after)) {
-        code = warn_of_others(call, name, after);
+    if (code == EDUBBA_OK && cluster_id != NULL) {
+        code = warn_of_others(call, name, cluster_id);
     }
     return code;
 }

@@ -108,7 +108,7 @@ Test(documents, outlive_the_master)
 }
 
 #define WRITERS 4
-#define PUTS    50
+#define PUTS    25
 
 /* Adds 1 to the number in the document so many times. */
 static void *add(void *context)
