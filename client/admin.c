@@ -1,67 +1,15 @@
 /* Tables made, changed and listed; tablets split; servers listed; reports. */
 #include "client/block.h"
+#include "client/master_call.h"
 #include "client/request.h"
 #include "client/schema.h"
 #include "common/base/memory.h"
 #include "common/io/transport_address.h"
 #include "common/wire/reader.h"
 
-#define ARENA_BLOCK_BYTES 8192
-
-/* One call to the master and what its answer is decoded with. */
-struct call_state {
-    struct arena arena;
-    struct buffer body;
-    struct buffer answer;
-    struct error error;
-};
-
-static void state_init(struct call_state *state)
-{
-    *state = (struct call_state){.body = BUFFER_INIT, .answer = BUFFER_INIT};
-    arena_init(&state->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-}
-
-static void state_deinit(struct call_state *state)
-{
-    buffer_deinit(&state->body);
-    buffer_deinit(&state->answer);
-    arena_deinit(&state->arena);
-}
-
-static enum status ask_master(struct edubba_client *client,
-                              struct call_state *state,
-                              enum method method,
-                              bool repeatable)
-{
-    struct request_options options = {
-        .method = method,
-        .address = REQUEST_TO_MASTER,
-        .repeatable = repeatable,
-        .servers_may_answer = method == METHOD_GET_TABLE,
-        .unreachable_ms = client->unreachable_ms,
-    };
-    if (loop_is_held_here(&client->loop)) {
-        return error_set(&state->error, STATUS_FAILED_PRECONDITION,
-                         "a completion must not call a blocking function");
-    }
-    return request_call(client, &options, &state->body, &state->answer, &state->error);
-}
-
-/* The call's outcome as a code; frees the state. */
-static enum edubba_code conclude(struct call_state *state,
-                                 enum status status,
-                                 struct edubba_error *error)
-{
-    enum edubba_code code = status == STATUS_OK ? client_success(error)
-                                                : client_error_of(error, &state->error);
-    state_deinit(state);
-    return code;
-}
-
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static enum status make_create_request(struct call_state *state,
+static enum status make_create_request(struct master_call *state,
                                        const struct edubba_schema *schema,
                                        const struct edubba_bytes *splits,
                                        size_t split_count)
@@ -101,24 +49,25 @@ enum edubba_code edubba_create_table(struct edubba_client *client,
                                      size_t split_count,
                                      struct edubba_error *error)
 {
-    struct call_state state;
-    state_init(&state);
+    struct master_call state;
+    master_call_init(&state);
     enum status status = make_create_request(&state, schema, splits, split_count);
     if (status == STATUS_OK) {
-        status = ask_master(client, &state, METHOD_CREATE_TABLE, false);
+        status = master_call_ask(client, &state, METHOD_CREATE_TABLE, false);
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }
 
 enum edubba_code edubba_delete_table(struct edubba_client *client,
                                      const char *name,
                                      struct edubba_error *error)
 {
-    struct call_state state;
-    state_init(&state);
+    struct master_call state;
+    master_call_init(&state);
     struct table_name_request request = {.name = bytes_of_text(name)};
     table_name_request_encode(&request, &state.body);
-    return conclude(&state, ask_master(client, &state, METHOD_DELETE_TABLE, false), error);
+    return master_call_conclude(&state, master_call_ask(client, &state, METHOD_DELETE_TABLE, false),
+                                error);
 }
 
 enum edubba_code edubba_get_table(struct edubba_client *client,
@@ -126,13 +75,13 @@ enum edubba_code edubba_get_table(struct edubba_client *client,
                                   struct edubba_schema **schema,
                                   struct edubba_error *error)
 {
-    struct call_state state;
+    struct master_call state;
     struct table_response response;
     struct edubba_schema *made = NULL;
-    state_init(&state);
+    master_call_init(&state);
     struct table_name_request request = {.name = bytes_of_text(name)};
     table_name_request_encode(&request, &state.body);
-    enum status status = ask_master(client, &state, METHOD_GET_TABLE, true);
+    enum status status = master_call_ask(client, &state, METHOD_GET_TABLE, true);
     if (status == STATUS_OK) {
         status = table_response_decode(buffer_bytes(&state.answer), &state.arena, &response,
                                        &state.error);
@@ -145,7 +94,7 @@ enum edubba_code edubba_get_table(struct edubba_client *client,
     if (status == STATUS_OK) {
         *schema = made;
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }
 
 static char **write_names(struct block *block, const struct tables_response *response)
@@ -180,11 +129,11 @@ enum edubba_code edubba_list_tables(struct edubba_client *client,
                                     char ***ret_names,
                                     struct edubba_error *error)
 {
-    struct call_state state;
+    struct master_call state;
     struct tables_response response;
     struct block block = {NULL, 0};
-    state_init(&state);
-    enum status status = ask_master(client, &state, METHOD_LIST_TABLES, true);
+    master_call_init(&state);
+    enum status status = master_call_ask(client, &state, METHOD_LIST_TABLES, true);
     if (status == STATUS_OK) {
         status = tables_response_decode(buffer_bytes(&state.answer), &state.arena, &response,
                                         &state.error);
@@ -200,10 +149,10 @@ enum edubba_code edubba_list_tables(struct edubba_client *client,
             sort_names(*ret_names);
         }
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }
 
-static enum status make_alter_request(struct call_state *state,
+static enum status make_alter_request(struct master_call *state,
                                       const char *name,
                                       const struct edubba_alteration *alterations,
                                       size_t count)
@@ -238,13 +187,13 @@ enum edubba_code edubba_alter_table(struct edubba_client *client,
                                     size_t count,
                                     struct edubba_error *error)
 {
-    struct call_state state;
-    state_init(&state);
+    struct master_call state;
+    master_call_init(&state);
     enum status status = make_alter_request(&state, name, alterations, count);
     if (status == STATUS_OK) {
-        status = ask_master(client, &state, METHOD_ALTER_TABLE, false);
+        status = master_call_ask(client, &state, METHOD_ALTER_TABLE, false);
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }
 
 enum edubba_code edubba_split_tablet(struct edubba_client *client,
@@ -252,11 +201,12 @@ enum edubba_code edubba_split_tablet(struct edubba_client *client,
                                      struct edubba_bytes row,
                                      struct edubba_error *error)
 {
-    struct call_state state;
-    state_init(&state);
+    struct master_call state;
+    master_call_init(&state);
     struct split_request request = {bytes_of_text(table), client_bytes(row)};
     split_request_encode(&request, &state.body);
-    return conclude(&state, ask_master(client, &state, METHOD_SPLIT_TABLET, false), error);
+    return master_call_conclude(&state, master_call_ask(client, &state, METHOD_SPLIT_TABLET, false),
+                                error);
 }
 
 /* --- servers ---------------------------------------------------------------------------------- */
@@ -303,11 +253,11 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
                                      size_t *count,
                                      struct edubba_error *error)
 {
-    struct call_state state;
+    struct master_call state;
     struct servers_response response;
     struct block block = {NULL, 0};
-    state_init(&state);
-    enum status status = ask_master(client, &state, METHOD_LIST_SERVERS, true);
+    master_call_init(&state);
+    enum status status = master_call_ask(client, &state, METHOD_LIST_SERVERS, true);
     if (status == STATUS_OK) {
         status = servers_response_decode(buffer_bytes(&state.answer), &state.arena, &response,
                                          &state.error);
@@ -323,7 +273,7 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
             *count = response.server_count;
         }
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -356,17 +306,17 @@ enum edubba_code edubba_status(struct edubba_client *client,
                                       .address_text = address,
                                       .repeatable = true,
                                       .unreachable_ms = client->unreachable_ms};
-    struct call_state state;
+    struct master_call state;
     if (client_check_may_block(client, error) != EDUBBA_OK) {
         return EDUBBA_FAILED_PRECONDITION;
     }
-    state_init(&state);
+    master_call_init(&state);
     if (address != NULL && transport_address_check_dial(address, &state.error) != STATUS_OK) {
-        return conclude(&state, state.error.status, error);
+        return master_call_conclude(&state, state.error.status, error);
     }
     enum status status = request_call(client, &options, &state.body, &state.answer, &state.error);
     if (status == STATUS_OK) {
         status = copy_json(buffer_bytes(&state.answer), json, &state.error);
     }
-    return conclude(&state, status, error);
+    return master_call_conclude(&state, status, error);
 }

@@ -101,6 +101,9 @@ int run_samplerowkeys(struct session *session);
 int run_tablets(struct session *session);
 int run_split(struct session *session);
 int run_servers(struct session *session);
+/* documents.c */
+int run_documents(struct session *session);
+int run_document(struct session *session);
 /* bundle.c */
 int run_debug(struct session *session);
 /* export.c, import.c */

@@ -21,7 +21,10 @@ _ebt() {
         words=$(ebt help --commands 2>/dev/null)
     elif [[ $command == debug ]]; then
         words=bundle
-    elif [[ $command == servers || $previous == = ]]; then
+    elif [[ $command == documents ]] && ((COMP_CWORD == index + 1)); then
+        words=prefix=
+        compopt -o nospace 2>/dev/null
+    elif [[ $command == servers || $command == document* || $previous == = ]]; then
         words=
     elif ((COMP_CWORD == index + 1)); then
         words=$(ebt "${masters[@]}" --timeout 1 ls 2>/dev/null)

@@ -20,6 +20,12 @@
 #define LIMIT_LABEL_BYTES           15
 #define LIMIT_SPLITS_PER_CREATE     1000 /* ours: bounds one catalog transaction */
 
+/* Documents of the catalog: ours; the master holds them all in memory. */
+#define LIMIT_DOCUMENT_NAME_BYTES  512
+#define LIMIT_DOCUMENT_BYTES       (64 * 1024)
+#define LIMIT_DOCUMENT_EXTRA_BYTES 128 /* what each counts beside its name and content */
+#define LIMIT_DOCUMENTS_BYTES      (64 * 1024 * 1024)
+
 /* The wire (design section 8). */
 #define LIMIT_FRAME_BYTES            (1024 * 1024)       /* one frame, header included */
 #define LIMIT_MESSAGE_BYTES          (288 * 1024 * 1024) /* a whole row, or two of the largest values */

@@ -42,14 +42,16 @@ enum method {
     METHOD_LOCATE = 16, /* struct locate_request -> locate_response */
     METHOD_STATUS = 17, /* nothing -> one string of JSON: what `ebt debug bundle` gathers */
     /* the master answers */
-    METHOD_CREATE_TABLE = 32, /* create_table_request -> table_response */
-    METHOD_DELETE_TABLE = 33, /* table_name_request -> table_response (as it was) */
-    METHOD_ALTER_TABLE = 34,  /* alter_table_request -> table_response */
-    METHOD_GET_TABLE = 35,    /* table_name_request -> table_response */
-    METHOD_LIST_TABLES = 36,  /* nothing -> tables_response */
-    METHOD_SPLIT_TABLET = 37, /* split_request -> split_response */
-    METHOD_LIST_SERVERS = 38, /* nothing -> servers_response */
-    METHOD_SYNC = 48,         /* a tablet server's heartbeat: sync_request -> sync_response */
+    METHOD_CREATE_TABLE = 32,   /* create_table_request -> table_response */
+    METHOD_DELETE_TABLE = 33,   /* table_name_request -> table_response (as it was) */
+    METHOD_ALTER_TABLE = 34,    /* alter_table_request -> table_response */
+    METHOD_GET_TABLE = 35,      /* table_name_request -> table_response */
+    METHOD_LIST_TABLES = 36,    /* nothing -> tables_response */
+    METHOD_SPLIT_TABLET = 37,   /* split_request -> split_response */
+    METHOD_LIST_SERVERS = 38,   /* nothing -> servers_response */
+    METHOD_PUT_DOCUMENT = 39,   /* put_document_request -> put_document_response */
+    METHOD_LIST_DOCUMENTS = 40, /* list_documents_request -> list_documents_response */
+    METHOD_SYNC = 48,           /* a tablet server's heartbeat: sync_request -> sync_response */
 };
 
 enum lane {
@@ -408,6 +410,37 @@ struct servers_response {
     size_t server_count;
 };
 
+/* --- documents: named bytes that the master keeps for others ------------------------------------ */
+
+struct document {
+    struct bytes name;
+    struct bytes content;
+    uint64_t version; /* the catalog's when it was put: a name never has the same one twice */
+};
+
+struct put_document_request {
+    struct bytes name;    /* 1 to LIMIT_DOCUMENT_NAME_BYTES */
+    struct bytes content; /* up to LIMIT_DOCUMENT_BYTES; empty = delete it */
+    uint64_t version;     /* that the document must have; 0 = there must be none */
+};
+
+struct put_document_response {
+    bool applied;     /* false: the version was another, and nothing has changed */
+    uint64_t version; /* that the document has now; 0 = there is none */
+};
+
+struct list_documents_request {
+    struct bytes prefix; /* of the names */
+    struct bytes start;  /* from this name on */
+    uint32_t count_max;  /* 0 = as many as fit an answer */
+};
+
+struct list_documents_response {
+    const struct document *documents; /* ascending by name */
+    size_t document_count;
+    bool more; /* others follow: ask again, from behind the last one's name */
+};
+
 /* --- sync: a tablet server's heartbeat, and what it should do ----------------------------------
  *
  * Level-triggered: the server says what it has; the master answers with everything that changed in
@@ -465,21 +498,25 @@ struct sync_response {
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and
  * enum status NAME_decode(struct bytes, struct arena *, struct NAME *, struct error *). */
-#define MESSAGE_LIST(X)     \
-    X(sample_request)       \
-    X(sample_response)      \
-    X(locate_request)       \
-    X(locate_response)      \
-    X(create_table_request) \
-    X(table_name_request)   \
-    X(alter_table_request)  \
-    X(table_response)       \
-    X(tables_response)      \
-    X(split_request)        \
-    X(split_response)       \
-    X(servers_response)     \
-    X(sync_request)         \
-    X(sync_response)
+#define MESSAGE_LIST(X)       \
+    X(sample_request)         \
+    X(sample_response)        \
+    X(locate_request)         \
+    X(locate_response)        \
+    X(create_table_request)   \
+    X(table_name_request)     \
+    X(alter_table_request)    \
+    X(table_response)         \
+    X(tables_response)        \
+    X(split_request)          \
+    X(split_response)         \
+    X(servers_response)       \
+    X(sync_request)           \
+    X(sync_response)          \
+    X(put_document_request)   \
+    X(put_document_response)  \
+    X(list_documents_request) \
+    X(list_documents_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

@@ -95,6 +95,12 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
         if (status == STATUS_OK) {
             read_get_table(catalog, event->number, &name);
         }
+    } else if (event->method == METHOD_LIST_DOCUMENTS) {
+        struct list_documents_request list;
+        status = list_documents_request_decode(event->body, &catalog->scratch, &list, &error);
+        if (status == STATUS_OK) {
+            read_list_documents(catalog, event->number, &list);
+        }
     } else {
         struct sync_request sync;
         ASSERT(event->method == METHOD_SYNC);
@@ -117,6 +123,7 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     switch ((int)event->method) {
     case METHOD_LOCATE:
     case METHOD_GET_TABLE:
+    case METHOD_LIST_DOCUMENTS:
     case METHOD_SYNC:
         return on_read(catalog, event);
     case METHOD_LIST_TABLES:
@@ -132,6 +139,7 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_DELETE_TABLE:
     case METHOD_ALTER_TABLE:
     case METHOD_SPLIT_TABLET:
+    case METHOD_PUT_DOCUMENT:
         return enqueue(catalog, event);
     default:
         refuse_request(catalog, event->number, STATUS_UNIMPLEMENTED,
@@ -316,6 +324,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->tables);
     number_map_init(&catalog->tablets);
     number_map_init(&catalog->stores);
+    document_map_init(&catalog->documents);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
@@ -388,6 +397,7 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->tables);
     number_map_deinit(&catalog->tablets);
     number_map_deinit(&catalog->stores);
+    document_map_deinit(&catalog->documents);
     memory_free(catalog->by_name);
     memory_free(catalog->servers);
     memory_free(catalog->effects);

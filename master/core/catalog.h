@@ -30,6 +30,8 @@
  *   (6) A tablet that was ever reported created is never created again: UNAVAILABLE is left only
  *       by a report that it is there.
  *
+ * Beside tables it keeps documents: named bytes of a version, which only clients understand.
+ *
  * What servers may rely on stands in docs/catalog.md.
  *
  * Thread rule: one owner.  Pure: no clock, no I/O, no randomness.
@@ -174,6 +176,8 @@ struct catalog_counts {
     uint64_t servers;
     uint64_t servers_alive;
     uint64_t requests_waiting;
+    uint64_t documents;
+    uint64_t document_bytes;
 };
 
 void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts);

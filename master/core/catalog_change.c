@@ -262,8 +262,13 @@ static enum status stage_split(struct catalog *catalog,
 static enum status stage(struct catalog *catalog,
                          struct transaction *transaction,
                          struct open_request *request,
+                         bool *ret_staged,
                          struct error *ret_error)
 {
+    if (request->method == METHOD_PUT_DOCUMENT) {
+        return document_stage(catalog, transaction, request, ret_staged, ret_error);
+    }
+    *ret_staged = true;
     if (request->method == METHOD_CREATE_TABLE) {
         return stage_create(catalog, transaction, request, ret_error);
     }
@@ -294,10 +299,16 @@ bool change_begin(struct catalog *catalog, struct open_request *request)
     struct error error = {.status = STATUS_NO_MEMORY};
     struct transaction *transaction = transaction_begin(catalog, request);
     enum status status = STATUS_NO_MEMORY;
+    bool staged = false;
 
     list_remove(&request->link);
     if (transaction != NULL) {
-        status = stage(catalog, transaction, request, &error);
+        status = stage(catalog, transaction, request, &staged, &error);
+    }
+    if (status == STATUS_OK && !staged) {
+        transaction_destroy(transaction);
+        document_answer(catalog, request);
+        return false;
     }
     if (status == STATUS_OK) {
         status = transaction_seal(catalog, transaction);
@@ -322,6 +333,8 @@ void change_committed(struct catalog *catalog, struct open_request *request)
         wait_start(catalog, request, WAITING_TABLE);
     } else if (request->method == METHOD_SPLIT_TABLET) {
         wait_start(catalog, request, WAITING_CHILDREN);
+    } else if (request->method == METHOD_PUT_DOCUMENT) {
+        document_answer(catalog, request); /* no server has to know */
     } else {
         wait_start(catalog, request, WAITING_KNOWN);
     }

@@ -83,6 +83,18 @@ static void check_changed(const struct catalog *catalog)
     }
 }
 
+static void check_documents(const struct catalog *catalog)
+{
+    document_map_check(&catalog->documents);
+    for (size_t i = 0; i < catalog->documents.count; i++) {
+        const struct document_record *record = &catalog->documents.entries[i]->record;
+        ASSERT(record->number > 0);
+        ASSERT(record->number <= record->changed_version);
+        ASSERT(record->changed_version <= catalog->counters.version); /* (4) */
+        ASSERT(record->content.size_bytes > 0);
+    }
+}
+
 static void check_requests(const struct catalog *catalog)
 {
     size_t count = catalog->pending != NULL && catalog->pending->request != NULL;
@@ -119,5 +131,6 @@ void catalog_check(const struct catalog *catalog)
     ASSERT(catalog->tables.count == catalog->table_count);
     ASSERT(on_servers == tablets);
     check_changed(catalog);
+    check_documents(catalog);
     check_requests(catalog);
 }

@@ -135,6 +135,26 @@ static enum status load_dropped(struct catalog *catalog,
     return STATUS_OK;
 }
 
+static enum status load_document(struct catalog *catalog,
+                                 uint64_t number,
+                                 struct bytes value,
+                                 struct error *ret_error)
+{
+    struct document_record record;
+    enum status status = document_record_decode(number, value, &record, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct document_entry *entry = document_entry_create(&record);
+    if (entry == NULL || document_map_reserve(&catalog->documents) != STATUS_OK) {
+        document_entry_destroy(entry);
+        return no_memory(ret_error);
+    }
+    document_map_append(&catalog->documents, entry);
+    return STATUS_OK;
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static enum status tablet_trouble(const struct tablet_record *record,
@@ -282,6 +302,20 @@ static enum status order_changed(struct catalog *catalog, struct error *ret_erro
     return STATUS_OK;
 }
 
+static enum status order_documents(struct catalog *catalog, struct error *ret_error)
+{
+    for (size_t i = 0; i < catalog->documents.count; i++) {
+        if (catalog->documents.entries[i]->record.changed_version > catalog->counters.version) {
+            return error_set(ret_error, STATUS_CORRUPT,
+                             "the catalog holds a document of a version above its counter");
+        }
+    }
+    if (!document_map_sort(&catalog->documents)) {
+        return error_set(ret_error, STATUS_CORRUPT, "the catalog holds two documents of one name");
+    }
+    return STATUS_OK;
+}
+
 enum status catalog_load(struct catalog *catalog,
                          struct bytes key,
                          struct bytes value,
@@ -310,6 +344,8 @@ enum status catalog_load(struct catalog *catalog,
         return load_tablet(catalog, number, value, ret_error);
     case RECORD_KIND_DROPPED:
         return load_dropped(catalog, number, value, ret_error);
+    case RECORD_KIND_DOCUMENT:
+        return load_document(catalog, number, value, ret_error);
     default:
         UNREACHABLE();
     }
@@ -339,6 +375,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
     }
     if (status == STATUS_OK) {
         status = order_changed(catalog, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = order_documents(catalog, ret_error);
     }
     catalog->changed_floor = catalog->counters.version;
     return status;

@@ -15,6 +15,8 @@ void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_co
         .tablets = catalog->tablets.count,
         .servers = catalog->server_count,
         .requests_waiting = catalog->request_count,
+        .documents = catalog->documents.count,
+        .document_bytes = catalog->documents.size_bytes,
     };
     for (size_t i = 0; i < catalog->table_count; i++) {
         for (size_t state = 0; state <= TABLET_SPLITTING; state++) {

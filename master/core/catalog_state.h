@@ -12,6 +12,7 @@
 
 #include "common/base/arena.h"
 #include "master/core/catalog.h"
+#include "master/core/document_map.h"
 #include "master/core/list.h"
 #include "master/core/number_map.h"
 #include "master/core/record.h"
@@ -145,7 +146,7 @@ struct open_request {
     uint64_t left;        /* CHILDREN */
     uint64_t right;       /* CHILDREN */
     uint64_t version;     /* KNOWN */
-    struct buffer answer; /* KNOWN: encoded beforehand */
+    struct buffer answer; /* KNOWN, and of a document: encoded beforehand */
     struct bytes body;    /* in this allocation */
 };
 
@@ -177,6 +178,8 @@ struct catalog {
     struct server **servers; /* ascending by number */
     size_t server_count;
     size_t server_capacity;
+
+    struct document_map documents;
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
@@ -295,6 +298,19 @@ bool change_begin(struct catalog *catalog, struct open_request *request);
 void change_committed(struct catalog *catalog, struct open_request *request);
 /* It is known not to be: answer. */
 void change_failed(struct catalog *catalog, struct open_request *request, const struct error *why);
+
+/* catalog_document.c.  Check a PUT_DOCUMENT and stage it; *ret_staged false: there is nothing to
+ * write, and the answer says why.  Errors: the request's. */
+enum status document_stage(struct catalog *catalog,
+                           struct transaction *transaction,
+                           struct open_request *request,
+                           bool *ret_staged,
+                           struct error *ret_error);
+/* What was prepared when it was staged; the request is gone after it. */
+void document_answer(struct catalog *catalog, struct open_request *request);
+void read_list_documents(struct catalog *catalog,
+                         uint64_t request,
+                         const struct list_documents_request *list);
 
 /* catalog_sync.c */
 enum status sync_receive(struct catalog *catalog,

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
+#include "common/base/limits.h"
 #include "common/wire/message.h"
 
 #define CHECKSUM_BYTES 4
@@ -124,7 +125,7 @@ static enum status close_value(char kind,
 static bool kind_has_number(char kind)
 {
     return kind == RECORD_KIND_SERVER || kind == RECORD_KIND_TABLE || kind == RECORD_KIND_TABLET ||
-           kind == RECORD_KIND_DROPPED;
+           kind == RECORD_KIND_DROPPED || kind == RECORD_KIND_DOCUMENT;
 }
 
 struct record_key record_key_of(char kind, uint64_t number)
@@ -237,6 +238,16 @@ void dropped_record_encode(const struct dropped_record *record, struct buffer *o
         put_number(out, record->tablets[i].count);
     }
     put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
+}
+
+void document_record_encode(const struct document_record *record, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, RECORD_LAYOUT);
+    put_number(out, record->changed_version);
+    put_bytes(out, record->name);
+    put_bytes(out, record->content);
+    put_checksum(out, start, RECORD_KIND_DOCUMENT, record->number);
 }
 
 enum status identity_record_decode(struct bytes value,
@@ -448,6 +459,38 @@ enum status dropped_record_decode(uint64_t number,
         return error_set(ret_error, status, "no memory to read a dropped table's record");
     }
     status = close_value(RECORD_KIND_DROPPED, number, &reader, ret_error);
+    if (status == STATUS_OK) {
+        *ret_record = record;
+    }
+    return status;
+}
+
+static bool document_record_has_meaning(const struct document_record *record)
+{
+    return record->changed_version >= record->number && record->name.size_bytes > 0 &&
+           record->name.size_bytes <= LIMIT_DOCUMENT_NAME_BYTES && record->content.size_bytes > 0 &&
+           record->content.size_bytes <= LIMIT_DOCUMENT_BYTES;
+}
+
+enum status document_record_decode(uint64_t number,
+                                   struct bytes value,
+                                   struct document_record *ret_record,
+                                   struct error *ret_error)
+{
+    struct reader reader;
+    struct document_record record = {.number = number};
+    enum status status = open_value(RECORD_KIND_DOCUMENT, number, value, &reader, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    record.changed_version = take_number(&reader);
+    record.name = take_bytes(&reader);
+    record.content = take_bytes(&reader);
+    status = close_value(RECORD_KIND_DOCUMENT, number, &reader, ret_error);
+    if (status == STATUS_OK && !document_record_has_meaning(&record)) {
+        status = corrupt(RECORD_KIND_DOCUMENT, number, "a field has no meaning", ret_error);
+    }
     if (status == STATUS_OK) {
         *ret_record = record;
     }

@@ -10,6 +10,7 @@
  *   'D' table number (be64)   dropped: the version at which the table was dropped, and which
  *                             tablets it had; kept for ever, so that a server that was away for
  *                             long still learns of it
+ *   'N' document number (be64)  document: a name and bytes that only clients understand
  *
  *   value:  offset size
  *                0    1  layout, RECORD_LAYOUT; a higher one is refused as STATUS_VERSION
@@ -43,6 +44,7 @@
 #define RECORD_KIND_TABLE    'T'
 #define RECORD_KIND_TABLET   'P'
 #define RECORD_KIND_DROPPED  'D'
+#define RECORD_KIND_DOCUMENT 'N'
 
 struct record_key {
     uint8_t data[RECORD_KEY_BYTES_MAX];
@@ -110,6 +112,14 @@ struct dropped_record {
     size_t tablet_range_count;
 };
 
+/* Under a number, as a name may be longer than a coordinator's keys. */
+struct document_record {
+    uint64_t number; /* the catalog's version when it was made */
+    uint64_t changed_version;
+    struct bytes name;    /* 1 to LIMIT_DOCUMENT_NAME_BYTES */
+    struct bytes content; /* 1 to LIMIT_DOCUMENT_BYTES */
+};
+
 struct record_key record_key_of(char kind, uint64_t number);
 static inline struct bytes record_key_bytes(const struct record_key *key)
 {
@@ -129,6 +139,7 @@ void server_record_encode(const struct server_record *record, struct buffer *out
 void table_record_encode(const struct table_record *record, struct buffer *out);
 void tablet_record_encode(const struct tablet_record *record, struct buffer *out);
 void dropped_record_encode(const struct dropped_record *record, struct buffer *out);
+void document_record_encode(const struct document_record *record, struct buffer *out);
 
 enum status identity_record_decode(struct bytes value,
                                    struct identity_record *ret_record,
@@ -155,5 +166,9 @@ enum status dropped_record_decode(uint64_t number,
                                   struct arena *arena,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error);
+enum status document_record_decode(uint64_t number,
+                                   struct bytes value,
+                                   struct document_record *ret_record,
+                                   struct error *ret_error);
 
 #endif /* MASTER_CORE_RECORD_H */

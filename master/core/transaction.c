@@ -266,6 +266,39 @@ void transaction_put_server(struct transaction *transaction, const struct server
     buffer_deinit(&value);
 }
 
+void transaction_put_document(struct transaction *transaction, const struct document_record *record)
+{
+    struct staged *change = stage(transaction, STAGED_PUT_DOCUMENT, record->number);
+    if (change == NULL) {
+        return;
+    }
+    change->document = document_entry_create(record);
+    if (change->document == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    struct buffer value = BUFFER_INIT;
+    change->document->record.changed_version = transaction->counters.version;
+    document_record_encode(&change->document->record, &value);
+    stage_put(transaction, RECORD_KIND_DOCUMENT, record->number, &value);
+    buffer_deinit(&value);
+}
+
+void transaction_remove_document(struct transaction *transaction,
+                                 const struct document_entry *entry)
+{
+    struct staged *change = stage(transaction, STAGED_REMOVE_DOCUMENT, entry->record.number);
+    if (change == NULL) {
+        return;
+    }
+    change->document_name = arena_copy(&transaction->arena, entry->record.name);
+    if (change->document_name.data == NULL) {
+        transaction->failed = true;
+        return;
+    }
+    stage_put(transaction, RECORD_KIND_DOCUMENT, entry->record.number, NULL);
+}
+
 /* --- sealing ---------------------------------------------------------------------------------- */
 
 /* Room in the indexes for all that will be linked. */
@@ -278,6 +311,8 @@ static enum status reserve(struct catalog *catalog, const struct transaction *tr
         const struct staged *change = &transaction->changes[i];
         if (change->kind == STAGED_ADD_TABLE) {
             status = state_names_reserve(catalog);
+        } else if (change->kind == STAGED_PUT_DOCUMENT) {
+            status = document_map_reserve(&catalog->documents);
         } else if (change->kind == STAGED_ADD_TABLET) {
             struct table_entry *entry = number_map_get(&catalog->tables,
                                                        change->tablet->record.table);
@@ -436,6 +471,13 @@ static void apply_change(struct catalog *catalog, struct staged *change)
     case STAGED_PUT_SERVER:
         apply_put_server(catalog, change);
         break;
+    case STAGED_PUT_DOCUMENT:
+        document_map_put(&catalog->documents, change->document);
+        change->document = NULL;
+        break;
+    case STAGED_REMOVE_DOCUMENT:
+        document_map_remove(&catalog->documents, change->document_name);
+        break;
     }
 }
 
@@ -474,6 +516,7 @@ void transaction_destroy(struct transaction *transaction)
         state_table_image_destroy(change->table);
         state_server_image_destroy(change->server);
         memory_free(change->gone);
+        document_entry_destroy(change->document);
     }
     memory_free(transaction->changes);
     memory_free(transaction->puts);

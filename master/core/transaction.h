@@ -21,17 +21,21 @@ enum staged_kind {
     STAGED_UPDATE_TABLE,
     STAGED_REMOVE_TABLE, /* with all its tablets */
     STAGED_PUT_SERVER,
+    STAGED_PUT_DOCUMENT,
+    STAGED_REMOVE_DOCUMENT,
 };
 
 struct staged {
     enum staged_kind kind;
     uint64_t number;
-    struct tablet *tablet;       /* ADD_TABLET */
-    struct tablet_record record; /* UPDATE_TABLET; its range is the tablet's own */
-    struct table_entry *entry;   /* ADD_TABLE */
-    struct table_image *table;   /* UPDATE_TABLE */
-    struct server_image *server; /* PUT_SERVER */
-    struct gone *gone;           /* REMOVE_TABLET, REMOVE_TABLE */
+    struct tablet *tablet;           /* ADD_TABLET */
+    struct tablet_record record;     /* UPDATE_TABLET; its range is the tablet's own */
+    struct table_entry *entry;       /* ADD_TABLE */
+    struct table_image *table;       /* UPDATE_TABLE */
+    struct server_image *server;     /* PUT_SERVER */
+    struct gone *gone;               /* REMOVE_TABLET, REMOVE_TABLE */
+    struct document_entry *document; /* PUT_DOCUMENT */
+    struct bytes document_name;      /* REMOVE_DOCUMENT: in the transaction's arena */
 };
 
 struct transaction {
@@ -67,6 +71,10 @@ void transaction_add_table(struct transaction *transaction,
 void transaction_update_table(struct transaction *transaction, const struct table *table);
 void transaction_remove_table(struct transaction *transaction, const struct table_entry *entry);
 void transaction_put_server(struct transaction *transaction, const struct server_record *record);
+void transaction_put_document(struct transaction *transaction,
+                              const struct document_record *record);
+void transaction_remove_document(struct transaction *transaction,
+                                 const struct document_entry *entry);
 
 /* Make it the pending one and emit PERSIST.  On error (STATUS_NO_MEMORY) nothing has changed and it
  * is still the caller's, to be destroyed. */

@@ -11,7 +11,7 @@
 #include "common/base/memory.h"
 #include "master/core/catalog.h"
 
-static const char kinds[] = {'I', 'C', 'S', 'T', 'P', 'D'};
+static const char kinds[] = {'I', 'C', 'S', 'T', 'P', 'D', 'N'};
 
 static enum status load_one(
     struct catalog *catalog, char kind, uint64_t number, const uint8_t *body, size_t body_bytes)

@@ -8,12 +8,15 @@
  *   (3) a number means one thing for ever: a table's name, a tablet's table and range;
  *   (4) a tablet that was shown serving is never ordered to be created again;
  *   (5) what was answered is still so after a crash and a load;
- *   (6) where no disk loses anything, everything serves in the end: no server was ever told to drop
+ *   (6) a document is what was put last and acknowledged, with that version, or what was put with
+ *       an unknown outcome since; a put with another version than is there changes nothing;
+ *   (7) where no disk loses anything, everything serves in the end: no server was ever told to drop
  *       what was needed.
  */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/base/prng.h"
 #include "tests/support/catalog_driver.h"
@@ -22,6 +25,7 @@
 #define SERVERS     4
 #define NUMBERS_MAX 20000
 #define BOUNDARIES  512
+#define DOCUMENTS   4
 #define STEPS       700
 #define SEEDS       40
 
@@ -43,6 +47,15 @@ struct boundary {
     char row[16];
 };
 
+/* A document as we know it; a content is a number as text, 0 = there is none. */
+struct known_document {
+    uint64_t content;
+    uint64_t version;
+    bool unsure;    /* the master died over a put of: */
+    uint64_t maybe; /* this content */
+    uint64_t version_max;
+};
+
 static struct {
     struct driver driver;
     struct fake_server servers[SERVERS];
@@ -54,6 +67,8 @@ static struct {
     struct known_tablet tablets[NUMBERS_MAX];
     struct boundary boundaries[BOUNDARIES];
     size_t boundary_count;
+    struct known_document documents[DOCUMENTS];
+    uint64_t content_next;
     uint64_t store_next;
     bool crashed; /* during the running request */
     bool losses;  /* does this seed's world lose tablets and disks? */
@@ -156,8 +171,38 @@ static void see_table(size_t name)
     see_boundaries(&where);
 }
 
+static const char *const document_names[DOCUMENTS] = {"d", "da", "d/a", "e"};
+
+/* (6) */
+static void see_document(size_t index)
+{
+    struct known_document *known = &model.documents[index];
+    struct bytes name = bytes_of_text(document_names[index]);
+    struct list_documents_response list = driver_list_documents(&model.driver, name, name, 1);
+    bool there = list.document_count == 1 && bytes_equal(list.documents[0].name, name);
+    char text[16] = "0";
+    if (there) {
+        keep_text(list.documents[0].content, text);
+    }
+    uint64_t content = strtoull(text, NULL, 10);
+    uint64_t version = there ? list.documents[0].version : 0;
+    bool unchanged = content == known->content && version == known->version;
+    bool done = known->unsure && content == known->maybe &&
+                (!there || version > known->version_max);
+
+    cr_assert(unchanged || done, "%s is %lu of version %lu", document_names[index],
+              (unsigned long)content, (unsigned long)version);
+    known->content = content;
+    known->version = version;
+    known->unsure = false;
+    known->version_max = version > known->version_max ? version : known->version_max;
+}
+
 static void see_all(void)
 {
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        see_document(i);
+    }
     for (size_t i = 0; i < NAMES; i++) {
         see_table(i);
     }
@@ -378,9 +423,47 @@ static void try_split(size_t name)
     }
 }
 
+static void try_put_document(void)
+{
+    size_t index = below(DOCUMENTS);
+    struct known_document *known = &model.documents[index];
+    uint64_t content = chance(4) && known->content != 0 ? 0 : ++model.content_next;
+    uint64_t expected = chance(4) ? below(50) : known->version;
+    char text[16];
+    if (expected == 0 && content == 0) {
+        content = ++model.content_next;
+    }
+    snprintf(text, sizeof text, "%lu", (unsigned long)content);
+    known->unsure = expected == known->version;
+    known->maybe = content;
+    uint64_t request = driver_put_document(&model.driver, bytes_of_text(document_names[index]),
+                                           bytes_of_text(content == 0 ? "" : text), expected);
+    const struct driver_reply *reply = await(request);
+    if (reply == NULL) {
+        return;
+    }
+    known->unsure = false;
+    if (reply->status != STATUS_OK) { /* the commit failed: nothing was changed */
+        cr_assert_eq(reply->status, STATUS_RESOURCE_EXHAUSTED, "%s", reply->text);
+        return;
+    }
+    struct put_document_response answer = driver_put_answer(&model.driver, request);
+    cr_assert_eq(answer.applied, expected == known->version);
+    if (answer.applied) {
+        cr_assert(content == 0 ? answer.version == 0 : answer.version > known->version_max);
+        known->content = content;
+    }
+    cr_assert(answer.applied || answer.version == known->version);
+    known->version = answer.version;
+}
+
 static void one_round(void)
 {
     size_t name = below(NAMES);
+    model.crashed = false;
+    if (chance(6)) {
+        try_put_document();
+    }
     model.crashed = false;
     switch (below(8)) {
     case 0:

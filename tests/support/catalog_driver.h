@@ -254,6 +254,44 @@ static inline uint64_t driver_split(struct driver *driver, const char *name, con
     return driver_send(driver, METHOD_SPLIT_TABLET, &body);
 }
 
+static inline uint64_t driver_put_document(struct driver *driver,
+                                           struct bytes name,
+                                           struct bytes content,
+                                           uint64_t version)
+{
+    struct buffer body = BUFFER_INIT;
+    struct put_document_request put = {name, content, version};
+    put_document_request_encode(&put, &body);
+    return driver_send(driver, METHOD_PUT_DOCUMENT, &body);
+}
+
+/* Of an OK answer. */
+static inline struct put_document_response driver_put_answer(struct driver *driver,
+                                                             uint64_t request)
+{
+    struct put_document_response response;
+    cr_assert_eq(
+        put_document_response_decode(driver_body(driver, request), &driver->arena, &response, NULL),
+        STATUS_OK);
+    return response;
+}
+
+static inline struct list_documents_response driver_list_documents(struct driver *driver,
+                                                                   struct bytes prefix,
+                                                                   struct bytes start,
+                                                                   uint32_t count_max)
+{
+    struct buffer body = BUFFER_INIT;
+    struct list_documents_request list = {prefix, start, count_max};
+    struct list_documents_response response;
+    list_documents_request_encode(&list, &body);
+    uint64_t request = driver_send(driver, METHOD_LIST_DOCUMENTS, &body);
+    cr_assert_eq(list_documents_response_decode(driver_body(driver, request), &driver->arena,
+                                                &response, NULL),
+                 STATUS_OK);
+    return response;
+}
+
 static inline struct locate_response driver_locate(struct driver *driver,
                                                    const char *name,
                                                    const char *row)

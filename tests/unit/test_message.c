@@ -251,6 +251,35 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
     sync_response_encode(&message, out);
 }
 
+static void any_put_document_request(struct random_source *s, struct buffer *out)
+{
+    struct put_document_request message = {any_bytes(s), any_bytes(s), any_u64(s)};
+    put_document_request_encode(&message, out);
+}
+
+static void any_put_document_response(struct random_source *s, struct buffer *out)
+{
+    struct put_document_response message = {any_bool(s), any_u64(s)};
+    put_document_response_encode(&message, out);
+}
+
+static void any_list_documents_request(struct random_source *s, struct buffer *out)
+{
+    struct list_documents_request message = {any_bytes(s), any_bytes(s), any_u32(s)};
+    list_documents_request_encode(&message, out);
+}
+
+static void any_list_documents_response(struct random_source *s, struct buffer *out)
+{
+    struct list_documents_response message = {.more = any_bool(s)};
+    struct document *documents = any_list(s, sizeof *documents, &message.document_count);
+    for (size_t i = 0; i < message.document_count; i++) {
+        documents[i] = (struct document){any_bytes(s), any_bytes(s), any_u64(s)};
+    }
+    message.documents = documents;
+    list_documents_response_encode(&message, out);
+}
+
 static void any_table_message(struct random_source *s, struct buffer *out)
 {
     struct table table = any_table(s);

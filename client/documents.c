@@ -1,0 +1,227 @@
+/* Documents: put, got and listed. */
+#include "client/include/edubba_documents.h"
+
+#include "client/block.h"
+#include "client/master_call.h"
+#include "common/base/memory.h"
+
+#define ARENA_BLOCK_BYTES 65536
+
+enum edubba_code edubba_put_document(struct edubba_client *client,
+                                     struct edubba_bytes name,
+                                     struct edubba_bytes content,
+                                     uint64_t expected,
+                                     uint64_t *version,
+                                     struct edubba_error *error)
+{
+    struct master_call call;
+    struct put_document_response response = {0};
+    const struct put_document_request request = {client_bytes(name), client_bytes(content),
+                                                 expected};
+    master_call_init(&call);
+    put_document_request_encode(&request, &call.body);
+    enum status status = master_call_ask(client, &call, METHOD_PUT_DOCUMENT, false);
+    if (status == STATUS_OK) {
+        status = put_document_response_decode(buffer_bytes(&call.answer), &call.arena, &response,
+                                              &call.error);
+    }
+    if (status == STATUS_OK && version != NULL) {
+        *version = response.version;
+    }
+    if (status == STATUS_OK && !response.applied) {
+        char text[BYTES_PRINTABLE_SIZE_MAX];
+        status = error_set(&call.error, STATUS_ABORTED,
+                           "document '%s' has version %llu, not the expected %llu",
+                           bytes_printable(client_bytes(name), text),
+                           (unsigned long long)response.version, (unsigned long long)expected);
+    }
+    return master_call_conclude(&call, status, error);
+}
+
+/* --- listing ---------------------------------------------------------------------------------- */
+
+/* What has come so far. */
+struct collection {
+    struct arena arena;
+    struct document *documents;
+    size_t count;
+    size_t capacity;
+};
+
+static enum status no_memory(struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+}
+
+static enum status collect(struct collection *collection,
+                           const struct document *document,
+                           struct error *ret_error)
+{
+    if (collection->count == collection->capacity) {
+        size_t capacity = collection->capacity * 2 + 16;
+        struct document *grown = memory_resize(collection->documents, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return no_memory(ret_error);
+        }
+        collection->documents = grown;
+        collection->capacity = capacity;
+    }
+    struct document copy = {
+        .name = arena_copy(&collection->arena, document->name),
+        .content = arena_copy(&collection->arena, document->content),
+        .version = document->version,
+    };
+    if (copy.name.data == NULL || copy.content.data == NULL) {
+        return no_memory(ret_error);
+    }
+    collection->documents[collection->count++] = copy;
+    return STATUS_OK;
+}
+
+/* Where the next page begins: at the first name behind the last one that came. */
+static struct bytes next_start(struct collection *collection)
+{
+    struct bytes last = collection->documents[collection->count - 1].name;
+    uint8_t *start = arena_allocate(&collection->arena, last.size_bytes + 1);
+    if (start == NULL) {
+        return BYTES_EMPTY;
+    }
+    memcpy(start, last.data, last.size_bytes);
+    start[last.size_bytes] = 0;
+    return bytes_of(start, last.size_bytes + 1);
+}
+
+/* One answer; *ret_more: others follow. */
+static enum status fetch_page(struct edubba_client *client,
+                              const struct list_documents_request *request,
+                              struct collection *collection,
+                              bool *ret_more,
+                              struct error *ret_error)
+{
+    struct master_call call;
+    struct list_documents_response response = {0};
+
+    master_call_init(&call);
+    list_documents_request_encode(request, &call.body);
+    enum status status = master_call_ask(client, &call, METHOD_LIST_DOCUMENTS, true);
+    if (status == STATUS_OK) {
+        status = list_documents_response_decode(buffer_bytes(&call.answer), &call.arena, &response,
+                                                &call.error);
+    }
+    if (status == STATUS_OK && response.more && response.document_count == 0) {
+        status = error_set(&call.error, STATUS_MALFORMED, "the master's answer leads nowhere");
+    }
+    for (size_t i = 0; i < response.document_count && status == STATUS_OK; i++) {
+        status = collect(collection, &response.documents[i], &call.error);
+    }
+    if (status == STATUS_OK) {
+        *ret_more = response.more;
+    } else {
+        *ret_error = call.error;
+    }
+    (void)master_call_conclude(&call, status, NULL);
+    return status;
+}
+
+static enum status fetch_all(struct edubba_client *client,
+                             const struct list_documents_request *wanted,
+                             struct collection *collection,
+                             struct error *ret_error)
+{
+    struct list_documents_request request = *wanted;
+    bool more = true;
+    enum status status = STATUS_OK;
+
+    while (more && status == STATUS_OK) {
+        status = fetch_page(client, &request, collection, &more, ret_error);
+        bool is_full = wanted->count_max != 0 && collection->count >= wanted->count_max;
+        if (status != STATUS_OK || !more || is_full) {
+            break;
+        }
+        request.start = next_start(collection);
+        request.count_max = wanted->count_max == 0
+                                ? 0
+                                : wanted->count_max - (uint32_t)collection->count;
+        if (request.start.data == NULL) {
+            status = no_memory(ret_error);
+        }
+    }
+    return status;
+}
+
+static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
+{
+    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
+}
+
+static struct edubba_document *write_documents(struct block *block,
+                                               const struct collection *collection)
+{
+    struct edubba_document *documents = block_take(block, collection->count * sizeof *documents);
+    for (size_t i = 0; i < collection->count; i++) {
+        const struct document *from = &collection->documents[i];
+        struct edubba_document to = {
+            .name = write_bytes(block, from->name),
+            .content = write_bytes(block, from->content),
+            .version = from->version,
+        };
+        if (documents != NULL) {
+            documents[i] = to;
+        }
+    }
+    return documents;
+}
+
+enum edubba_code edubba_list_documents(struct edubba_client *client,
+                                       struct edubba_bytes prefix,
+                                       struct edubba_bytes start,
+                                       uint32_t count_max,
+                                       struct edubba_document **documents,
+                                       size_t *count,
+                                       struct edubba_error *error)
+{
+    const struct list_documents_request wanted = {client_bytes(prefix), client_bytes(start),
+                                                  count_max};
+    struct collection collection = {0};
+    struct block block = {NULL, 0};
+    struct error trouble = {0};
+
+    arena_init(&collection.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    enum status status = fetch_all(client, &wanted, &collection, &trouble);
+    if (status == STATUS_OK) {
+        (void)write_documents(&block, &collection);
+        block.memory = memory_allocate(block.used_bytes + 1);
+        block.used_bytes = 0;
+        status = block.memory == NULL ? no_memory(&trouble) : STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        *documents = write_documents(&block, &collection);
+        *count = collection.count;
+    }
+    memory_free(collection.documents);
+    arena_deinit(&collection.arena);
+    return status == STATUS_OK ? client_success(error) : client_error_of(error, &trouble);
+}
+
+enum edubba_code edubba_get_document(struct edubba_client *client,
+                                     struct edubba_bytes name,
+                                     struct edubba_document **document,
+                                     struct edubba_error *error)
+{
+    struct edubba_document *found = NULL;
+    size_t count = 0;
+    /* of all names that begin with this one, it is the first */
+    enum edubba_code code = edubba_list_documents(client, name, name, 1, &found, &count, error);
+
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    if (count == 0 || !bytes_equal(client_bytes(found->name), client_bytes(name))) {
+        char text[BYTES_PRINTABLE_SIZE_MAX];
+        edubba_free(found);
+        return client_error(error, STATUS_NOT_FOUND, "document '%s' was not found",
+                            bytes_printable(client_bytes(name), text));
+    }
+    *document = found;
+    return EDUBBA_OK;
+}

@@ -1,0 +1,291 @@
+/* CreateCluster, GetCluster, ListClusters, UpdateCluster, PartialUpdateCluster, DeleteCluster. */
+#include <string.h>
+
+#include "gateway/instance_admin/app_profiles.h"
+#include "gateway/instance_admin/clusters.h"
+#include "gateway/instance_admin/field_mask.h"
+#include "gateway/instance_admin/instances.h"
+#include "gateway/instance_admin/methods.h"
+#include "gateway/instance_admin/readers.h"
+#include "gateway/operations/operation.h"
+
+typedef Google__Bigtable__Admin__V2__Cluster Cluster;
+typedef Google__Bigtable__Admin__V2__CreateClusterRequest CreateClusterRequest;
+typedef Google__Bigtable__Admin__V2__CreateClusterMetadata CreateClusterMetadata;
+typedef Google__Bigtable__Admin__V2__GetClusterRequest GetClusterRequest;
+typedef Google__Bigtable__Admin__V2__ListClustersRequest ListClustersRequest;
+typedef Google__Bigtable__Admin__V2__ListClustersResponse ListClustersResponse;
+typedef Google__Bigtable__Admin__V2__UpdateClusterMetadata UpdateClusterMetadata;
+typedef Google__Bigtable__Admin__V2__PartialUpdateClusterRequest PartialUpdateClusterRequest;
+typedef Google__Bigtable__Admin__V2__PartialUpdateClusterMetadata PartialUpdateClusterMetadata;
+typedef Google__Bigtable__Admin__V2__DeleteClusterRequest DeleteClusterRequest;
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+static enum edubba_code put_new_cluster(struct admin_call *call,
+                                        const struct resource_name *name,
+                                        const Cluster *cluster)
+{
+    enum edubba_code code = record_put(call, name, &cluster->base, 0, NULL);
+    return code == EDUBBA_ABORTED ? admin_call_fail(call, EDUBBA_ALREADY_EXISTS,
+                                                    "Cluster already exists: %s", cluster->name)
+                                  : code;
+}
+
+static enum edubba_code create_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    CreateClusterRequest *request = instance_admin_request(call);
+    CreateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__INIT;
+    Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    struct resource_name name;
+    struct record instance = {NULL, 0};
+    enum edubba_code code = record_name(call, request->parent, RESOURCE_INSTANCE, &name);
+
+    metadata.original_request = request;
+    metadata.request_time = instances_now(call);
+    if (code == EDUBBA_OK) {
+        code = instances_get(call, &name, &instance);
+    }
+    if (code == EDUBBA_OK) {
+        name.kind = RESOURCE_CLUSTER;
+        name.id = bytes_of_text(request->cluster_id);
+        code = clusters_make(call, &name, request->cluster, &cluster);
+    }
+    if (code == EDUBBA_OK) {
+        code = put_new_cluster(call, &name, &cluster);
+    }
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    metadata.finish_time = instances_now(call);
+    return operation_done(call, cluster.name, &metadata.base, &cluster.base, ret_answer);
+}
+
+void instance_admin_create_cluster(void *context,
+                                   struct rpc_call *call,
+                                   const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, create_cluster);
+}
+
+/* --- get and list ----------------------------------------------------------------------------- */
+
+static enum edubba_code get_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    const GetClusterRequest *request = (const GetClusterRequest *)call->request;
+    return instance_admin_read_cluster(call, request->name, ret_answer);
+}
+
+void instance_admin_get_cluster(void *context,
+                                struct rpc_call *call,
+                                const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, get_cluster);
+}
+
+static enum edubba_code list_clusters(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    const ListClustersRequest *request = (const ListClustersRequest *)call->request;
+    struct resource_name parent;
+    struct record_list list = {NULL, 0, NULL};
+    ListClustersResponse *response = arena_allocate(call->arena, sizeof *response);
+    enum edubba_code code = record_name(call, request->parent, RESOURCE_INSTANCE, &parent);
+    if (code == EDUBBA_OK) {
+        code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0, &list);
+    }
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    Cluster **clusters = arena_allocate_array(call->arena, list.count + 1, sizeof *clusters);
+    if (response == NULL || clusters == NULL) {
+        return admin_call_no_memory(call);
+    }
+    google__bigtable__admin__v2__list_clusters_response__init(response);
+    for (size_t i = 0; i < list.count; i++) {
+        clusters[i] = (Cluster *)list.records[i].message;
+    }
+    response->clusters = clusters;
+    response->n_clusters = list.count;
+    *ret_answer = &response->base;
+    return EDUBBA_OK;
+}
+
+void instance_admin_list_clusters(void *context,
+                                  struct rpc_call *call,
+                                  const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, list_clusters);
+}
+
+/* --- update ----------------------------------------------------------------------------------- */
+
+/* What of a cluster may be changed; the rest is how it was made. */
+static bool is_mutable(struct bytes field)
+{
+    return bytes_equal(field, bytes_of_text("serve_nodes")) ||
+           bytes_equal(field, bytes_of_text("cluster_config"));
+}
+
+static enum edubba_code apply_path(struct admin_call *call,
+                                   const char *path,
+                                   const Cluster *wanted,
+                                   Cluster *cluster)
+{
+    struct error error = {.status = STATUS_OK};
+    if (!is_mutable(field_mask_field(bytes_of_text(path)))) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'update_mask' : '%.100s' of a cluster cannot be "
+                               "changed",
+                               path);
+    }
+    return admin_call_check(
+        call,
+        field_mask_apply(bytes_of_text(path), &wanted->base, &cluster->base, call->arena, &error),
+        &error);
+}
+
+/* Write these fields of the wanted one over the cluster's, in its document too. */
+static enum edubba_code change_cluster(struct admin_call *call,
+                                       const Cluster *wanted,
+                                       const char *const *paths,
+                                       size_t path_count,
+                                       Cluster **ret_cluster)
+{
+    struct resource_name name;
+    enum edubba_code code = record_name(call, wanted->name, RESOURCE_CLUSTER, &name);
+    bool again = code == EDUBBA_OK;
+
+    for (int attempt = 0; attempt < RECORD_ATTEMPTS && again; attempt++) {
+        struct record record = {NULL, 0};
+        code = instances_get_child(call, &name, &record);
+        for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
+            code = apply_path(call, paths[i], wanted, (Cluster *)record.message);
+        }
+        if (code == EDUBBA_OK) {
+            code = clusters_check(call, (const Cluster *)record.message);
+        }
+        if (code == EDUBBA_OK) {
+            code = record_put(call, &name, record.message, record.version, NULL);
+            *ret_cluster = (Cluster *)record.message;
+        }
+        again = code == EDUBBA_ABORTED;
+    }
+    return code;
+}
+
+static enum edubba_code update_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    static const char *const paths[] = {"serve_nodes", "cluster_config"};
+    UpdateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_CLUSTER_METADATA__INIT;
+    Cluster *request = instance_admin_request(call);
+    Cluster *cluster = NULL;
+    metadata.original_request = request;
+    metadata.request_time = instances_now(call);
+    enum edubba_code code = change_cluster(call, request, paths, 2, &cluster);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    metadata.finish_time = instances_now(call);
+    return operation_done(call, cluster->name, &metadata.base, &cluster->base, ret_answer);
+}
+
+void instance_admin_update_cluster(void *context,
+                                   struct rpc_call *call,
+                                   const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, update_cluster);
+}
+
+static enum edubba_code partial_update_cluster(struct admin_call *call,
+                                               const ProtobufCMessage **ret_answer)
+{
+    PartialUpdateClusterRequest *request = instance_admin_request(call);
+    PartialUpdateClusterMetadata metadata =
+        GOOGLE__BIGTABLE__ADMIN__V2__PARTIAL_UPDATE_CLUSTER_METADATA__INIT;
+    Cluster *cluster = NULL;
+    metadata.original_request = request;
+    metadata.request_time = instances_now(call);
+    if (request->cluster == NULL) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'cluster' : it is required");
+    }
+    if (request->update_mask == NULL || request->update_mask->n_paths == 0) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'update_mask' : it names nothing");
+    }
+    enum edubba_code code = change_cluster(call, request->cluster,
+                                           (const char *const *)request->update_mask->paths,
+                                           request->update_mask->n_paths, &cluster);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    metadata.finish_time = instances_now(call);
+    return operation_done(call, cluster->name, &metadata.base, &cluster->base, ret_answer);
+}
+
+void instance_admin_partial_update_cluster(void *context,
+                                           struct rpc_call *call,
+                                           const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, partial_update_cluster);
+}
+
+/* --- delete ----------------------------------------------------------------------------------- */
+
+/* The last one stays, and so does one that an app profile routes to. */
+static enum edubba_code check_unused(struct admin_call *call, const struct resource_name *name)
+{
+    struct resource_name parent = instances_of(name);
+    struct record_list list = {NULL, 0, NULL};
+    const char *profile = NULL;
+    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0,
+                                                    &list);
+    if (code == EDUBBA_OK && list.count < 2) {
+        return admin_call_fail(call, EDUBBA_FAILED_PRECONDITION,
+                               "The last cluster of an instance cannot be deleted: delete the "
+                               "instance");
+    }
+    if (code == EDUBBA_OK) {
+        code = app_profiles_routing_to(call, name, &profile);
+    }
+    if (code == EDUBBA_OK && profile != NULL) {
+        return admin_call_fail(call, EDUBBA_FAILED_PRECONDITION,
+                               "App profile '%.200s' routes to this cluster: change it first",
+                               profile);
+    }
+    return code;
+}
+
+static enum edubba_code delete_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    const DeleteClusterRequest *request = (const DeleteClusterRequest *)call->request;
+    struct resource_name name;
+    struct record record = {NULL, 0};
+    Google__Protobuf__Empty *empty = arena_allocate(call->arena, sizeof *empty);
+    enum edubba_code code = record_name(call, request->name, RESOURCE_CLUSTER, &name);
+
+    if (empty == NULL) {
+        return admin_call_no_memory(call);
+    }
+    google__protobuf__empty__init(empty);
+    if (code == EDUBBA_OK) {
+        code = instances_get_child(call, &name, &record);
+    }
+    if (code == EDUBBA_OK) {
+        code = check_unused(call, &name);
+    }
+    if (code == EDUBBA_OK) {
+        code = record_replace(call, &name, NULL);
+    }
+    if (code == EDUBBA_OK) {
+        *ret_answer = &empty->base;
+    }
+    return code;
+}
+
+void instance_admin_delete_cluster(void *context,
+                                   struct rpc_call *call,
+                                   const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, delete_cluster);
+}

@@ -1,0 +1,268 @@
+/* CreateInstance, GetInstance, ListInstances, UpdateInstance, PartialUpdateInstance. */
+#include <string.h>
+
+#include "gateway/instance_admin/clusters.h"
+#include "gateway/instance_admin/field_mask.h"
+#include "gateway/instance_admin/instances.h"
+#include "gateway/instance_admin/methods.h"
+#include "gateway/instance_admin/readers.h"
+#include "gateway/operations/operation.h"
+
+typedef Google__Bigtable__Admin__V2__Instance Instance;
+typedef Google__Bigtable__Admin__V2__Cluster Cluster;
+typedef Google__Bigtable__Admin__V2__CreateInstanceRequest CreateInstanceRequest;
+typedef Google__Bigtable__Admin__V2__CreateInstanceMetadata CreateInstanceMetadata;
+typedef Google__Bigtable__Admin__V2__GetInstanceRequest GetInstanceRequest;
+typedef Google__Bigtable__Admin__V2__ListInstancesRequest ListInstancesRequest;
+typedef Google__Bigtable__Admin__V2__ListInstancesResponse ListInstancesResponse;
+typedef Google__Bigtable__Admin__V2__PartialUpdateInstanceRequest PartialUpdateInstanceRequest;
+typedef Google__Bigtable__Admin__V2__UpdateInstanceMetadata UpdateInstanceMetadata;
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+/* The clusters of a request: copies with names, checked. */
+static enum edubba_code read_clusters(struct admin_call *call,
+                                      const struct resource_name *instance,
+                                      const CreateInstanceRequest *request,
+                                      struct instance_parts *parts)
+{
+    size_t count = request->n_clusters;
+    Cluster *clusters = arena_allocate_array(call->arena, count + 1, sizeof *clusters);
+    Cluster **list = arena_allocate_array(call->arena, count + 1, sizeof *list);
+    enum edubba_code code = EDUBBA_OK;
+
+    if (clusters == NULL || list == NULL) {
+        return admin_call_no_memory(call);
+    }
+    if (count == 0) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'clusters' : an instance has at least one");
+    }
+    for (size_t i = 0; i < count && code == EDUBBA_OK; i++) {
+        struct resource_name name = *instance;
+        name.kind = RESOURCE_CLUSTER;
+        name.id = bytes_of_text(request->clusters[i]->key);
+        code = clusters_make(call, &name, request->clusters[i]->value, &clusters[i]);
+        list[i] = &clusters[i];
+    }
+    parts->clusters = list;
+    parts->cluster_count = count;
+    return code;
+}
+
+static enum edubba_code read_create(struct admin_call *call,
+                                    const CreateInstanceRequest *request,
+                                    struct resource_name *ret_name,
+                                    struct instance_parts *parts)
+{
+    struct error error = {.status = STATUS_OK};
+    enum edubba_code code = record_name(call, request->parent, RESOURCE_PROJECT, ret_name);
+
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    ret_name->kind = RESOURCE_INSTANCE;
+    ret_name->instance = bytes_of_text(request->instance_id);
+    code = admin_call_check(call, resource_id_check(RESOURCE_INSTANCE, ret_name->instance, &error),
+                            &error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    if (request->instance == NULL) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'instance' : it is required");
+    }
+    *parts->instance = *request->instance;
+    if (parts->instance->display_name[0] == '\0') {
+        parts->instance->display_name = request->instance_id;
+    }
+    if (parts->instance->type == GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__TYPE_UNSPECIFIED) {
+        parts->instance->type = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__PRODUCTION;
+    }
+    return read_clusters(call, ret_name, request, parts);
+}
+
+static enum edubba_code create_instance(struct admin_call *call,
+                                        const ProtobufCMessage **ret_answer)
+{
+    CreateInstanceRequest *request = instance_admin_request(call);
+    CreateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_METADATA__INIT;
+    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
+    struct instance_parts parts = {&instance, NULL, 0};
+    struct resource_name name;
+    metadata.original_request = request;
+    metadata.request_time = instances_now(call);
+    enum edubba_code code = read_create(call, request, &name, &parts);
+
+    if (code == EDUBBA_OK && instances_is_home(call, &name)) {
+        code = instances_ensure(call, &name); /* so that it is there */
+    }
+    if (code == EDUBBA_OK) {
+        code = instances_create(call, &name, &parts);
+    }
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    metadata.finish_time = instances_now(call);
+    return operation_done(call, instance.name, &metadata.base, &instance.base, ret_answer);
+}
+
+void instance_admin_create_instance(void *context,
+                                    struct rpc_call *call,
+                                    const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, create_instance);
+}
+
+/* --- get and list ----------------------------------------------------------------------------- */
+
+static enum edubba_code get_instance(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    const GetInstanceRequest *request = (const GetInstanceRequest *)call->request;
+    return instance_admin_read_instance(call, request->name, ret_answer);
+}
+
+void instance_admin_get_instance(void *context,
+                                 struct rpc_call *call,
+                                 const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, get_instance);
+}
+
+static enum edubba_code list_instances(struct admin_call *call, const ProtobufCMessage **ret_answer)
+{
+    const ListInstancesRequest *request = (const ListInstancesRequest *)call->request;
+    struct resource_name project;
+    struct record_list list = {NULL, 0, NULL};
+    ListInstancesResponse *response = arena_allocate(call->arena, sizeof *response);
+    enum edubba_code code = record_name(call, request->parent, RESOURCE_PROJECT, &project);
+    if (code == EDUBBA_OK) {
+        code = instances_list(call, &project, &list);
+    }
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    Instance **instances = arena_allocate_array(call->arena, list.count + 1, sizeof *instances);
+    if (response == NULL || instances == NULL) {
+        return admin_call_no_memory(call);
+    }
+    google__bigtable__admin__v2__list_instances_response__init(response);
+    for (size_t i = 0; i < list.count; i++) {
+        instances[i] = (Instance *)list.records[i].message;
+    }
+    response->instances = instances;
+    response->n_instances = list.count;
+    *ret_answer = &response->base;
+    return EDUBBA_OK;
+}
+
+void instance_admin_list_instances(void *context,
+                                   struct rpc_call *call,
+                                   const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, list_instances);
+}
+
+/* --- update ----------------------------------------------------------------------------------- */
+
+/* What of an instance may be changed. */
+static const char *const MUTABLE[] = {"display_name", "type", "labels"};
+#define MUTABLE_COUNT (sizeof MUTABLE / sizeof *MUTABLE)
+
+static enum edubba_code check_mutable(struct admin_call *call, const char *path)
+{
+    for (size_t i = 0; i < MUTABLE_COUNT; i++) {
+        if (strcmp(path, MUTABLE[i]) == 0) {
+            return EDUBBA_OK;
+        }
+    }
+    return admin_call_fail(
+        call, EDUBBA_INVALID_ARGUMENT,
+        "Error in field 'update_mask' : '%.100s' of an instance cannot be changed", path);
+}
+
+/* Write these fields of the wanted one over the instance's, in its document too. */
+static enum edubba_code change_instance(struct admin_call *call,
+                                        const Instance *wanted,
+                                        const char *const *paths,
+                                        size_t path_count,
+                                        Instance **ret_instance)
+{
+    struct resource_name name;
+    enum edubba_code code = record_name(call, wanted->name, RESOURCE_INSTANCE, &name);
+
+    for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
+        code = check_mutable(call, paths[i]);
+    }
+    bool again = code == EDUBBA_OK;
+    for (int attempt = 0; attempt < RECORD_ATTEMPTS && again; attempt++) {
+        struct record record = {NULL, 0};
+        struct error error = {.status = STATUS_OK};
+        code = instances_get(call, &name, &record);
+        for (size_t i = 0; i < path_count && code == EDUBBA_OK; i++) {
+            code = admin_call_check(call,
+                                    field_mask_apply(bytes_of_text(paths[i]), &wanted->base,
+                                                     record.message, call->arena, &error),
+                                    &error);
+        }
+        if (code == EDUBBA_OK) {
+            code = record_put(call, &name, record.message, record.version, NULL);
+            *ret_instance = (Instance *)record.message;
+        }
+        again = code == EDUBBA_ABORTED;
+    }
+    return code;
+}
+
+static enum edubba_code update_instance(struct admin_call *call,
+                                        const ProtobufCMessage **ret_answer)
+{
+    const Instance *wanted = (const Instance *)call->request;
+    Instance *instance = NULL;
+    enum edubba_code code = change_instance(call, wanted, MUTABLE, MUTABLE_COUNT, &instance);
+    if (code == EDUBBA_OK) {
+        *ret_answer = &instance->base;
+    }
+    return code;
+}
+
+void instance_admin_update_instance(void *context,
+                                    struct rpc_call *call,
+                                    const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, update_instance);
+}
+
+static enum edubba_code partial_update_instance(struct admin_call *call,
+                                                const ProtobufCMessage **ret_answer)
+{
+    PartialUpdateInstanceRequest *request = instance_admin_request(call);
+    UpdateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__UPDATE_INSTANCE_METADATA__INIT;
+    Instance *instance = NULL;
+
+    metadata.original_request = request;
+    metadata.request_time = instances_now(call);
+    if (request->instance == NULL) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'instance' : it is required");
+    }
+    if (request->update_mask == NULL || request->update_mask->n_paths == 0) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'update_mask' : it names nothing");
+    }
+    enum edubba_code code = change_instance(call, request->instance,
+                                            (const char *const *)request->update_mask->paths,
+                                            request->update_mask->n_paths, &instance);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    metadata.finish_time = instances_now(call);
+    return operation_done(call, instance->name, &metadata.base, &instance->base, ret_answer);
+}
+
+void instance_admin_partial_update_instance(void *context,
+                                            struct rpc_call *call,
+                                            const ProtobufCMessage *request)
+{
+    admin_call_start(context, call, request, partial_update_instance);
+}
