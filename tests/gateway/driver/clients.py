@@ -85,7 +85,7 @@ class Client:
 class Node(Client):
     name = "node"
     programs = ["node", "npm"]
-    sources = ["package.json", "package-lock.json", "runner.js", "filters.js", "admin.js"]
+    sources = ["package.json", "package-lock.json", "runner.js", "common.js", "filters.js", "admin.js"]
     locks = {"package-lock.json"}
 
     def build(self):
@@ -143,7 +143,7 @@ class Java(Client):
                  *[name for name in self.sources if name.endswith(".java")])
 
     def command(self):
-        return ["java", "-Xmx1g", "-cp", f"{self.folder}/classes:{self.folder}/lib/*", "Runner"]
+        return ["java", "-Xmx2g", "-cp", f"{self.folder}/classes:{self.folder}/lib/*", "Runner"]
 
 
 class Cbt(Client):

@@ -190,6 +190,10 @@ def _failures_difference(expected, failures):
 def judge(expected, outcome, now_s=None):
     """None, or a sentence: how the outcome of a step is not what was expected."""
     if "error" in expected:
+        failures = (outcome.get("result") or {}).get("failures")
+        if failures:  # clients that blame each entry for what befell the call
+            found = [_error_difference(expected["error"], failure) for failure in failures]
+            return next((fault for fault in found if fault), None)
         if "error" not in outcome:
             return (f"it succeeded with {_short(outcome.get('result'))}, "
                     f"{expected['error']['code']} was expected")
