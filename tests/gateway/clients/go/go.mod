@@ -1,0 +1,9 @@
+module edubba-gateway-go-runner
+
+go 1.24.0
+
+require (
+	cloud.google.com/go/bigtable v1.46.0
+	google.golang.org/api v0.247.0
+	google.golang.org/grpc v1.74.2
+)
