@@ -114,7 +114,8 @@ class Go(Client):
 class Python(Client):
     name = "python"
     programs = ["python3"]
-    sources = ["requirements.txt", "requirements.lock", "runner.py", "filters.py", "admin.py"]
+    sources = ["requirements.txt", "requirements.lock", "runner.py", "notation.py", "filters.py",
+               "admin.py"]
     locks = {"requirements.lock"}
 
     def build(self):

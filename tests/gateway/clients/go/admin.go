@@ -54,6 +54,17 @@ func ruleOf(family object) object {
 	return gc
 }
 
+// endOfTerm is where "versions() > 5" ends: before what joins it to another, or a bracket that is not its own.
+func endOfTerm(rule string) int {
+	for i := range rule {
+		if strings.HasPrefix(rule[i:], " && ") || strings.HasPrefix(rule[i:], " || ") ||
+			(rule[i] == ')' && (i == 0 || rule[i-1] != '(')) {
+			return i
+		}
+	}
+	return len(rule)
+}
+
 // parsed reads a rule as the client prints it, "(versions() > 5 || age() > 30d)", from its front.
 func parsed(rule *string) any {
 	if strings.HasPrefix(*rule, "(") {
@@ -70,9 +81,9 @@ func parsed(rule *string) any {
 		*rule = strings.TrimPrefix(*rule, ")")
 		return object{kind: parts}
 	}
-	end := strings.IndexAny(*rule+")", "|&)")
-	word := strings.TrimSpace((*rule)[:end])
-	*rule = (*rule)[len(strings.TrimRight((*rule)[:end], " ")):]
+	end := endOfTerm(*rule)
+	word := (*rule)[:end]
+	*rule = (*rule)[end:]
 	if number, found := strings.CutPrefix(word, "versions() > "); found {
 		versions, _ := strconv.Atoi(number)
 		return object{"versions": versions}
