@@ -4,9 +4,10 @@ from google.cloud import bigtable
 from google.cloud import bigtable_admin_v2 as api
 from google.protobuf import duration_pb2, field_mask_pb2
 
-from notation import Lacks, bytes_of
-
+from notation import bytes_of
 types = api.types
+AGGREGATORS = {"intsum": "sum", "intmin": "min", "intmax": "max", "inthll": "hllpp_unique_count",
+               "byteshll": "hllpp_unique_count"}
 
 
 class Admin:
@@ -68,27 +69,25 @@ def _message_of(family):
 
 
 def _value_type(name):
+    made = types.Type(aggregate_type=types.Type.Aggregate(input_type=types.Type()))
+    message = types.Type.pb(made).aggregate_type  # min and max have other names in the wrapper
     if name == "byteshll":
-        raise Lacks("sketches of bytes, here")
-    int64 = types.Type(int64_type=types.Type.Int64(
-        encoding=types.Type.Int64.Encoding(
-            big_endian_bytes=types.Type.Int64.Encoding.BigEndianBytes())))
-    aggregate = types.Type.Aggregate(input_type=int64)
-    kinds = {"intsum": ("sum", types.Type.Aggregate.Sum), "intmin": ("min_", types.Type.Aggregate.Min),
-             "intmax": ("max_", types.Type.Aggregate.Max),
-             "inthll": ("hllpp_unique_count",
-                        types.Type.Aggregate.HyperLogLogPlusPlusUniqueCount)}
-    field, kind = kinds[name]
-    setattr(aggregate, field, kind())
-    return types.Type(aggregate_type=aggregate)
+        message.input_type.bytes_type.encoding.raw.SetInParent()
+    else:
+        message.input_type.int64_type.encoding.big_endian_bytes.SetInParent()
+    getattr(message, AGGREGATORS[name]).SetInParent()
+    return made
 
 
 def _type_name(value_type):
     message = types.Type.pb(value_type)
     if message.WhichOneof("kind") != "aggregate_type":
         return None
-    names = {"sum": "intsum", "min": "intmin", "max": "intmax", "hllpp_unique_count": "inthll"}
-    return names.get(message.aggregate_type.WhichOneof("aggregator"))
+    aggregator = message.aggregate_type.WhichOneof("aggregator")
+    is_bytes = message.aggregate_type.input_type.WhichOneof("kind") == "bytes_type"
+    if aggregator == "hllpp_unique_count":
+        return "byteshll" if is_bytes else "inthll"
+    return {"sum": "intsum", "min": "intmin", "max": "intmax"}.get(aggregator)
 
 
 # --- tables ---------------------------------------------------------------------------------------
