@@ -5,6 +5,7 @@ from google.cloud import bigtable_admin_v2 as api
 from google.protobuf import duration_pb2, field_mask_pb2
 
 from notation import bytes_of
+
 types = api.types
 AGGREGATORS = {"intsum": "sum", "intmin": "min", "intmax": "max", "inthll": "hllpp_unique_count",
                "byteshll": "hllpp_unique_count"}
