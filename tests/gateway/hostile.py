@@ -184,12 +184,10 @@ def malformed_messages(stage):
 def nested_filters(stage):
     """Filters deeper than the API allows, up to what a stack would not take."""
     with stage.connect() as connection:
-        for depth in (19, 21, 1000, 100000):
+        for depth in (19, 21, 1000, 20000):
             message = p.number(17, 1)
             for _ in range(depth):
                 message = p.data(1, p.data(1, message) + p.data(1, p.number(17, 1)))
-                if len(message) > 8 * MIB:
-                    break
             request = p.data(1, TABLE) + p.data(3, message)
             wanted = ["OK"] if depth == 19 else ["INVALID_ARGUMENT"]
             stage.expect(f"a filter {depth} deep", connection.ask(READ, request), wanted)
