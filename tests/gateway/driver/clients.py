@@ -65,7 +65,8 @@ class Client:
                 shutil.copyfile(self.folder / name, HERE / self.name / name)
 
     def has_lock(self, name):
-        return (self.folder / name).exists()
+        """Of ours: what an earlier installation left in the cache does not count."""
+        return (HERE / self.name / name).exists()
 
     def run(self, *arguments, **environment):
         """A step of the installation; Missing with the end of what it said when it fails."""
@@ -89,6 +90,8 @@ class Node(Client):
     locks = {"package-lock.json"}
 
     def build(self):
+        if not self.has_lock("package-lock.json"):
+            (self.folder / "package-lock.json").unlink(missing_ok=True)
         verb = "ci" if self.has_lock("package-lock.json") else "install"
         self.run("npm", verb, "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -104,6 +107,7 @@ class Go(Client):
 
     def build(self):
         if not self.has_lock("go.sum"):
+            (self.folder / "go.sum").unlink(missing_ok=True)
             self.run("go", "mod", "tidy", GOTOOLCHAIN="local", GOFLAGS="-mod=mod")
         self.run("go", "build", "-o", "runner", ".", GOTOOLCHAIN="local")
 

@@ -2,11 +2,14 @@
 
 Processes, ports and the rule that we end what we started are those of the benchmarks' workshop.
 """
+import base64
 import json
 import os
 import pathlib
 import sys
 import urllib.request
+
+from . import notation
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/bench"))
@@ -114,9 +117,6 @@ class Elsewhere:
 
 def rows_of_ebt(output):
     """What `ebt --json read` printed, as results of runners are, and the numbers that it shows."""
-    from . import notation
-    import base64
-
     def data(holder, name):
         if name in holder:
             return holder[name].encode()

@@ -191,11 +191,12 @@ class Run:
         if step.action == "ebt":
             status, output, errors = self.cluster.ebt(*step.arguments["arguments"])
             outcome = {"result": {}} if status == 0 else {
-                "error": {"code": errors.strip().split(":")[0], "text": errors.strip()}}
+                "error": {"code": f"exit {status}", "text": errors.strip()}}
             self.tally.check(what, compare.judge(expected, outcome))
             return
         table = table_of_ours(step.arguments["table"], *self.place_of(step))
-        status, output, errors = self.cluster.ebt("--json", "read", table)
+        words = [f"prefix={step.arguments['prefix']}"] if "prefix" in step.arguments else []
+        status, output, errors = self.cluster.ebt("--json", "read", table, *words)
         if status != 0:
             self.tally.bad(what, f"ebt: {errors.strip()[-200:]}")
             return

@@ -2,8 +2,4 @@ module edubba-gateway-go-runner
 
 go 1.24.0
 
-require (
-	cloud.google.com/go/bigtable v1.46.0
-	google.golang.org/api v0.247.0
-	google.golang.org/grpc v1.74.2
-)
+require cloud.google.com/go/bigtable v1.46.0
