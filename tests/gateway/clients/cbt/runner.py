@@ -144,10 +144,14 @@ def create_table(place, step):
 
 
 def get_table(place, step):
+    if "view" in step:
+        raise Lacks("other views of a table")
     return {"protected": None, "families": cbt(place, "ls", step["table"]).decode().splitlines()}
 
 
-def list_tables(place, _):
+def list_tables(place, step):
+    if "pageSize" in step:
+        raise Lacks("the size of pages")
     return {"tables": sorted(cbt(place, "ls").decode().split())}
 
 

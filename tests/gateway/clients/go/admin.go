@@ -164,6 +164,9 @@ func createTable(ctx context.Context, c *clients, step object) (object, error) {
 }
 
 func getTable(ctx context.Context, c *clients, step object) (object, error) {
+	if step["view"] != nil {
+		return nil, lacks("other views of a table")
+	}
 	info, err := c.tables.TableInfo(ctx, text(step["table"]))
 	if err != nil {
 		return nil, err
@@ -176,7 +179,10 @@ func getTable(ctx context.Context, c *clients, step object) (object, error) {
 	return object{"protected": info.DeletionProtection == bigtable.Protected, "families": families}, nil
 }
 
-func listTables(ctx context.Context, c *clients, _ object) (object, error) {
+func listTables(ctx context.Context, c *clients, step object) (object, error) {
+	if step["pageSize"] != nil {
+		return nil, lacks("the size of pages")
+	}
 	tables, err := c.tables.Tables(ctx)
 	sort.Strings(tables)
 	if tables == nil {

@@ -49,7 +49,7 @@ final class Admin {
     Map<String, Runner.Action> made = new HashMap<>();
     made.put("createTable", this::createTable);
     made.put("getTable", this::getTable);
-    made.put("listTables", step -> names("tables", tables.listTables()));
+    made.put("listTables", this::listTables);
     made.put("modifyFamilies", this::modifyFamilies);
     made.put("protectTable", this::protectTable);
     made.put("deleteTable", done(step -> tables.deleteTable(Runner.text(step, "table"))));
@@ -179,7 +179,17 @@ final class Admin {
     return new JsonObject();
   }
 
+  private JsonObject listTables(JsonObject step) {
+    if (step.has("pageSize")) {
+      throw new Runner.Lacks("the size of pages");
+    }
+    return names("tables", tables.listTables());
+  }
+
   private JsonObject getTable(JsonObject step) {
+    if (step.has("view")) {
+      throw new Runner.Lacks("other views of a table");
+    }
     Table table = tables.getTable(Runner.text(step, "table"));
     JsonObject families = new JsonObject();
     for (ColumnFamily family : table.getColumnFamilies()) {

@@ -113,7 +113,8 @@ async function createTable({instance}, step) {
 }
 
 async function getTable({instance}, step) {
-  const [metadata] = await instance.table(step.table).getMetadata({view: 'schema'});
+  const view = step.view || 'schema';
+  const [metadata] = await instance.table(step.table).getMetadata({view});
   const families = {};
   for (const [name, family] of Object.entries(metadata.columnFamilies || {})) {
     families[name] = {gc: gcOf(family.gcRule), type: typeOf(family.valueType)};
@@ -121,8 +122,9 @@ async function getTable({instance}, step) {
   return {protected: Boolean(metadata.deletionProtection), families};
 }
 
-async function listTables({instance}) {
-  const [tables] = await instance.getTables();
+async function listTables({instance}, step) {
+  const [tables] = await instance.getTables(
+    step.pageSize ? {gaxOptions: {pageSize: step.pageSize}} : {});
   return {tables: tables.map(table => table.id.split('/').pop()).sort()};
 }
 

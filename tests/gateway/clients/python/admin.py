@@ -103,16 +103,21 @@ def create_table(admin, step):
     return {}
 
 
+VIEWS = {"name": types.Table.View.NAME_ONLY, "schema": types.Table.View.SCHEMA_VIEW,
+         "full": types.Table.View.FULL}
+
+
 def get_table(admin, step):
     table = admin.tables.get_table(request={"name": admin.table(step),
-                                            "view": types.Table.View.SCHEMA_VIEW})
+                                            "view": VIEWS[step.get("view", "schema")]})
     families = {name: {"gc": _gc_of(family.gc_rule), "type": _type_name(family.value_type)}
                 for name, family in table.column_families.items()}
     return {"protected": table.deletion_protection, "families": families}
 
 
-def list_tables(admin, _):
-    tables = admin.tables.list_tables(parent=admin.instance_name)
+def list_tables(admin, step):
+    tables = admin.tables.list_tables(request={"parent": admin.instance_name,
+                                               "page_size": step.get("pageSize", 0)})
     return {"tables": sorted(table.name.rsplit("/", 1)[1] for table in tables)}
 
 
