@@ -126,14 +126,15 @@ class Python(Client):
         if not (self.folder / "venv/bin/python").exists():
             self.run(sys.executable, "-m", "venv", "venv")
         wanted = "requirements.lock" if self.has_lock("requirements.lock") else "requirements.txt"
-        self.run("venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                 "-r", wanted)
+        self.run("venv/bin/python", "-m", "pip", "install", "--quiet",
+                 "--disable-pip-version-check", "-r", wanted)
         if wanted != "requirements.lock":
             frozen = self.run("venv/bin/python", "-m", "pip", "freeze")
             (self.folder / "requirements.lock").write_text(frozen)
 
     def command(self):
-        return [str(self.folder / "venv/bin/python"), "-W", "ignore", str(self.folder / "runner.py")]
+        return [str(self.folder / "venv/bin/python"), "-W", "ignore",
+                str(self.folder / "runner.py")]
 
 
 class Java(Client):

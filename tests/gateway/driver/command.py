@@ -90,8 +90,10 @@ class Spoiled:
         table = (step.written.get("in"), step.arguments.get("table"))
         if step.action == "createTable":
             self.places.add((*table, "all"))
-        elif step.action in ("modifyFamilies", "protectTable"):
+        elif step.action == "modifyFamilies":
             self.places.add((*table, "schema"))
+        elif step.action == "protectTable":
+            self.places.add((*table, "protection"))
         elif step.action == "dropRows":
             self.places.add((*table, "rows"))
         elif step.action in ("mutateRow", "mutateRows", "checkAndMutate", "readModifyWrite"):
@@ -106,7 +108,9 @@ class Spoiled:
         if (*table, "all") in self.places:
             return True
         if step.action == "getTable":
-            return (*table, "schema") in self.places
+            return (*table, "schema") in self.places or (*table, "protection") in self.places
+        if (*table, "protection") in self.places and step.refuses_protected():
+            return True
         if step.action in ("readRows", "readSome", "ebtReads"):
             return any(place[:2] == table and place[2].startswith("row") for place in self.places)
         return any((*table, "row " + row) in self.places for row in self._rows(step))
@@ -233,13 +237,13 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/gateway/run", description=(
         "The official Bigtable clients through one scenario, against a cluster of this build."))
     parser.add_argument("--build", default=str(ROOT / "build/release"), help="the build folder")
-    parser.add_argument("--cache", help="where clients are installed (default: in the build folder)")
+    parser.add_argument("--cache", help="where clients are installed; default: in the build folder")
     parser.add_argument("--client", action="append", choices=list(CLIENTS), help="only this one")
     parser.add_argument("--steps", default="*", metavar="PATTERN",
                         help="only steps whose 'part: name' is like it; those before may be needed")
     parser.add_argument("--scenario", default=str(HERE.parent / "scenario.json"))
     parser.add_argument("--address", metavar="HOST:PORT",
-                        help="ask this gateway (or emulator) and start none; nothing is compared with ebt")
+                        help="ask this gateway (or emulator) and start none; ebt is not asked")
     parser.add_argument("--lock", action="store_true",
                         help="install, and copy the lock files that came of it into the sources")
     parser.add_argument("--keep", action="store_true", help="leave the folder with logs and data")

@@ -46,6 +46,12 @@ class Step:
         """For this client: {"result": ...} or {"error": ...}."""
         return self.written.get("clients", {}).get(client, self.written.get("expect", {"result": {}}))
 
+    def refuses_protected(self):
+        """Is it expected to fail because of what protectTable did?"""
+        error = self.written.get("expect", {}).get("error", {})
+        return self.action in ("deleteTable", "modifyFamilies") and \
+            error.get("code") == "FAILED_PRECONDITION"
+
     def given(self):
         line = {"step": self.name, "do": self.action}
         if "in" in self.written:

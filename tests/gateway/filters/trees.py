@@ -3,7 +3,8 @@
 FAMILIES = ["a", "b", "c-1"]
 QUALIFIERS = [b"", b"a", b"ab", b"b", b"\x00", b"\xff", b"x\ny"]
 VALUES = [b"", b"a", b"ab", b"abc", b"\n", b"\x00\xff", b"\xf0\x0f", b"zz", b"a\nb"]
-KEYS = [b"a", b"ab", b"abc", b"b", b"b\x00", b"c\nd", b"\x00", b"\xff", b"\xff\xff", b"row-1", b"row-2"]
+KEYS = [b"a", b"ab", b"abc", b"b", b"b\x00", b"c\nd", b"\x00", b"\xff", b"\xff\xff", b"row-1",
+        b"row-2"]
 TIMES = [0, 1000, 2000, 3000, 10000]
 LABELS = ["one", "two-2", "3"]
 LITERALS = [b"a", b"b", b"ab", b"x", b"\\xff", b"\\x00", b"row", b"-"]
@@ -42,7 +43,7 @@ def pattern(random, size=3):
 
 
 def bounds(random, values):
-    """Never one that is empty by its bounds alone, as an open end of no bytes is: what it means is left open."""
+    """Never one that is empty by its bounds alone (an open end of no bytes): that is left open."""
     low, high = sorted([random.choice(values), random.choice(values)])
     made = {}
     if random.random() < 0.8:

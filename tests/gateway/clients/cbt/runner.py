@@ -206,8 +206,7 @@ def mutate_row(place, step):
             *[cell_word(m["add"], m["add"]["input"]) for m in mutations])
     elif kinds == {"deleteRow"}:
         cbt(place, "deleterow", step["table"], row)
-    elif kinds == {"deleteColumn"} and len(mutations) == 1 and "start" not in mutations[0]["deleteColumn"]:
-        cell = mutations[0]["deleteColumn"]
+    elif kinds == {"deleteColumn"} and "start" not in (cell := mutations[-1]["deleteColumn"]):
         cbt(place, "deletecolumn", step["table"], row, cell["family"], text_of(cell["qualifier"]))
     else:
         raise Lacks("such a change of a row")
