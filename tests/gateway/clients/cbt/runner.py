@@ -206,7 +206,10 @@ def mutate_row(place, step):
             *[cell_word(m["add"], m["add"]["input"]) for m in mutations])
     elif kinds == {"deleteRow"}:
         cbt(place, "deleterow", step["table"], row)
-    elif kinds == {"deleteColumn"} and "start" not in (cell := mutations[-1]["deleteColumn"]):
+    elif kinds == {"deleteColumn"} and len(mutations) == 1:
+        cell = mutations[0]["deleteColumn"]
+        if "start" in cell or "end" in cell:
+            raise Lacks("deleting versions of a column")
         cbt(place, "deletecolumn", step["table"], row, cell["family"], text_of(cell["qualifier"]))
     else:
         raise Lacks("such a change of a row")
