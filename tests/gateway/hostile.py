@@ -304,8 +304,11 @@ def compressed_and_flagged(stage):
         stage.check("three messages where one belongs", None if 0 <= call.status < len(bt.CODES)
                     else call.text)
     with stage.connect() as connection:
-        outcome = connection.ask("/google.bigtable.v2.Bigtable/NoSuchCall", b"")
-        stage.expect("a method that is none", outcome, ["UNIMPLEMENTED"])
+        for method in ("NoSuchCall", "ExecuteQuery", "PrepareQuery", "ReadChangeStream"):
+            outcome = connection.ask(bt.DATA_SERVICE + method, p.data(1, INSTANCE))
+            stage.expect(f"{method}, which is not served", outcome, ["UNIMPLEMENTED"])
+        outcome = connection.ask("nonsense", b"")
+        stage.expect("a path that is none", outcome, ["UNIMPLEMENTED", "NOT_FOUND", "UNKNOWN"])
 
 
 def idle_streams(stage):

@@ -50,7 +50,8 @@ class Cluster:
             self._launch(f"server{number}", shop.program("tabletserver/edubba-tabletserver"), {
                 "folder": shop.folder / f"server{number}",
                 "address": f"tcp://127.0.0.1:{shop.port()}",
-                "http.address": f"127.0.0.1:{shop.port()}", "masters": self.masters})
+                "http.address": f"127.0.0.1:{shop.port()}", "masters": self.masters,
+                "ballast": 0})
         wait_until(self._have_joined, 30, "the tablet servers join")
         self.gateway = self._launch("gateway", self._gateway_program(), {
             "address": self.address, "http.address": f"127.0.0.1:{self.http_port}",
