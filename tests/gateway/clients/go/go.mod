@@ -1,0 +1,5 @@
+module edubba-gateway-go-runner
+
+go 1.24.0
+
+require cloud.google.com/go/bigtable v1.46.0

@@ -1,0 +1,1 @@
+"""Random filters over random rows, beside an evaluator that was written from the rules alone."""
