@@ -8,8 +8,7 @@
  *                [--file-mib 1024] [--seconds 60]
  *
  * --page-bytes is a second's; 0: the log alone.  --file-mib is the size of either file.  Both files
- * stay in the folder and are taken again: where a disk is told of blocks that become free, deleting
- * 2 GiB slows it down for seconds, and whoever is measured next would pay for it.
+ * stay in the folder and are taken again, so that between two measurements nothing else is written.
  */
 #include <errno.h>
 #include <fcntl.h>
