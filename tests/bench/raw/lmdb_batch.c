@@ -12,7 +12,6 @@
  * --distinct: after so many rows their keys come again.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -103,20 +102,11 @@ static void log_start(struct log *log, const char *folder)
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/raw_lmdb_log", folder);
-    log->file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    if (log->file < 0) {
-        raw_fail(path, strerror(errno));
-    }
+    log->file = raw_written_file(path, LOG_BYTES);
     (void)unlink(path);
-    uint8_t *zeros = raw_allocate(GROUP_BYTES);
-    for (uint64_t at = 0; at < LOG_BYTES; at += GROUP_BYTES) {
-        if (pwrite(log->file, zeros, GROUP_BYTES, (off_t)at) != (ssize_t)GROUP_BYTES) {
-            raw_fail("log", strerror(errno));
-        }
-    }
-    free(zeros);
-    if (fsync(log->file) != 0 || pthread_create(&log->thread, NULL, write_log, log) != 0) {
-        raw_fail("log", strerror(errno));
+    int code = pthread_create(&log->thread, NULL, write_log, log);
+    if (code != 0) {
+        raw_fail("thread", strerror(code));
     }
 }
 
