@@ -142,7 +142,8 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
-        transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) || transport_reply_must_wait(batch->reply, 0)) {
+        transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
+        transport_reply_must_wait(batch->reply, 0)) {
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }

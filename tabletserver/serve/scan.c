@@ -12,7 +12,7 @@
 #define SCAN_SLICE_BYTES       (256 * 1024)
 #define SCAN_SLICE_NS          (INT64_C(4) * 1000 * 1000)
 #define SCAN_STALLED_BYTES     (4 * 1024 * 1024) /* more than one scan's credit, and no reader */
-#define SCAN_LOOK_AT_CLOCK     64 /* rows between two looks */
+#define SCAN_LOOK_AT_CLOCK     64                /* rows between two looks */
 #define SCAN_ARENA_BLOCK_BYTES 4096
 
 enum scan_state {

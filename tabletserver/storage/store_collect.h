@@ -16,8 +16,8 @@
 
 #include "tabletserver/storage/store_internal.h"
 
-#define STORE_COLLECT_ROWS_MAX    64
-#define STORE_COLLECT_CHANGES_MAX 256
+#define STORE_COLLECT_ROWS_MAX     64
+#define STORE_COLLECT_CHANGES_MAX  256
 #define STORE_COLLECT_DOOMED_BYTES (UINT64_C(64) * 1024 * 1024)
 
 struct store_collect_row {
@@ -44,7 +44,7 @@ struct store_collection {
 };
 
 /* Work thread. */
-bool store_collection_is_free(struct store *store); /* false without memory, too */
+bool store_collection_is_free(struct store *store);        /* false without memory, too */
 bool store_collection_may_doom(const struct store *store); /* false: flushes have to catch up */
 void store_collection_begin(struct store_collection *collection, struct store_tablet *tablet);
 void store_collection_send(struct store_collection *collection);

@@ -167,7 +167,7 @@ static enum status housekeeping_step(struct store *store, uint32_t turn, bool *r
     }
 }
 
-#define HOUSEKEEPING_KINDS 6
+#define HOUSEKEEPING_KINDS     6
 #define FLUSHES_A_HOUSEKEEPING 8
 
 /* One step of the next kind that has anything to do. */

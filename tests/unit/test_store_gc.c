@@ -154,7 +154,11 @@ static uint64_t flushes(void)
 /* Deletes are small, what they doom is not: it must not wait until memory is full of deletes. */
 Test(store_gc, what_is_doomed_is_flushed_by_itself)
 {
-    enum { ROWS = 40, VERSIONS = 4, VALUE_BYTES = 1024 * 1024 };
+    enum {
+        ROWS = 40,
+        VERSIONS = 4,
+        VALUE_BYTES = 1024 * 1024
+    };
     struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
     char *value = malloc(VALUE_BYTES + 1);
     memset(value, 'v', VALUE_BYTES);
