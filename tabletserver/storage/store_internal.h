@@ -463,7 +463,7 @@ enum status store_erase_step(struct store *store, bool *ret_worked);
 enum status store_erase_range_step(struct store *store, bool *ret_worked);
 enum status store_sweep_step(struct store *store, bool *ret_worked);
 enum status store_collect_step(struct store *store, bool *ret_worked);
-void store_collect_append(struct store *store); /* loop */
+void store_collect_append(struct store *store);                            /* loop */
 void store_collect_forget(struct store *store, struct store_layer *layer); /* flushed, or gone */
 void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
