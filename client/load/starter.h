@@ -15,7 +15,7 @@
 
 /* An open loop looks no more often than this for what is due, or for a free slot: to be woken for
  * every single request would cost more than the request.  The wait counts as latency. */
-#define LOAD_STARTER_TICK_NS INT64_C(100000)
+#define LOAD_STARTER_TICK_NS INT64_C(250000)
 
 struct load_starter {
     struct load_run *run;

@@ -93,6 +93,11 @@ void transport_reply_send(struct transport_reply *reply, struct buffer *message,
 /* Short form for an answer that is only a status. */
 void transport_reply_fail(struct transport_reply *reply, enum status status, const char *text);
 
+/* The same for want of room.  To refuse costs a good part of what a small request costs, so who goes
+ * on asking would keep this side busy with refusing: the peer is not read from for a while, and
+ * what it sends waits in its socket.  During on_request. */
+void transport_reply_refuse(struct transport_reply *reply, enum status status, const char *text);
+
 /* Stream bytes that may be sent now without exceeding the peer's credit; SCAN only. */
 int64_t transport_reply_credit(const struct transport_reply *reply);
 void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t bytes);
@@ -103,6 +108,9 @@ uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
 /* All peers together have more queued than they may (transport_budget.h), and with answer_bytes more
  * this one would have a good part of it: do not answer so much, but say that it may ask again. */
 bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes);
+/* The peer has not taken anything for half a second, and more than so much lies there for it: to add
+ * to it would be work for nothing. */
+bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t queued_bytes);
 bool transport_reply_cancelled(const struct transport_reply *reply);
 
 /* Read nothing more from this peer until the reply is finished: there is little room for requests.

@@ -11,6 +11,7 @@
 #include "common/io/transport_listener.h"
 
 #define PEER_STALLED_NS  (INT64_C(500) * 1000 * 1000)
+#define PEER_REST_MS     25
 #define CREDIT_BYTES     8
 #define CREDIT_BYTES_MAX (INT64_MAX / 4) /* one grant; the sum may not overflow */
 
@@ -26,6 +27,7 @@ void transport_peer_unref(struct transport_peer *peer)
     }
     ASSERT(peer->replies == NULL);
     transport_stream_deinit(&peer->stream);
+    nng_aio_reap(peer->rest_aio); /* this thread may be in its callback */
     pthread_cond_destroy(&peer->progressed);
     pthread_mutex_destroy(&peer->lock);
     memory_free(peer);
@@ -82,6 +84,7 @@ static void on_down(void *owner, const struct error *error)
 {
     struct transport_peer *peer = owner;
     (void)error; /* the peer's fault or its wish; nobody here to tell */
+    nng_aio_cancel(peer->rest_aio);
     cancel_all(peer);
     transport_listener_remove(peer->listener, peer);
     transport_peer_unref(peer);
@@ -315,22 +318,38 @@ static enum status on_message(void *owner,
 
 /*
  * Does the peer ask on and take nothing?  More requests would only cost work for answers that lie
- * there with the others.  It is read from again when it takes a batch, and what it has asked for
- * already is answered.
+ * there with the others.  It is read from again when it takes a batch.
  */
-static bool takes_nothing(const struct transport_peer *peer, uint64_t queued_bytes)
+bool transport_peer_takes_nothing(const struct transport_peer *peer, uint64_t queued_bytes)
 {
     return queued_bytes > 0 &&
            clock_monotonic_ns() - atomic_load(&peer->stream.taken_ns) > PEER_STALLED_NS;
+}
+
+static void on_rested(void *context)
+{
+    struct transport_peer *peer = context;
+    atomic_store(&peer->resting, false);
+    transport_stream_resume(&peer->stream);
+    transport_peer_unref(peer);
+}
+
+void transport_peer_rest(struct transport_peer *peer)
+{
+    if (!atomic_exchange(&peer->resting, true)) {
+        transport_peer_ref(peer);
+        nng_sleep_aio(PEER_REST_MS, peer->rest_aio);
+    }
 }
 
 static bool wants_pause(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->holds) > 0 || atomic_load(&peer->in_flight) >= peer->requests_max ||
+    return atomic_load(&peer->holds) > 0 || atomic_load(&peer->resting) ||
+           atomic_load(&peer->in_flight) >= peer->requests_max ||
            queued_bytes >= peer->queued_bytes_max || transport_budget_refuses(queued_bytes) ||
-           takes_nothing(peer, queued_bytes);
+           transport_peer_takes_nothing(peer, queued_bytes);
 }
 
 /* Well below the limits, so that pausing and going on do not alternate with every request.  A peer
@@ -340,10 +359,10 @@ static bool may_resume(void *owner)
 {
     struct transport_peer *peer = owner;
     uint64_t queued_bytes = transport_stream_queued_bytes(&peer->stream);
-    return atomic_load(&peer->holds) == 0 &&
+    return atomic_load(&peer->holds) == 0 && !atomic_load(&peer->resting) &&
            atomic_load(&peer->in_flight) <= peer->requests_max / 2 &&
            queued_bytes <= peer->queued_bytes_max / 2 && !transport_budget_refuses(queued_bytes) &&
-           !takes_nothing(peer, queued_bytes);
+           !transport_peer_takes_nothing(peer, queued_bytes);
 }
 
 static const struct stream_events peer_events = {
@@ -359,7 +378,12 @@ struct transport_peer *transport_peer_create(struct transport_listener *listener
     if (peer == NULL) {
         return NULL;
     }
+    if (nng_aio_alloc(&peer->rest_aio, on_rested, peer) != 0) {
+        memory_free(peer);
+        return NULL;
+    }
     if (transport_stream_init(&peer->stream, &peer_events, peer) != STATUS_OK) {
+        nng_aio_free(peer->rest_aio);
         memory_free(peer);
         return NULL;
     }

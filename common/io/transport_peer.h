@@ -52,6 +52,9 @@ struct transport_peer {
     uint32_t requests_max;
     uint64_t queued_bytes_max;
 
+    atomic_bool resting; /* nothing is read, until rest_aio's time is over */
+    nng_aio *rest_aio;
+
     atomic_uint in_flight;
     atomic_uint holds; /* of in_flight: those until whose end nothing is read */
     pthread_mutex_t lock;
@@ -68,6 +71,12 @@ struct transport_peer *transport_peer_create(struct transport_listener *listener
 void transport_peer_start(struct transport_peer *peer, nng_stream *connected);
 void transport_peer_ref(struct transport_peer *peer);
 void transport_peer_unref(struct transport_peer *peer);
+
+/* Read nothing for a while: it was refused something for want of room. */
+void transport_peer_rest(struct transport_peer *peer);
+
+/* Something is queued, and none of it was taken for half a second. */
+bool transport_peer_takes_nothing(const struct transport_peer *peer, uint64_t queued_bytes);
 
 /* Frames without a reply behind them: GOAWAY. */
 void transport_peer_say(struct transport_peer *peer, enum frame_type type, const char *text);

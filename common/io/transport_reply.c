@@ -106,6 +106,12 @@ void transport_reply_fail(struct transport_reply *reply, enum status status, con
     transport_reply_send(reply, &message, true);
 }
 
+void transport_reply_refuse(struct transport_reply *reply, enum status status, const char *text)
+{
+    transport_peer_rest(reply->peer);
+    transport_reply_fail(reply, status, text);
+}
+
 int64_t transport_reply_credit(const struct transport_reply *reply)
 {
     return atomic_load(&reply->credit_bytes);
@@ -134,6 +140,12 @@ uint64_t transport_reply_queued_bytes(const struct transport_reply *reply)
 bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes)
 {
     return transport_budget_refuses(transport_reply_queued_bytes(reply) + answer_bytes);
+}
+
+bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t queued_bytes)
+{
+    return transport_reply_queued_bytes(reply) > queued_bytes &&
+           transport_peer_takes_nothing(reply->peer, queued_bytes);
 }
 
 bool transport_reply_cancelled(const struct transport_reply *reply)

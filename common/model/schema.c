@@ -85,6 +85,40 @@ enum status family_name_check(struct bytes name, struct error *ret_error)
     return STATUS_OK;
 }
 
+static enum status check_family(const struct table *table, uint32_t index, struct error *ret_error)
+{
+    const struct family *family = &table->families[index];
+    uint32_t above = index == 0 ? 0 : table->families[index - 1].number;
+    enum status status = family_name_check(family->name, ret_error);
+
+    if (status == STATUS_OK) {
+        status = gc_rule_check(&family->gc, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (family->number <= above || family->number >= table->family_number_next) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "family %u follows family %u; the next one would be %u", family->number,
+                         above, table->family_number_next);
+    }
+    if (table_family_by_name(table, family->name) != family) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "two families are named '%.*s'",
+                         (int)family->name.size_bytes, (const char *)family->name.data);
+    }
+    return STATUS_OK;
+}
+
+enum status table_check(const struct table *table, struct error *ret_error)
+{
+    enum status status = table_id_check(table->id, ret_error);
+
+    for (uint32_t i = 0; i < table->family_count && status == STATUS_OK; i++) {
+        status = check_family(table, i, ret_error);
+    }
+    return status;
+}
+
 static enum status copy_family(struct arena *arena,
                                const struct family *family,
                                struct family *ret_copy)

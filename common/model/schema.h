@@ -70,6 +70,12 @@ const struct family *table_family_by_number(const struct table *table, uint32_t 
 enum status table_id_check(struct bytes id, struct error *ret_error);
 enum status family_name_check(struct bytes name, struct error *ret_error);
 
+/*
+ * A whole schema that came from outside, a file or a message: names, rules, and families that
+ * ascend by number below family_number_next, no name twice.  Errors: STATUS_INVALID_ARGUMENT.
+ */
+enum status table_check(const struct table *table, struct error *ret_error);
+
 /* Shape and size of a rule.  Errors: STATUS_INVALID_ARGUMENT. */
 enum status gc_rule_check(const struct gc_rule *rule, struct error *ret_error);
 

@@ -365,6 +365,9 @@ enum status table_record_decode(uint64_t number,
     }
     struct bytes schema = {reader.at, (size_t)(reader.end - reader.at)};
     status = table_decode(schema, arena, &record.table, ret_error);
+    if (status == STATUS_OK) {
+        status = table_check(&record.table, ret_error);
+    }
     if (status == STATUS_NO_MEMORY) {
         return status;
     }

@@ -343,13 +343,33 @@ enum status transaction_seal(struct catalog *catalog, struct transaction *transa
 
 /* --- applying --------------------------------------------------------------------------------- */
 
+/*
+ * Servers come before tablets in a transaction: the store may have found another owner in the very
+ * one that brings the tablet to the owner before.
+ */
+static void follow_store(struct catalog *catalog, struct tablet *tablet)
+{
+    const struct store *store = number_map_get(&catalog->stores, tablet->record.store);
+    if (store->owner->number != tablet->record.server) {
+        state_mark_dirty(catalog, tablet);
+    }
+}
+
 static void apply_add_tablet(struct catalog *catalog, struct staged *change)
 {
     struct table_entry *entry = number_map_get(&catalog->tables, change->tablet->record.table);
     ASSERT(entry != NULL);
     state_entry_insert(entry, change->tablet);
     state_link_tablet(catalog, change->tablet);
+    follow_store(catalog, change->tablet);
     change->tablet = NULL;
+}
+
+static void apply_update_tablet(struct catalog *catalog, struct staged *change)
+{
+    struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
+    state_update_tablet(catalog, tablet, &change->record);
+    follow_store(catalog, tablet);
 }
 
 static void apply_remove_tablet(struct catalog *catalog, struct staged *change)
@@ -450,11 +470,9 @@ static void apply_change(struct catalog *catalog, struct staged *change)
     case STAGED_ADD_TABLET:
         apply_add_tablet(catalog, change);
         break;
-    case STAGED_UPDATE_TABLET: {
-        struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
-        state_update_tablet(catalog, tablet, &change->record);
+    case STAGED_UPDATE_TABLET:
+        apply_update_tablet(catalog, change);
         break;
-    }
     case STAGED_REMOVE_TABLET:
         apply_remove_tablet(catalog, change);
         break;

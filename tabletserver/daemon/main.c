@@ -16,11 +16,23 @@
 #define HEAP_END_KEPT_BYTES (8 << 20)
 #define OWN_MAPPING_BYTES   (1 << 20)
 
-/* The signal thread wakes the main thread, which does nothing else but wait. */
+/* What is free in the middle of a heap goes back now and then: each of a dozen heaps has its own
+ * peak at a time of its own, and one small piece that lives long holds all that was before it. */
+#define HEAP_TRIM_EVERY_NS (INT64_C(5) * 1000 * 1000 * 1000)
+
 static void on_stop(void *context, int signal)
 {
     LOG_EVENT(LOG_LEVEL_INFO, "stopping", LOG_I64("signal", signal));
-    mailbox_close(context);
+    (void)mailbox_push(context, ""); /* a second signal finds it full */
+}
+
+/* On the main thread, which the signal thread wakes. */
+static void wait_for_stop(struct mailbox *stop)
+{
+    char nothing[1];
+    while (mailbox_take(stop, nothing, 1, clock_monotonic_ns() + HEAP_TRIM_EVERY_NS) == 0) {
+        (void)malloc_trim(0);
+    }
 }
 
 static enum status serve(struct daemon *daemon,
@@ -31,7 +43,6 @@ static enum status serve(struct daemon *daemon,
     struct mailbox *stop = NULL;
     struct server *server = NULL;
     char ready[512];
-    char nothing[1];
 
     enum status status = mailbox_create(&mailbox, &stop);
     if (status != STATUS_OK) {
@@ -47,7 +58,7 @@ static enum status serve(struct daemon *daemon,
         LOG_EVENT(LOG_LEVEL_INFO, "serving", LOG_ID("server", server->number),
                   LOG_TEXT("address", server->address), LOG_TEXT("http", server->http_address));
         daemon_ready(daemon, ready);
-        (void)mailbox_take(stop, nothing, 1, MAILBOX_WAIT_FOR_EVER);
+        wait_for_stop(stop);
         signals_stop();
     }
     if (server != NULL) {

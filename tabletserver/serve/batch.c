@@ -306,7 +306,7 @@ void batch_start(struct server *server,
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
     if (!request_bytes_charge(server, charged_bytes, 0)) {
-        transport_reply_fail(reply, STATUS_UNAVAILABLE, TOO_MANY_REQUESTS);
+        transport_reply_refuse(reply, STATUS_UNAVAILABLE, TOO_MANY_REQUESTS);
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
@@ -327,11 +327,13 @@ void batch_start(struct server *server,
     if (status == STATUS_NO_MEMORY) {
         status = error_set(&error, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     }
-    if (status == STATUS_OK && !charge_decoded(batch)) {
-        status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MANY_REQUESTS);
-    }
     if (status != STATUS_OK) {
         transport_reply_fail(reply, error.status, error.text);
+        batch_destroy(batch);
+        return;
+    }
+    if (!charge_decoded(batch)) {
+        transport_reply_refuse(reply, STATUS_UNAVAILABLE, TOO_MANY_REQUESTS);
         batch_destroy(batch);
         return;
     }

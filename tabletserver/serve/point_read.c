@@ -14,6 +14,9 @@
 /* Who asks for more than it takes in is refused the rest. */
 #define QUEUED_BYTES_MAX (64 * 1024 * 1024)
 
+/* And who takes in nothing at all, much sooner. */
+#define STALLED_BYTES_MAX (1024 * 1024)
+
 /* What one read leaves for the next one of the same table and tablet. */
 struct reading {
     struct part *part;
@@ -139,6 +142,7 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
+        transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
         transport_reply_must_wait(batch->reply, 0)) {
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;

@@ -11,7 +11,8 @@
 
 #define SCAN_SLICE_BYTES       (256 * 1024)
 #define SCAN_SLICE_NS          (INT64_C(4) * 1000 * 1000)
-#define SCAN_LOOK_AT_CLOCK     64 /* rows between two looks */
+#define SCAN_STALLED_BYTES     (4 * 1024 * 1024) /* more than one scan's credit, and no reader */
+#define SCAN_LOOK_AT_CLOCK     64                /* rows between two looks */
 #define SCAN_ARENA_BLOCK_BYTES 4096
 
 enum scan_state {
@@ -320,7 +321,8 @@ static void run(struct job *job)
         fail(scan, STATUS_DEADLINE_EXCEEDED, "the scan's deadline has passed");
         return;
     }
-    if (transport_reply_must_wait(scan->reply, 0)) {
+    if (transport_reply_must_wait(scan->reply, SCAN_SLICE_BYTES) ||
+        transport_reply_is_stalled(scan->reply, SCAN_STALLED_BYTES)) {
         fail(scan, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED); /* a slice would be read for nothing */
         return;
     }
@@ -391,8 +393,8 @@ void scan_start(struct server *server,
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
     if (!request_bytes_charge_reads(server, charged_bytes)) {
-        transport_reply_fail(reply, STATUS_UNAVAILABLE,
-                             "the server holds too many requests; retry");
+        transport_reply_refuse(reply, STATUS_UNAVAILABLE,
+                               "the server holds too many requests; retry");
         return;
     }
     struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);

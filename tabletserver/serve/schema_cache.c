@@ -193,6 +193,9 @@ static enum status load_tables(struct schema_cache *cache, struct bytes in, stru
         struct table table;
         status = table_decode(bytes_of(in.data + 4, length), &arena, &table, ret_error);
         if (status == STATUS_OK) {
+            status = table_check(&table, ret_error);
+        }
+        if (status == STATUS_OK) {
             status = schema_cache_put(cache, &table, NULL);
         }
         in = bytes_of(in.data + 4 + length, in.size_bytes - 4 - length);

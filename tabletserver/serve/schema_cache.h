@@ -32,7 +32,7 @@ struct schema *schema_retain(struct schema *schema);
 void schema_release(struct schema *schema); /* NULL is fine */
 const struct table *schema_table(const struct schema *schema);
 
-/* Newer versions replace, older ones are passed over.  *ret_changed may be NULL.
+/* Newer versions replace, older ones are passed over.  The table passes table_check().
  * Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status schema_cache_put(struct schema_cache *cache,
                              const struct table *table,

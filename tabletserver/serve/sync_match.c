@@ -133,6 +133,17 @@ void sync_match_assignments(struct sync *sync)
 
 /* --- the answer --------------------------------------------------------------------------------- */
 
+/* Nothing is taken from a master that tells of tables which cannot be. */
+static enum status check_tables(const struct sync_response *response, struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < response->table_count && status == STATUS_OK; i++) {
+        status = table_check(&response->tables[i], ret_error);
+    }
+    return status;
+}
+
 static enum status take_tables(struct sync *sync, const struct sync_response *response)
 {
     struct server *server = sync->server;
@@ -190,6 +201,9 @@ enum status sync_take_answer(struct sync *sync, struct bytes message, struct err
     }
     if (status == STATUS_OK) {
         status = sync_response_decode(body, &sync->arena, &response, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = check_tables(&response, ret_error);
     }
     if (status != STATUS_OK) {
         return status;

@@ -415,6 +415,7 @@ static void take_event(struct store *store, struct store_event *event)
 {
     switch (event->kind) {
     case STORE_EVENT_LAYER_FLUSHED:
+        store_collect_forget(store, event->subject);
         store_layer_forget(store, event->subject);
         store_release_log(store);
         return;

@@ -20,6 +20,11 @@ bool store_collection_is_free(struct store *store)
     return !atomic_load(&store->collection->busy);
 }
 
+bool store_collection_may_doom(const struct store *store)
+{
+    return atomic_load(&store->doomed_bytes) < STORE_COLLECT_DOOMED_BYTES;
+}
+
 void store_collection_begin(struct store_collection *collection, struct store_tablet *tablet)
 {
     ASSERT(!atomic_load(&collection->busy));
@@ -28,6 +33,7 @@ void store_collection_begin(struct store_collection *collection, struct store_ta
     collection->horizon_count = 0;
     collection->row_count = 0;
     collection->change_count = 0;
+    collection->doomed_bytes = 0;
     arena_reset(&collection->arena);
     atomic_store(&collection->busy, true);
 }
@@ -90,6 +96,7 @@ static bool is_full(const struct finder *finder, uint32_t row_changes)
 static enum status drop_cell(struct finder *finder, const struct cell *cell)
 {
     struct store_collection *collection = finder->collection;
+    collection->doomed_bytes += cell->value.size_bytes + cell->qualifier.size_bytes;
     if (finder->dropping) {
         collection->changes[collection->change_count - 1].start_us = cell->timestamp_us;
         return STATUS_OK;
@@ -323,6 +330,27 @@ static bool are_rules_in_force(struct store *store, const struct store_collectio
     return same;
 }
 
+/* What these rows doom is the active memtable's to flush. */
+static void doom(struct store *store, const struct store_collection *collection)
+{
+    struct store_layer *layer = collection->tablet->layers[0];
+    atomic_fetch_add(&layer->doomed_bytes, collection->doomed_bytes);
+    atomic_fetch_add(&store->doomed_bytes, collection->doomed_bytes);
+    if (store_collection_may_doom(store)) {
+        return;
+    }
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (atomic_load(&store->tablets[i]->layers[0]->doomed_bytes) > 0) {
+            store_flush_soon(store->tablets[i]);
+        }
+    }
+}
+
+void store_collect_forget(struct store *store, struct store_layer *layer)
+{
+    atomic_fetch_sub(&store->doomed_bytes, atomic_exchange(&layer->doomed_bytes, 0));
+}
+
 static void append_rows(struct store *store, const struct store_collection *collection)
 {
     struct record_entry entries[STORE_COLLECT_ROWS_MAX];
@@ -339,8 +367,10 @@ static void append_rows(struct store *store, const struct store_collection *coll
     if (count > 0) {
         struct record_write write = {entries, count};
         uint64_t sequence = 0;
-        /* Pushed back or refused: the next pass finds the same cells again. */
-        (void)store_append_write(collection->tablet, &write, store_next_clock(store), &sequence);
+        if (store_append_write(collection->tablet, &write, store_next_clock(store), &sequence) ==
+            STATUS_OK) {
+            doom(store, collection);
+        } /* else pushed back or refused: the next pass finds the same cells again */
     }
 }
 

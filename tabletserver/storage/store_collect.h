@@ -5,14 +5,20 @@
  * in it and gives it back.  Between finding a cell and deleting it, the row may have been written
  * again; such a row is left to the next pass.  And the table may have been given other rules, and a
  * write since then that the old ones must not judge: then nothing is deleted.
+ *
+ * Such a delete is small in memory, but the flush that carries it out has to read and to free all
+ * that it dooms, a thousand times as much.  So what is doomed and not yet flushed is counted: from
+ * STORE_COLLECT_DOOMED_BYTES on its memtables are flushed first, and collecting waits.  Otherwise
+ * a quiet hour would leave seconds of flushing to the first minute of writes.
  */
 #ifndef TABLETSERVER_STORAGE_STORE_COLLECT_H
 #define TABLETSERVER_STORAGE_STORE_COLLECT_H
 
 #include "tabletserver/storage/store_internal.h"
 
-#define STORE_COLLECT_ROWS_MAX    64
-#define STORE_COLLECT_CHANGES_MAX 256
+#define STORE_COLLECT_ROWS_MAX     64
+#define STORE_COLLECT_CHANGES_MAX  256
+#define STORE_COLLECT_DOOMED_BYTES (UINT64_C(64) * 1024 * 1024)
 
 struct store_collect_row {
     struct bytes row;
@@ -33,11 +39,13 @@ struct store_collection {
     uint32_t row_count;
     struct change changes[STORE_COLLECT_CHANGES_MAX];
     uint32_t change_count;
+    uint64_t doomed_bytes; /* of the cells that the changes delete */
     struct arena arena;
 };
 
 /* Work thread. */
-bool store_collection_is_free(struct store *store); /* false without memory, too */
+bool store_collection_is_free(struct store *store);        /* false without memory, too */
+bool store_collection_may_doom(const struct store *store); /* false: flushes have to catch up */
 void store_collection_begin(struct store_collection *collection, struct store_tablet *tablet);
 void store_collection_send(struct store_collection *collection);
 void store_collection_end(struct store_collection *collection);

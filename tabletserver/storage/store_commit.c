@@ -197,12 +197,16 @@ void store_freeze_for_room(struct store *store)
     }
 }
 
+void store_flush_soon(struct store_tablet *tablet)
+{
+    tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
+    tablet->store->flush_wanted = tablet->store->flush_wanted || tablet->flush_wanted;
+}
+
 void store_flush_all(struct store *store)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        struct store_tablet *tablet = store->tablets[i];
-        tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
-        store->flush_wanted = store->flush_wanted || tablet->flush_wanted;
+        store_flush_soon(store->tablets[i]);
     }
     store_commit(store);
 }

@@ -344,6 +344,10 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
         return erase_expired(tablet, table);
     case STORE_COLLECT_VERSIONS:
         if (any_explicit_rule(table)) {
+            if (!store_collection_may_doom(store)) {
+                *ret_worked = false;
+                return STATUS_OK;
+            }
             status = store_collect_versions(tablet, table, now_us, STEP_CELLS, &more);
         }
         if (status == STATUS_OK && !more) {

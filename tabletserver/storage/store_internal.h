@@ -72,6 +72,7 @@ struct store_layer {
     uint64_t clock;         /* [C] once frozen: highest in it */
     bool image_due;         /* [L] frozen, the image not yet taken */
     struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
+    atomic_uint_fast64_t doomed_bytes; /* in the base, of cells that deletes in it collect */
     struct store_event event;
 };
 
@@ -250,6 +251,7 @@ struct store {
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
+    atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     bool failure_told;                       /* [L] */
     bool flush_wanted;                       /* [L] of some tablet */
@@ -286,6 +288,7 @@ struct store {
     uint64_t meta_clock; /* highest known in the base */
     int64_t retry_at_ns; /* after a failed flush: not before */
     uint32_t housekeeping_turn;
+    uint32_t flushes_in_a_row; /* since the last step of housekeeping */
     struct store_collection *collection;
     uint64_t scrub_extent;
     struct buffer scrub_resume;
@@ -369,6 +372,8 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
 /* Freeze the active memtable if anything was logged into it.  Errors: STATUS_NO_MEMORY,
  * STATUS_RESOURCE_EXHAUSTED (as many frozen ones as there may be). */
 enum status store_freeze(struct store_tablet *tablet);
+/* Freeze it now, or as soon as there is a free layer. */
+void store_flush_soon(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
 uint64_t store_memory_limit(const struct store *store);
@@ -458,7 +463,8 @@ enum status store_erase_step(struct store *store, bool *ret_worked);
 enum status store_erase_range_step(struct store *store, bool *ret_worked);
 enum status store_sweep_step(struct store *store, bool *ret_worked);
 enum status store_collect_step(struct store *store, bool *ret_worked);
-void store_collect_append(struct store *store); /* loop */
+void store_collect_append(struct store *store);                            /* loop */
+void store_collect_forget(struct store *store, struct store_layer *layer); /* flushed, or gone */
 void store_collect_clear(struct store *store);
 enum status store_scrub_step(struct store *store, bool *ret_worked);
 enum status store_estimate_step(struct store *store, bool *ret_worked);

@@ -19,6 +19,7 @@ enum status store_layer_create(uint64_t owner, struct store_layer **ret_layer)
     atomic_init(&layer->references, 1);
     atomic_init(&layer->first_position, STORE_POSITION_NONE);
     atomic_init(&layer->bytes, 0);
+    atomic_init(&layer->doomed_bytes, 0);
     layer->owner = owner;
     buffer_init(&layer->dedupe);
     *ret_layer = layer;
@@ -43,6 +44,7 @@ void store_layer_unref(struct store *store, struct store_layer *layer)
     if (layer->frozen) {
         atomic_fetch_sub(&store->frozen_bytes, atomic_load(&layer->bytes));
     }
+    store_collect_forget(store, layer);
     memtable_unref(layer->memtable);
     buffer_deinit(&layer->dedupe);
     memory_free(layer);

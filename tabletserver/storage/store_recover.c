@@ -269,8 +269,7 @@ static enum status check_log_end(struct store *store, struct error *ret_error)
         }
         if (!tablet->applied_whole) {
             /* Finish soon what was interrupted: until then nothing else is tidied up there. */
-            tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
-            store->flush_wanted = store->flush_wanted || tablet->flush_wanted;
+            store_flush_soon(tablet);
         }
     }
     return STATUS_OK;

@@ -2,7 +2,8 @@
  * The work thread: everything that writes to the base, one bounded step after the other.
  *
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
- * in turns.  Between two steps it rests in proportion to what the last one took, unless writers
+ * in turns.  Where writes never cease, flushing never does: then every so many of its steps one of
+ * housekeeping gets between them, or what was deleted would stay for ever.  Between two steps it rests in proportion to what the last one took, unless writers
  * are short of memory.  Closing waits for one step at most.
  */
 #include <time.h>
@@ -166,7 +167,8 @@ static enum status housekeeping_step(struct store *store, uint32_t turn, bool *r
     }
 }
 
-#define HOUSEKEEPING_KINDS 6
+#define HOUSEKEEPING_KINDS     6
+#define FLUSHES_A_HOUSEKEEPING 8
 
 /* One step of the next kind that has anything to do. */
 static bool keep_house(struct store *store)
@@ -190,6 +192,21 @@ static bool keep_house(struct store *store)
     return false;
 }
 
+/* One step of the one or the other. */
+static bool flush_or_keep_house(struct store *store)
+{
+    bool turn = store->flushes_in_a_row >= FLUSHES_A_HOUSEKEEPING && !store_flush_lags(store);
+    if (turn && keep_house(store)) {
+        store->flushes_in_a_row = 0;
+        return true;
+    }
+    if (flush(store)) {
+        store->flushes_in_a_row++;
+        return true;
+    }
+    return keep_house(store);
+}
+
 static void *work(void *context)
 {
     struct store *store = context;
@@ -206,7 +223,7 @@ static void *work(void *context)
             rest(store, IDLE_NS, true);
         } else if (run_job(store)) {
             continue;
-        } else if (flush(store) || keep_house(store)) {
+        } else if (flush_or_keep_house(store)) {
             pace(store, store_monotonic_ns() - begin_ns);
         } else {
             rest(store, IDLE_NS, true);

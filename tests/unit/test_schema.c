@@ -81,6 +81,44 @@ Test(table, names)
                      "but found 0 ''");
 }
 
+static void expect_refused(struct family changed, uint32_t index, const char *text)
+{
+    struct family own[3];
+    struct table bad = table;
+    struct error error = {.status = STATUS_OK};
+
+    memcpy(own, families, sizeof own);
+    own[index] = changed;
+    bad.families = own;
+    cr_assert_eq(table_check(&bad, &error), STATUS_INVALID_ARGUMENT);
+    cr_assert_not_null(strstr(error.text, text), "'%s'", error.text);
+}
+
+Test(table, whole_schemas_are_checked)
+{
+    struct table bad = table;
+
+    cr_assert_eq(table_check(&table, NULL), STATUS_OK);
+    bad.id = bytes_of_text("-metric");
+    cr_assert_eq(table_check(&bad, NULL), STATUS_INVALID_ARGUMENT);
+
+    struct family changed = families[1];
+    changed.number = 1;
+    expect_refused(changed, 1, "family 1 follows family 1");
+    changed.number = 0;
+    expect_refused(changed, 0, "family 0 follows family 0");
+    changed.number = 10;
+    expect_refused(changed, 2, "the next one would be 10");
+    changed = families[2];
+    changed.name = families[0].name;
+    expect_refused(changed, 2, "two families are named 'cf'");
+    changed.name = bytes_of_text("a/b");
+    expect_refused(changed, 2, "columnFamilies");
+    changed = families[2];
+    changed.gc = (struct gc_rule){.kind = GC_VERSIONS, .versions = 0};
+    expect_refused(changed, 2, "max_num_versions");
+}
+
 Test(gc_rule, text_forms)
 {
     static const char *const FORMS[] = {

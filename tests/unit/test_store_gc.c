@@ -144,6 +144,40 @@ Test(store_gc, many_versions_in_one_column)
     cr_assert(is_left(tablet, "r/2:c@499=v\nr/2:c@498=v\n"));
 }
 
+static uint64_t flushes(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return numbers.flushes;
+}
+
+/* Deletes are small, what they doom is not: it must not wait until memory is full of deletes. */
+Test(store_gc, what_is_doomed_is_flushed_by_itself)
+{
+    enum {
+        ROWS = 40,
+        VERSIONS = 4,
+        VALUE_BYTES = 1024 * 1024
+    };
+    struct store_tablet *tablet = fixture_create(&fixture, 1, "", "");
+    char *value = malloc(VALUE_BYTES + 1);
+    memset(value, 'v', VALUE_BYTES);
+    value[VALUE_BYTES] = '\0';
+    for (int64_t version = 0; version < VERSIONS; version++) {
+        for (int i = 0; i < ROWS; i++) {
+            char row[16];
+            struct change change = fixture_put(2, "c", version, value);
+            (void)snprintf(row, sizeof row, "%d", i);
+            fixture_write(&fixture, tablet, row, &change, 1);
+        }
+        fixture_flush(&fixture);
+    }
+    free(value);
+    uint64_t before = flushes();
+    cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
+    FIXTURE_PUMP_UNTIL(&fixture, flushes() > before);
+}
+
 Test(store_gc, unknown_table_is_left_alone)
 {
     struct store_tablet_descriptor descriptor = {.tablet = 4, .table = 77, .configuration = 1};

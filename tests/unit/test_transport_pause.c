@@ -116,3 +116,77 @@ Test(transport_pause, who_takes_nothing_is_not_read_from_until_it_does)
     close(raw);
     transport_listener_close(service.listener, 0);
 }
+
+static atomic_bool seen_stalled[2]; /* more than a mebibyte; more than there is */
+
+static void answer_much_and_look(void *context,
+                                 const struct transport_request *request,
+                                 struct transport_reply *reply)
+{
+    atomic_store(&seen_stalled[0], transport_reply_is_stalled(reply, 1 << 20));
+    atomic_store(&seen_stalled[1], transport_reply_is_stalled(reply, 2 * ANSWER_BYTES));
+    answer_much(context, request, reply);
+}
+
+Test(transport_pause, who_takes_nothing_is_known_as_stalled)
+{
+    struct transport_listener_options options = service_options(&service);
+    options.on_request = answer_much_and_look;
+    options.connection_bytes_max = 4 * ANSWER_BYTES;
+    service_open_with(&service, &options);
+    int raw = raw_open(&service);
+    cr_assert(raw_request(raw, 1, bytes_of_text("much"), 0));
+    WAIT_FOR(service.requests == 1);
+    cr_assert(raw_request(raw, 2, bytes_of_text("little"), 0));
+    WAIT_FOR(service.requests == 2);
+    cr_assert_not(atomic_load(&seen_stalled[0])); /* it may still take it */
+    clock_sleep_us(STALLED_US);
+    cr_assert(raw_request(raw, 3, bytes_of_text("little"), 0));
+    WAIT_FOR(service.requests == 3);
+    cr_assert(atomic_load(&seen_stalled[0]));
+    cr_assert_not(atomic_load(&seen_stalled[1]));
+    close(raw);
+    transport_listener_close(service.listener, 0);
+}
+
+#define REFUSALS      20
+#define REST_LEAST_NS INT64_C(20000000)
+
+static void refuse(void *context,
+                   const struct transport_request *request,
+                   struct transport_reply *reply)
+{
+    if (bytes_equal(request->body, bytes_of_text("go on"))) {
+        transport_reply_fail(reply, STATUS_OK, "");
+    } else {
+        transport_reply_refuse(reply, STATUS_UNAVAILABLE, "no room");
+    }
+    atomic_fetch_add(&((struct service *)context)->requests, 1);
+}
+
+Test(transport_pause, who_is_refused_for_want_of_room_is_not_read_from_for_a_while)
+{
+    struct transport_listener_options options = service_options(&service);
+    options.on_request = refuse;
+    service_open_with(&service, &options);
+    int raw = raw_open(&service);
+    int other = raw_open(&service);
+    int64_t begin_ns = clock_monotonic_ns();
+    for (uint64_t request = 1; request <= REFUSALS; request++) {
+        cr_assert(raw_request(raw, request, bytes_of_text("no"), 0));
+    }
+    WAIT_FOR(service.requests >= 1);
+    unsigned before = service.requests;
+    for (uint64_t request = 1; request <= 100; request++) {
+        cr_assert(raw_request(other, request, bytes_of_text("go on"), 0));
+    }
+    WAIT_FOR(service.requests >= before + 100); /* nobody else has to rest */
+    WAIT_FOR(service.requests == REFUSALS + 100);
+    cr_assert_geq(clock_monotonic_ns() - begin_ns, (REFUSALS - 1) * REST_LEAST_NS);
+
+    cr_assert(raw_request(raw, REFUSALS + 1, bytes_of_text("no"), 0));
+    WAIT_FOR(service.requests == REFUSALS + 101);
+    close(raw); /* in the midst of its rest */
+    close(other);
+    transport_listener_close(service.listener, 0);
+}

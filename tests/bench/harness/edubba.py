@@ -112,11 +112,6 @@ class Cluster:
         return next(int(line.split()[1]) * 1024 for line in status.splitlines()
                     if line.startswith("RssAnon:"))
 
-    def written_bytes(self):
-        """By the tablet server to files, log and base, since it started."""
-        lines = pathlib.Path(f"/proc/{self.server.pid}/io").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("write_bytes:"))
-
     def disk_bytes(self):
         """Allocated by the stores, the log and its spare segments and the ballast apart."""
         total = 0

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+SECTOR_BYTES = 512  # of /sys/block/*/stat, whatever the disk's are
 # Said in full: a build that ./quickstart made first is without tests, and stays so.
 BUILD = "cmake --preset release -DEDUBBA_TESTS=ON && cmake --build build/release"
 
@@ -58,6 +59,13 @@ class Workshop:
             print(f"kept: {self.folder}")
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    @staticmethod
+    def disk_written_bytes():
+        """By everybody, to all disks, since the system started."""
+        stats = [path / "stat" for path in pathlib.Path("/sys/block").iterdir()
+                 if (path / "device").exists()]
+        return sum(int(stat.read_text().split()[6]) * SECTOR_BYTES for stat in stats)
 
     def port(self):
         """A free port below 32768, where the system takes none for outgoing connections."""

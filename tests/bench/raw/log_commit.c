@@ -6,7 +6,6 @@
  *   raw_log_commit --folder F [--writers 64] [--record-bytes 1100] [--seconds 5]
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,18 +101,7 @@ static void open_segment(struct log *log, const char *folder)
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/raw_log", folder);
-    log->file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-    if (log->file < 0) {
-        raw_fail(path, strerror(errno));
-    }
-    for (uint64_t at = 0; at < SEGMENT_BYTES; at += 1 << 20) {
-        if (pwrite(log->file, log->blocks, 1 << 20, (off_t)at) != 1 << 20) {
-            raw_fail(path, strerror(errno));
-        }
-    }
-    if (fsync(log->file) != 0) {
-        raw_fail(path, strerror(errno));
-    }
+    log->file = raw_written_file(path, SEGMENT_BYTES);
     (void)unlink(path);
 }
 

@@ -7,10 +7,10 @@
  *   raw_log_tail --folder F [--rate 60000] [--record-bytes 1100] [--page-bytes 100000000]
  *                [--file-mib 1024] [--seconds 60]
  *
- * --page-bytes is a second's; 0: the log alone.  --file-mib is the size of either file.
+ * --page-bytes is a second's; 0: the log alone.  --file-mib is the size of either file.  Both files
+ * stay in the folder and are taken again, so that between two measurements nothing else is written.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -47,22 +47,7 @@ static void area_init(struct area *area, const char *folder, const char *name, u
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    *area = (struct area){.file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644),
-                          .size_bytes = size_bytes};
-    if (area->file < 0) {
-        raw_fail(path, strerror(errno));
-    }
-    uint8_t *zeros = raw_allocate(1 << 20);
-    for (uint64_t at = 0; at < size_bytes; at += 1 << 20) {
-        if (pwrite(area->file, zeros, 1 << 20, (off_t)at) != 1 << 20) {
-            raw_fail(path, strerror(errno));
-        }
-    }
-    if (fsync(area->file) != 0) {
-        raw_fail(path, strerror(errno));
-    }
-    free(zeros);
-    (void)unlink(path);
+    *area = (struct area){.file = raw_written_file(path, size_bytes), .size_bytes = size_bytes};
 }
 
 static void area_write(struct area *area, const void *bytes, size_t size_bytes, uint64_t at)

@@ -1,10 +1,13 @@
 #include "tests/bench/raw/raw.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/prng.h"
 
@@ -135,6 +138,32 @@ void raw_samples_deinit(struct raw_samples *samples)
 {
     free(samples->ns);
     *samples = (struct raw_samples){0};
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+int raw_written_file(const char *path, uint64_t size_bytes)
+{
+    const size_t step_bytes = 1 << 20;
+    struct stat found;
+    int file = open(path, O_RDWR | O_CREAT, 0644);
+    if (file < 0 || fstat(file, &found) != 0) {
+        raw_fail(path, strerror(errno));
+    }
+    if ((uint64_t)found.st_size == size_bytes) {
+        return file;
+    }
+    uint8_t *zeros = raw_allocate(step_bytes);
+    for (uint64_t at = 0; at < size_bytes; at += step_bytes) {
+        if (pwrite(file, zeros, step_bytes, (off_t)at) != (ssize_t)step_bytes) {
+            raw_fail(path, strerror(errno));
+        }
+    }
+    free(zeros);
+    if (fsync(file) != 0) {
+        raw_fail(path, strerror(errno));
+    }
+    return file;
 }
 
 /* --- rows ----------------------------------------------------------------------------------------- */

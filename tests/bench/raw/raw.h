@@ -39,6 +39,12 @@ void raw_samples_join(struct raw_samples *samples, struct raw_samples *from); /*
 double raw_samples_percentile_us(struct raw_samples *samples, double percentile);
 void raw_samples_deinit(struct raw_samples *samples);
 
+/* --- files --------------------------------------------------------------------------------------- */
+
+/* Open for reading and writing, of this size (a multiple of 1 MiB), written from end to end and
+ * synced: no later write changes its size or place.  One of this size is taken as it is. */
+int raw_written_file(const char *path, uint64_t size_bytes);
+
 /* --- rows: the load generator's (client/load/core) ------------------------------------------------ */
 
 /* Ends the program for anything but "hashed" (scattered) and "series" (1 000 hosts in arrival

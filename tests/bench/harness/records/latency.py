@@ -2,11 +2,10 @@
 from statistics import median
 
 from ..measure import AT_MOST, WRITE_SECONDS_LEAST
-from .record import record
+from .record import LOG_RECORD_BYTES, record
 
 ROWS = 1000000
 VALUE_BYTES = 1000
-RECORD_BYTES = 1100  # of the log, for such a row
 SMALL_BYTES = 100    # of a request for a row, and of the answer to a write
 
 
@@ -24,10 +23,10 @@ def single_write_latency(bench):
 
         def peer():
             seconds = max(int(bench.plan.seconds(10)), 1)
-            echo = bench.workshop.raw("nng_echo", seconds=seconds, request_bytes=RECORD_BYTES,
+            echo = bench.workshop.raw("nng_echo", seconds=seconds, request_bytes=LOG_RECORD_BYTES,
                                       reply_bytes=SMALL_BYTES)
             sync = bench.workshop.raw("log_commit", seconds=seconds, writers=1,
-                                      record_bytes=RECORD_BYTES)
+                                      record_bytes=LOG_RECORD_BYTES)
             return echo["p50_us"] + sync["p50_us"]
 
         return bench.turns(result, lambda: bench.write_window(result, cluster, load).p50_us, peer)
@@ -53,15 +52,15 @@ def single_read_latency(bench):
         return bench.turns(result, lambda: load.run(seconds).p50_us, peer)
 
 
-def disk_alone(bench, rate, page_bytes):
+def disk_alone(bench, rate, page_bytes, seconds=WRITE_SECONDS_LEAST):
     """
     A log at the same rate, and as many bytes of pages written beside it, with nothing around them:
     whatever holds that up is the disk.
     """
-    return bench.workshop.raw("log_tail", rate=f"{rate:.0f}", record_bytes=RECORD_BYTES,
+    return bench.workshop.raw("log_tail", rate=f"{rate:.0f}", record_bytes=LOG_RECORD_BYTES,
                               page_bytes=f"{page_bytes:.0f}",
                               file_mib=16 if bench.plan.quick else 1024,
-                              seconds=max(int(bench.plan.seconds(WRITE_SECONDS_LEAST)), 1))
+                              seconds=max(int(bench.plan.seconds(seconds)), 1))
 
 
 def note_disk_alone(result, seen):
@@ -80,6 +79,7 @@ def write_stall(bench):
     rows = bench.plan.rows(ROWS)
     result = bench.result("us", "p99.9 of writes at half of the highest rate", "their p50", 20,
                           AT_MOST, write=True)
+    disk_alone(bench, rate=1, page_bytes=0, seconds=1)  # makes its files, and nobody waits for that
     with bench.cluster() as cluster:
         shape = {"records": rows, "value_size": VALUE_BYTES}
         bench.say("the highest rate")
@@ -87,11 +87,10 @@ def write_stall(bench):
         result.details["highest_per_second"] = highest
         load = bench.load(cluster, "write", rate=f"{highest / 2:.0f}", **shape)
         seen, alone = [], []
-
         def ours():
-            before = cluster.written_bytes()
+            before = bench.workshop.disk_written_bytes()
             figures = bench.write_window(result, cluster, load, settle=False)
-            pages = cluster.written_bytes() - before - figures.rows * RECORD_BYTES
+            pages = bench.workshop.disk_written_bytes() - before - figures.rows * LOG_RECORD_BYTES
             cluster.settle()
             seen.append((figures, max(pages, 0) / figures.seconds))
             return figures.p999_us

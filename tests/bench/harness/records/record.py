@@ -10,6 +10,7 @@ from ..redis import Redis
 HIGHEST_IN_FLIGHT = 1024
 WARM_UP_SECONDS = 10  # at the highest rate: by then memory is as full as it will be
 WINDOWS_MAX = 10      # a write window is prolonged so many times to see its flushes
+LOG_RECORD_BYTES = 1100  # of the log, for a row of 1 000 bytes
 PEER_SECONDS = 30     # of Redis' writes, prolonged until its log was rewritten meanwhile
 
 # 64 connections with one request in flight each, of one client: Redis' benchmark drives its own
