@@ -10,6 +10,7 @@
 #define LIMIT_QUALIFIER_BYTES       16384
 #define LIMIT_FAMILY_NAME_BYTES     64
 #define LIMIT_TABLE_ID_BYTES        50
+#define LIMIT_NAME_PART_BYTES       80 /* of a project or an instance in a table's name */
 #define LIMIT_VALUE_BYTES           (100 * 1024 * 1024)
 #define LIMIT_ROW_BYTES             (256 * 1024 * 1024)
 #define LIMIT_FAMILIES_PER_TABLE    100

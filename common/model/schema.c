@@ -85,6 +85,46 @@ enum status family_name_check(struct bytes name, struct error *ret_error)
     return STATUS_OK;
 }
 
+/* The text up to the next slash, or all of it; *text: what follows. */
+static struct bytes take_part(struct bytes *text)
+{
+    size_t size = 0;
+    while (size < text->size_bytes && text->data[size] != '/') {
+        size++;
+    }
+    struct bytes part = bytes_of(text->data, size);
+    size_t taken = size < text->size_bytes ? size + 1 : size;
+    *text = bytes_of(text->data + taken, text->size_bytes - taken);
+    return part;
+}
+
+static bool is_project_or_instance(struct bytes part)
+{
+    for (size_t i = 0; i < part.size_bytes; i++) {
+        if (!is_name_byte(part.data[i]) && part.data[i] != ':') {
+            return false;
+        }
+    }
+    return part.size_bytes >= 1 && part.size_bytes <= LIMIT_NAME_PART_BYTES;
+}
+
+enum status table_name_check(struct bytes name, struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    struct bytes id = name;
+    struct bytes project = take_part(&id);
+    if (project.size_bytes == name.size_bytes) {
+        return table_id_check(name, ret_error);
+    }
+    struct bytes instance = take_part(&id);
+    if (!is_project_or_instance(project) || !is_project_or_instance(instance)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Invalid name of a table '%s': an id, or project/instance/id, is expected",
+                         bytes_printable(name, text));
+    }
+    return table_id_check(id, ret_error);
+}
+
 static enum status check_family(const struct table *table, uint32_t index, struct error *ret_error)
 {
     const struct family *family = &table->families[index];
@@ -111,7 +151,7 @@ static enum status check_family(const struct table *table, uint32_t index, struc
 
 enum status table_check(const struct table *table, struct error *ret_error)
 {
-    enum status status = table_id_check(table->id, ret_error);
+    enum status status = table_name_check(table->id, ret_error);
 
     for (uint32_t i = 0; i < table->family_count && status == STATUS_OK; i++) {
         status = check_family(table, i, ret_error);

@@ -54,7 +54,7 @@ struct family {
 struct table {
     uint64_t number;  /* >= 1, never reused */
     uint64_t version; /* grows with every change of the schema */
-    struct bytes id;  /* the table's name */
+    struct bytes id;  /* the table's name: see table_name_check() */
     enum granularity granularity;
     bool deletion_protection;
     uint32_t family_number_next;
@@ -69,6 +69,12 @@ const struct family *table_family_by_number(const struct table *table, uint32_t 
 /* Bigtable's naming rules.  Errors: STATUS_INVALID_ARGUMENT naming the id and the rule. */
 enum status table_id_check(struct bytes id, struct error *ret_error);
 enum status family_name_check(struct bytes name, struct error *ret_error);
+
+/*
+ * What a table may be called here: an id, or "project/instance/id" for one that is known by the
+ * name of an instance (the gateway's tables of other instances than its home).  Errors as above.
+ */
+enum status table_name_check(struct bytes name, struct error *ret_error);
 
 /*
  * A whole schema that came from outside, a file or a message: names, rules, and families that

@@ -12,7 +12,7 @@
 struct tables {
     struct edubba_client *client;
     pthread_mutex_t lock;
-    struct table *buckets[BUCKET_COUNT]; /* under lock; each is held once by its place here */
+    struct open_table *buckets[BUCKET_COUNT]; /* under lock; each is held once by its place here */
 };
 
 struct tables *tables_create(struct edubba_client *client)
@@ -32,7 +32,7 @@ void tables_destroy(struct tables *tables)
     }
     for (size_t i = 0; i < BUCKET_COUNT; i++) {
         while (tables->buckets[i] != NULL) {
-            struct table *table = tables->buckets[i];
+            struct open_table *table = tables->buckets[i];
             tables->buckets[i] = table->next;
             table_release(table);
         }
@@ -41,7 +41,7 @@ void tables_destroy(struct tables *tables)
     memory_free(tables);
 }
 
-void table_release(struct table *table)
+void table_release(struct open_table *table)
 {
     if (atomic_fetch_sub(&table->holders, 1) == 1) {
         edubba_table_close(table->handle);
@@ -50,19 +50,19 @@ void table_release(struct table *table)
 }
 
 /* Where the table of that name is linked, or would be; under lock. */
-static struct table **place_of(struct tables *tables, const char *name)
+static struct open_table **place_of(struct tables *tables, const char *name)
 {
-    struct table **at = &tables->buckets[checksum64(name, strlen(name), 0) % BUCKET_COUNT];
+    struct open_table **at = &tables->buckets[checksum64(name, strlen(name), 0) % BUCKET_COUNT];
     while (*at != NULL && strcmp((*at)->name, name) != 0) {
         at = &(*at)->next;
     }
     return at;
 }
 
-struct table *tables_find(struct tables *tables, const char *name)
+struct open_table *tables_find(struct tables *tables, const char *name)
 {
     (void)pthread_mutex_lock(&tables->lock);
-    struct table *table = *place_of(tables, name);
+    struct open_table *table = *place_of(tables, name);
     if (table != NULL) {
         atomic_fetch_add(&table->holders, 1);
     }
@@ -71,11 +71,11 @@ struct table *tables_find(struct tables *tables, const char *name)
 }
 
 /* table NULL: whichever has the name. */
-static void forget(struct tables *tables, const char *name, const struct table *table)
+static void forget(struct tables *tables, const char *name, const struct open_table *table)
 {
     (void)pthread_mutex_lock(&tables->lock);
-    struct table **at = place_of(tables, name);
-    struct table *found = table == NULL || *at == table ? *at : NULL;
+    struct open_table **at = place_of(tables, name);
+    struct open_table *found = table == NULL || *at == table ? *at : NULL;
     if (found != NULL) {
         *at = found->next;
     }
@@ -90,7 +90,7 @@ void tables_forget(struct tables *tables, const char *name)
     forget(tables, name, NULL);
 }
 
-void tables_forget_table(struct tables *tables, const struct table *table)
+void tables_forget_table(struct tables *tables, const struct open_table *table)
 {
     forget(tables, table->name, table);
 }
@@ -98,17 +98,17 @@ void tables_forget_table(struct tables *tables, const struct table *table)
 /* Held by the caller. */
 static enum edubba_code make_table(struct tables *tables,
                                    const char *name,
-                                   struct table **ret_table,
+                                   struct open_table **ret_table,
                                    struct edubba_error *error)
 {
     struct edubba_schema *schema = NULL;
     size_t size = strlen(name) + 1;
-    struct table *table = memory_allocate(sizeof *table + size);
+    struct open_table *table = memory_allocate(sizeof *table + size);
     if (table == NULL) {
         *error = (struct edubba_error){EDUBBA_UNAVAILABLE, "No memory to open a table; try again"};
         return error->code;
     }
-    *table = (struct table){.holders = 1};
+    *table = (struct open_table){.holders = 1};
     memcpy(table->name, name, size);
     enum edubba_code code = edubba_get_table(tables->client, name, &schema, error);
     if (code == EDUBBA_OK) {
@@ -126,22 +126,22 @@ static enum edubba_code make_table(struct tables *tables,
 
 enum edubba_code tables_open(struct tables *tables,
                              const char *name,
-                             struct table **ret_table,
+                             struct open_table **ret_table,
                              struct edubba_error *error)
 {
-    struct table *table = NULL;
+    struct open_table *table = NULL;
     enum edubba_code code = make_table(tables, name, &table, error);
     if (code != EDUBBA_OK) {
         return code;
     }
     (void)pthread_mutex_lock(&tables->lock);
-    struct table **at = place_of(tables, name);
-    struct table *other = *at; /* somebody was faster */
+    struct open_table **at = place_of(tables, name);
+    struct open_table *other = *at; /* somebody was faster */
     if (other == NULL) {
         *at = table;
         table->next = NULL;
     }
-    struct table *found = *at;
+    struct open_table *found = *at;
     atomic_fetch_add(&found->holders, 1);
     (void)pthread_mutex_unlock(&tables->lock);
     if (other != NULL) {

@@ -17,8 +17,8 @@
 
 struct tables;
 
-struct table {
-    struct table *next; /* in its bucket */
+struct open_table {
+    struct open_table *next; /* in its bucket */
     struct edubba_table *handle;
     bool is_micros;
     atomic_uint holders;
@@ -30,19 +30,19 @@ struct tables *tables_create(struct edubba_client *client);
 void tables_destroy(struct tables *tables); /* nobody holds one; NULL is fine */
 
 /* Hold the table if it was opened; NULL = it was not. */
-struct table *tables_find(struct tables *tables, const char *name);
+struct open_table *tables_find(struct tables *tables, const char *name);
 
 /* Open it, waiting for a master.  Errors: those of edubba_table_open(). */
 enum edubba_code tables_open(struct tables *tables,
                              const char *name,
-                             struct table **ret_table,
+                             struct open_table **ret_table,
                              struct edubba_error *error);
 
-void table_release(struct table *table);
+void table_release(struct open_table *table);
 
 /* It is not there any more: those who hold it keep it, nobody else finds it. */
 void tables_forget(struct tables *tables, const char *name);
 /* The same of this one, which the caller holds: not of another that has its name by now. */
-void tables_forget_table(struct tables *tables, const struct table *table);
+void tables_forget_table(struct tables *tables, const struct open_table *table);
 
 #endif /* GATEWAY_METHODS_TABLES_H */

@@ -1,5 +1,6 @@
 #include "gateway/operations/operations.h"
 
+#include "gateway/instance_admin/readers.h"
 #include "gateway/operations/operation.h"
 #include "gateway/operations/operation_name.h"
 #include "gateway/table_admin/update_table.h"
@@ -13,6 +14,9 @@ static const Google__Protobuf__Empty EMPTY = GOOGLE__PROTOBUF__EMPTY__INIT;
 
 static operation_reader *const READERS[] = {
     [RESOURCE_TABLE] = table_admin_read_table,
+    [RESOURCE_INSTANCE] = instance_admin_read_instance,
+    [RESOURCE_CLUSTER] = instance_admin_read_cluster,
+    [RESOURCE_APP_PROFILE] = instance_admin_read_app_profile,
 };
 
 #define READER_COUNT (sizeof READERS / sizeof READERS[0])

@@ -4,6 +4,7 @@
  * A master answers when the tablets are served, so a write that follows finds them.
  */
 #include "gateway/convert/convert_schema.h"
+#include "gateway/instance_admin/instances.h"
 #include "gateway/table_admin/admin_call.h"
 #include "gateway/table_admin/methods.h"
 #include "gateway/table_admin/table_view.h"
@@ -56,8 +57,12 @@ static enum edubba_code create(struct admin_call *call,
     if (splits == NULL) {
         return admin_call_no_memory(call);
     }
-    enum edubba_code code = edubba_create_table(call->gateway->client, ret_schema, splits,
-                                                request->n_initial_splits, &call->error);
+    enum edubba_code code = instances_ensure(call, &table->name);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    code = edubba_create_table(call->gateway->client, ret_schema, splits, request->n_initial_splits,
+                               &call->error);
     return admin_call_table_error(call, table, code);
 }
 

@@ -53,7 +53,7 @@ static enum edubba_code drop(struct admin_call *call,
                              bool *ret_was_open)
 {
     struct tables *tables = call->gateway->tables;
-    struct table *table = tables_find(tables, name);
+    struct open_table *table = tables_find(tables, name);
     enum edubba_code code = EDUBBA_OK;
     *ret_was_open = table != NULL;
     if (table == NULL) {
@@ -61,10 +61,10 @@ static enum edubba_code drop(struct admin_call *call,
     }
     if (code == EDUBBA_OK) {
         code = drop_from(call, request, table->handle);
+        if (code == EDUBBA_NOT_FOUND) {
+            tables_forget_table(tables, table); /* not one that was made by the name meanwhile */
+        }
         table_release(table);
-    }
-    if (code == EDUBBA_NOT_FOUND) {
-        tables_forget(tables, name);
     }
     return code;
 }

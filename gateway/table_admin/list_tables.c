@@ -27,6 +27,7 @@ struct listing {
     table_view view;
     struct bytes after; /* IDs up to this one were listed */
     size_t page_max;
+    struct table_clusters clusters;
     struct bytes *ids; /* of the instance, behind `after`, ascending */
     size_t id_count;
 };
@@ -107,8 +108,8 @@ static enum edubba_code show(struct listing *listing,
             return code == EDUBBA_NOT_FOUND ? EDUBBA_OK : code;
         }
     }
-    enum status status = table_view_make(&listing->instance, id, schema, listing->view, call->arena,
-                                         ret_table);
+    enum status status = table_view_make(&listing->instance, id, schema, &listing->clusters,
+                                         listing->view, call->arena, ret_table);
     edubba_schema_free(schema);
     *ret_is_there = true;
     return status == STATUS_OK ? EDUBBA_OK : admin_call_no_memory(call);
@@ -161,6 +162,9 @@ static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **r
     code = edubba_list_tables(call->gateway->client, &names, &call->error);
     if (code == EDUBBA_OK) {
         code = select_ids(&listing, names);
+    }
+    if (code == EDUBBA_OK && listing.id_count > 0) {
+        code = table_view_clusters(call, &listing.instance, listing.view, &listing.clusters);
     }
     if (code == EDUBBA_OK) {
         code = fill(&listing, answer);

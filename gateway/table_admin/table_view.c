@@ -3,14 +3,14 @@
 #include <stdio.h>
 
 #include "gateway/convert/convert_schema.h"
+#include "gateway/instance_admin/instances.h"
 
 typedef Google__Bigtable__Admin__V2__Table Table;
+typedef Google__Bigtable__Admin__V2__Cluster Cluster;
 typedef Google__Bigtable__Admin__V2__Table__ClusterState ClusterState;
 typedef Google__Bigtable__Admin__V2__Table__ClusterStatesEntry StateEntry;
 
 #define READY GOOGLE__BIGTABLE__ADMIN__V2__TABLE__CLUSTER_STATE__REPLICATION_STATE__READY
-
-#define CLUSTER_ID_BYTES_MAX 96
 
 enum status table_view_choose(table_view view,
                               table_view otherwise,
@@ -39,35 +39,66 @@ bool table_view_needs_schema(table_view view)
     return view == TABLE_VIEW(SCHEMA_VIEW) || view == TABLE_VIEW(FULL);
 }
 
-/* The cluster that every instance has, by the name that it comes into being with. */
+static bool shows_clusters(table_view view)
+{
+    return view != TABLE_VIEW(NAME_ONLY) && view != TABLE_VIEW(SCHEMA_VIEW);
+}
+
+enum edubba_code table_view_clusters(struct admin_call *call,
+                                     const struct resource_name *instance,
+                                     table_view view,
+                                     struct table_clusters *ret_clusters)
+{
+    struct resource_name parent = instances_of(instance);
+    struct record_list list = {NULL, 0, NULL};
+    *ret_clusters = (struct table_clusters){0};
+    if (!shows_clusters(view)) {
+        return EDUBBA_OK;
+    }
+    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0,
+                                                    &list);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    ret_clusters->ids = arena_allocate_array(call->arena, list.count, sizeof(char *));
+    for (size_t i = 0; i < list.count && ret_clusters->ids != NULL; i++) {
+        const Cluster *cluster = (const Cluster *)list.records[i].message;
+        ret_clusters->ids[i] = arena_copy_text(call->arena, record_id(cluster->name));
+        if (ret_clusters->ids[i] == NULL) {
+            return admin_call_no_memory(call);
+        }
+        ret_clusters->count++;
+    }
+    return ret_clusters->ids != NULL ? EDUBBA_OK : admin_call_no_memory(call);
+}
+
 struct cluster_parts {
     StateEntry entry;
-    StateEntry *list[1];
     ClusterState state;
-    char id[CLUSTER_ID_BYTES_MAX];
 };
 
-static enum status add_clusters(const struct resource_name *instance,
+static enum status add_clusters(const struct table_clusters *clusters,
                                 bool shows_replication,
                                 struct arena *arena,
                                 Table *table)
 {
-    struct cluster_parts *parts = arena_allocate(arena, sizeof *parts);
-    if (parts == NULL) {
+    struct cluster_parts *parts = arena_allocate_array(arena, clusters->count, sizeof *parts);
+    StateEntry **list = arena_allocate_array(arena, clusters->count, sizeof(StateEntry *));
+    if (parts == NULL || list == NULL) {
         return STATUS_NO_MEMORY;
     }
-    google__bigtable__admin__v2__table__cluster_states_entry__init(&parts->entry);
-    google__bigtable__admin__v2__table__cluster_state__init(&parts->state);
-    (void)snprintf(parts->id, sizeof parts->id, "%.*s-c1", (int)instance->instance.size_bytes,
-                   (const char *)instance->instance.data);
-    if (shows_replication) {
-        parts->state.replication_state = READY;
+    for (size_t i = 0; i < clusters->count; i++) {
+        google__bigtable__admin__v2__table__cluster_states_entry__init(&parts[i].entry);
+        google__bigtable__admin__v2__table__cluster_state__init(&parts[i].state);
+        if (shows_replication) {
+            parts[i].state.replication_state = READY;
+        }
+        parts[i].entry.key = clusters->ids[i];
+        parts[i].entry.value = &parts[i].state;
+        list[i] = &parts[i].entry;
     }
-    parts->entry.key = parts->id;
-    parts->entry.value = &parts->state;
-    parts->list[0] = &parts->entry;
-    table->cluster_states = parts->list;
-    table->n_cluster_states = 1;
+    table->cluster_states = list;
+    table->n_cluster_states = clusters->count;
     return STATUS_OK;
 }
 
@@ -89,6 +120,7 @@ static char *name_of(const struct resource_name *instance, struct bytes id, stru
 enum status table_view_make(const struct resource_name *instance,
                             struct bytes id,
                             const struct edubba_schema *schema,
+                            const struct table_clusters *clusters,
                             table_view view,
                             struct arena *arena,
                             Table *ret_table)
@@ -102,8 +134,8 @@ enum status table_view_make(const struct resource_name *instance,
     if (table_view_needs_schema(view)) {
         status = convert_schema_back(schema, arena, ret_table);
     }
-    if (status == STATUS_OK && view != TABLE_VIEW(NAME_ONLY) && view != TABLE_VIEW(SCHEMA_VIEW)) {
-        status = add_clusters(instance, view != TABLE_VIEW(ENCRYPTION_VIEW), arena, ret_table);
+    if (status == STATUS_OK && shows_clusters(view)) {
+        status = add_clusters(clusters, view != TABLE_VIEW(ENCRYPTION_VIEW), arena, ret_table);
     }
     return status;
 }
@@ -114,9 +146,14 @@ enum edubba_code table_view_answer(struct admin_call *call,
                                    table_view view,
                                    const ProtobufCMessage **ret_answer)
 {
+    struct table_clusters clusters;
     Table *answer = arena_allocate(call->arena, sizeof *answer);
-    if (answer == NULL || table_view_make(&table->name, table->name.id, schema, view, call->arena,
-                                          answer) != STATUS_OK) {
+    enum edubba_code code = table_view_clusters(call, &table->name, view, &clusters);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    if (answer == NULL || table_view_make(&table->name, table->name.id, schema, &clusters, view,
+                                          call->arena, answer) != STATUS_OK) {
         return admin_call_no_memory(call);
     }
     *ret_answer = &answer->base;

@@ -34,11 +34,25 @@ enum status table_view_choose(table_view view,
 /* Does the view show more than the name? */
 bool table_view_needs_schema(table_view view);
 
-/* Of the table of that ID in the instance; nothing is borrowed.  schema may be NULL where the view
- * does not need it.  Errors: STATUS_NO_MEMORY. */
+/* IDs of the instance's clusters, in the call's arena. */
+struct table_clusters {
+    char **ids;
+    size_t count;
+};
+
+/* Those that the view shows, so none for most.  Errors: EDUBBA_NOT_FOUND (the instance), and those of
+ * a master that is away. */
+enum edubba_code table_view_clusters(struct admin_call *call,
+                                     const struct resource_name *instance,
+                                     table_view view,
+                                     struct table_clusters *ret_clusters);
+
+/* Of the table of that ID in the instance; nothing is borrowed but the clusters' IDs.  schema may be
+ * NULL where the view does not need it.  Errors: STATUS_NO_MEMORY. */
 enum status table_view_make(const struct resource_name *instance,
                             struct bytes id,
                             const struct edubba_schema *schema,
+                            const struct table_clusters *clusters,
                             table_view view,
                             struct arena *arena,
                             Google__Bigtable__Admin__V2__Table *ret_table);

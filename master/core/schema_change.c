@@ -138,7 +138,7 @@ enum status schema_create(struct arena *arena,
                           struct table *ret_table,
                           struct error *ret_error)
 {
-    enum status status = table_id_check(wanted->id, ret_error);
+    enum status status = table_name_check(wanted->id, ret_error);
     struct draft *draft = status == STATUS_OK ? draft_create(arena, ret_error) : NULL;
 
     if (draft == NULL) {

@@ -17,7 +17,7 @@
 /* --- tables and waiters, made up -------------------------------------------------------------- */
 
 static struct {
-    struct table *table; /* NULL = not open yet */
+    struct open_table *table; /* NULL = not open yet */
     enum edubba_code open_code;
     atomic_uint opened;
     atomic_uint forgotten;
@@ -25,7 +25,7 @@ static struct {
     _Atomic(struct waiting *) waiting;
 } fake;
 
-static struct table *hold(struct table *table)
+static struct open_table *hold(struct open_table *table)
 {
     if (table != NULL) {
         atomic_fetch_add(&fake.held, 1);
@@ -33,7 +33,7 @@ static struct table *hold(struct table *table)
     return table;
 }
 
-struct table *tables_find(struct tables *tables, const char *name)
+struct open_table *tables_find(struct tables *tables, const char *name)
 {
     (void)tables;
     cr_assert_str_eq(name, "p/i/T");
@@ -42,10 +42,10 @@ struct table *tables_find(struct tables *tables, const char *name)
 
 enum edubba_code tables_open(struct tables *tables,
                              const char *name,
-                             struct table **ret_table,
+                             struct open_table **ret_table,
                              struct edubba_error *error)
 {
-    static struct table *table;
+    static struct open_table *table;
     (void)tables;
     atomic_fetch_add(&fake.opened, 1);
     if (fake.open_code != EDUBBA_OK) {
@@ -60,13 +60,13 @@ enum edubba_code tables_open(struct tables *tables,
     return EDUBBA_OK;
 }
 
-void table_release(struct table *table)
+void table_release(struct open_table *table)
 {
     cr_assert_not_null(table);
     atomic_fetch_sub(&fake.held, 1);
 }
 
-void tables_forget_table(struct tables *tables, const struct table *table)
+void tables_forget_table(struct tables *tables, const struct open_table *table)
 {
     (void)tables;
     (void)table;
