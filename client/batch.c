@@ -15,6 +15,8 @@ struct batch_entry {
 struct batch {
     struct call call;
     struct server_lane *lane;
+    uint64_t process; /* whose identities are in it */
+    uint64_t first_unfinished;
     uint32_t operation_count;
     uint32_t entry_count;
     uint32_t remaining; /* entries whose parcel has not left */
@@ -195,6 +197,13 @@ static struct load next_load(const struct server_lane *lane, uint32_t share)
     for (struct list_link *at = lane->queue.next; at != &lane->queue; at = at->next) {
         const struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
         uint32_t operations = load.operations + parcel->count;
+        if (parcel->process != 0) {
+            load.is_full = true; /* behind the others, or alone */
+            if (load.parcels == 0) {
+                load = (struct load){1, parcel->count, parcel->size_bytes, true};
+            }
+            break;
+        }
         load.is_full = operations > LANE_BATCH_OPERATIONS ||
                        load.size_bytes + parcel->size_bytes > LANE_BATCH_BYTES;
         if (load.parcels > 0 && (load.is_full || operations > share)) {
@@ -205,6 +214,21 @@ static struct load next_load(const struct server_lane *lane, uint32_t share)
         load.size_bytes += parcel->size_bytes;
     }
     return load;
+}
+
+/* Of the process that it is from: of another one nothing is known to be finished. */
+static void set_process(struct batch *batch, uint64_t process)
+{
+    struct edubba_client *client = batch->lane->client;
+    if (process != 0) {
+        batch->process = process;
+        batch->first_unfinished = 1;
+        return;
+    }
+    batch->process = client->process;
+    pthread_mutex_lock(&client->lock);
+    batch->first_unfinished = sequence_window_lowest_unfinished(&client->identities);
+    pthread_mutex_unlock(&client->lock);
 }
 
 static struct batch *gather(struct server_lane *lane, const struct load *load)
@@ -220,6 +244,7 @@ static struct batch *gather(struct server_lane *lane, const struct load *load)
         .entry_count = load->parcels,
         .remaining = load->parcels,
     };
+    set_process(batch, LIST_ELEMENT(lane->queue.next, struct parcel, link)->process);
     for (uint32_t i = 0; i < load->parcels; i++) {
         struct list_link *first = lane->queue.next;
         struct parcel *parcel = LIST_ELEMENT(first, struct parcel, link);
@@ -251,14 +276,11 @@ static uint32_t deadline_left_ms(const struct batch *batch)
 static void encode(const struct batch *batch, struct buffer *message)
 {
     struct edubba_client *client = batch->lane->client;
-    pthread_mutex_lock(&client->lock);
-    uint64_t first_unfinished = sequence_window_lowest_unfinished(&client->identities);
-    pthread_mutex_unlock(&client->lock);
-
     struct request_head head = {.deadline_ms = deadline_left_ms(batch),
                                 .trace = prng_next(&client->prng)};
     request_head_encode(&head, message);
-    operations_request_begin(client->process, first_unfinished, batch->operation_count, message);
+    operations_request_begin(batch->process, batch->first_unfinished, batch->operation_count,
+                             message);
     for (uint32_t i = 0; i < batch->entry_count; i++) {
         struct parcel *parcel = batch->entries[i].parcel;
         parcel->kind->write(parcel, message);

@@ -27,7 +27,28 @@ void bundle_free(struct bundle *bundle)
         part = next;
     }
     row_table_deinit(&bundle->rows);
+    memory_free(bundle->processes);
     memory_free(bundle);
+}
+
+uint64_t bundle_process(const struct bundle *bundle, uint32_t row)
+{
+    return bundle->processes != NULL ? bundle->processes[row] : 0;
+}
+
+enum status bundle_set_process(struct bundle *bundle,
+                               size_t capacity,
+                               uint32_t row,
+                               uint64_t process)
+{
+    if (bundle->processes == NULL) {
+        bundle->processes = memory_allocate_zeroed(capacity, sizeof *bundle->processes);
+        if (bundle->processes == NULL) {
+            return STATUS_NO_MEMORY;
+        }
+    }
+    bundle->processes[row] = process;
+    return STATUS_OK;
 }
 
 static void hold(struct bundle *bundle)
@@ -301,7 +322,8 @@ static void locate(struct bundle *bundle)
         if (last == NULL || !row_range_contains(&last->range, key)) {
             last = location_cache_find(locations, bundle->table, key);
         }
-        place->address = last != NULL ? last->address : LOCATION_NOT_SERVED;
+        bool alone = bundle_process(bundle, row) != 0;
+        place->address = last != NULL && !alone ? last->address : LOCATION_NOT_SERVED;
     }
 }
 

@@ -8,7 +8,7 @@
  * Rows that are located travel together, encoded once, under one timer and without memory of their
  * own.  What a server has too much to do for (UNAVAILABLE) is tried again together too, after a
  * pause of the part's.  A row that is not located, or not where it was sent, goes on as a
- * submission.  In any case it is the same bytes that are sent again, and so the same identity.
+ * submission; so does one with an identity that the caller gave.  In any case it is the same bytes that are sent again, and so the same identity.
  *
  * Invariants:
  *   (1) The completion is called exactly once, when the last row has ended.
@@ -53,7 +53,8 @@ struct bundle {
     struct row_table rows;
     struct bundle_part *parts; /* the last one first */
     struct bundle_part first_part;
-    uint32_t holds; /* it does not end meanwhile */
+    uint64_t *processes; /* of rows whose identity is another process's, else 0; NULL = of none */
+    uint32_t holds;      /* it does not end meanwhile */
     edubba_rows_completion completion;
     void *context;
     uint8_t memory[]; /* of rows */
@@ -68,6 +69,15 @@ void bundle_free(struct bundle *bundle);
 
 /* Send it on its way. */
 void bundle_start(struct bundle *bundle);
+
+/* Whose identity the row has, if not this process's; else 0. */
+uint64_t bundle_process(const struct bundle *bundle, uint32_t row);
+
+/* The row, of capacity rows, has it.  Errors: STATUS_NO_MEMORY. */
+enum status bundle_set_process(struct bundle *bundle,
+                               size_t capacity,
+                               uint32_t row,
+                               uint64_t process);
 
 /* A row that went on alone has ended. */
 void bundle_end_row(struct bundle *bundle, uint32_t row, enum edubba_code code, struct bytes text);

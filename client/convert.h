@@ -26,6 +26,7 @@ const struct filter *convert_filter(const struct edubba_filter *filter);
 
 /* What is cheap to see and sure to be refused.  Errors: STATUS_INVALID_ARGUMENT. */
 enum status convert_check_row(struct edubba_bytes row, struct error *ret_error);
+enum status convert_check_identity(const struct edubba_identity *identity, struct error *ret_error);
 enum status convert_check_count(size_t count, struct error *ret_error);
 /* An operation, encoded: one that fits into no message would be tried until its deadline. */
 enum status convert_check_size(size_t size_bytes, struct error *ret_error);

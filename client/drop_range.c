@@ -105,7 +105,8 @@ static enum status drop_from(struct drop *drop,
     pthread_mutex_lock(&drop->lock);
     drop->left++;
     pthread_mutex_unlock(&drop->lock);
-    status = submission_start(drop->table->client, &operation, 0, on_completion, drop, ret_error);
+    status = submission_start(drop->table->client, &operation, NULL, 0, on_completion, drop,
+                              ret_error);
     if (status != STATUS_OK) {
         pthread_mutex_lock(&drop->lock);
         drop->left--;

@@ -89,6 +89,15 @@ enum status convert_check_row(struct edubba_bytes row, struct error *ret_error)
     return row_key_check(client_bytes(row), ret_error);
 }
 
+enum status convert_check_identity(const struct edubba_identity *identity, struct error *ret_error)
+{
+    if (identity != NULL && (identity->client == 0 || identity->sequence == 0)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "an identity's client and sequence must not be 0");
+    }
+    return STATUS_OK;
+}
+
 enum status convert_check_size(size_t size_bytes, struct error *ret_error)
 {
     if (size_bytes > LIMIT_OPERATION_BYTES) {

@@ -39,6 +39,9 @@ static enum status convert(struct arena *arena,
         status = convert_check_row(from->row, ret_error);
     }
     if (status == STATUS_OK) {
+        status = convert_check_identity(from->identity, ret_error);
+    }
+    if (status == STATUS_OK) {
         status = convert_check_count(from->mutation_count + from->otherwise_count, ret_error);
     }
     if (status == STATUS_OK) {
@@ -74,8 +77,8 @@ enum edubba_code edubba_submit(struct edubba_table *table,
         /* Before it starts: its completion may set the same error, from another thread. */
         (void)client_success(error);
         converted.table = table->number;
-        status = submission_start(table->client, &converted, operation->deadline_ms, completion,
-                                  context, &trouble);
+        status = submission_start(table->client, &converted, operation->identity,
+                                  operation->deadline_ms, completion, context, &trouble);
     }
     arena_deinit(&arena);
     return status == STATUS_OK ? EDUBBA_OK : client_error_of(error, &trouble);

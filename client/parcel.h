@@ -39,6 +39,7 @@ struct parcel {
     uint32_t count;      /* of operations */
     size_t size_bytes;   /* of what write appends */
     int64_t deadline_ns;
+    uint64_t process; /* whose identity it has, if not this one's: then it travels alone; else 0 */
     bool was_sent;
 };
 

@@ -62,6 +62,9 @@ static enum status add_entry(struct bundle *bundle,
     struct error trouble = {0};
     enum status status = convert_check_row(entry->row, &trouble);
     if (status == STATUS_OK) {
+        status = convert_check_identity(entry->identity, &trouble);
+    }
+    if (status == STATUS_OK) {
         arena_reset(arena);
         status = convert_mutations(arena, entry->mutations, entry->count, &operation->mutations,
                                    &trouble);
@@ -100,9 +103,17 @@ static enum status add_entries(struct bundle *bundle,
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     (void)buffer_reserve(&bundle->rows.encoded, bound_bytes(entries, entry_count));
     for (size_t i = 0; i < entry_count && status == STATUS_OK; i++) {
+        const struct edubba_identity *identity = entries[i].identity;
         operation.identity.sequence = bundle->admission.sequence_first + i;
         operation.identity.first_attempt_us = first_attempt_us;
-        status = add_entry(bundle, &arena, &entries[i], &operation);
+        if (identity != NULL) {
+            operation.identity.sequence = identity->sequence;
+            operation.identity.first_attempt_us = identity->first_attempt_us;
+            status = bundle_set_process(bundle, entry_count, (uint32_t)i, identity->client);
+        }
+        if (status == STATUS_OK) {
+            status = add_entry(bundle, &arena, &entries[i], &operation);
+        }
     }
     arena_deinit(&arena);
     return status;

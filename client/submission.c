@@ -317,6 +317,7 @@ struct submission *submission_of_row(struct bundle *bundle,
     submission->address = address;
     init(submission, client);
     submission->parcel.was_sent = was_sent;
+    submission->parcel.process = bundle_process(bundle, row);
     loop_set_timer(&client->loop, &submission->timer, submission->deadline_ns);
     return submission;
 }
@@ -348,13 +349,14 @@ static struct submission *make(const struct operation *operation)
 
 enum status submission_start(struct edubba_client *client,
                              struct operation *operation,
+                             const struct edubba_identity *identity,
                              uint32_t deadline_ms,
                              edubba_completion completion,
                              void *context,
                              struct error *ret_error)
 {
     struct admission admission;
-    bool wants_identity = operation->kind != OPERATION_READ;
+    bool wants_identity = operation->kind != OPERATION_READ && identity == NULL;
     enum status status = admission_enter(client, 1, wants_identity ? 1 : 0, &admission);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "out of memory");
@@ -364,6 +366,10 @@ enum status submission_start(struct edubba_client *client,
         .sequence = wants_identity ? admission.sequence_first : 0,
         .first_attempt_us = submission_first_attempt_us(client, now_ns),
     };
+    if (identity != NULL) {
+        operation->identity.sequence = identity->sequence;
+        operation->identity.first_attempt_us = identity->first_attempt_us;
+    }
     struct submission *submission = make(operation);
     if (submission == NULL) {
         admission_leave(client, &admission);
@@ -381,6 +387,7 @@ enum status submission_start(struct edubba_client *client,
     submission->context = context;
     submission->task.run = run_start;
     init(submission, client);
+    submission->parcel.process = identity != NULL ? identity->client : 0;
     admission_add_bytes(client, &admission, submission->encoded.size_bytes);
     submission->admission = admission;
     loop_post(&client->loop, &submission->task);

@@ -56,10 +56,11 @@ struct submission {
     uint8_t memory[];
 };
 
-/* Encode the operation, give it an identity and send it on its way.  Waits for room unless this is
- * the loop.  Errors: STATUS_NO_MEMORY, STATUS_INVALID_ARGUMENT. */
+/* Encode the operation, give it an identity (NULL: the client's next) and send it on its way.  Waits
+ * for room unless this is the loop.  Errors: STATUS_NO_MEMORY, STATUS_INVALID_ARGUMENT. */
 enum status submission_start(struct edubba_client *client,
                              struct operation *operation,
+                             const struct edubba_identity *identity,
                              uint32_t deadline_ms,
                              edubba_completion completion,
                              void *context,

@@ -294,10 +294,28 @@ enum edubba_code edubba_mutate_row(struct edubba_table *table,
                                    size_t count,
                                    struct edubba_error *error);
 
+/*
+ * By what a change is known when it comes again.  The library gives each one an identity of its own
+ * and so does it once, however often it has to send it.  A caller that may itself be asked twice for
+ * one change, by somebody who retries, gives it the same identity each time: then it is done once
+ * whatever process asks, within 15 minutes of the first attempt.  Later it is refused with
+ * EDUBBA_FAILED_PRECONDITION.
+ *
+ * The numbers are to be unlike anybody else's: random, or hashes.  Servers remember clients by their
+ * number for 15 minutes, so those of one quarter of an hour should share a few.  Such a change
+ * travels in a message of its own.
+ */
+struct edubba_identity {
+    uint64_t client;          /* not 0 */
+    uint64_t sequence;        /* not 0 */
+    int64_t first_attempt_us; /* since 1970 */
+};
+
 struct edubba_entry {
     struct edubba_bytes row;
     const struct edubba_mutation *mutations;
     size_t count;
+    const struct edubba_identity *identity; /* NULL = the library gives one */
 };
 
 /* Each entry is atomic, all together are not.  errors: NULL, or entry_count places, each set.
@@ -367,7 +385,8 @@ struct edubba_operation {
     const struct edubba_filter *filter; /* READ; CHECK_AND_MUTATE: predicate */
     const struct edubba_rmw_rule *rules;
     size_t rule_count;
-    uint32_t deadline_ms; /* 0 = the client's */
+    uint32_t deadline_ms;                   /* 0 = the client's */
+    const struct edubba_identity *identity; /* NULL = the library gives one; of no use to a READ */
 };
 
 struct edubba_result {

@@ -85,9 +85,13 @@ enum status api_convert_mutations(Google__Bigtable__V2__Mutation *const *mutatio
                                   struct edubba_mutation **ret_mutations,
                                   struct error *ret_error);
 
-/* Is the token one, if there is one?  Errors: STATUS_INVALID_ARGUMENT. */
-enum status api_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
-                                  struct error *ret_error);
+/* A token as an identity: NULL for none.  Those that begin in the same minute are of one client.
+ * Errors: STATUS_INVALID_ARGUMENT (less than 8 bytes, or without the time of its first attempt, on
+ * which it depends how long it is remembered), STATUS_NO_MEMORY. */
+enum status api_convert_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                    struct arena *arena,
+                                    const struct edubba_identity **ret_identity,
+                                    struct error *ret_error);
 
 /* Errors: as api_convert_mutations(). */
 enum status api_convert_rules(Google__Bigtable__V2__ReadModifyWriteRule *const *rules,

@@ -1,5 +1,6 @@
 #include "gateway/convert/convert.h"
 
+#include "common/base/checksum.h"
 #include "common/base/limits.h"
 
 typedef Google__Bigtable__V2__Mutation Mutation;
@@ -7,6 +8,11 @@ typedef Google__Bigtable__V2__Value Value;
 
 #define MILLISECOND_US              1000
 #define IDEMPOTENCY_TOKEN_BYTES_MIN 8
+#define IDEMPOTENCY_SEED            UINT64_C(0x6964656d706f7465)
+#define US_PER_SECOND               INT64_C(1000000)
+#define NANOS_PER_SECOND            1000000000
+#define NANOS_PER_US                1000
+#define SECONDS_PER_MINUTE          60
 
 #define CASE(name)  GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_##name
 #define VALUE(name) GOOGLE__BIGTABLE__V2__VALUE__KIND_##name
@@ -196,14 +202,43 @@ enum status api_convert_mutations(Mutation *const *mutations,
     return STATUS_OK;
 }
 
-enum status api_check_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
-                                  struct error *ret_error)
+/* Never 0. */
+static uint64_t hash(const void *data, size_t size_bytes)
 {
-    if (idempotency != NULL && idempotency->token.len < IDEMPOTENCY_TOKEN_BYTES_MIN) {
+    return checksum64(data, size_bytes, IDEMPOTENCY_SEED) | 1;
+}
+
+enum status api_convert_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                    struct arena *arena,
+                                    const struct edubba_identity **ret_identity,
+                                    struct error *ret_error)
+{
+    *ret_identity = NULL;
+    if (idempotency == NULL) {
+        return STATUS_OK;
+    }
+    if (idempotency->token.len < IDEMPOTENCY_TOKEN_BYTES_MIN) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "Error in field 'idempotency' : a token has at least %d bytes, not %zu",
                          IDEMPOTENCY_TOKEN_BYTES_MIN, idempotency->token.len);
     }
+    const Google__Protobuf__Timestamp *start = idempotency->start_time;
+    if (start == NULL || start->seconds < 0 || start->seconds > INT64_MAX / US_PER_SECOND - 1 ||
+        start->nanos < 0 || start->nanos >= NANOS_PER_SECOND) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "Error in field 'idempotency' : a token needs its start_time");
+    }
+    struct edubba_identity *identity = arena_allocate(arena, sizeof *identity);
+    if (identity == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    int64_t minute = start->seconds / SECONDS_PER_MINUTE;
+    *identity = (struct edubba_identity){
+        .client = hash(&minute, sizeof minute),
+        .sequence = hash(idempotency->token.data, idempotency->token.len),
+        .first_attempt_us = start->seconds * US_PER_SECOND + start->nanos / NANOS_PER_US,
+    };
+    *ret_identity = identity;
     return STATUS_OK;
 }
 

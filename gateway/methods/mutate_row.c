@@ -14,7 +14,8 @@ static enum status make(const struct row_operation *on,
     struct edubba_mutation *mutations = NULL;
     enum status status = api_check_count(request->n_mutations, API_MUTATION_LIST, ret_error);
     if (status == STATUS_OK) {
-        status = api_check_idempotency(request->idempotency, ret_error);
+        status = api_convert_idempotency(request->idempotency, &made->scratch,
+                                         &made->operation.identity, ret_error);
     }
     if (status == STATUS_OK) {
         status = api_convert_mutations(request->mutations, request->n_mutations, API_MUTATION_LIST,

@@ -125,14 +125,16 @@ static enum status convert_entry(const struct mutating *mutating,
                                  struct error *ret_error)
 {
     struct edubba_mutation *mutations = NULL;
-    enum status status = api_check_idempotency(in->idempotency, ret_error);
+    const struct edubba_identity *identity = NULL;
+    enum status status = api_convert_idempotency(in->idempotency, scratch, &identity, ret_error);
     if (status == STATUS_OK) {
         status = api_convert_mutations(in->mutations, in->n_mutations, API_MUTATION_LIST,
                                        mutating->on.table->is_micros, scratch, &mutations,
                                        ret_error);
     }
     if (status == STATUS_OK) {
-        *ret_entry = (struct edubba_entry){api_bytes(in->row_key), mutations, in->n_mutations};
+        *ret_entry = (struct edubba_entry){api_bytes(in->row_key), mutations, in->n_mutations,
+                                           identity};
     }
     return status;
 }

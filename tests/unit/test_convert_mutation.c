@@ -255,15 +255,52 @@ Test(convert_mutation, lists_have_limits)
                  STATUS_INVALID_ARGUMENT);
 }
 
-Test(convert_mutation, a_token_has_eight_bytes)
+static enum status identity_of(const char *token,
+                               Google__Protobuf__Timestamp *start,
+                               struct arena *arena,
+                               const struct edubba_identity **ret_identity)
 {
     Google__Bigtable__V2__Idempotency idempotency = GOOGLE__BIGTABLE__V2__IDEMPOTENCY__INIT;
-    struct error error = {.status = STATUS_OK};
-    cr_assert_eq(api_check_idempotency(NULL, &error), STATUS_OK);
-    idempotency.token = data_of("12345678");
-    cr_assert_eq(api_check_idempotency(&idempotency, &error), STATUS_OK);
-    idempotency.token = data_of("1234567");
-    cr_assert_eq(api_check_idempotency(&idempotency, &error), STATUS_INVALID_ARGUMENT);
+    idempotency.token = data_of(token);
+    idempotency.start_time = start;
+    return api_convert_idempotency(&idempotency, arena, ret_identity, NULL);
+}
+
+Test(convert_mutation, a_token_is_an_identity)
+{
+    Google__Protobuf__Timestamp start = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+    const struct edubba_identity *first = NULL;
+    const struct edubba_identity *second = NULL;
+    struct arena arena;
+    arena_init(&arena, 1024, SIZE_MAX);
+    start.seconds = 600;
+    start.nanos = 5000;
+    cr_assert_eq(api_convert_idempotency(NULL, &arena, &first, NULL), STATUS_OK);
+    cr_assert_null(first);
+    cr_assert_eq(identity_of("12345678", &start, &arena, &first), STATUS_OK);
+    cr_assert_neq(first->client, 0);
+    cr_assert_neq(first->sequence, 0);
+    cr_assert_eq(first->first_attempt_us, 600000005);
+
+    cr_assert_eq(identity_of("12345678", &start, &arena, &second), STATUS_OK);
+    cr_assert_eq(first->client, second->client);
+    cr_assert_eq(first->sequence, second->sequence);
+    start.seconds = 659; /* the same minute, another token */
+    cr_assert_eq(identity_of("87654321", &start, &arena, &second), STATUS_OK);
+    cr_assert_eq(first->client, second->client);
+    cr_assert_neq(first->sequence, second->sequence);
+    start.seconds = 660;
+    cr_assert_eq(identity_of("12345678", &start, &arena, &second), STATUS_OK);
+    cr_assert_neq(first->client, second->client);
+
+    cr_assert_eq(identity_of("1234567", &start, &arena, &first), STATUS_INVALID_ARGUMENT);
+    cr_assert_eq(identity_of("12345678", NULL, &arena, &first), STATUS_INVALID_ARGUMENT);
+    start.nanos = -1;
+    cr_assert_eq(identity_of("12345678", &start, &arena, &first), STATUS_INVALID_ARGUMENT);
+    start.nanos = 0;
+    start.seconds = INT64_MAX;
+    cr_assert_eq(identity_of("12345678", &start, &arena, &first), STATUS_INVALID_ARGUMENT);
+    arena_deinit(&arena);
 }
 
 Test(convert_mutation, without_memory_it_says_so)
