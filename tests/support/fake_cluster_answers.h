@@ -57,11 +57,14 @@ static inline void fake_apply(struct fake_cluster *cluster, const struct operati
 }
 
 /* Once for each identity. */
-static inline void fake_apply_once(struct fake_cluster *cluster, const struct operation *operation)
+static inline void fake_apply_once(struct fake_cluster *cluster,
+                                   uint64_t client,
+                                   const struct operation *operation)
 {
     const struct operation_identity *identity = &operation->identity;
     for (int i = 0; i < cluster->seen_count; i++) {
-        if (cluster->seen[i].sequence == identity->sequence) {
+        if (cluster->seen[i].client == client &&
+            cluster->seen[i].sequence == identity->sequence) {
             cluster->duplicates++;
             if (cluster->seen[i].first_attempt_us != identity->first_attempt_us) {
                 fake_violation(cluster, "the first attempt's time changed", identity->sequence);
@@ -75,13 +78,14 @@ static inline void fake_apply_once(struct fake_cluster *cluster, const struct op
                        identity->sequence);
     }
     ASSERT(cluster->seen_count < FAKE_SEEN_MAX);
-    cluster->seen[cluster->seen_count++] = (struct fake_seen){identity->sequence,
+    cluster->seen[cluster->seen_count++] = (struct fake_seen){client, identity->sequence,
                                                               identity->first_attempt_us};
     cluster->applied++;
     fake_apply(cluster, operation);
 }
 
 static inline void fake_answer_one(struct fake_server *server,
+                                   uint64_t client,
                                    const struct operation *operation,
                                    struct buffer *rows,
                                    struct operation_result *result)
@@ -105,7 +109,7 @@ static inline void fake_answer_one(struct fake_server *server,
         return;
     }
     if (operation->kind != OPERATION_READ) {
-        fake_apply_once(cluster, operation);
+        fake_apply_once(cluster, client, operation);
     }
     if (operation->kind == OPERATION_READ || operation->kind == OPERATION_READ_MODIFY_WRITE) {
         struct fake_row *row = fake_row_find(cluster, operation->row);
@@ -122,6 +126,12 @@ static inline void fake_answer_one(struct fake_server *server,
 static inline void fake_check_request(struct fake_cluster *cluster,
                                       const struct operations_request *request)
 {
+    if (cluster->guest != 0 && cluster->guest == request->client) {
+        if (request->first_unfinished != 1 || request->operation_count != 1) {
+            fake_violation(cluster, "an identity of the caller's does not travel alone", 0);
+        }
+        return;
+    }
     if (cluster->client != 0 && cluster->client != request->client) {
         fake_violation(cluster, "the client's number changed", 0);
     }
@@ -168,7 +178,7 @@ static inline void fake_answer_operations(struct fake_server *server,
     memset(rows, 0, request.operation_count * sizeof *rows);
     for (size_t i = 0; i < request.operation_count; i++) {
         results[i].index = (uint32_t)i;
-        fake_answer_one(server, &request.operations[i], &rows[i], &results[i]);
+        fake_answer_one(server, request.client, &request.operations[i], &rows[i], &results[i]);
     }
     struct operations_response response = {results, request.operation_count};
     struct buffer message = fake_message(STATUS_OK);

@@ -44,6 +44,7 @@ struct fake_row {
 };
 
 struct fake_seen {
+    uint64_t client;
     uint64_t sequence;
     int64_t first_attempt_us;
 };
@@ -77,7 +78,8 @@ struct fake_cluster {
     struct fake_seen seen[FAKE_SEEN_MAX];
     int seen_count;
     uint64_t client;
-    uint64_t mark; /* highest first_unfinished told */
+    uint64_t guest; /* of identities that the caller gives; 0 = it gives none */
+    uint64_t mark;  /* highest first_unfinished told */
     struct prng prng;
 
     /* The script. */
