@@ -81,10 +81,12 @@ static enum edubba_code run(struct edubba_table *table,
     if (client_check_may_block(table->client, error) != EDUBBA_OK) {
         return EDUBBA_FAILED_PRECONDITION;
     }
+    struct edubba_operation timed = *operation;
+    timed.deadline_ms = client_blocking_deadline_ms(table->client);
     waiting_init(&waiting, 1);
     waited->waiting = &waiting;
     waited->error = error;
-    enum edubba_code code = edubba_submit(table, operation, on_completion, waited, error);
+    enum edubba_code code = edubba_submit(table, &timed, on_completion, waited, error);
     if (code == EDUBBA_OK) {
         wait_for_all(&waiting);
         code = waited->code;
@@ -251,8 +253,9 @@ static void submit_piece(struct edubba_table *table,
     for (size_t i = 0; piece->errors != NULL && i < count; i++) {
         (void)client_success(&piece->errors[i]); /* the completion sets those that failed */
     }
-    enum edubba_code code = edubba_submit_rows(table, entries, count, 0, on_rows_completion, piece,
-                                               &error);
+    enum edubba_code code = edubba_submit_rows(table, entries, count,
+                                               client_blocking_deadline_ms(table->client),
+                                               on_rows_completion, piece, &error);
     if (code != EDUBBA_OK) {
         piece->code = code;
         for (size_t i = 0; piece->errors != NULL && i < count; i++) {

@@ -84,6 +84,7 @@ static enum status drop_from(struct drop *drop,
                              const struct location *tablet,
                              struct error *ret_error)
 {
+    struct edubba_client *client = drop->table->client;
     struct row_range part;
     if (!row_range_intersect(&tablet->range, &drop->range, &part)) {
         return STATUS_OK;
@@ -105,8 +106,8 @@ static enum status drop_from(struct drop *drop,
     pthread_mutex_lock(&drop->lock);
     drop->left++;
     pthread_mutex_unlock(&drop->lock);
-    status = submission_start(drop->table->client, &operation, NULL, 0, on_completion, drop,
-                              ret_error);
+    status = submission_start(client, &operation, NULL, client_blocking_deadline_ms(client),
+                              on_completion, drop, ret_error);
     if (status != STATUS_OK) {
         pthread_mutex_lock(&drop->lock);
         drop->left--;

@@ -324,7 +324,7 @@ enum status request_call(struct edubba_client *client,
                 .servers_may_answer = options->servers_may_answer,
                 .servers_will_do = options->servers_will_do,
                 .deadline_ms = options->deadline_ms > 0 ? options->deadline_ms
-                                                        : client->deadline_ms,
+                                                        : client_blocking_deadline_ms(client),
                 .unreachable_ms = options->unreachable_ms,
                 .on_done = on_blocking_done,
             },

@@ -288,6 +288,13 @@ enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *valu
 
 /* --- single operations, blocking -------------------------------------------------------------- */
 
+/*
+ * From now on calls of this thread that block, of this and the other parts, give up after so many
+ * milliseconds, with EDUBBA_DEADLINE_EXCEEDED; 0 = after the client's deadline_ms, as at first.
+ * For threads that work for somebody whose patience differs from request to request.
+ */
+void edubba_thread_deadline(uint32_t deadline_ms);
+
 enum edubba_code edubba_mutate_row(struct edubba_table *table,
                                    struct edubba_bytes row,
                                    const struct edubba_mutation *mutations,

@@ -21,7 +21,9 @@ static void run(struct waiting *waiting)
     }
     arena_init(&arena, ARENA_BLOCK_BYTES, ARENA_BYTES_MAX);
     admin->arena = &arena;
+    edubba_thread_deadline(rpc_call_patience_ms(call, admin->gateway->deadline_max_ms));
     enum edubba_code code = admin->work(admin, &answer);
+    edubba_thread_deadline(0);
     if (code == EDUBBA_OK) {
         rpc_answer(call, answer);
     } else {

@@ -63,8 +63,7 @@ static inline void fake_apply_once(struct fake_cluster *cluster,
 {
     const struct operation_identity *identity = &operation->identity;
     for (int i = 0; i < cluster->seen_count; i++) {
-        if (cluster->seen[i].client == client &&
-            cluster->seen[i].sequence == identity->sequence) {
+        if (cluster->seen[i].client == client && cluster->seen[i].sequence == identity->sequence) {
             cluster->duplicates++;
             if (cluster->seen[i].first_attempt_us != identity->first_attempt_us) {
                 fake_violation(cluster, "the first attempt's time changed", identity->sequence);

@@ -89,9 +89,9 @@ Test(client_identity, entries_of_one_call_may_bring_theirs)
     };
     SET(session, guest, GUEST);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(edubba_submit_rows(session.table, entries, 4, 0, on_rows, &outcomes[i],
-                                        &error),
-                     EDUBBA_OK);
+        cr_assert_eq(
+            edubba_submit_rows(session.table, entries, 4, 0, on_rows, &outcomes[i], &error),
+            EDUBBA_OK);
         edubba_drain(session.client);
         cr_assert_eq(outcomes[i].completions, 1);
         cr_assert_eq(outcomes[i].code, EDUBBA_OK, "%s", outcomes[i].text);
