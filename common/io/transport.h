@@ -110,7 +110,7 @@ uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);
 bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t answer_bytes);
 /* The peer has not taken anything for half a second, and more than so much lies there for it: to add
  * to it would be work for nothing. */
-bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t queued_bytes);
+bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t above_bytes);
 bool transport_reply_cancelled(const struct transport_reply *reply);
 
 /* Read nothing more from this peer until the reply is finished: there is little room for requests.

@@ -72,7 +72,8 @@ void transport_peer_start(struct transport_peer *peer, nng_stream *connected);
 void transport_peer_ref(struct transport_peer *peer);
 void transport_peer_unref(struct transport_peer *peer);
 
-/* Read nothing for a while: it was refused something for want of room. */
+/* Read nothing for a while: it was refused something for want of room.  In the receive callback only,
+ * so that the peer is not down; it is kept until its rest is over. */
 void transport_peer_rest(struct transport_peer *peer);
 
 /* Something is queued, and none of it was taken for half a second. */

@@ -142,10 +142,10 @@ bool transport_reply_must_wait(const struct transport_reply *reply, uint64_t ans
     return transport_budget_refuses(transport_reply_queued_bytes(reply) + answer_bytes);
 }
 
-bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t queued_bytes)
+bool transport_reply_is_stalled(const struct transport_reply *reply, uint64_t above_bytes)
 {
-    return transport_reply_queued_bytes(reply) > queued_bytes &&
-           transport_peer_takes_nothing(reply->peer, queued_bytes);
+    uint64_t queued_bytes = transport_reply_queued_bytes(reply);
+    return queued_bytes > above_bytes && transport_peer_takes_nothing(reply->peer, queued_bytes);
 }
 
 bool transport_reply_cancelled(const struct transport_reply *reply)

@@ -376,12 +376,14 @@ static void on_batch_sent(void *context)
     } else if (nng_error != 0) {
         set_nng_error(&error, false, nng_error);
         close_locked(stream, &error);
-    } else if (!outbox_advance(&stream->outbox, sent_bytes)) {
-        send_later_locked(stream);
     } else {
-        atomic_store(&stream->taken_ns, clock_monotonic_ns());
-        kick_send_locked(stream);
-        resume_locked(stream);
+        atomic_store(&stream->taken_ns, clock_monotonic_ns()); /* if only a part of it */
+        if (outbox_advance(&stream->outbox, sent_bytes)) {
+            kick_send_locked(stream);
+            resume_locked(stream);
+        } else {
+            send_later_locked(stream);
+        }
     }
     finish_locked(stream);
 }

@@ -365,11 +365,12 @@ enum status table_record_decode(uint64_t number,
     }
     struct bytes schema = {reader.at, (size_t)(reader.end - reader.at)};
     status = table_decode(schema, arena, &record.table, ret_error);
-    if (status == STATUS_OK) {
-        status = table_check(&record.table, ret_error);
-    }
     if (status == STATUS_NO_MEMORY) {
         return status;
+    }
+    struct error reason = {.status = STATUS_OK};
+    if (status == STATUS_OK && table_check(&record.table, &reason) != STATUS_OK) {
+        return corrupt(RECORD_KIND_TABLE, number, reason.text, ret_error);
     }
     if (status != STATUS_OK || record.table.number != number) {
         return corrupt(RECORD_KIND_TABLE, number, "its schema cannot be read", ret_error);

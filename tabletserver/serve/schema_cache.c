@@ -191,9 +191,12 @@ static enum status load_tables(struct schema_cache *cache, struct bytes in, stru
             break;
         }
         struct table table;
+        struct error reason = {.status = STATUS_OK};
         status = table_decode(bytes_of(in.data + 4, length), &arena, &table, ret_error);
-        if (status == STATUS_OK) {
-            status = table_check(&table, ret_error);
+        if (status == STATUS_OK && table_check(&table, &reason) != STATUS_OK) {
+            status = error_set(ret_error, STATUS_CORRUPT,
+                               "%s: %s; remove the file, a master will tell again", cache->path,
+                               reason.text);
         }
         if (status == STATUS_OK) {
             status = schema_cache_put(cache, &table, NULL);

@@ -88,6 +88,7 @@ static bool is_same_column(const struct finder *finder, const struct cell *cell)
 static bool is_full(const struct finder *finder, uint32_t row_changes)
 {
     return finder->cells_left == 0 ||
+           finder->collection->doomed_bytes >= STORE_COLLECT_DOOMED_BYTES ||
            finder->collection->change_count >= STORE_COLLECT_CHANGES_MAX ||
            (row_changes == 0 && finder->collection->row_count >= STORE_COLLECT_ROWS_MAX);
 }
@@ -171,6 +172,7 @@ static enum status find_in_row(struct finder *finder,
     struct store_collect_state *state = finder->state;
     struct cell_source source = row_reader_source(reader);
     uint32_t first_change = collection->change_count;
+    uint64_t doomed_before = collection->doomed_bytes;
     bool resumed = state->family != 0 && bytes_equal(row, buffer_bytes(&state->row));
     struct cell cell;
     bool found = true;
@@ -194,7 +196,8 @@ static enum status find_in_row(struct finder *finder,
         return STATUS_NO_MEMORY;
     }
     collection->rows[collection->row_count++] = (struct store_collect_row){
-        copy, first_change, collection->change_count - first_change};
+        copy, first_change, collection->change_count - first_change,
+        collection->doomed_bytes - doomed_before};
     return STATUS_OK;
 }
 
@@ -330,12 +333,11 @@ static bool are_rules_in_force(struct store *store, const struct store_collectio
     return same;
 }
 
-/* What these rows doom is the active memtable's to flush. */
-static void doom(struct store *store, const struct store_collection *collection)
+/* What is doomed is the active memtable's to flush. */
+static void doom(struct store *store, struct store_tablet *tablet, uint64_t bytes)
 {
-    struct store_layer *layer = collection->tablet->layers[0];
-    atomic_fetch_add(&layer->doomed_bytes, collection->doomed_bytes);
-    atomic_fetch_add(&store->doomed_bytes, collection->doomed_bytes);
+    atomic_fetch_add(&tablet->layers[0]->doomed_bytes, bytes);
+    atomic_fetch_add(&store->doomed_bytes, bytes);
     if (store_collection_may_doom(store)) {
         return;
     }
@@ -355,9 +357,11 @@ static void append_rows(struct store *store, const struct store_collection *coll
 {
     struct record_entry entries[STORE_COLLECT_ROWS_MAX];
     size_t count = 0;
+    uint64_t doomed_bytes = 0;
     for (uint32_t i = 0; i < collection->row_count; i++) {
         const struct store_collect_row *row = &collection->rows[i];
         if (may_delete(collection, row->row)) {
+            doomed_bytes += row->doomed_bytes;
             entries[count++] = (struct record_entry){
                 .row = row->row,
                 .changes = &collection->changes[row->first_change],
@@ -369,7 +373,7 @@ static void append_rows(struct store *store, const struct store_collection *coll
         uint64_t sequence = 0;
         if (store_append_write(collection->tablet, &write, store_next_clock(store), &sequence) ==
             STATUS_OK) {
-            doom(store, collection);
+            doom(store, collection->tablet, doomed_bytes);
         } /* else pushed back or refused: the next pass finds the same cells again */
     }
 }

@@ -24,6 +24,7 @@ struct store_collect_row {
     struct bytes row;
     uint32_t first_change;
     uint32_t change_count;
+    uint64_t doomed_bytes; /* of the cells that these changes delete */
 };
 
 struct store_collection {
@@ -39,7 +40,7 @@ struct store_collection {
     uint32_t row_count;
     struct change changes[STORE_COLLECT_CHANGES_MAX];
     uint32_t change_count;
-    uint64_t doomed_bytes; /* of the cells that the changes delete */
+    uint64_t doomed_bytes; /* of all rows */
     struct arena arena;
 };
 

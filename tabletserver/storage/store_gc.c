@@ -337,23 +337,29 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
         }
         return STATUS_OK;
     case STORE_COLLECT_ERASE:
-        if (!horizons_are_committed(tablet) || !store_may_keep_house(tablet)) {
-            *ret_worked = false;
-            return STATUS_OK;
-        }
         return erase_expired(tablet, table);
     case STORE_COLLECT_VERSIONS:
         if (any_explicit_rule(table)) {
-            if (!store_collection_may_doom(store)) {
-                *ret_worked = false;
-                return STATUS_OK;
-            }
             status = store_collect_versions(tablet, table, now_us, STEP_CELLS, &more);
         }
         if (status == STATUS_OK && !more) {
             end_pass(tablet, table, now_us);
         }
         return status;
+    }
+    UNREACHABLE();
+}
+
+/* Is there nothing that its pass waits for?  Others do not wait with it. */
+static bool may_step(struct store_tablet *tablet)
+{
+    switch (tablet->collect.stage) {
+    case STORE_COLLECT_IDLE:
+        return true;
+    case STORE_COLLECT_ERASE:
+        return horizons_are_committed(tablet) && store_may_keep_house(tablet);
+    case STORE_COLLECT_VERSIONS:
+        return store_collection_may_doom(tablet->store);
     }
     UNREACHABLE();
 }
@@ -376,6 +382,9 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
                                      store->settings.gc_interval_us / FIRST_PASS_SHARES * share;
         }
         bool running = tablet->collect.stage != STORE_COLLECT_IDLE;
+        if (!may_step(tablet)) {
+            continue;
+        }
         bool due = tablet->collect.due_us <= now_us;
         if (running ||
             (due && (chosen == NULL || tablet->collect.due_us < chosen->collect.due_us))) {

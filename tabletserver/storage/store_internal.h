@@ -72,7 +72,7 @@ struct store_layer {
     uint64_t clock;         /* [C] once frozen: highest in it */
     bool image_due;         /* [L] frozen, the image not yet taken */
     struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
-    atomic_uint_fast64_t doomed_bytes; /* in the base, of cells that deletes in it collect */
+    atomic_uint_fast64_t doomed_bytes; /* of cells that deletes in it collect */
     struct store_event event;
 };
 
@@ -288,7 +288,8 @@ struct store {
     uint64_t meta_clock; /* highest known in the base */
     int64_t retry_at_ns; /* after a failed flush: not before */
     uint32_t housekeeping_turn;
-    uint32_t flushes_in_a_row; /* since the last step of housekeeping */
+    uint32_t housekeeping_credit; /* earned by steps of the flush */
+    bool housekeeping_in_vain;    /* found nothing to do since a memtable was flushed */
     struct store_collection *collection;
     uint64_t scrub_extent;
     struct buffer scrub_resume;

@@ -2,9 +2,9 @@
  * The work thread: everything that writes to the base, one bounded step after the other.
  *
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
- * in turns.  Where writes never cease, flushing never does: then every so many of its steps one of
- * housekeeping gets between them, or what was deleted would stay for ever.  Between two steps it rests in proportion to what the last one took, unless writers
- * are short of memory.  Closing waits for one step at most.
+ * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
+ * of housekeeping, or what was deleted would stay for ever.  Between two steps it rests in proportion
+ * to what the last one took, unless writers are short of memory.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -20,6 +20,10 @@
 #define REST_NS_MAX   (250 * INT64_C(1000000))
 #define NS_A_SECOND   INT64_C(1000000000)
 #define PERCENT       100
+
+#define HOUSEKEEPING_PRICE      8  /* steps of the flush that one step costs */
+#define HOUSEKEEPING_PRICE_MOST 64 /* while flushing lags */
+#define HOUSEKEEPING_CREDIT_MAX 128
 
 int64_t store_monotonic_ns(void)
 {
@@ -139,6 +143,7 @@ static bool flush(struct store *store)
         store_flush_retry(store);
     }
     bool worked = false;
+    uint64_t flushes = atomic_load(&store->flushes);
     enum status status = store_flush_step(store, &worked);
     if (status != STATUS_OK) {
         store->flush_failed = store_trouble_note(store, status, "base");
@@ -146,6 +151,12 @@ static bool flush(struct store *store)
         return false;
     }
     store->flush_failed = false;
+    if (worked && store->housekeeping_credit < HOUSEKEEPING_CREDIT_MAX) {
+        store->housekeeping_credit++;
+    }
+    if (atomic_load(&store->flushes) != flushes) {
+        store->housekeeping_in_vain = false;
+    }
     return worked;
 }
 
@@ -167,8 +178,7 @@ static enum status housekeeping_step(struct store *store, uint32_t turn, bool *r
     }
 }
 
-#define HOUSEKEEPING_KINDS     6
-#define FLUSHES_A_HOUSEKEEPING 8
+#define HOUSEKEEPING_KINDS 6
 
 /* One step of the next kind that has anything to do. */
 static bool keep_house(struct store *store)
@@ -192,19 +202,22 @@ static bool keep_house(struct store *store)
     return false;
 }
 
-/* One step of the one or the other. */
+/*
+ * One step of the one or the other.  Most of housekeeping cannot touch a tablet whose flush has
+ * stopped half way: what found nothing to do tries again when a memtable is in the base, and has by
+ * then earned several steps.
+ */
 static bool flush_or_keep_house(struct store *store)
 {
-    bool turn = store->flushes_in_a_row >= FLUSHES_A_HOUSEKEEPING && !store_flush_lags(store);
-    if (turn && keep_house(store)) {
-        store->flushes_in_a_row = 0;
-        return true;
+    uint32_t price = store_flush_lags(store) ? HOUSEKEEPING_PRICE_MOST : HOUSEKEEPING_PRICE;
+    if (store->housekeeping_credit >= price && !store->housekeeping_in_vain) {
+        if (keep_house(store)) {
+            store->housekeeping_credit -= price;
+            return true;
+        }
+        store->housekeeping_in_vain = true;
     }
-    if (flush(store)) {
-        store->flushes_in_a_row++;
-        return true;
-    }
-    return keep_house(store);
+    return flush(store) || keep_house(store);
 }
 
 static void *work(void *context)

@@ -172,3 +172,17 @@ Test(schema_cache, a_name_finds_the_last_table_of_it)
     cr_assert_null(schema_cache_find_by_name(cache, bytes_of_text("some-tabl")));
     schema_cache_close(cache);
 }
+
+Test(schema_cache, a_table_that_cannot_be_is_refused_by_name)
+{
+    struct schema_cache *cache = open_cache();
+    struct table table = table_of(7, 9);
+    struct error error = {.status = STATUS_OK};
+    table.family_number_next = 2; /* and a family has it already */
+    cr_assert_eq(schema_cache_put(cache, &table, NULL), STATUS_OK);
+    cr_assert_eq(schema_cache_save(cache, &error), STATUS_OK);
+    schema_cache_close(cache);
+    cr_assert_eq(schema_cache_open(path, &cache, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, path), "'%s'", error.text);
+    cr_assert_not_null(strstr(error.text, "the next one would be 2"), "'%s'", error.text);
+}

@@ -144,6 +144,19 @@ Test(store_gc, many_versions_in_one_column)
     cr_assert(is_left(tablet, "r/2:c@499=v\nr/2:c@498=v\n"));
 }
 
+/* That are really there, as many as lines of a dump. */
+static int cells_of(struct store_tablet *tablet)
+{
+    struct buffer out = BUFFER_INIT;
+    int count = 0;
+    fixture_dump_at(tablet, &bare, STORE_READ_COMMITTED, NOW, &out);
+    for (size_t i = 0; i < out.size_bytes; i++) {
+        count += out.data[i] == '\n';
+    }
+    buffer_deinit(&out);
+    return count;
+}
+
 static uint64_t flushes(void)
 {
     struct store_statistics numbers;
@@ -176,6 +189,12 @@ Test(store_gc, what_is_doomed_is_flushed_by_itself)
     uint64_t before = flushes();
     cr_assert_eq(store_set_table(fixture.store, &table), STATUS_OK);
     FIXTURE_PUMP_UNTIL(&fixture, flushes() > before);
+
+    /* And then collecting goes on, to the last row: nothing is counted for ever. */
+    for (int64_t version = 10; version < 13; version++) {
+        put(tablet, "last", 2, version);
+    }
+    FIXTURE_PUMP_UNTIL(&fixture, cells_of(tablet) == 2 * (ROWS + 1));
 }
 
 Test(store_gc, unknown_table_is_left_alone)
