@@ -9,7 +9,8 @@
  * Such a delete is small in memory, but the flush that carries it out has to read and to free all
  * that it dooms, a thousand times as much.  So what is doomed and not yet flushed is counted: from
  * STORE_COLLECT_DOOMED_BYTES on its memtables are flushed first, and collecting waits.  Otherwise
- * a quiet hour would leave seconds of flushing to the first minute of writes.
+ * a quiet hour would leave seconds of flushing to the first minute of writes.  (What a restart finds
+ * in the log is not counted; it is flushed as it comes.)
  */
 #ifndef TABLETSERVER_STORAGE_STORE_COLLECT_H
 #define TABLETSERVER_STORAGE_STORE_COLLECT_H

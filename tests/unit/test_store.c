@@ -1,4 +1,3 @@
-#include "common/io/clock.h"
 #include "tabletserver/storage/store.h"
 
 #include <fcntl.h>
@@ -30,6 +29,13 @@ static void reopen(void)
 {
     fixture_close(&fixture);
     fixture_open(&fixture);
+}
+
+static uint64_t memory_bytes(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return numbers.memory_bytes;
 }
 
 static void write_put(struct store_tablet *tablet, const char *row, const char *value)
@@ -64,13 +70,8 @@ Test(store, flushed_data_is_the_same_data)
     write_put(tablet, "a", "1");
     fixture_write(&fixture, tablet, "a", &add, 1);
     fixture_flush(&fixture);
-    /* The flusher lets go of the memtable a moment after it has said that it is done. */
-    struct store_statistics numbers = {.memory_bytes = 1};
-    for (int i = 0; i < 60000 && numbers.memory_bytes > 0; i++) {
-        clock_sleep_us(1000);
-        store_statistics(fixture.store, &numbers);
-    }
-    cr_assert_eq(numbers.memory_bytes, 0);
+    /* The flusher tells the loop, and lets go of the memtable, a moment after it is done. */
+    FIXTURE_PUMP_UNTIL(&fixture, memory_bytes() == 0);
     FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=5\n");
     fixture_write(&fixture, tablet, "a", &add, 1);
     FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=10\n");
@@ -404,9 +405,7 @@ Test(store, splits_of_splits_before_anything_is_flushed)
         fixture_flush(&fixture);
         store_check(fixture.store);
     }
-    struct store_statistics numbers;
-    store_statistics(fixture.store, &numbers);
-    cr_assert_eq(numbers.memory_bytes, 0);
+    FIXTURE_PUMP_UNTIL(&fixture, memory_bytes() == 0);
 }
 
 Test(store, dropped_tablets_are_gone)

@@ -179,6 +179,7 @@ Test(store_threads, readers_see_one_moment)
     FIXTURE_PUMP_UNTIL(&fixture,
                        store_tablet_committed(tablets[0]) == store_tablet_prepared(tablets[0]));
     FIXTURE_PUMP_UNTIL(&fixture, atomic_load(&reads) > 10);
+    fixture_flush(&fixture); /* the writer may have been far ahead of the flusher */
     atomic_store(&stop, true);
     for (int i = 0; i < READERS; i++) {
         cr_assert_eq(pthread_join(threads[i], NULL), 0);
