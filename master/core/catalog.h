@@ -23,7 +23,8 @@
  * Invariants, checked by catalog_check():
  *   (1) The tablets of a table cover the key space: no gap, no overlap, none empty.
  *   (2) Numbers of tables and tablets are below the counters; they are never given twice.
- *   (3) A tablet's server exists and owns the tablet's store, or is about to lose it to the owner.
+ *   (3) A tablet's server exists and owns the tablet's store, or is about to lose it to the owner;
+ *       the owner's record names the store.
  *   (4) Durable before visible: no reply and no sync tells of a change whose transaction has not
  *       been PERSISTED.  In memory, what is pending stands apart and is applied then.
  *   (5) At most one transaction is pending; requests that need one wait for their turn, in order.

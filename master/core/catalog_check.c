@@ -21,6 +21,7 @@ static void check_tablet(const struct catalog *catalog,
     ASSERT(server->image != NULL);
     ASSERT(store != NULL);
     ASSERT(store->owner != NULL);
+    ASSERT(server_record_lists(&store->owner->image->record, store->number));
     ASSERT(IMPLIES(store->owner != server,
                    list_is_linked(&tablet->dirty) || catalog->pending != NULL));
     ASSERT(list_is_linked(&tablet->on_server));

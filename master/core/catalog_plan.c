@@ -11,18 +11,14 @@
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-static bool lists_store(const struct server_record *record, uint64_t number)
+/* Is it the server's own?  What it says that it has is, and what nobody has while it is its owner. */
+static bool is_its_own(const struct server *server, const struct store *store)
 {
-    for (size_t i = 0; i < record->store_count; i++) {
-        if (record->stores[i].number == number) {
-            return true;
-        }
-    }
-    return false;
+    return store->seen_on == server || (store->seen_on == NULL && store->owner == server);
 }
 
-/* What it says now, and stores that it does not name any more but that still have tablets: those
- * stay its own, shown as failed, until another server comes with the disk. */
+/* What it says now, and stores that nobody names any more but that still have tablets: those stay
+ * its own, shown as failed, until a server comes with the disk. */
 enum status plan_server_record(struct catalog *catalog,
                                const struct server *server,
                                struct server_record *ret_record)
@@ -39,15 +35,14 @@ enum status plan_server_record(struct catalog *catalog,
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < seen->store_count; i++) {
-        const struct store *store = number_map_get(&catalog->stores, seen->stores[i].number);
-        if (server->seen != NULL || store->owner == server) {
+        if (is_its_own(server, number_map_get(&catalog->stores, seen->stores[i].number))) {
             stores[count++] = seen->stores[i];
         }
     }
     for (size_t i = 0; i < image_count && server->seen != NULL; i++) {
         const struct store *store = number_map_get(&catalog->stores, image->stores[i].number);
-        if (store->owner == server && store->tablet_count > 0 &&
-            !lists_store(seen, store->number) && count < RECORD_STORES_MAX) {
+        if (is_its_own(server, store) && store->tablet_count > 0 &&
+            !server_record_lists(seen, store->number) && count < RECORD_STORES_MAX) {
             stores[count++] = image->stores[i];
         }
     }
@@ -55,6 +50,20 @@ enum status plan_server_record(struct catalog *catalog,
     ret_record->stores = stores;
     ret_record->store_count = count;
     return STATUS_OK;
+}
+
+/* A store comes to a server with the server's record, even if that reads as it did before. */
+static bool owns_all(const struct catalog *catalog,
+                     const struct server *server,
+                     const struct server_record *record)
+{
+    for (size_t i = 0; i < record->store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores, record->stores[i].number);
+        if (store->owner != server) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool plan_server_differs(const struct server_record *a, const struct server_record *b)
@@ -89,7 +98,8 @@ static void plan_servers(struct catalog *catalog, struct transaction *transactio
             return;
         }
         server->dirty = false;
-        if (server->image == NULL || plan_server_differs(&record, &server->image->record)) {
+        if (server->image == NULL || plan_server_differs(&record, &server->image->record) ||
+            !owns_all(catalog, server, &record)) {
             transaction_put_server(transaction, &record);
         }
     }

@@ -149,6 +149,20 @@ static enum status prepare(struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* Does it bring a store that it had not got before? */
+static bool brings_store(const struct catalog *catalog,
+                         const struct server *server,
+                         const struct server_information *from)
+{
+    for (size_t i = 0; i < from->store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores, from->stores[i].number);
+        if (store->seen_on != server) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void take_stores(struct catalog *catalog,
                         struct server *server,
                         const struct server_information *from)
@@ -175,10 +189,14 @@ static void take_description(struct catalog *catalog,
                              const struct server_information *from,
                              struct server_image *image)
 {
+    bool changed = image != NULL || brings_store(catalog, server, from);
+
     take_stores(catalog, server, from);
     if (image != NULL) {
         state_server_image_destroy(server->seen);
         server->seen = image;
+    }
+    if (changed) {
         server->dirty = true;
         catalog->servers_dirty = true;
     }

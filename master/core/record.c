@@ -292,6 +292,16 @@ enum status counters_record_decode(struct bytes value,
     return status;
 }
 
+bool server_record_lists(const struct server_record *record, uint64_t store)
+{
+    for (size_t i = 0; i < record->store_count; i++) {
+        if (record->stores[i].number == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The stores of a server record; NULL in *ret_stores only when there are none. */
 static enum status take_stores(struct reader *reader,
                                struct arena *arena,

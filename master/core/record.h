@@ -79,6 +79,8 @@ struct server_record {
     size_t store_count;
 };
 
+bool server_record_lists(const struct server_record *record, uint64_t store);
+
 struct table_record {
     uint64_t changed_version;
     struct table table;

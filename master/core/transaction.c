@@ -418,13 +418,14 @@ static void touch_tablets_of(struct catalog *catalog, struct server *server)
     }
 }
 
-/* Stores that the server names no more (and that hold nothing: the planner saw to it) are free. */
+/* Stores that the server names no more are free, but for those with tablets: what another server's
+ * record in this very transaction says of them is not known yet. */
 static void release_stores(struct catalog *catalog, struct server *server)
 {
     for (size_t i = 0; server->image != NULL && i < server->image->record.store_count; i++) {
         struct store *store = number_map_get(&catalog->stores,
                                              server->image->record.stores[i].number);
-        if (store->owner == server) {
+        if (store->owner == server && store->tablet_count == 0) {
             store->owner = NULL;
         }
     }

@@ -282,7 +282,8 @@ struct store {
     bool room_tight;         /* look at it before each transaction, not only now and then */
     uint64_t log_peak_bytes; /* the log's files at their largest since the disk is full */
     int64_t hurry_next_ns;   /* while the disk is full: flush deletes */
-    bool flush_failed;       /* tried again at retry_at_ns */
+    bool flush_failed;       /* for want of memory or disk: none before retry_at_ns */
+    bool tablet_failed;      /* for a tablet only: that one not before retry_at_ns */
     int64_t housekeeping_retry_ns;
     int64_t job_retry_ns;
     uint64_t meta_clock; /* highest known in the base */

@@ -134,23 +134,33 @@ static bool run_job(struct store *store)
     return true;
 }
 
+/* Memory or disk that ran out stops every flush; corrupt data in the base that of its own tablet. */
+static void note_failed_flush(struct store *store, enum status status)
+{
+    bool retry = store_trouble_note(store, status, "base");
+    store->flush_failed = retry && status != STATUS_CORRUPT;
+    store->tablet_failed = store->tablet_failed || status == STATUS_CORRUPT;
+    store->retry_at_ns = retry_at_ns(status);
+}
+
 static bool flush(struct store *store)
 {
-    if (store->flush_failed) {
-        if (store_monotonic_ns() < store->retry_at_ns) {
-            return false;
-        }
+    if ((store->flush_failed || store->tablet_failed) &&
+        store_monotonic_ns() >= store->retry_at_ns) {
         store_flush_retry(store);
+        store->flush_failed = false;
+        store->tablet_failed = false;
+    }
+    if (store->flush_failed) {
+        return false;
     }
     bool worked = false;
     uint64_t flushes = atomic_load(&store->flushes);
     enum status status = store_flush_step(store, &worked);
     if (status != STATUS_OK) {
-        store->flush_failed = store_trouble_note(store, status, "base");
-        store->retry_at_ns = retry_at_ns(status);
-        return false;
+        note_failed_flush(store, status);
+        return !store->flush_failed;
     }
-    store->flush_failed = false;
     if (worked && store->housekeeping_credit < HOUSEKEEPING_CREDIT_MAX) {
         store->housekeeping_credit++;
     }

@@ -230,6 +230,79 @@ Test(catalog, a_disk_may_move_to_another_server_but_not_be_copied)
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, to->number);
 }
 
+/* The disk that holds table t's tablet goes from one machine to the other; nobody is told yet. */
+static void carry_disk(struct fake_server *from, struct fake_server *to)
+{
+    uint64_t tablet = driver_locate(&driver, "t", "").locations[0].tablet;
+    const struct held_tablet *held = fake_held(from, tablet);
+    size_t at = 0;
+    cr_assert_not_null(held);
+    while (from->stores[at].number != held->store) {
+        at++;
+        cr_assert_lt(at, from->store_count);
+    }
+    to->stores[to->store_count++] = from->stores[at];
+    fake_hold(to, tablet, held->store, HELD_SERVING);
+    from->stores[at] = from->stores[--from->store_count];
+    fake_drop(from, tablet);
+}
+
+/* Now, and as the next master reads it. */
+static void assert_served_by(uint64_t server)
+{
+    for (int i = 0; i < 2; i++) {
+        fakes_settle(&driver, servers, 3);
+        struct location after = driver_locate(&driver, "t", "").locations[0];
+        cr_assert_eq(after.server, server);
+        cr_assert_eq(after.state, TABLET_SERVING);
+        driver_crash(&driver);
+        cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, server);
+        fakes_settle(&driver, servers, 3);
+    }
+}
+
+/* Both say so while a transaction is under way: the next one holds both records, in either order. */
+Test(catalog, a_disk_that_two_servers_speak_of_at_once_belongs_to_who_has_it)
+{
+    make_table("t", NULL, 0);
+    for (unsigned i = 0; i < 6; i++) {
+        struct location before = driver_locate(&driver, "t", "").locations[0];
+        struct fake_server *from = &servers[before.server - 1];
+        struct fake_server *to = &servers[(before.server + i % 2) % 3];
+        char name[8];
+        snprintf(name, sizeof name, "n%u", i);
+        driver.hold_commits = true;
+        (void)driver_create(&driver, name, NULL, 0);
+        carry_disk(from, to);
+        from->incarnation++; /* it was off meanwhile */
+        (void)fake_send(&driver, from);
+        (void)fake_send(&driver, to);
+        driver.hold_commits = false;
+        (void)driver_commit(&driver);
+        assert_served_by(to->number);
+    }
+}
+
+Test(catalog, a_disk_may_come_back_to_a_server_that_never_knew_it_was_away)
+{
+    make_table("t", NULL, 0);
+    struct location before = driver_locate(&driver, "t", "").locations[0];
+    struct fake_server *home = &servers[before.server - 1];
+    struct fake_server *guest = &servers[before.server % 3];
+    struct fake_server kept = *home;
+    driver_pass(&driver, 4 * SECOND_NS); /* home is off */
+    carry_disk(home, guest);
+    for (int i = 0; i < 5; i++) {
+        fake_sync(&driver, guest);
+    }
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, guest->number);
+    carry_disk(guest, home);
+    cr_assert_eq(home->store_count, kept.store_count);
+    (void)fake_send(&driver, guest);
+    (void)fake_send(&driver, home);
+    assert_served_by(home->number);
+}
+
 Test(catalog, a_store_that_is_not_healthy_gets_no_tablet)
 {
     servers[0].stores[0].condition = 1;

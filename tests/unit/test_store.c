@@ -38,6 +38,13 @@ static uint64_t memory_bytes(void)
     return numbers.memory_bytes;
 }
 
+static uint64_t flushes_so_far(void)
+{
+    struct store_statistics numbers;
+    store_statistics(fixture.store, &numbers);
+    return numbers.flushes;
+}
+
 static void write_put(struct store_tablet *tablet, const char *row, const char *value)
 {
     struct change put = fixture_put(1, "c", 5, value);
@@ -137,6 +144,26 @@ Test(store, a_read_of_a_damaged_chunk_says_where_and_is_counted)
     store_read_end(read);
     store_statistics(fixture.store, &numbers);
     cr_assert_eq(numbers.bad_chunks, 1);
+}
+
+/* What cannot be merged into a damaged chunk waits in memory and log; nothing else waits with it. */
+Test(store, a_damaged_chunk_holds_up_the_flushes_of_its_tablet_only)
+{
+    struct store_tablet *bad = fixture_create(&fixture, 1, "", "m");
+    struct store_tablet *good = fixture_create(&fixture, 2, "m", "");
+    write_put(bad, "a", "1");
+    fixture_flush(&fixture);
+    damage_chunk(fixture.store);
+    write_put(bad, "a", "2");
+    for (int i = 0; i < 3; i++) {
+        uint64_t flushes = flushes_so_far();
+        write_put(good, "z", "1");
+        store_flush_all(fixture.store);
+        FIXTURE_PUMP_UNTIL(&fixture, flushes_so_far() > flushes);
+    }
+    cr_assert_eq(fixture_flushes_pending(&fixture), 1);
+    FIXTURE_EXPECT(good, "z/1:c@5=1\n");
+    cr_assert_eq(store_condition_now(fixture.store), STORE_HEALTHY);
 }
 
 Test(store, reopen_replays_the_log)
