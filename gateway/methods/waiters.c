@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/thread.h"
 
 struct waiters {
     pthread_mutex_t lock;
@@ -36,6 +37,7 @@ static struct waiting *take(struct waiters *waiters)
 
 static void *run(void *context)
 {
+    thread_name_set("waiter");
     struct waiting *waiting = take(context);
     while (waiting != NULL) {
         waiting->run(waiting);
@@ -61,7 +63,6 @@ enum status waiters_open(uint32_t thread_count, uint32_t queued_max, struct wait
             waiters_close(waiters);
             return STATUS_NO_MEMORY;
         }
-        (void)pthread_setname_np(*thread, "waiter");
         waiters->thread_count++;
     }
     *ret_waiters = waiters;

@@ -112,7 +112,7 @@ static enum status add_update(struct changes *changes,
                               const Modification *modification,
                               struct error *ret_error)
 {
-    struct update_mask mask;
+    struct update_mask mask = {false};
     struct edubba_family family;
     Family masked = *modification->update;
     enum status status = read_mask(modification->update_mask, &mask, ret_error);
