@@ -81,7 +81,12 @@ static inline struct edubba_bytes edubba_bytes_of(const void *data, size_t size)
 }
 
 /* Of NUL-terminated text. */
-#define EDUBBA_TEXT(text) edubba_bytes_of((text), strlen(text))
+static inline struct edubba_bytes edubba_bytes_of_text(const char *text)
+{
+    return edubba_bytes_of(text, strlen(text));
+}
+
+#define EDUBBA_TEXT(text) edubba_bytes_of_text(text)
 
 enum edubba_code {
     EDUBBA_OK = 0,

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -139,11 +140,18 @@ static enum status make(struct rpc_server *server)
     return status == STATUS_OK ? start_threads(server) : status;
 }
 
+/* libgrpc would take 65537 for 1. */
+static bool is_port(const char *text)
+{
+    size_t size = strspn(text, "0123456789");
+    return size > 0 && size < 6 && text[size] == '\0' && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
 static enum status listen_at(struct rpc_server *server, struct error *ret_error)
 {
     const char *address = server->settings.address;
     const char *colon = strrchr(address, ':');
-    if (colon == NULL || colon == address || strspn(colon + 1, "0123456789") < 1) {
+    if (colon == NULL || colon == address || !is_port(colon + 1)) {
         return error_set(ret_error, STATUS_IO, "cannot listen at %s: it is not HOST:PORT", address);
     }
     grpc_server_credentials *credentials = NULL;

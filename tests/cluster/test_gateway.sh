@@ -27,7 +27,7 @@ hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 grpc_status() { sed -nE 's/^grpc-status: ([0-9]+).*/\1/p' "$WORK/headers" | tail -n 1; }
 # call METHOD ESCAPES: "STATUS FRAMES" of a call in plaintext.
 call() { message "$2"; rpc "http://$BIGTABLE_EMULATOR_HOST/$1" --http2-prior-knowledge; echo "$(grpc_status) $(hex "$WORK/answer")"; }
-metric() { curl -s "$HTTP/metrics" | grep -F "$1 " | sed 's/.* //'; }
+metric() { curl -s "$HTTP/metrics" | awk -v name="$1 " 'index($0, name) == 1 { print $NF }'; }
 # eventually WHAT COMMAND...: it succeeds within a minute.
 eventually() {
     for _ in $(seq 1200); do "${@:2}" >/dev/null 2>&1 && { ok; return; }; sleep 0.05; done
