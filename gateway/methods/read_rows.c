@@ -10,7 +10,8 @@
  *     ends the call behind the last row, with the last message where there is one
  *
  * How far a scan has come that filters much (last_scanned_row_key) is said in messages of its own,
- * to clients that know them, when there are no rows to be sent.
+ * to clients that know them, when there are no rows to be sent; and only where it is further than
+ * the last row that was sent, as some of them take the same key again for a fault.
  *
  * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
  * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
@@ -21,12 +22,15 @@
  *
  * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others.
  * Should it not fit one message, a scan reads it anew, at the reader's pace.
+ *
+ * CLIENTS THAT NEED WHOLE ROWS (features.h) are sent messages that end with a row, however large.
  */
 #include "gateway/methods/read_rows.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "common/base/buffer.h"
 #include "common/io/clock.h"
 #include "gateway/convert/convert.h"
 #include "gateway/core/features.h"
@@ -56,6 +60,7 @@ struct stream {
     bool is_at_end;
     bool tells_progress;
     struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
+    struct buffer told;          /* the last key that was sent, while tells_progress */
     struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
@@ -84,6 +89,7 @@ static void release(struct stream *stream)
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
     row_message_deinit(&stream->message);
+    buffer_deinit(&stream->told);
 }
 
 /* The call ends with the error, or the method runs again. */
@@ -142,6 +148,7 @@ static void finish(struct stream *stream)
      * from other threads, goes before; the message after it is encoded. */
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
+    buffer_deinit(&stream->told);
     table_call_end(&stream->on);
     struct row_message message = stream->message;
     if (response.n_chunks > 0 || has_statistics) {
@@ -163,6 +170,14 @@ static void on_sent(void *context)
     wake(stream);
 }
 
+static void note_told(struct stream *stream, struct edubba_bytes key)
+{
+    if (stream->tells_progress) {
+        buffer_reset(&stream->told);
+        buffer_append(&stream->told, key.data, key.size);
+    }
+}
+
 /* What was filled goes out; nothing else is on its way.  True: on_sent wakes, or has done so. */
 static bool send_message(struct stream *stream)
 {
@@ -177,6 +192,9 @@ static bool send_message(struct stream *stream)
         stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
     }
     row_message_reset(&stream->message);
+    if (stream->scanned.size > 0) {
+        note_told(stream, stream->scanned);
+    }
     stream->scanned = EDUBBA_NOTHING;
     return is_sent;
 }
@@ -201,6 +219,7 @@ static void begin_row(struct stream *stream, const struct edubba_row *row)
         stream->rows_returned++;
         stream->cells_returned += (int64_t)row->cell_count;
         chunk_cursor_begin(&stream->cursor, row);
+        note_told(stream, row->key);
     }
 }
 
@@ -227,14 +246,25 @@ static void gather(struct stream *stream)
     }
 }
 
+/* Is the scan further than the caller knows? */
+static bool has_progress(struct stream *stream)
+{
+    struct edubba_bytes scanned = EDUBBA_NOTHING;
+    if (!stream->tells_progress || stream->is_at_end || stream->told.failed ||
+        !edubba_scan_progress(stream->scan, &scanned)) {
+        return false;
+    }
+    int order = bytes_compare(bytes_of(scanned.data, scanned.size), buffer_bytes(&stream->told));
+    bool is_first = stream->told.size_bytes == 0;
+    bool is_further = is_first || (stream->request->reversed != 0 ? order < 0 : order > 0);
+    stream->scanned = is_further ? scanned : EDUBBA_NOTHING;
+    return is_further;
+}
+
 /* Is there something to be sent? */
 static bool has_news(struct stream *stream)
 {
-    if (stream->message.chunk_count > 0) {
-        return true;
-    }
-    return stream->tells_progress && !stream->is_at_end &&
-           edubba_scan_progress(stream->scan, &stream->scanned);
+    return stream->message.chunk_count > 0 || has_progress(stream);
 }
 
 /* True: the call has ended, or runs again; the stream is not ours any more. */
@@ -393,7 +423,9 @@ static bool is_one_row(const Request *request)
 static void run(struct table_call *on)
 {
     struct stream *stream = (struct stream *)on;
-    row_message_init(&stream->message);
+    struct bytes user_agent = rpc_call_header(on->call, USER_AGENT_HEADER);
+    row_message_init(&stream->message, features_wants_whole_rows(user_agent));
+    buffer_init(&stream->told);
     stream->error = (struct edubba_error){0};
     stream->scanned = EDUBBA_NOTHING;
     stream->has_row = false;

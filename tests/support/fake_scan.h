@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "client/include/edubba.h"
 #include "common/base/memory.h"
@@ -51,7 +52,8 @@ struct edubba_scan {
     struct edubba_cell cell;
     struct edubba_row row;
     char key[16];
-    uint8_t *value; /* of the row that was given last */
+    char scanned[16]; /* what edubba_scan_progress() told */
+    uint8_t *value;   /* of the row that was given last */
 };
 
 /* The open one; the test's teller makes rows ready in it. */
@@ -170,14 +172,21 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
     return error->code;
 }
 
-/* As far as the last row, each time that nothing was there. */
+/* Each time that nothing was there: in turn as far as the last row, and past it, to a row between. */
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
 {
     pthread_mutex_lock(&scan->lock);
     bool is_new = scan->tells_progress && scan->key[0] != '\0' &&
                   scan->given_count > scan->told_count;
     scan->told_count = is_new ? scan->given_count : scan->told_count;
-    *row = is_new ? EDUBBA_TEXT(scan->key) : EDUBBA_NOTHING;
+    if (is_new && scan->given_count % 2 == 0) {
+        unsigned number = (unsigned)strtoul(scan->key + 3, NULL, 10);
+        (void)snprintf(scan->scanned, sizeof scan->scanned, "row%08u+",
+                       scan->is_reversed ? number - 1 : number);
+    } else {
+        (void)snprintf(scan->scanned, sizeof scan->scanned, "%s", scan->key);
+    }
+    *row = is_new ? EDUBBA_TEXT(scan->scanned) : EDUBBA_NOTHING;
     pthread_mutex_unlock(&scan->lock);
     return is_new;
 }
