@@ -65,7 +65,7 @@ build_by_cmake() {
         cmake --build "$work/by_cmake"
 }
 header_is_cplusplus() {
-    echo '#include <edubba.h>
+    echo '#include <edubba_keys.h>
 int main() { struct edubba_key key; edubba_key_init(&key); return (int)edubba_key_bytes(&key).size; }' >"$work/t.cc"
     # shellcheck disable=SC2046
     c++ -std=c++17 -Wall -Wextra -Werror "$work/t.cc" \
