@@ -10,8 +10,8 @@
  *     ends the call behind the last row, with the last message where there is one
  *
  * How far a scan has come that filters much (last_scanned_row_key) is said in messages of its own,
- * to clients that know them, when there are no rows to be sent; and only where it is further than
- * the last row that was sent, as some of them take the same key again for a fault.
+ * to clients that know them, when there are no rows to be sent.  It goes one way, with the rows:
+ * clients end a stream that names a key twice.
  *
  * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
  * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
@@ -60,7 +60,8 @@ struct stream {
     bool is_at_end;
     bool tells_progress;
     struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
-    struct buffer told;          /* the last key that was sent, while tells_progress */
+    struct buffer passed;        /* the last key that was told, as a row's or as scanned */
+    uint64_t reserved_bytes;     /* for a large row */
     struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
@@ -89,7 +90,7 @@ static void release(struct stream *stream)
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
     row_message_deinit(&stream->message);
-    buffer_deinit(&stream->told);
+    buffer_deinit(&stream->passed);
 }
 
 /* The call ends with the error, or the method runs again. */
@@ -148,8 +149,8 @@ static void finish(struct stream *stream)
      * from other threads, goes before; the message after it is encoded. */
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
-    buffer_deinit(&stream->told);
     table_call_end(&stream->on);
+    buffer_deinit(&stream->passed);
     struct row_message message = stream->message;
     if (response.n_chunks > 0 || has_statistics) {
         rpc_answer(call, &response.base);
@@ -170,14 +171,6 @@ static void on_sent(void *context)
     wake(stream);
 }
 
-static void note_told(struct stream *stream, struct edubba_bytes key)
-{
-    if (stream->tells_progress) {
-        buffer_reset(&stream->told);
-        buffer_append(&stream->told, key.data, key.size);
-    }
-}
-
 /* What was filled goes out; nothing else is on its way.  True: on_sent wakes, or has done so. */
 static bool send_message(struct stream *stream)
 {
@@ -192,9 +185,6 @@ static bool send_message(struct stream *stream)
         stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
     }
     row_message_reset(&stream->message);
-    if (stream->scanned.size > 0) {
-        note_told(stream, stream->scanned);
-    }
     stream->scanned = EDUBBA_NOTHING;
     return is_sent;
 }
@@ -212,15 +202,56 @@ static void fill(struct stream *stream)
     stream->has_row = !is_whole;
 }
 
+/* Nothing may lie before it any more, nor be it. */
+static void pass(struct stream *stream, struct edubba_bytes key)
+{
+    buffer_reset(&stream->passed);
+    buffer_append(&stream->passed, key.data, key.size);
+    if (stream->passed.failed) {
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+}
+
+static bool is_beyond(const struct stream *stream, struct edubba_bytes key)
+{
+    int order = bytes_compare(bytes_of(key.data, key.size), buffer_bytes(&stream->passed));
+    return stream->passed.size_bytes == 0 ||
+           (stream->request->reversed != 0 ? order < 0 : order > 0);
+}
+
+/* A large row is held whole: so many of them at a time as requests might take the memory of.  One
+ * that is sent whole is there three times, as itself, as chunks and as a message. */
+static bool reserve(struct stream *stream, const struct edubba_row *row)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        size += row->cells[i].value.size;
+    }
+    size *= stream->message.keeps_rows_whole ? 3 : 1;
+    if (size <= stream->reserved_bytes || size <= SCAN_BYTES) {
+        return true;
+    }
+    if (!rpc_call_reserve(stream->on.call, size - stream->reserved_bytes)) {
+        return false;
+    }
+    stream->reserved_bytes = size;
+    return true;
+}
+
 static void begin_row(struct stream *stream, const struct edubba_row *row)
 {
-    if (row->cell_count > 0) {
-        stream->has_row = true;
-        stream->rows_returned++;
-        stream->cells_returned += (int64_t)row->cell_count;
-        chunk_cursor_begin(&stream->cursor, row);
-        note_told(stream, row->key);
+    if (row->cell_count == 0) {
+        return;
     }
+    if (!reserve(stream, row)) {
+        stop(stream, EDUBBA_UNAVAILABLE, "Too many large rows are being read; try again");
+        return;
+    }
+    stream->has_row = true;
+    stream->rows_returned++;
+    stream->cells_returned += (int64_t)row->cell_count;
+    chunk_cursor_begin(&stream->cursor, row);
+    pass(stream, row->key);
 }
 
 /* Rows into the message until it is full, or there is none yet, or no more. */
@@ -246,25 +277,20 @@ static void gather(struct stream *stream)
     }
 }
 
-/* Is the scan further than the caller knows? */
-static bool has_progress(struct stream *stream)
-{
-    struct edubba_bytes scanned = EDUBBA_NOTHING;
-    if (!stream->tells_progress || stream->is_at_end || stream->told.failed ||
-        !edubba_scan_progress(stream->scan, &scanned)) {
-        return false;
-    }
-    int order = bytes_compare(bytes_of(scanned.data, scanned.size), buffer_bytes(&stream->told));
-    bool is_first = stream->told.size_bytes == 0;
-    bool is_further = is_first || (stream->request->reversed != 0 ? order < 0 : order > 0);
-    stream->scanned = is_further ? scanned : EDUBBA_NOTHING;
-    return is_further;
-}
-
 /* Is there something to be sent? */
 static bool has_news(struct stream *stream)
 {
-    return stream->message.chunk_count > 0 || has_progress(stream);
+    if (stream->message.chunk_count > 0) {
+        return true;
+    }
+    struct edubba_bytes scanned;
+    if (!stream->tells_progress || stream->is_at_end ||
+        !edubba_scan_progress(stream->scan, &scanned) || !is_beyond(stream, scanned)) {
+        return false;
+    }
+    pass(stream, scanned);
+    stream->scanned = edubba_bytes_of(stream->passed.data, stream->passed.size_bytes);
+    return !stream->is_at_end;
 }
 
 /* True: the call has ended, or runs again; the stream is not ours any more. */
@@ -393,6 +419,7 @@ static void read_one(struct stream *stream)
     };
     struct edubba_filter *filter = NULL;
     enum edubba_code code = EDUBBA_OK;
+    stream->on.row = bytes_of(operation.row.data, operation.row.size);
     enum status status = api_convert_filter(request->filter, &filter, &error);
     if (status == STATUS_OK) {
         operation.filter = filter;
@@ -425,7 +452,7 @@ static void run(struct table_call *on)
     struct stream *stream = (struct stream *)on;
     struct bytes user_agent = rpc_call_header(on->call, USER_AGENT_HEADER);
     row_message_init(&stream->message, features_wants_whole_rows(user_agent));
-    buffer_init(&stream->told);
+    buffer_init(&stream->passed);
     stream->error = (struct edubba_error){0};
     stream->scanned = EDUBBA_NOTHING;
     stream->has_row = false;

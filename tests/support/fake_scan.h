@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "client/include/edubba.h"
 #include "common/base/memory.h"
@@ -52,8 +51,8 @@ struct edubba_scan {
     struct edubba_cell cell;
     struct edubba_row row;
     char key[16];
-    char scanned[16]; /* what edubba_scan_progress() told */
-    uint8_t *value;   /* of the row that was given last */
+    char progress[18];
+    uint8_t *value; /* of the row that was given last */
 };
 
 /* The open one; the test's teller makes rows ready in it. */
@@ -172,21 +171,18 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
     return error->code;
 }
 
-/* Each time that nothing was there: in turn as far as the last row, and past it, to a row between. */
+/* Each time that nothing was there: as far as the last row, which its reader knows; every other
+ * time beyond it, where rows were filtered out, or (when reversed, where nothing is behind its key
+ * but before the next one's) the last row once more. */
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
 {
     pthread_mutex_lock(&scan->lock);
     bool is_new = scan->tells_progress && scan->key[0] != '\0' &&
                   scan->given_count > scan->told_count;
     scan->told_count = is_new ? scan->given_count : scan->told_count;
-    if (is_new && scan->given_count % 2 == 0) {
-        unsigned number = (unsigned)strtoul(scan->key + 3, NULL, 10);
-        (void)snprintf(scan->scanned, sizeof scan->scanned, "row%08u+",
-                       scan->is_reversed ? number - 1 : number);
-    } else {
-        (void)snprintf(scan->scanned, sizeof scan->scanned, "%s", scan->key);
-    }
-    *row = is_new ? EDUBBA_TEXT(scan->scanned) : EDUBBA_NOTHING;
+    (void)snprintf(scan->progress, sizeof scan->progress, "%s%s", scan->key,
+                   scan->given_count % 2 == 0 && !scan->is_reversed ? "+" : "");
+    *row = is_new ? EDUBBA_TEXT(scan->progress) : EDUBBA_NOTHING;
     pthread_mutex_unlock(&scan->lock);
     return is_new;
 }
