@@ -31,6 +31,7 @@ READ_NONE = bt.read_rows(TABLE, [b"none"])
 
 MIB = 1 << 20
 SERVICE_SECONDS_MAX = 1.0      # the 99th hundredth of a bystander's calls
+CALLS_MIN = 50                 # of a bystander's, to be judged
 LARGE_ROWS = 64                # of a MiB each, for readers that stop
 STOPPED_READERS = 100
 STREAM_BYTES_MAX = 6 * MIB     # docs/gateway.md: a message, a row, the scan's read-ahead, with room
@@ -73,6 +74,9 @@ class Bystander(threading.Thread):
             self.faults.append(f"a read after write gave {bt.rows_of(answer)!r}"[:200])
         self.seconds.append(time.monotonic() - begun)
 
+    def is_unmeasured(self):
+        return self.is_alive() and len(self.seconds) < CALLS_MIN
+
     def end(self, seconds_max):
         """None, or what was wrong with its service."""
         self.over.set()
@@ -81,7 +85,7 @@ class Bystander(threading.Thread):
             return "its last call was not answered"
         if self.faults:
             return f"{len(self.faults)} faults, the first: {self.faults[0]}"
-        if len(self.seconds) < 10:
+        if len(self.seconds) < CALLS_MIN:
             return f"only {len(self.seconds)} calls were answered"
         slow = sorted(self.seconds)[int(len(self.seconds) * 0.99)]
         if slow > seconds_max:
@@ -141,7 +145,7 @@ class Stage:
             attack(self)
         except (http2.Broken, bt.Violation, ValueError) as fault:
             self.check(name, f"it could not be carried out: {fault}")
-        while time.monotonic() - begun < 1:  # a short attack: let the bystander be measured
+        while bystander.is_unmeasured() and time.monotonic() - begun < 10:  # after a short attack
             time.sleep(0.05)
         patience = SERVICE_SECONDS_MAX * (10 if self.is_sanitized else 1)
         self.check(f"{name}: another client's service", bystander.end(patience))
