@@ -48,7 +48,6 @@ void rpc_call_start(struct rpc_call *call,
                     size_t count,
                     struct rpc_event *event)
 {
-    RPC_HAND_OVER(event);
     (void)pthread_mutex_lock(&call->lock); /* its end may come, and start the next, too early */
     grpc_call_error error = grpc_call_start_batch(call->call, operations, count, event, NULL);
     (void)pthread_mutex_unlock(&call->lock);
