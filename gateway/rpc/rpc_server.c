@@ -246,8 +246,8 @@ void rpc_server_call_ended(struct rpc_server *server)
 
 static void on_stopped(struct rpc_event *event, bool ok)
 {
-    struct rpc_server *server = (struct rpc_server *)((char *)event -
-                                                      offsetof(struct rpc_server, stopped));
+    struct rpc_server *server = (struct rpc_server *)(void *)((char *)event -
+                                                              offsetof(struct rpc_server, stopped));
     (void)ok;
     (void)pthread_mutex_lock(&server->lock);
     server->is_stopped = true;
