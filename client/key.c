@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "client/include/edubba.h"
+#include "client/include/edubba_keys.h"
 #include "common/base/checksum.h"
 
 #define FIELD_SEPARATOR   '#'

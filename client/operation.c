@@ -42,7 +42,10 @@ static enum status convert(struct arena *arena,
         status = convert_check_identity(from->identity, ret_error);
     }
     if (status == STATUS_OK) {
-        status = convert_check_count(from->mutation_count + from->otherwise_count, ret_error);
+        status = convert_check_count(from->mutation_count, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = convert_check_count(from->otherwise_count, ret_error);
     }
     if (status == STATUS_OK) {
         status = convert_mutations(arena, from->mutations, from->mutation_count,

@@ -165,7 +165,7 @@ enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
         return EDUBBA_FAILED_PRECONDITION;
     }
     sampling.deadline_us = clock_monotonic_ns() / 1000 +
-                           (int64_t)table->client->deadline_ms * US_PER_MS;
+                           (int64_t)client_blocking_deadline_ms(table->client) * US_PER_MS;
     arena_init(&sampling.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     if (run(&sampling, &trouble) != STATUS_OK) {
         code = client_error_of(error, &trouble);

@@ -4,7 +4,7 @@
  *   cc example.c $(pkg-config --cflags --libs edubba) -o example
  *   EDUBBA_MASTERS=tcp://127.0.0.1:7400 ./example TABLE      (families: cf, and sum of type intsum)
  */
-#include <edubba.h>
+#include <edubba_keys.h>
 #include <stdio.h>
 
 static int fail(const struct edubba_error *error)

@@ -524,6 +524,15 @@ void edubba_scan_statistics(const struct edubba_scan *scan,
 /* May be called at any time: the servers stop reading. */
 void edubba_scan_close(struct edubba_scan *scan);
 
+/* Scan [prefix#start, prefix#end) under each of salt_count salts (edubba_keys.h) in parallel and
+ * give the rows merged, in the order of their keys without the salt field.  Ranges of options are
+ * keys without salt. */
+enum edubba_code edubba_scan_open_salted(struct edubba_table *table,
+                                         const struct edubba_scan_options *options,
+                                         uint32_t salt_count,
+                                         struct edubba_scan **scan,
+                                         struct edubba_error *error);
+
 /* --- tables ----------------------------------------------------------------------------------- */
 
 enum edubba_aggregate {
@@ -691,55 +700,6 @@ enum edubba_code edubba_status(struct edubba_client *client,
                                const char *address,
                                char **json,
                                struct edubba_error *error);
-
-/* --- row keys --------------------------------------------------------------------------------- */
-
-/*
- * Keys are built field by field, joined by '#':
- *
- *     struct edubba_key key;
- *     edubba_key_init(&key);
- *     edubba_key_add_salt(&key, edubba_salt(EDUBBA_TEXT("user17"), 16), 16);   "05"
- *     edubba_key_add_text(&key, "user17");                                     "05#user17"
- *     edubba_key_add_reversed_time(&key, now_us);                              "05#user17#9221..."
- *     edubba_mutate_row(table, edubba_key_bytes(&key), ...);
- *
- * A key that would be longer than 4 096 bytes is marked too long; edubba_key_bytes() then gives
- * EDUBBA_NOTHING, which every call refuses.
- */
-#define EDUBBA_KEY_SIZE_MAX 4096
-
-struct edubba_key {
-    size_t size;
-    bool too_long;
-    unsigned char data[EDUBBA_KEY_SIZE_MAX];
-};
-
-void edubba_key_init(struct edubba_key *key);
-struct edubba_bytes edubba_key_bytes(const struct edubba_key *key);
-void edubba_key_add_text(struct edubba_key *key, const char *text);
-void edubba_key_add_bytes(struct edubba_key *key, struct edubba_bytes bytes);
-/* Padded on the right with spaces, or cut, to width: fields of equal width sort as fields. */
-void edubba_key_add_padded(struct edubba_key *key, const char *text, size_t width);
-/* Padded with zeros on the left to width digits (numbers with more are not cut). */
-void edubba_key_add_number(struct edubba_key *key, uint64_t number, size_t width);
-/* INT64_MAX - time, 19 digits: newest first. */
-void edubba_key_add_reversed_time(struct edubba_key *key, int64_t time);
-/* time cut to a multiple of bucket, padded to 19 digits: one row per period. */
-void edubba_key_add_bucket(struct edubba_key *key, int64_t time, int64_t bucket);
-/* A salt below count, padded to the digits of count - 1. */
-void edubba_key_add_salt(struct edubba_key *key, uint32_t salt, uint32_t count);
-
-/* Which of count salts these bytes get; the same on every machine and in every version. */
-uint32_t edubba_salt(struct edubba_bytes bytes, uint32_t count);
-
-/* Scan [prefix#start, prefix#end) under each of count salts in parallel and give the rows merged,
- * in the order of their keys without the salt field.  Ranges of options are keys without salt. */
-enum edubba_code edubba_scan_open_salted(struct edubba_table *table,
-                                         const struct edubba_scan_options *options,
-                                         uint32_t salt_count,
-                                         struct edubba_scan **scan,
-                                         struct edubba_error *error);
 
 #ifdef __cplusplus
 }

@@ -85,10 +85,12 @@ enum status api_convert_mutations(Google__Bigtable__V2__Mutation *const *mutatio
                                   struct edubba_mutation **ret_mutations,
                                   struct error *ret_error);
 
-/* A token as an identity: NULL for none.  Those that begin in the same minute are of one client.
+/* A token as an identity: NULL for none.  Those that begin in the same minute are of one client; the
+ * same token for another row is another change.
  * Errors: STATUS_INVALID_ARGUMENT (less than 8 bytes, or without the time of its first attempt, on
  * which it depends how long it is remembered), STATUS_NO_MEMORY. */
 enum status api_convert_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                    const ProtobufCBinaryData *row_key,
                                     struct arena *arena,
                                     const struct edubba_identity **ret_identity,
                                     struct error *ret_error);

@@ -203,12 +203,13 @@ enum status api_convert_mutations(Mutation *const *mutations,
 }
 
 /* Never 0. */
-static uint64_t hash(const void *data, size_t size_bytes)
+static uint64_t hash(const void *data, size_t size_bytes, uint64_t seed)
 {
-    return checksum64(data, size_bytes, IDEMPOTENCY_SEED) | 1;
+    return checksum64(data, size_bytes, seed) | 1;
 }
 
 enum status api_convert_idempotency(const Google__Bigtable__V2__Idempotency *idempotency,
+                                    const ProtobufCBinaryData *row_key,
                                     struct arena *arena,
                                     const struct edubba_identity **ret_identity,
                                     struct error *ret_error)
@@ -234,8 +235,9 @@ enum status api_convert_idempotency(const Google__Bigtable__V2__Idempotency *ide
     }
     int64_t minute = start->seconds / SECONDS_PER_MINUTE;
     *identity = (struct edubba_identity){
-        .client = hash(&minute, sizeof minute),
-        .sequence = hash(idempotency->token.data, idempotency->token.len),
+        .client = hash(&minute, sizeof minute, IDEMPOTENCY_SEED),
+        .sequence = hash(idempotency->token.data, idempotency->token.len,
+                         hash(row_key->data, row_key->len, IDEMPOTENCY_SEED)),
         .first_attempt_us = start->seconds * US_PER_SECOND + start->nanos / NANOS_PER_US,
     };
     *ret_identity = identity;

@@ -26,7 +26,7 @@ void gateway_settings_default(struct gateway_settings *settings)
         .threads = 0,
         .admin_threads = 8,
         .admin_queue_max = 1024,
-        .request_memory_max_bytes = (uint64_t)(512 * MIB),
+        .request_memory_max_bytes = (uint64_t)GIB,
         .deadline_max_us = 60 * SECOND_US,
         .keepalive_min_us = 5 * SECOND_US,
         .drain_us = 10 * SECOND_US,

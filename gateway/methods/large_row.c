@@ -56,16 +56,29 @@ static struct bytes pack_status(const char *text, char *key, uint8_t out[STATUS_
     return bytes_of(out, google__rpc__status__pack(&status, out));
 }
 
-void large_row_fail(struct rpc_call *call, const char *text)
+/* False: the text does not hold all of it. */
+static bool find_key(const char *text, struct bytes row, char ret_text[KEY_BYTES])
 {
     uint8_t key[LIMIT_ROW_KEY_BYTES];
-    char key_text[KEY_BYTES];
-    uint8_t packed[STATUS_BYTES];
     size_t size = 0;
+    if (row.size_bytes > 0) {
+        base64_encode(row, ret_text);
+        return true;
+    }
+    if (!server_text_large_row(text, key, &size)) {
+        return false;
+    }
+    base64_encode(bytes_of(key, size), ret_text);
+    return true;
+}
+
+void large_row_fail(struct rpc_call *call, const char *text, struct bytes row)
+{
+    char key[KEY_BYTES];
+    uint8_t packed[STATUS_BYTES];
     struct rpc_status status = {EDUBBA_FAILED_PRECONDITION, text, BYTES_EMPTY};
-    if (server_text_large_row(text, key, &size)) {
-        base64_encode(bytes_of(key, size), key_text);
-        status.details = pack_status(text, key_text, packed);
+    if (find_key(text, row, key)) {
+        status.details = pack_status(text, key, packed);
     }
     rpc_finish(call, &status);
 }

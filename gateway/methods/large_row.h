@@ -11,7 +11,8 @@
 
 #include "gateway/rpc/rpc.h"
 
-/* text is the server's, and says that it is such a row.  Ends the call. */
-void large_row_fail(struct rpc_call *call, const char *text);
+/* text is the server's, and says that it is such a row; row is its key where the caller knows, else
+ * empty.  Ends the call. */
+void large_row_fail(struct rpc_call *call, const char *text, struct bytes row);
 
 #endif /* GATEWAY_METHODS_LARGE_ROW_H */

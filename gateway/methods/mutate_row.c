@@ -14,7 +14,7 @@ static enum status make(const struct row_operation *on,
     struct edubba_mutation *mutations = NULL;
     enum status status = api_check_count(request->n_mutations, API_MUTATION_LIST, ret_error);
     if (status == STATUS_OK) {
-        status = api_convert_idempotency(request->idempotency, &made->scratch,
+        status = api_convert_idempotency(request->idempotency, &request->row_key, &made->scratch,
                                          &made->operation.identity, ret_error);
     }
     if (status == STATUS_OK) {

@@ -9,6 +9,8 @@
  */
 #include "gateway/methods/mutate_rows.h"
 
+#include <string.h>
+
 #include "common/base/limits.h"
 #include "gateway/convert/convert.h"
 #include "gateway/methods/entry_message.h"
@@ -59,6 +61,13 @@ static void tell(void *context)
 static enum status keep_failures(struct mutating *mutating, const struct edubba_rows_result *result)
 {
     char text[SERVER_TEXT_SIZE_MAX];
+    size_t size = result->failure_count * sizeof(struct entry_failure);
+    for (size_t i = 0; i < result->failure_count; i++) {
+        size += strlen(result->failures[i].text) + 1;
+    }
+    if (!rpc_call_reserve(mutating->on.call, size)) {
+        return STATUS_NO_MEMORY;
+    }
     enum status status = entry_outcomes_reserve(&mutating->outcomes, result->failure_count);
     for (size_t i = 0; i < result->failure_count && status == STATUS_OK; i++) {
         const struct edubba_row_failure *failure = &result->failures[i];
@@ -69,23 +78,23 @@ static enum status keep_failures(struct mutating *mutating, const struct edubba_
     return status;
 }
 
-/* Of a table that is not there every entry fails, now or the next time. */
-static const struct edubba_row_failure *find_table_failure(const struct edubba_rows_result *result)
+/* Is the table not there, so that nothing was applied?  If it went away meanwhile, entries before it
+ * did were, and it is the outcome of the others. */
+static bool is_without_table(const struct edubba_rows_result *result)
 {
     for (size_t i = 0; i < result->failure_count; i++) {
-        if (server_text_is_of_table(result->failures[i].code, result->failures[i].text)) {
-            return &result->failures[i];
+        if (!server_text_is_of_table(result->failures[i].code, result->failures[i].text)) {
+            return false;
         }
     }
-    return NULL;
+    return result->failure_count == result->entry_count;
 }
 
 static void on_completion(void *context, const struct edubba_rows_result *result)
 {
     struct mutating *mutating = context;
-    const struct edubba_row_failure *failure = find_table_failure(result);
-    if (failure != NULL) {
-        table_call_fail(&mutating->on, failure->code, failure->text);
+    if (is_without_table(result)) {
+        table_call_fail(&mutating->on, result->failures[0].code, result->failures[0].text);
         return;
     }
     entry_outcomes_init(&mutating->outcomes, result->entry_count);
@@ -126,7 +135,8 @@ static enum status convert_entry(const struct mutating *mutating,
 {
     struct edubba_mutation *mutations = NULL;
     const struct edubba_identity *identity = NULL;
-    enum status status = api_convert_idempotency(in->idempotency, scratch, &identity, ret_error);
+    enum status status = api_convert_idempotency(in->idempotency, &in->row_key, scratch, &identity,
+                                                 ret_error);
     if (status == STATUS_OK) {
         status = api_convert_mutations(in->mutations, in->n_mutations, API_MUTATION_LIST,
                                        mutating->on.table->is_micros, scratch, &mutations,

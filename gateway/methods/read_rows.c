@@ -10,7 +10,8 @@
  *     ends the call behind the last row, with the last message where there is one
  *
  * How far a scan has come that filters much (last_scanned_row_key) is said in messages of its own,
- * to clients that know them, when there are no rows to be sent.
+ * to clients that know them, when there are no rows to be sent.  It goes one way, with the rows:
+ * clients end a stream that names a key twice.
  *
  * WHO OWNS IT.  `wakes` counts who has come since the step that runs began; above 0 somebody owns
  * the stream, and others only count themselves.  It begins at 1: the method owns it while the table
@@ -27,6 +28,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "common/base/buffer.h"
 #include "common/io/clock.h"
 #include "gateway/convert/convert.h"
 #include "gateway/core/features.h"
@@ -56,6 +58,8 @@ struct stream {
     bool is_at_end;
     bool tells_progress;
     struct edubba_bytes scanned; /* up to here, and not told yet; empty = nothing to tell */
+    struct buffer passed;        /* the last key that was told, as a row's or as scanned */
+    uint64_t reserved_bytes;     /* for a large row */
     struct edubba_error error;   /* how it ended */
     struct chunk_cursor cursor;
     struct row_message message;
@@ -84,6 +88,7 @@ static void release(struct stream *stream)
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
     row_message_deinit(&stream->message);
+    buffer_deinit(&stream->passed);
 }
 
 /* The call ends with the error, or the method runs again. */
@@ -143,6 +148,7 @@ static void finish(struct stream *stream)
     edubba_scan_close(stream->scan);
     stream->scan = NULL;
     table_call_end(&stream->on);
+    buffer_deinit(&stream->passed);
     struct row_message message = stream->message;
     if (response.n_chunks > 0 || has_statistics) {
         rpc_answer(call, &response.base);
@@ -194,14 +200,54 @@ static void fill(struct stream *stream)
     stream->has_row = !is_whole;
 }
 
+/* Nothing may lie before it any more, nor be it. */
+static void pass(struct stream *stream, struct edubba_bytes key)
+{
+    buffer_reset(&stream->passed);
+    buffer_append(&stream->passed, key.data, key.size);
+    if (stream->passed.failed) {
+        stop(stream, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+}
+
+static bool is_beyond(const struct stream *stream, struct edubba_bytes key)
+{
+    int order = bytes_compare(bytes_of(key.data, key.size), buffer_bytes(&stream->passed));
+    return stream->passed.size_bytes == 0 ||
+           (stream->request->reversed != 0 ? order < 0 : order > 0);
+}
+
+/* A large row is held whole: so many of them at a time as requests might take the memory of. */
+static bool reserve(struct stream *stream, const struct edubba_row *row)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        size += row->cells[i].value.size;
+    }
+    if (size <= stream->reserved_bytes || size <= SCAN_BYTES) {
+        return true;
+    }
+    if (!rpc_call_reserve(stream->on.call, size - stream->reserved_bytes)) {
+        return false;
+    }
+    stream->reserved_bytes = size;
+    return true;
+}
+
 static void begin_row(struct stream *stream, const struct edubba_row *row)
 {
-    if (row->cell_count > 0) {
-        stream->has_row = true;
-        stream->rows_returned++;
-        stream->cells_returned += (int64_t)row->cell_count;
-        chunk_cursor_begin(&stream->cursor, row);
+    if (row->cell_count == 0) {
+        return;
     }
+    if (!reserve(stream, row)) {
+        stop(stream, EDUBBA_UNAVAILABLE, "Too many large rows are being read; try again");
+        return;
+    }
+    stream->has_row = true;
+    stream->rows_returned++;
+    stream->cells_returned += (int64_t)row->cell_count;
+    chunk_cursor_begin(&stream->cursor, row);
+    pass(stream, row->key);
 }
 
 /* Rows into the message until it is full, or there is none yet, or no more. */
@@ -233,8 +279,14 @@ static bool has_news(struct stream *stream)
     if (stream->message.chunk_count > 0) {
         return true;
     }
-    return stream->tells_progress && !stream->is_at_end &&
-           edubba_scan_progress(stream->scan, &stream->scanned);
+    struct edubba_bytes scanned;
+    if (!stream->tells_progress || stream->is_at_end ||
+        !edubba_scan_progress(stream->scan, &scanned) || !is_beyond(stream, scanned)) {
+        return false;
+    }
+    pass(stream, scanned);
+    stream->scanned = edubba_bytes_of(stream->passed.data, stream->passed.size_bytes);
+    return !stream->is_at_end;
 }
 
 /* True: the call has ended, or runs again; the stream is not ours any more. */
@@ -363,6 +415,7 @@ static void read_one(struct stream *stream)
     };
     struct edubba_filter *filter = NULL;
     enum edubba_code code = EDUBBA_OK;
+    stream->on.row = bytes_of(operation.row.data, operation.row.size);
     enum status status = api_convert_filter(request->filter, &filter, &error);
     if (status == STATUS_OK) {
         operation.filter = filter;
@@ -394,6 +447,7 @@ static void run(struct table_call *on)
 {
     struct stream *stream = (struct stream *)on;
     row_message_init(&stream->message);
+    buffer_init(&stream->passed);
     stream->error = (struct edubba_error){0};
     stream->scanned = EDUBBA_NOTHING;
     stream->has_row = false;

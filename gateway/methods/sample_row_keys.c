@@ -59,8 +59,14 @@ static void sample(struct waiting *waiting)
 {
     struct sampling *sampling = (struct sampling *)waiting; /* on.waiting is its first */
     struct edubba_error error = {0};
+    if (rpc_call_is_cancelled(sampling->on.call)) {
+        table_call_fail(&sampling->on, EDUBBA_CANCELLED, "The caller is gone");
+        return;
+    }
+    edubba_thread_deadline(table_call_patience_ms(&sampling->on));
     enum edubba_code code = edubba_sample_row_keys(sampling->on.table->handle, &sampling->samples,
                                                    &sampling->count, &error);
+    edubba_thread_deadline(0);
     if (code != EDUBBA_OK) {
         table_call_fail(&sampling->on, code, error.text);
         return;

@@ -59,7 +59,7 @@ static void fail(struct table_call *on, enum edubba_code code, const char *text)
     if (server_text_is_of_table(code, text)) {
         rpc_fail(on->call, EDUBBA_NOT_FOUND, "Not found: %s", on->full_name);
     } else if (server_text_is_large_row(code, text)) {
-        large_row_fail(on->call, text);
+        large_row_fail(on->call, text, on->row);
     } else {
         code = table_call_translate(on, code, text, renamed);
         rpc_fail(on->call, code, "%s", renamed);
@@ -91,7 +91,9 @@ static void open_table(struct waiting *waiting)
     on->table = tables_find(tables, on->name); /* another call was faster */
     if (on->table == NULL) {
         on->may_run_again = false;
+        edubba_thread_deadline(table_call_patience_ms(on));
         code = tables_open(tables, on->name, &on->table, &error);
+        edubba_thread_deadline(0);
     }
     if (code == EDUBBA_OK) {
         on->run(on);

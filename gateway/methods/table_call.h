@@ -30,6 +30,7 @@ struct table_call {
     struct rpc_call *call;
     struct open_table *table; /* held; NULL before run */
     const char *full_name;    /* as the request says it */
+    struct bytes row;         /* where one row is read: its key */
     void (*run)(struct table_call *on);
     bool may_run_again; /* after a table that was not there; cleared once something was sent */
     char name[RESOURCE_TABLE_NAME_BYTES_MAX];

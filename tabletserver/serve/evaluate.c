@@ -25,13 +25,6 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
         status = mutation_check_list(table, operation->otherwise, operation->otherwise_count,
                                      "false mutation list", &evaluation->error);
     }
-    if (status == STATUS_OK &&
-        operation->mutation_count + operation->otherwise_count > LIMIT_MUTATIONS_PER_REQUEST) {
-        status = error_set(&evaluation->error, STATUS_INVALID_ARGUMENT,
-                           "%zu mutations in both branches, the limit is %d",
-                           operation->mutation_count + operation->otherwise_count,
-                           LIMIT_MUTATIONS_PER_REQUEST);
-    }
     if (status == STATUS_OK) {
         status = filter_compile(operation->filter, operation->filter_bytes, table, 0, &program,
                                 &evaluation->error);

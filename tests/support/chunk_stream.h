@@ -10,7 +10,7 @@
  *     commit ends a row, and no cell is open then; reset takes back what is not committed, and has
  *     nothing else
  *     keys ascend (descend, if the stream is reversed), and every row is committed at the end
- *     last_scanned_row_key stands between rows, and never behind the last of them
+ *     last_scanned_row_key stands between rows, beyond the last of them and the one before
  *     statistics come in the last message; no message is above 4 MiB
  *
  * What it read is kept as rows.
@@ -269,8 +269,12 @@ static inline bool chunk_stream_take_message(struct chunk_stream *stream,
         if (stream->is_in_row) {
             return stream_breaks(stream, "what was scanned is said between rows");
         }
-        if (last != NULL && stream_is_ordered(stream, key, last->key)) {
-            return stream_breaks(stream, "what was scanned holds the last row");
+        if (last != NULL && !stream_is_ordered(stream, last->key, key)) {
+            return stream_breaks(stream, "what was scanned lies beyond the last row");
+        }
+        if (stream->last_scanned.size_bytes > 0 &&
+            !stream_is_ordered(stream, stream->last_scanned, key)) {
+            return stream_breaks(stream, "what was scanned goes one way");
         }
         stream->last_scanned = key;
     }

@@ -32,8 +32,11 @@ struct fake_outcome {
     char text[512];
     uint64_t messages;
     size_t details_bytes;
+    uint64_t reserved_bytes;
     struct chunk_stream stream;
 };
+
+static uint64_t fake_reserve_max = UINT64_MAX; /* more than that is refused */
 
 struct rpc_call {
     struct fake_outcome *outcome;
@@ -174,6 +177,13 @@ uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms)
 {
     (void)call;
     return most_ms;
+}
+
+bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
+{
+    struct fake_outcome *outcome = call->outcome;
+    outcome->reserved_bytes += size_bytes;
+    return outcome->reserved_bytes <= fake_reserve_max;
 }
 
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name)

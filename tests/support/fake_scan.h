@@ -51,6 +51,7 @@ struct edubba_scan {
     struct edubba_cell cell;
     struct edubba_row row;
     char key[16];
+    char progress[18];
     uint8_t *value; /* of the row that was given last */
 };
 
@@ -170,14 +171,18 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
     return error->code;
 }
 
-/* As far as the last row, each time that nothing was there. */
+/* Each time that nothing was there: as far as the last row, which its reader knows; every other
+ * time beyond it, where rows were filtered out, or (when reversed, where nothing is behind its key
+ * but before the next one's) the last row once more. */
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
 {
     pthread_mutex_lock(&scan->lock);
     bool is_new = scan->tells_progress && scan->key[0] != '\0' &&
                   scan->given_count > scan->told_count;
     scan->told_count = is_new ? scan->given_count : scan->told_count;
-    *row = is_new ? EDUBBA_TEXT(scan->key) : EDUBBA_NOTHING;
+    (void)snprintf(scan->progress, sizeof scan->progress, "%s%s", scan->key,
+                   scan->given_count % 2 == 0 && !scan->is_reversed ? "+" : "");
+    *row = is_new ? EDUBBA_TEXT(scan->progress) : EDUBBA_NOTHING;
     pthread_mutex_unlock(&scan->lock);
     return is_new;
 }

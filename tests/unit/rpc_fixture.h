@@ -295,7 +295,7 @@ static inline grpc_status_code ask(struct rpc_client *client,
     }
     grpc_status_code code = rpc_client_end(&call);
     if (code != GRPC_STATUS_OK) {
-        (void)snprintf(ret_text, size, "%s", call.text);
+        (void)snprintf(ret_text, size, "%.*s", (int)size - 1, call.text);
     }
     rpc_client_free(&call);
     return code;

@@ -1,4 +1,5 @@
 /* edubba_submit_rows: many rows, one completion, and what becomes of each. */
+#include "client/include/edubba_keys.h"
 #include "tests/support/client_session.h"
 
 #define FAILURES_MAX 4096

@@ -1,4 +1,5 @@
 /* Scans of libedubba over a fake cluster: order, limits, splits and lost connections on the way. */
+#include "client/include/edubba_keys.h"
 #include "tests/support/client_session.h"
 
 /* --- scans ------------------------------------------------------------------------------------ */

@@ -255,6 +255,8 @@ Test(convert_mutation, lists_have_limits)
                  STATUS_INVALID_ARGUMENT);
 }
 
+static const char *identity_row = "row";
+
 static enum status identity_of(const char *token,
                                Google__Protobuf__Timestamp *start,
                                struct arena *arena,
@@ -262,8 +264,9 @@ static enum status identity_of(const char *token,
 {
     Google__Bigtable__V2__Idempotency idempotency = GOOGLE__BIGTABLE__V2__IDEMPOTENCY__INIT;
     idempotency.token = data_of(token);
+    ProtobufCBinaryData row = data_of(identity_row);
     idempotency.start_time = start;
-    return api_convert_idempotency(&idempotency, arena, ret_identity, NULL);
+    return api_convert_idempotency(&idempotency, &row, arena, ret_identity, NULL);
 }
 
 Test(convert_mutation, a_token_is_an_identity)
@@ -271,11 +274,12 @@ Test(convert_mutation, a_token_is_an_identity)
     Google__Protobuf__Timestamp start = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
     const struct edubba_identity *first = NULL;
     const struct edubba_identity *second = NULL;
+    const ProtobufCBinaryData row = data_of("row");
     struct arena arena;
     arena_init(&arena, 1024, SIZE_MAX);
     start.seconds = 600;
     start.nanos = 5000;
-    cr_assert_eq(api_convert_idempotency(NULL, &arena, &first, NULL), STATUS_OK);
+    cr_assert_eq(api_convert_idempotency(NULL, &row, &arena, &first, NULL), STATUS_OK);
     cr_assert_null(first);
     cr_assert_eq(identity_of("12345678", &start, &arena, &first), STATUS_OK);
     cr_assert_neq(first->client, 0);
@@ -285,6 +289,10 @@ Test(convert_mutation, a_token_is_an_identity)
     cr_assert_eq(identity_of("12345678", &start, &arena, &second), STATUS_OK);
     cr_assert_eq(first->client, second->client);
     cr_assert_eq(first->sequence, second->sequence);
+    identity_row = "other"; /* another change, though it should have a token of its own */
+    cr_assert_eq(identity_of("12345678", &start, &arena, &second), STATUS_OK);
+    cr_assert_neq(first->sequence, second->sequence);
+    identity_row = "row";
     start.seconds = 659; /* the same minute, another token */
     cr_assert_eq(identity_of("87654321", &start, &arena, &second), STATUS_OK);
     cr_assert_eq(first->client, second->client);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "client/include/edubba.h"
+#include "client/include/edubba_keys.h"
 #include "common/base/prng.h"
 
 static struct edubba_key key;

@@ -313,6 +313,20 @@ Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 60)
     fake_outcome_deinit(&run.outcome);
 }
 
+Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 60)
+{
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
+    set_data(5, 3000000, EDUBBA_OK, "");
+    run_stream(&run, &request, "", false);
+    expect_rows(&run, 5);
+    cr_assert_eq(run.outcome.reserved_bytes, 3000000, "one at a time");
+    fake_outcome_deinit(&run.outcome);
+    fake_reserve_max = 2000000;
+    expect_end(&request, "", EDUBBA_UNAVAILABLE, "Too many large rows");
+    fake_reserve_max = UINT64_MAX;
+}
+
 Test(read_rows, a_table_that_is_gone_is_opened_anew_once, .timeout = 60)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
