@@ -55,8 +55,8 @@ enum edubba_code table_view_clusters(struct admin_call *call,
     if (!shows_clusters(view)) {
         return EDUBBA_OK;
     }
-    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0,
-                                                    &list);
+    const struct record_page first = {NULL, 0};
+    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, first, &list);
     if (code != EDUBBA_OK) {
         return code;
     }
