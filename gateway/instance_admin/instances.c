@@ -315,29 +315,29 @@ enum edubba_code instances_put_children(struct admin_call *call,
     return record_put_all(call, all, count + 1, ret_version);
 }
 
+#define DELETIONS_MAX (RECORD_CHANGES_MAX - 1) /* beside the instance */
+
 /* Its profiles and clusters as deletions: as many as go in one step with it. */
 static enum edubba_code list_deletions(struct admin_call *call,
                                        const struct resource_name *instance,
-                                       struct record_change changes[RECORD_CHANGES_MAX - 1],
+                                       struct record_change deletions[DELETIONS_MAX],
                                        size_t *ret_count,
                                        bool *ret_is_all)
 {
     static const enum resource_kind kinds[] = {RESOURCE_APP_PROFILE, RESOURCE_CLUSTER};
+    static const struct record_page page = {NULL, DELETIONS_MAX};
     enum edubba_code code = EDUBBA_OK;
     size_t count = 0;
     bool is_all = true;
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && code == EDUBBA_OK; i++) {
         struct record_list list = {NULL, 0, NULL};
-        code = instances_all_children(call, kinds[i], instance, &list);
-        for (size_t j = 0; j < list.count && code == EDUBBA_OK; j++) {
+        code = record_list_page(call, kinds[i], instance, page, &list);
+        is_all = is_all && list.next == NULL && list.count <= DELETIONS_MAX - count;
+        for (size_t j = 0; j < list.count && count < DELETIONS_MAX && code == EDUBBA_OK; j++) {
             const struct record *record = &list.records[j];
-            if (count == RECORD_CHANGES_MAX - 1) {
-                is_all = false;
-                break;
-            }
-            changes[count] = (struct record_change){.expected = record->version};
-            code = record_name(call, name_of(kinds[i], record), kinds[i], &changes[count++].name);
+            deletions[count] = (struct record_change){.expected = record->version};
+            code = record_name(call, name_of(kinds[i], record), kinds[i], &deletions[count++].name);
         }
     }
     *ret_count = count;

@@ -30,7 +30,7 @@ enum edubba_code instances_create(struct admin_call *call,
                                   const struct resource_name *name,
                                   const struct instance_parts *parts);
 
-/* For a table that was made: the instance that `name` (of an instance, or of anything in one) names
+/* For a table that is there: the instance that `name` (of an instance, or of anything in one) names
  * is there afterwards, with a cluster "<instance>-c1" (of a long name as much as an ID may have) and
  * the app profile "default" if it had to be made.  Errors: those of instances_check(). */
 enum edubba_code instances_ensure(struct admin_call *call, const struct resource_name *name);

@@ -57,6 +57,13 @@ enum edubba_code table_view_clusters(struct admin_call *call,
     }
     const struct record_page first = {NULL, 0};
     enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, first, &list);
+    if (code ==
+        EDUBBA_NOT_FOUND) { /* whoever made the table did not come to it, or was no gateway */
+        code = instances_ensure(call, &parent);
+    }
+    if (code == EDUBBA_OK && list.records == NULL) {
+        code = instances_list_children(call, RESOURCE_CLUSTER, &parent, first, &list);
+    }
     if (code != EDUBBA_OK) {
         return code;
     }

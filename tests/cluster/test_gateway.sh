@@ -132,6 +132,9 @@ same "a label without a key" "$(status_of $instances/UpdateInstance "$(field 1 p
 same "who may do what in an instance" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/i)")" 0
 same "in one that is not there" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/none)")" 5
 same "deleted" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
+ebt createtable p/i/u families=f || bad "createtable"
+same "a table that no gateway made is in an instance as well" "$(status_of $tables/GetTable "$(field 1 projects/p/instances/i/tables/u)"'\x10\x04') $(documents clusters/)" "0 1"
+same "deleted with it" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
 same "deleted again" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)")" 5
 
 # --- what it tells ------------------------------------------------------------------------------
