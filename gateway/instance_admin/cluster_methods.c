@@ -54,11 +54,12 @@ static enum edubba_code create_cluster(struct admin_call *call, const ProtobufCM
 {
     CreateClusterRequest *request = instance_admin_request(call);
     CreateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__INIT;
-    Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    Cluster cluster;
     struct resource_name name;
     struct record instance = {NULL, 0};
     enum edubba_code code = record_name(call, request->parent, RESOURCE_INSTANCE, &name);
 
+    google__bigtable__admin__v2__cluster__init(&cluster);
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
     if (code == EDUBBA_OK) {

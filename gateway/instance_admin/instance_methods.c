@@ -133,9 +133,10 @@ static enum edubba_code create_instance(struct admin_call *call,
 {
     CreateInstanceRequest *request = instance_admin_request(call);
     CreateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_METADATA__INIT;
-    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
+    Instance instance;
     struct instance_parts parts = {&instance, NULL, 0};
     struct resource_name name;
+    google__bigtable__admin__v2__instance__init(&instance);
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
     enum edubba_code code = read_create(call, request, &name, &parts);

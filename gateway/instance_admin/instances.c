@@ -191,8 +191,8 @@ static int32_t count_servers(struct admin_call *call)
 
 static enum edubba_code make_default(struct admin_call *call, const struct resource_name *name)
 {
-    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
-    Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    Instance instance;
+    Cluster cluster;
     Cluster *clusters[] = {&cluster};
     const struct instance_parts parts = {&instance, clusters, 1};
     struct resource_name cluster_name = *name;
@@ -201,6 +201,8 @@ static enum edubba_code make_default(struct admin_call *call, const struct resou
                           : ID_BYTES_MAX - strlen(FIRST_CLUSTER);
     char *id = admin_call_format(call, "%.*s" FIRST_CLUSTER, (int)id_bytes,
                                  (const char *)name->instance.data);
+    google__bigtable__admin__v2__instance__init(&instance);
+    google__bigtable__admin__v2__cluster__init(&cluster);
     cluster.location = admin_call_format(call, "projects/%.*s/locations/local",
                                          (int)name->project.size_bytes,
                                          (const char *)name->project.data);
