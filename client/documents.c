@@ -7,6 +7,77 @@
 
 #define ARENA_BLOCK_BYTES 65536
 
+/* --- putting ---------------------------------------------------------------------------------- */
+
+/* Another version is there. */
+static enum status refuse(const struct edubba_document *document,
+                          uint64_t version,
+                          struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    return error_set(ret_error, STATUS_ABORTED,
+                     "document '%s' has version %llu, not the expected %llu",
+                     bytes_printable(client_bytes(document->name), text),
+                     (unsigned long long)version, (unsigned long long)document->version);
+}
+
+/* Ask for it, and read what comes. */
+static enum status put(struct edubba_client *client,
+                       struct master_call *call,
+                       const struct put_documents_request *request,
+                       struct put_documents_response *ret_response)
+{
+    put_documents_request_encode(request, &call->body);
+    enum status status = master_call_ask(client, call, METHOD_PUT_DOCUMENTS, false);
+    if (status == STATUS_OK) {
+        status = put_documents_response_decode(buffer_bytes(&call->answer), &call->arena,
+                                               ret_response, &call->error);
+    }
+    if (status == STATUS_OK && !ret_response->applied &&
+        ret_response->index >= request->document_count) {
+        status = error_set(&call->error, STATUS_MALFORMED, "the master's answer names no document");
+    }
+    return status;
+}
+
+enum edubba_code edubba_put_documents(struct edubba_client *client,
+                                      const struct edubba_document *documents,
+                                      size_t count,
+                                      uint64_t *version,
+                                      size_t *index,
+                                      struct edubba_error *error)
+{
+    struct master_call call;
+    struct put_documents_response response = {0};
+    if (count > EDUBBA_DOCUMENTS_PER_PUT_MAX) {
+        return client_error(error, STATUS_INVALID_ARGUMENT,
+                            "%zu documents: 1 to %d are put at once", count,
+                            EDUBBA_DOCUMENTS_PER_PUT_MAX);
+    }
+    master_call_init(&call);
+    struct document *list = arena_allocate_array(&call.arena, count, sizeof *list);
+    enum status status = list == NULL ? error_set(&call.error, STATUS_NO_MEMORY, "out of memory")
+                                      : STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        list[i] = (struct document){client_bytes(documents[i].name),
+                                    client_bytes(documents[i].content), documents[i].version};
+    }
+    const struct put_documents_request request = {list, count};
+    if (status == STATUS_OK) {
+        status = put(client, &call, &request, &response);
+    }
+    if (status == STATUS_OK && version != NULL) {
+        *version = response.version;
+    }
+    if (status == STATUS_OK && index != NULL) {
+        *index = (size_t)response.index;
+    }
+    if (status == STATUS_OK && !response.applied) {
+        status = refuse(&documents[response.index], response.version, &call.error);
+    }
+    return master_call_conclude(&call, status, error);
+}
+
 enum edubba_code edubba_put_document(struct edubba_client *client,
                                      struct edubba_bytes name,
                                      struct edubba_bytes content,
@@ -14,28 +85,12 @@ enum edubba_code edubba_put_document(struct edubba_client *client,
                                      uint64_t *version,
                                      struct edubba_error *error)
 {
-    struct master_call call;
-    struct put_document_response response = {0};
-    const struct put_document_request request = {client_bytes(name), client_bytes(content),
-                                                 expected};
-    master_call_init(&call);
-    put_document_request_encode(&request, &call.body);
-    enum status status = master_call_ask(client, &call, METHOD_PUT_DOCUMENT, false);
-    if (status == STATUS_OK) {
-        status = put_document_response_decode(buffer_bytes(&call.answer), &call.arena, &response,
-                                              &call.error);
+    const struct edubba_document document = {name, content, expected};
+    enum edubba_code code = edubba_put_documents(client, &document, 1, version, NULL, error);
+    if (code == EDUBBA_OK && version != NULL && content.size == 0) {
+        *version = 0;
     }
-    if (status == STATUS_OK && version != NULL) {
-        *version = response.version;
-    }
-    if (status == STATUS_OK && !response.applied) {
-        char text[BYTES_PRINTABLE_SIZE_MAX];
-        status = error_set(&call.error, STATUS_ABORTED,
-                           "document '%s' has version %llu, not the expected %llu",
-                           bytes_printable(client_bytes(name), text),
-                           (unsigned long long)response.version, (unsigned long long)expected);
-    }
-    return master_call_conclude(&call, status, error);
+    return code;
 }
 
 /* --- listing ---------------------------------------------------------------------------------- */

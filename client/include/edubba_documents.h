@@ -17,7 +17,8 @@
  *         edubba_free(before);
  *     } while (code == EDUBBA_ABORTED);
  *
- * A version never comes back, not even for a document that was deleted and made again.
+ * A version never comes back, not even for a document that was deleted and made again.  Documents
+ * that belong together are put together, all or none (edubba_put_documents()).
  *
  * NAMES are 1 to 512 bytes, any bytes; they are listed in bytewise order.  Choose a prefix of your
  * own, as they are shared by all programs: the gateway's is "bigtable/".
@@ -36,6 +37,7 @@ extern "C" {
 
 #define EDUBBA_DOCUMENT_NAME_BYTES_MAX 512
 #define EDUBBA_DOCUMENT_BYTES_MAX      65536
+#define EDUBBA_DOCUMENTS_PER_PUT_MAX   128
 
 struct edubba_document {
     struct edubba_bytes name;
@@ -58,6 +60,19 @@ enum edubba_code edubba_put_document(struct edubba_client *client,
                                      uint64_t expected,
                                      uint64_t *version,
                                      struct edubba_error *error);
+
+/*
+ * The same with 1 to EDUBBA_DOCUMENTS_PER_PUT_MAX documents of different names: all are put, in one
+ * step, or nothing is.  The version in each says which it replaces, 0 = there is none.
+ * *version, *index (may be NULL): after EDUBBA_OK the version of all that were put; after
+ * EDUBBA_ABORTED the one that is there of documents[*index], the first with another than expected.
+ */
+enum edubba_code edubba_put_documents(struct edubba_client *client,
+                                      const struct edubba_document *documents,
+                                      size_t count,
+                                      uint64_t *version,
+                                      size_t *index,
+                                      struct edubba_error *error);
 
 /* *document: edubba_free() it.  Errors: EDUBBA_NOT_FOUND. */
 enum edubba_code edubba_get_document(struct edubba_client *client,

@@ -26,6 +26,7 @@
 #define LIMIT_DOCUMENT_BYTES       (64 * 1024)
 #define LIMIT_DOCUMENT_EXTRA_BYTES 128 /* what each counts beside its name and content */
 #define LIMIT_DOCUMENTS_BYTES      (64 * 1024 * 1024)
+#define LIMIT_DOCUMENTS_PER_PUT    128 /* bounds one catalog transaction */
 
 /* The wire (design section 8). */
 #define LIMIT_FRAME_BYTES            (1024 * 1024)       /* one frame, header included */

@@ -89,6 +89,9 @@ enum status family_name_check(struct bytes name, struct error *ret_error)
 static struct bytes take_part(struct bytes *text)
 {
     size_t size = 0;
+    if (text->size_bytes == 0) {
+        return BYTES_EMPTY; /* its data may be NULL */
+    }
     while (size < text->size_bytes && text->data[size] != '/') {
         size++;
     }

@@ -49,7 +49,7 @@ enum method {
     METHOD_LIST_TABLES = 36,    /* nothing -> tables_response */
     METHOD_SPLIT_TABLET = 37,   /* split_request -> split_response */
     METHOD_LIST_SERVERS = 38,   /* nothing -> servers_response */
-    METHOD_PUT_DOCUMENT = 39,   /* put_document_request -> put_document_response */
+    METHOD_PUT_DOCUMENTS = 39,  /* put_documents_request -> put_documents_response */
     METHOD_LIST_DOCUMENTS = 40, /* list_documents_request -> list_documents_response */
     METHOD_SYNC = 48,           /* a tablet server's heartbeat: sync_request -> sync_response */
 };
@@ -418,15 +418,19 @@ struct document {
     uint64_t version; /* the catalog's when it was put: a name never has the same one twice */
 };
 
-struct put_document_request {
-    struct bytes name;    /* 1 to LIMIT_DOCUMENT_NAME_BYTES */
-    struct bytes content; /* up to LIMIT_DOCUMENT_BYTES; empty = delete it */
-    uint64_t version;     /* that the document must have; 0 = there must be none */
+/* All of them or none, in one transaction. */
+struct put_documents_request {
+    /* 1 to LIMIT_DOCUMENTS_PER_PUT, each of another name of 1 to LIMIT_DOCUMENT_NAME_BYTES; content
+     * up to LIMIT_DOCUMENT_BYTES, empty = delete it; version: that it must have, 0 = there must be
+     * none */
+    const struct document *documents;
+    size_t document_count;
 };
 
-struct put_document_response {
-    bool applied;     /* false: the version was another, and nothing has changed */
-    uint64_t version; /* that the document has now; 0 = there is none */
+struct put_documents_response {
+    bool applied;     /* false: a version was another, and nothing has changed */
+    uint64_t version; /* applied: of all that were put; else that one's; 0 = there is none */
+    uint64_t index;   /* not applied: of the first document that has another version */
 };
 
 struct list_documents_request {
@@ -513,8 +517,8 @@ struct sync_response {
     X(servers_response)       \
     X(sync_request)           \
     X(sync_response)          \
-    X(put_document_request)   \
-    X(put_document_response)  \
+    X(put_documents_request)  \
+    X(put_documents_response) \
     X(list_documents_request) \
     X(list_documents_response)
 

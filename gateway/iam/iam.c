@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gateway/table_admin/admin_call.h"
+#include "gateway/iam/iam_resource.h"
 #include "iam.pb-c.h"
 
 typedef Google__Iam__V1__GetIamPolicyRequest GetRequest;
@@ -15,44 +15,6 @@ typedef Google__Iam__V1__Policy Policy;
 #define INSTANCE_PATH(method) "/google.bigtable.admin.v2.BigtableInstanceAdmin/" method
 #define REQUEST(method)       &google__iam__v1__##method##_request__descriptor
 
-/* --- resources -------------------------------------------------------------------------------- */
-
-/* Collections below a table or a cluster that are not served. */
-static bool is_not_served(const char *resource)
-{
-    return strstr(resource, "/backups/") != NULL || strstr(resource, "/authorizedViews/") != NULL ||
-           strstr(resource, "/schemaBundles/") != NULL ||
-           strstr(resource, "/logicalViews/") != NULL ||
-           strstr(resource, "/materializedViews/") != NULL;
-}
-
-static bool is_instance(const char *resource)
-{
-    struct resource_name name;
-    return resource_name_parse(bytes_of_text(resource), RESOURCE_INSTANCE, &name, NULL) ==
-           STATUS_OK;
-}
-
-/* An instance, which is always there, or a table that is. */
-static enum edubba_code check_resource(struct admin_call *call, const char *resource)
-{
-    struct admin_table table;
-    struct edubba_schema *schema = NULL;
-    if (is_not_served(resource)) {
-        return admin_call_fail(call, EDUBBA_UNIMPLEMENTED, "This server has no such resources: %s",
-                               resource);
-    }
-    if (is_instance(resource)) {
-        return EDUBBA_OK;
-    }
-    enum edubba_code code = admin_call_table(call, resource, &table);
-    if (code == EDUBBA_OK) {
-        code = admin_call_schema(call, &table, &schema);
-    }
-    edubba_schema_free(schema);
-    return code;
-}
-
 /* --- policies --------------------------------------------------------------------------------- */
 
 static const Policy NO_POLICY = GOOGLE__IAM__V1__POLICY__INIT;
@@ -60,13 +22,13 @@ static const Policy NO_POLICY = GOOGLE__IAM__V1__POLICY__INIT;
 static enum edubba_code get_work(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     *ret_answer = &NO_POLICY.base;
-    return check_resource(call, ((const GetRequest *)call->request)->resource);
+    return iam_check_resource(call, ((const GetRequest *)call->request)->resource);
 }
 
 static enum edubba_code set_work(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     const SetRequest *request = (const SetRequest *)call->request;
-    enum edubba_code code = check_resource(call, request->resource);
+    enum edubba_code code = iam_check_resource(call, request->resource);
     if (code == EDUBBA_OK && request->policy != NULL && request->policy->n_bindings > 0) {
         return admin_call_fail(call, EDUBBA_UNIMPLEMENTED,
                                "This server has no access control, so it takes no policy with "
@@ -95,7 +57,7 @@ static enum edubba_code test_work(struct admin_call *call, const ProtobufCMessag
         }
     }
     *ret_answer = &answer->base;
-    return check_resource(call, request->resource);
+    return iam_check_resource(call, request->resource);
 }
 
 /* ---------------------------------------------------------------------------------------------- */

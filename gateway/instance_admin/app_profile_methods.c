@@ -18,16 +18,18 @@ typedef Google__Bigtable__Admin__V2__UpdateAppProfileRequest UpdateAppProfileReq
 typedef Google__Bigtable__Admin__V2__UpdateAppProfileMetadata UpdateAppProfileMetadata;
 typedef Google__Bigtable__Admin__V2__DeleteAppProfileRequest DeleteAppProfileRequest;
 
-/* As it is kept: without. */
+/* Together with the instance that was read before; kept without its etag. */
 static enum edubba_code put_profile(struct admin_call *call,
                                     const struct resource_name *name,
+                                    const struct record *instance,
                                     AppProfile *profile,
                                     uint64_t expected)
 {
     static char none[] = "";
+    const struct record_change change = {*name, &profile->base, expected};
     uint64_t version = 0;
     profile->etag = none;
-    enum edubba_code code = record_put(call, name, &profile->base, expected, &version);
+    enum edubba_code code = instances_put_children(call, instance, &change, 1, &version);
     if (code == EDUBBA_OK && !app_profiles_show(call, profile, version)) {
         return admin_call_no_memory(call);
     }
@@ -79,6 +81,31 @@ static AppProfile *make_profile(struct admin_call *call,
     return profile;
 }
 
+/* Over the instance as it is now.  Errors: EDUBBA_ABORTED (it has changed meanwhile). */
+static enum edubba_code try_create(struct admin_call *call,
+                                   const struct resource_name *name,
+                                   bool ignores_warnings,
+                                   AppProfile *profile)
+{
+    struct record instance = {NULL, 0};
+    struct record present = {NULL, 0};
+    enum edubba_code code = instances_get(call, name, &instance);
+    if (code == EDUBBA_OK) {
+        code = app_profiles_check(call, name, profile);
+    }
+    if (code == EDUBBA_OK) {
+        code = record_find(call, name, &present);
+    }
+    if (code == EDUBBA_OK && present.message != NULL) {
+        return admin_call_fail(call, EDUBBA_ALREADY_EXISTS, "App profile already exists: %s",
+                               profile->name);
+    }
+    if (code == EDUBBA_OK && !ignores_warnings) {
+        code = app_profiles_warn(call, name, NULL, profile);
+    }
+    return code == EDUBBA_OK ? put_profile(call, name, &instance, profile, 0) : code;
+}
+
 static enum edubba_code create_app_profile(struct admin_call *call,
                                            const ProtobufCMessage **ret_answer)
 {
@@ -92,16 +119,10 @@ static enum edubba_code create_app_profile(struct admin_call *call,
     if (profile == NULL) {
         return admin_call_no_memory(call);
     }
-    code = app_profiles_check(call, &name, profile);
-    if (code == EDUBBA_OK && !request->ignore_warnings) {
-        code = app_profiles_warn(call, &name, NULL, profile);
-    }
-    if (code == EDUBBA_OK) {
-        code = put_profile(call, &name, profile, 0);
-    }
-    if (code == EDUBBA_ABORTED) {
-        return admin_call_fail(call, EDUBBA_ALREADY_EXISTS, "App profile already exists: %s",
-                               profile->name);
+    bool again = true;
+    for (int i = 0; i < RECORD_ATTEMPTS && again; i++) {
+        code = try_create(call, &name, request->ignore_warnings, profile);
+        again = code == EDUBBA_ABORTED;
     }
     if (code == EDUBBA_OK) {
         *ret_answer = &profile->base;
@@ -168,8 +189,8 @@ static enum edubba_code list_app_profiles(struct admin_call *call,
                                "Error in field 'page_size' : it cannot be negative");
     }
     if (code == EDUBBA_OK) {
-        code = instances_list_children(call, RESOURCE_APP_PROFILE, &parent, request->page_token,
-                                       (uint32_t)request->page_size, &list);
+        const struct record_page page = {request->page_token, (uint32_t)request->page_size};
+        code = instances_list_children(call, RESOURCE_APP_PROFILE, &parent, page, &list);
     }
     return code == EDUBBA_OK ? answer_list(call, &list, ret_answer) : code;
 }
@@ -243,9 +264,13 @@ static enum edubba_code try_update(struct admin_call *call,
                                    AppProfile **ret_profile,
                                    bool *ret_again)
 {
+    struct record instance = {NULL, 0};
     struct record before = {NULL, 0};
     struct record after = {NULL, 0};
-    enum edubba_code code = instances_get_child(call, name, &before);
+    enum edubba_code code = instances_get(call, name, &instance);
+    if (code == EDUBBA_OK) {
+        code = record_get(call, name, &before);
+    }
     if (code == EDUBBA_OK) {
         code = record_get(call, name, &after); /* a second copy, to be changed */
     }
@@ -266,7 +291,7 @@ static enum edubba_code try_update(struct admin_call *call,
         code = app_profiles_warn(call, name, (const AppProfile *)before.message, profile);
     }
     if (code == EDUBBA_OK) {
-        code = put_profile(call, name, profile, after.version);
+        code = put_profile(call, name, &instance, profile, before.version);
         *ret_again = code == EDUBBA_ABORTED;
         *ret_profile = profile;
     }
@@ -305,12 +330,25 @@ void instance_admin_update_app_profile(void *context,
 
 /* --- delete ----------------------------------------------------------------------------------- */
 
+/* Over the instance as it is now.  Errors: EDUBBA_ABORTED (it has changed meanwhile). */
+static enum edubba_code try_delete(struct admin_call *call, const struct resource_name *name)
+{
+    struct record_change change = {.name = *name};
+    struct record instance = {NULL, 0};
+    struct record record = {NULL, 0};
+    enum edubba_code code = instances_get(call, name, &instance);
+    if (code == EDUBBA_OK) {
+        code = record_get(call, name, &record);
+        change.expected = record.version;
+    }
+    return code == EDUBBA_OK ? instances_put_children(call, &instance, &change, 1, NULL) : code;
+}
+
 static enum edubba_code delete_app_profile(struct admin_call *call,
                                            const ProtobufCMessage **ret_answer)
 {
     const DeleteAppProfileRequest *request = (const DeleteAppProfileRequest *)call->request;
     struct resource_name name;
-    struct record record = {NULL, 0};
     Google__Protobuf__Empty *empty = arena_allocate(call->arena, sizeof *empty);
     enum edubba_code code = record_name(call, request->name, RESOURCE_APP_PROFILE, &name);
 
@@ -318,11 +356,10 @@ static enum edubba_code delete_app_profile(struct admin_call *call,
         return admin_call_no_memory(call);
     }
     google__protobuf__empty__init(empty);
-    if (code == EDUBBA_OK) {
-        code = instances_get_child(call, &name, &record);
-    }
-    if (code == EDUBBA_OK) {
-        code = record_replace(call, &name, NULL);
+    bool again = code == EDUBBA_OK;
+    for (int i = 0; i < RECORD_ATTEMPTS && again; i++) {
+        code = try_delete(call, &name);
+        again = code == EDUBBA_ABORTED;
     }
     if (code == EDUBBA_OK) {
         *ret_answer = &empty->base;

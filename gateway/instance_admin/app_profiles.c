@@ -51,7 +51,7 @@ static enum edubba_code check_cluster(struct admin_call *call,
     struct record record = {NULL, 0};
     name.kind = RESOURCE_CLUSTER;
     name.id = bytes_of_text(cluster_id);
-    /* Not by the rule for new IDs: "<instance>-c1" is longer than that where the instance's is. */
+    /* Not by the rule for new IDs: "<instance>-c1" may be longer than that. */
     if (cluster_id[0] == '\0' || strlen(cluster_id) > CLUSTER_ID_BYTES_MAX ||
         strchr(cluster_id, '/') != NULL) {
         return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
@@ -113,7 +113,7 @@ static enum edubba_code warn_of_others(struct admin_call *call,
 {
     struct resource_name instance = instances_of(name);
     struct record_list list = {NULL, 0, NULL};
-    enum edubba_code code = record_list(call, RESOURCE_APP_PROFILE, &instance, NULL, 0, &list);
+    enum edubba_code code = record_list(call, RESOURCE_APP_PROFILE, &instance, &list);
 
     for (size_t i = 0; i < list.count && code == EDUBBA_OK; i++) {
         const AppProfile *other = (const AppProfile *)list.records[i].message;
@@ -162,7 +162,7 @@ enum edubba_code app_profiles_routing_to(struct admin_call *call,
     struct resource_name instance = instances_of(cluster);
     struct record_list list = {NULL, 0, NULL};
     const char *found = NULL;
-    enum edubba_code code = record_list(call, RESOURCE_APP_PROFILE, &instance, NULL, 0, &list);
+    enum edubba_code code = record_list(call, RESOURCE_APP_PROFILE, &instance, &list);
 
     for (size_t i = 0; i < list.count && found == NULL; i++) {
         const AppProfile *profile = (const AppProfile *)list.records[i].message;

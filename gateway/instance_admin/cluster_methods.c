@@ -22,25 +22,44 @@ typedef Google__Bigtable__Admin__V2__DeleteClusterRequest DeleteClusterRequest;
 
 /* --- create ----------------------------------------------------------------------------------- */
 
-static enum edubba_code put_new_cluster(struct admin_call *call,
-                                        const struct resource_name *name,
-                                        const Cluster *cluster)
+/* Over the instance as it is now.  Errors: EDUBBA_ABORTED (it has changed meanwhile). */
+static enum edubba_code try_create(struct admin_call *call,
+                                   const struct resource_name *name,
+                                   const Cluster *cluster)
 {
-    enum edubba_code code = record_put(call, name, &cluster->base, 0, NULL);
-    return code == EDUBBA_ABORTED ? admin_call_fail(call, EDUBBA_ALREADY_EXISTS,
-                                                    "Cluster already exists: %s", cluster->name)
-                                  : code;
+    const struct record_change change = {*name, &cluster->base, 0};
+    struct record instance = {NULL, 0};
+    struct record present = {NULL, 0};
+    struct record_list list = {NULL, 0, NULL};
+    enum edubba_code code = instances_get(call, name, &instance);
+    if (code == EDUBBA_OK) {
+        code = record_find(call, name, &present);
+    }
+    if (code == EDUBBA_OK && present.message != NULL) {
+        return admin_call_fail(call, EDUBBA_ALREADY_EXISTS, "Cluster already exists: %s",
+                               cluster->name);
+    }
+    if (code == EDUBBA_OK) {
+        code = instances_all_children(call, RESOURCE_CLUSTER, name, &list);
+    }
+    if (code == EDUBBA_OK && list.count >= INSTANCE_CLUSTERS_MAX) {
+        return admin_call_fail(call, EDUBBA_FAILED_PRECONDITION,
+                               "The instance has %d clusters already: no more are possible",
+                               INSTANCE_CLUSTERS_MAX);
+    }
+    return code == EDUBBA_OK ? instances_put_children(call, &instance, &change, 1, NULL) : code;
 }
 
 static enum edubba_code create_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     CreateClusterRequest *request = instance_admin_request(call);
     CreateClusterMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_CLUSTER_METADATA__INIT;
-    Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    Cluster cluster;
     struct resource_name name;
     struct record instance = {NULL, 0};
     enum edubba_code code = record_name(call, request->parent, RESOURCE_INSTANCE, &name);
 
+    google__bigtable__admin__v2__cluster__init(&cluster);
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
     if (code == EDUBBA_OK) {
@@ -51,8 +70,10 @@ static enum edubba_code create_cluster(struct admin_call *call, const ProtobufCM
         name.id = bytes_of_text(request->cluster_id);
         code = clusters_make(call, &name, request->cluster, &cluster);
     }
-    if (code == EDUBBA_OK) {
-        code = put_new_cluster(call, &name, &cluster);
+    bool again = code == EDUBBA_OK;
+    for (int i = 0; i < RECORD_ATTEMPTS && again; i++) {
+        code = try_create(call, &name, &cluster);
+        again = code == EDUBBA_ABORTED;
     }
     if (code != EDUBBA_OK) {
         return code;
@@ -91,7 +112,8 @@ static enum edubba_code list_clusters(struct admin_call *call, const ProtobufCMe
     ListClustersResponse *response = arena_allocate(call->arena, sizeof *response);
     enum edubba_code code = record_name(call, request->parent, RESOURCE_INSTANCE, &parent);
     if (code == EDUBBA_OK) {
-        code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0, &list);
+        const struct record_page page = {request->page_token, 0};
+        code = instances_list_children(call, RESOURCE_CLUSTER, &parent, page, &list);
     }
     if (code != EDUBBA_OK) {
         return code;
@@ -106,6 +128,9 @@ static enum edubba_code list_clusters(struct admin_call *call, const ProtobufCMe
     }
     response->clusters = clusters;
     response->n_clusters = list.count;
+    if (list.next != NULL) {
+        response->next_page_token = list.next;
+    }
     *ret_answer = &response->base;
     return EDUBBA_OK;
 }
@@ -235,11 +260,9 @@ void instance_admin_partial_update_cluster(void *context,
 /* The last one stays, and so does one that an app profile routes to. */
 static enum edubba_code check_unused(struct admin_call *call, const struct resource_name *name)
 {
-    struct resource_name parent = instances_of(name);
     struct record_list list = {NULL, 0, NULL};
     const char *profile = NULL;
-    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0,
-                                                    &list);
+    enum edubba_code code = instances_all_children(call, RESOURCE_CLUSTER, name, &list);
     if (code == EDUBBA_OK && list.count < 2) {
         return admin_call_fail(call, EDUBBA_FAILED_PRECONDITION,
                                "The last cluster of an instance cannot be deleted: delete the "
@@ -256,11 +279,27 @@ static enum edubba_code check_unused(struct admin_call *call, const struct resou
     return code;
 }
 
+/* Over the instance as it is now.  Errors: EDUBBA_ABORTED (it has changed meanwhile). */
+static enum edubba_code try_delete(struct admin_call *call, const struct resource_name *name)
+{
+    struct record_change change = {.name = *name};
+    struct record instance = {NULL, 0};
+    struct record record = {NULL, 0};
+    enum edubba_code code = instances_get(call, name, &instance);
+    if (code == EDUBBA_OK) {
+        code = record_get(call, name, &record);
+        change.expected = record.version;
+    }
+    if (code == EDUBBA_OK) {
+        code = check_unused(call, name);
+    }
+    return code == EDUBBA_OK ? instances_put_children(call, &instance, &change, 1, NULL) : code;
+}
+
 static enum edubba_code delete_cluster(struct admin_call *call, const ProtobufCMessage **ret_answer)
 {
     const DeleteClusterRequest *request = (const DeleteClusterRequest *)call->request;
     struct resource_name name;
-    struct record record = {NULL, 0};
     Google__Protobuf__Empty *empty = arena_allocate(call->arena, sizeof *empty);
     enum edubba_code code = record_name(call, request->name, RESOURCE_CLUSTER, &name);
 
@@ -268,14 +307,10 @@ static enum edubba_code delete_cluster(struct admin_call *call, const ProtobufCM
         return admin_call_no_memory(call);
     }
     google__protobuf__empty__init(empty);
-    if (code == EDUBBA_OK) {
-        code = instances_get_child(call, &name, &record);
-    }
-    if (code == EDUBBA_OK) {
-        code = check_unused(call, &name);
-    }
-    if (code == EDUBBA_OK) {
-        code = record_replace(call, &name, NULL);
+    bool again = code == EDUBBA_OK;
+    for (int i = 0; i < RECORD_ATTEMPTS && again; i++) {
+        code = try_delete(call, &name);
+        again = code == EDUBBA_ABORTED;
     }
     if (code == EDUBBA_OK) {
         *ret_answer = &empty->base;

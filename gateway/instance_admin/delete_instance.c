@@ -1,8 +1,9 @@
 /*
- * DeleteInstance: its tables, then itself, then what is written down of its clusters and profiles.
+ * DeleteInstance: its tables, then itself with its clusters and profiles.
  *
  * Nothing is deleted where a table of it is protected.  A table that is made meanwhile makes the
- * instance anew (instances_ensure()), as its first.
+ * instance anew, as its first: its maker looks for the instance when the table is there, and we look
+ * for tables when the instance is gone, so one of the two finds the other.
  */
 #include <string.h>
 
@@ -64,6 +65,22 @@ static enum edubba_code delete_tables(struct admin_call *call,
     return code;
 }
 
+/* A table that was made while the others were deleted. */
+static enum edubba_code keep_new_tables(struct admin_call *call, const struct resource_name *name)
+{
+    char **tables = NULL;
+    bool has_any = false;
+    enum edubba_code code = edubba_list_tables(call->gateway->client, &tables, &call->error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    for (size_t i = 0; tables[i] != NULL && !has_any; i++) {
+        has_any = is_of(call, name, tables[i]);
+    }
+    edubba_free(tables);
+    return has_any ? instances_ensure(call, name) : EDUBBA_OK;
+}
+
 static enum edubba_code delete_all(struct admin_call *call, const struct resource_name *name)
 {
     char **tables = NULL;
@@ -78,9 +95,9 @@ static enum edubba_code delete_all(struct admin_call *call, const struct resourc
         edubba_free(tables);
     }
     if (code == EDUBBA_OK) {
-        code = record_replace(call, name, NULL);
+        code = instances_delete(call, name);
     }
-    return code == EDUBBA_OK ? instances_clear(call, name, NULL, 0) : code;
+    return code == EDUBBA_OK ? keep_new_tables(call, name) : code;
 }
 
 static enum edubba_code delete_instance(struct admin_call *call,

@@ -18,7 +18,42 @@ typedef Google__Bigtable__Admin__V2__ListInstancesResponse ListInstancesResponse
 typedef Google__Bigtable__Admin__V2__PartialUpdateInstanceRequest PartialUpdateInstanceRequest;
 typedef Google__Bigtable__Admin__V2__UpdateInstanceMetadata UpdateInstanceMetadata;
 
+/* --- labels ----------------------------------------------------------------------------------- */
+
+#define LABELS_MAX      64
+#define LABEL_BYTES_MAX 128 /* of a key, of a value */
+
+static enum edubba_code check_labels(struct admin_call *call, const Instance *instance)
+{
+    if (instance->n_labels > LABELS_MAX) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'labels' : there are at most %d", LABELS_MAX);
+    }
+    for (size_t i = 0; i < instance->n_labels; i++) {
+        size_t key_bytes = strlen(instance->labels[i]->key);
+        size_t value_bytes = strlen(instance->labels[i]->value);
+        if (key_bytes < 1 || key_bytes > LABEL_BYTES_MAX || value_bytes > LABEL_BYTES_MAX) {
+            return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                                   "Error in field 'labels' : a key has 1 to %d bytes, a value up "
+                                   "to as many",
+                                   LABEL_BYTES_MAX);
+        }
+    }
+    return EDUBBA_OK;
+}
+
 /* --- create ----------------------------------------------------------------------------------- */
+
+/* Of the entries of a map that have one key the last one counts. */
+static bool is_said_again(const CreateInstanceRequest *request, size_t index)
+{
+    for (size_t i = index + 1; i < request->n_clusters; i++) {
+        if (strcmp(request->clusters[i]->key, request->clusters[index]->key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* The clusters of a request: copies with names, checked. */
 static enum edubba_code read_clusters(struct admin_call *call,
@@ -27,6 +62,7 @@ static enum edubba_code read_clusters(struct admin_call *call,
                                       struct instance_parts *parts)
 {
     size_t count = request->n_clusters;
+    size_t taken = 0;
     Cluster *clusters = arena_allocate_array(call->arena, count + 1, sizeof *clusters);
     Cluster **list = arena_allocate_array(call->arena, count + 1, sizeof *list);
     enum edubba_code code = EDUBBA_OK;
@@ -38,15 +74,24 @@ static enum edubba_code read_clusters(struct admin_call *call,
         return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
                                "Error in field 'clusters' : an instance has at least one");
     }
+    if (count > INSTANCE_CLUSTERS_MAX) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Error in field 'clusters' : an instance has at most %d",
+                               INSTANCE_CLUSTERS_MAX);
+    }
     for (size_t i = 0; i < count && code == EDUBBA_OK; i++) {
         struct resource_name name = *instance;
+        if (is_said_again(request, i)) {
+            continue;
+        }
         name.kind = RESOURCE_CLUSTER;
         name.id = bytes_of_text(request->clusters[i]->key);
-        code = clusters_make(call, &name, request->clusters[i]->value, &clusters[i]);
-        list[i] = &clusters[i];
+        code = clusters_make(call, &name, request->clusters[i]->value, &clusters[taken]);
+        list[taken] = &clusters[taken];
+        taken++;
     }
     parts->clusters = list;
-    parts->cluster_count = count;
+    parts->cluster_count = taken;
     return code;
 }
 
@@ -79,7 +124,8 @@ static enum edubba_code read_create(struct admin_call *call,
     if (parts->instance->type == GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__TYPE_UNSPECIFIED) {
         parts->instance->type = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__TYPE__PRODUCTION;
     }
-    return read_clusters(call, ret_name, request, parts);
+    code = check_labels(call, parts->instance);
+    return code == EDUBBA_OK ? read_clusters(call, ret_name, request, parts) : code;
 }
 
 static enum edubba_code create_instance(struct admin_call *call,
@@ -87,9 +133,10 @@ static enum edubba_code create_instance(struct admin_call *call,
 {
     CreateInstanceRequest *request = instance_admin_request(call);
     CreateInstanceMetadata metadata = GOOGLE__BIGTABLE__ADMIN__V2__CREATE_INSTANCE_METADATA__INIT;
-    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
+    Instance instance;
     struct instance_parts parts = {&instance, NULL, 0};
     struct resource_name name;
+    google__bigtable__admin__v2__instance__init(&instance);
     metadata.original_request = request;
     metadata.request_time = instances_now(call);
     enum edubba_code code = read_create(call, request, &name, &parts);
@@ -137,7 +184,8 @@ static enum edubba_code list_instances(struct admin_call *call, const ProtobufCM
     ListInstancesResponse *response = arena_allocate(call->arena, sizeof *response);
     enum edubba_code code = record_name(call, request->parent, RESOURCE_PROJECT, &project);
     if (code == EDUBBA_OK) {
-        code = instances_list(call, &project, &list);
+        const struct record_page page = {request->page_token, 0};
+        code = instances_list(call, &project, page, &list);
     }
     if (code != EDUBBA_OK) {
         return code;
@@ -152,6 +200,9 @@ static enum edubba_code list_instances(struct admin_call *call, const ProtobufCM
     }
     response->instances = instances;
     response->n_instances = list.count;
+    if (list.next != NULL) {
+        response->next_page_token = list.next;
+    }
     *ret_answer = &response->base;
     return EDUBBA_OK;
 }
@@ -204,6 +255,9 @@ static enum edubba_code change_instance(struct admin_call *call,
                                     field_mask_apply(bytes_of_text(paths[i]), &wanted->base,
                                                      record.message, call->arena, &error),
                                     &error);
+        }
+        if (code == EDUBBA_OK) {
+            code = check_labels(call, (const Instance *)record.message);
         }
         if (code == EDUBBA_OK) {
             code = record_put(call, &name, record.message, record.version, NULL);

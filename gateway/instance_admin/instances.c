@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "common/base/assert.h"
 #include "common/io/clock.h"
+#include "common/model/schema.h"
 
 typedef Google__Bigtable__Admin__V2__Instance Instance;
 typedef Google__Bigtable__Admin__V2__Cluster Cluster;
@@ -12,6 +14,8 @@ typedef Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny AnyCl
 typedef Google__Bigtable__Admin__V2__AppProfile__StandardIsolation StandardIsolation;
 
 #define DEFAULT_PROFILE "default"
+#define FIRST_CLUSTER   "-c1" /* behind the instance's ID */
+#define ID_BYTES_MAX    80    /* that names may have */
 
 /* --- small things ----------------------------------------------------------------------------- */
 
@@ -39,23 +43,6 @@ Google__Protobuf__Timestamp *instances_now(struct admin_call *call)
     return now;
 }
 
-static bool is_ready(const struct record *record)
-{
-    const Instance *instance = (const Instance *)record->message;
-    return instance != NULL &&
-           instance->state == GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__STATE__READY;
-}
-
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The name of a cluster or profile that was read: what its document says. */
 static const char *name_of(enum resource_kind kind, const struct record *record)
 {
@@ -63,108 +50,100 @@ static const char *name_of(enum resource_kind kind, const struct record *record)
                                     : ((const AppProfile *)record->message)->name;
 }
 
-/* --- what is left of another one of the name -------------------------------------------------- */
-
-static enum edubba_code clear_kind(struct admin_call *call,
-                                   enum resource_kind kind,
-                                   const struct resource_name *instance,
-                                   const char *const *kept,
-                                   size_t kept_count)
+enum edubba_code instances_check(struct admin_call *call, const struct resource_name *name)
 {
-    struct record_list list = {NULL, 0, NULL};
-    enum edubba_code code = record_list(call, kind, instance, NULL, 0, &list);
-
-    for (size_t i = 0; i < list.count && code == EDUBBA_OK; i++) {
-        struct resource_name name;
-        const char *text = name_of(kind, &list.records[i]);
-        if (is_among(text, kept, kept_count)) {
-            continue;
-        }
-        code = record_name(call, text, kind, &name);
-        if (code == EDUBBA_OK) {
-            code = record_replace(call, &name, NULL);
-        }
+    struct error error = {.status = STATUS_OK};
+    const char *table = admin_call_format(
+        call, "%.*s/%.*s/t", (int)name->project.size_bytes, (const char *)name->project.data,
+        (int)name->instance.size_bytes, (const char *)name->instance.data);
+    if (table == NULL) {
+        return admin_call_no_memory(call);
     }
-    return code;
-}
-
-enum edubba_code instances_clear(struct admin_call *call,
-                                 const struct resource_name *instance,
-                                 const char *const *kept,
-                                 size_t kept_count)
-{
-    enum edubba_code code = clear_kind(call, RESOURCE_APP_PROFILE, instance, kept, kept_count);
-    return code == EDUBBA_OK ? clear_kind(call, RESOURCE_CLUSTER, instance, kept, kept_count)
-                             : code;
+    if (instances_is_home(call, name)) {
+        return EDUBBA_OK; /* its name is in no table's */
+    }
+    if (bytes_equal(name->instance, bytes_of_text("-"))) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT, "'-' is no instance");
+    }
+    if (table_name_check(bytes_of_text(table), &error) != STATUS_OK) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "Invalid project or instance '%.*s': 1 to 80 characters, "
+                               "[-_.:A-Za-z0-9]",
+                               (int)strlen(table) - 2, table);
+    }
+    return EDUBBA_OK;
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* The profile of calls that name none: to the one cluster, or to any of several. */
-static enum edubba_code put_default_profile(struct admin_call *call,
-                                            const struct resource_name *instance,
-                                            const struct instance_parts *parts)
+/* The profile of calls that name none, with what it is made of. */
+struct default_profile {
+    AppProfile profile;
+    SingleClusterRouting single;
+    AnyClusterRouting any;
+    StandardIsolation isolation;
+};
+
+/* To the one cluster, or to any of several. */
+static enum edubba_code make_default_profile(struct admin_call *call,
+                                             const struct resource_name *instance,
+                                             const struct instance_parts *parts,
+                                             struct default_profile *made,
+                                             struct resource_name *ret_name)
 {
     struct resource_name name = *instance;
-    AppProfile profile = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__INIT;
-    SingleClusterRouting single =
-        GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__SINGLE_CLUSTER_ROUTING__INIT;
-    AnyClusterRouting any =
-        GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__MULTI_CLUSTER_ROUTING_USE_ANY__INIT;
-    StandardIsolation isolation =
-        GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__STANDARD_ISOLATION__INIT;
+    AppProfile *profile = &made->profile;
 
+    google__bigtable__admin__v2__app_profile__init(profile);
+    google__bigtable__admin__v2__app_profile__single_cluster_routing__init(&made->single);
+    google__bigtable__admin__v2__app_profile__multi_cluster_routing_use_any__init(&made->any);
+    google__bigtable__admin__v2__app_profile__standard_isolation__init(&made->isolation);
     name.kind = RESOURCE_APP_PROFILE;
     name.id = bytes_of_text(DEFAULT_PROFILE);
-    profile.name = record_full_name(call, &name);
-    if (profile.name == NULL) {
+    profile->name = record_full_name(call, &name);
+    if (profile->name == NULL) {
         return admin_call_no_memory(call);
     }
     if (parts->cluster_count == 1) {
-        single.cluster_id = strrchr(parts->clusters[0]->name, '/') + 1;
-        single.allow_transactional_writes = true;
-        profile.routing_policy_case =
+        made->single.cluster_id = strrchr(parts->clusters[0]->name, '/') + 1;
+        made->single.allow_transactional_writes = true;
+        profile->routing_policy_case =
             GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_SINGLE_CLUSTER_ROUTING;
-        profile.single_cluster_routing = &single;
+        profile->single_cluster_routing = &made->single;
     } else {
-        profile.routing_policy_case =
+        profile->routing_policy_case =
             GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_MULTI_CLUSTER_ROUTING_USE_ANY;
-        profile.multi_cluster_routing_use_any = &any;
+        profile->multi_cluster_routing_use_any = &made->any;
     }
-    isolation.priority = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__PRIORITY__PRIORITY_HIGH;
-    profile.isolation_case = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ISOLATION_STANDARD_ISOLATION;
-    profile.standard_isolation = &isolation;
-    return record_replace(call, &name, &profile.base);
+    made->isolation.priority = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__PRIORITY__PRIORITY_HIGH;
+    profile
+        ->isolation_case = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ISOLATION_STANDARD_ISOLATION;
+    profile->standard_isolation = &made->isolation;
+    *ret_name = name;
+    return EDUBBA_OK;
 }
 
-/* Everything but the instance itself. */
-static enum edubba_code put_children(struct admin_call *call,
-                                     const struct resource_name *instance,
-                                     const struct instance_parts *parts)
+/* The instance, its profile, its clusters: none is there yet. */
+static enum edubba_code put_new(struct admin_call *call,
+                                const struct resource_name *name,
+                                const struct instance_parts *parts)
 {
-    const char **kept = arena_allocate_array(call->arena, parts->cluster_count, sizeof *kept);
+    struct record_change changes[2 + INSTANCE_CLUSTERS_MAX];
+    struct default_profile profile;
+    size_t count = 0;
     enum edubba_code code = EDUBBA_OK;
 
-    if (kept == NULL) {
-        return admin_call_no_memory(call);
-    }
-    for (size_t i = 0; i < parts->cluster_count; i++) {
-        kept[i] = parts->clusters[i]->name;
-    }
-    code = instances_clear(call, instance, kept, parts->cluster_count);
+    ASSERT(parts->cluster_count >= 1 && parts->cluster_count <= INSTANCE_CLUSTERS_MAX);
+    /* first: its time tells it from any other of the name */
+    changes[count++] = (struct record_change){*name, &parts->instance->base, 0};
+    changes[count] = (struct record_change){.message = &profile.profile.base};
+    code = make_default_profile(call, name, parts, &profile, &changes[count++].name);
     for (size_t i = 0; i < parts->cluster_count && code == EDUBBA_OK; i++) {
-        struct resource_name name;
-        code = record_name(call, parts->clusters[i]->name, RESOURCE_CLUSTER, &name);
-        if (code == EDUBBA_OK) {
-            code = record_replace(call, &name, &parts->clusters[i]->base);
-        }
+        changes[count] = (struct record_change){.message = &parts->clusters[i]->base};
+        code = record_name(call, parts->clusters[i]->name, RESOURCE_CLUSTER,
+                           &changes[count++].name);
     }
-    return code == EDUBBA_OK ? put_default_profile(call, instance, parts) : code;
-}
-
-static enum edubba_code already_exists(struct admin_call *call, const char *full_name)
-{
-    return admin_call_fail(call, EDUBBA_ALREADY_EXISTS, "Instance already exists: %s", full_name);
+    return code == EDUBBA_OK ? record_put_all(call, changes, count, NULL) : code;
 }
 
 enum edubba_code instances_create(struct admin_call *call,
@@ -173,34 +152,24 @@ enum edubba_code instances_create(struct admin_call *call,
 {
     Instance *instance = parts->instance;
     struct record before = {NULL, 0};
-    uint64_t version = 0;
-    enum edubba_code code = record_find(call, name, &before);
+    enum edubba_code code = instances_check(call, name);
 
-    instance->name = record_full_name(call, name);
-    instance->create_time = instances_now(call);
+    if (code == EDUBBA_OK) {
+        code = record_find(call, name, &before);
+    }
     if (code != EDUBBA_OK) {
         return code;
     }
+    instance->name = record_full_name(call, name);
+    instance->create_time = instances_now(call);
     if (instance->name == NULL || instance->create_time == NULL) {
         return admin_call_no_memory(call);
     }
-    if (is_ready(&before)) {
-        return already_exists(call, instance->name);
-    }
-    instance->state = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__STATE__CREATING;
-    code = record_put(call, name, &instance->base, before.version, &version);
-    if (code == EDUBBA_OK) {
-        code = put_children(call, name, parts);
-    }
-    if (code == EDUBBA_OK) {
-        instance->state = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__STATE__READY;
-        code = record_put(call, name, &instance->base, version, NULL);
-    }
-    if (code == EDUBBA_ABORTED) {
-        return admin_call_fail(call, code, "Instance is being made by another call: %s",
-                               instance->name);
-    }
-    return code;
+    instance->state = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__STATE__READY;
+    code = before.message != NULL ? EDUBBA_ABORTED : put_new(call, name, parts);
+    return code == EDUBBA_ABORTED ? admin_call_fail(call, EDUBBA_ALREADY_EXISTS,
+                                                    "Instance already exists: %s", instance->name)
+                                  : code;
 }
 
 /* --- on first use ----------------------------------------------------------------------------- */
@@ -222,13 +191,18 @@ static int32_t count_servers(struct admin_call *call)
 
 static enum edubba_code make_default(struct admin_call *call, const struct resource_name *name)
 {
-    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
-    Cluster cluster = GOOGLE__BIGTABLE__ADMIN__V2__CLUSTER__INIT;
+    Instance instance;
+    Cluster cluster;
     Cluster *clusters[] = {&cluster};
     const struct instance_parts parts = {&instance, clusters, 1};
     struct resource_name cluster_name = *name;
-    char *id = admin_call_format(call, "%.*s-c1", (int)name->instance.size_bytes,
+    size_t id_bytes = name->instance.size_bytes < ID_BYTES_MAX - strlen(FIRST_CLUSTER)
+                          ? name->instance.size_bytes
+                          : ID_BYTES_MAX - strlen(FIRST_CLUSTER);
+    char *id = admin_call_format(call, "%.*s" FIRST_CLUSTER, (int)id_bytes,
                                  (const char *)name->instance.data);
+    google__bigtable__admin__v2__instance__init(&instance);
+    google__bigtable__admin__v2__cluster__init(&cluster);
     cluster.location = admin_call_format(call, "projects/%.*s/locations/local",
                                          (int)name->project.size_bytes,
                                          (const char *)name->project.data);
@@ -253,21 +227,16 @@ static enum edubba_code make_default(struct admin_call *call, const struct resou
 enum edubba_code instances_ensure(struct admin_call *call, const struct resource_name *name)
 {
     struct resource_name instance = instances_of(name);
-    enum edubba_code code = EDUBBA_ABORTED;
+    struct record record = {NULL, 0};
+    enum edubba_code code = instances_check(call, &instance);
 
-    if (bytes_equal(instance.instance, bytes_of_text("-"))) {
-        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT, "'-' is no instance");
-    }
-    /* aborted: somebody else makes it, and it may be there by now */
-    for (int i = 0; i < RECORD_ATTEMPTS && code == EDUBBA_ABORTED; i++) {
-        struct record record = {NULL, 0};
+    if (code == EDUBBA_OK) {
         code = record_find(call, &instance, &record);
-        if (code == EDUBBA_OK && !is_ready(&record)) {
-            code = make_default(call, &instance);
-        }
-        code = code == EDUBBA_ALREADY_EXISTS ? EDUBBA_OK : code;
     }
-    return code;
+    if (code == EDUBBA_OK && record.message == NULL) {
+        code = make_default(call, &instance);
+    }
+    return code == EDUBBA_ALREADY_EXISTS ? EDUBBA_OK : code;
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -295,6 +264,7 @@ enum edubba_code instances_get_child(struct admin_call *call,
 
 enum edubba_code instances_list(struct admin_call *call,
                                 const struct resource_name *project,
+                                struct record_page page,
                                 struct record_list *ret_list)
 {
     const struct resource_home *home = &call->gateway->home;
@@ -306,65 +276,108 @@ enum edubba_code instances_list(struct admin_call *call,
     }
     struct resource_name all = *project;
     all.instance = BYTES_EMPTY;
-    return code == EDUBBA_OK ? record_list(call, RESOURCE_INSTANCE, &all, NULL, 0, ret_list) : code;
-}
-
-/* Drop those whose instance is not among them (records.h, invariant 1). */
-static enum edubba_code drop_orphans(struct admin_call *call,
-                                     enum resource_kind kind,
-                                     const struct record_list *instances,
-                                     struct record_list *list)
-{
-    const char **names = arena_allocate_array(call->arena, instances->count, sizeof *names);
-    size_t kept = 0;
-
-    if (names == NULL) {
-        return admin_call_no_memory(call);
-    }
-    for (size_t i = 0; i < instances->count; i++) {
-        names[i] = ((const Instance *)instances->records[i].message)->name;
-    }
-    for (size_t i = 0; i < list->count; i++) {
-        struct resource_name name;
-        enum edubba_code code = record_name(call, name_of(kind, &list->records[i]), kind, &name);
-        if (code != EDUBBA_OK) {
-            return code;
-        }
-        struct resource_name instance = instances_of(&name);
-        const char *text = record_full_name(call, &instance);
-        if (text == NULL) {
-            return admin_call_no_memory(call);
-        }
-        if (is_among(text, names, instances->count)) {
-            list->records[kept++] = list->records[i];
-        }
-    }
-    list->count = kept;
-    return EDUBBA_OK;
+    return code == EDUBBA_OK ? record_list_page(call, RESOURCE_INSTANCE, &all, page, ret_list)
+                             : code;
 }
 
 enum edubba_code instances_list_children(struct admin_call *call,
                                          enum resource_kind kind,
                                          const struct resource_name *parent,
-                                         const char *from,
-                                         uint32_t count_max,
+                                         struct record_page page,
                                          struct record_list *ret_list)
 {
     bool is_any = bytes_equal(parent->instance, bytes_of_text("-"));
-    struct record_list instances = {NULL, 0, NULL};
-    struct record_list list = {NULL, 0, NULL};
     struct record instance = {NULL, 0};
-    enum edubba_code code = is_any ? instances_list(call, parent, &instances)
-                                   : instances_get(call, parent, &instance);
+    enum edubba_code code = is_any ? EDUBBA_OK : instances_get(call, parent, &instance);
+    return code == EDUBBA_OK ? record_list_page(call, kind, parent, page, ret_list) : code;
+}
+
+enum edubba_code instances_all_children(struct admin_call *call,
+                                        enum resource_kind kind,
+                                        const struct resource_name *name,
+                                        struct record_list *ret_list)
+{
+    struct resource_name instance = instances_of(name);
+    return record_list(call, kind, &instance, ret_list);
+}
+
+/* --- changing what is in one ------------------------------------------------------------------ */
+
+enum edubba_code instances_put_children(struct admin_call *call,
+                                        const struct record *instance,
+                                        const struct record_change *changes,
+                                        size_t count,
+                                        uint64_t *ret_version)
+{
+    struct record_change all[RECORD_CHANGES_MAX];
+    ASSERT(count >= 1 && count < RECORD_CHANGES_MAX);
+    memcpy(all, changes, count * sizeof *all);
+    all[count] = (struct record_change){instances_of(&changes[0].name), instance->message,
+                                        instance->version};
+    return record_put_all(call, all, count + 1, ret_version);
+}
+
+#define DELETIONS_MAX (RECORD_CHANGES_MAX - 1) /* beside the instance */
+
+/* Its profiles and clusters as deletions: as many as go in one step with it. */
+static enum edubba_code list_deletions(struct admin_call *call,
+                                       const struct resource_name *instance,
+                                       struct record_change deletions[DELETIONS_MAX],
+                                       size_t *ret_count,
+                                       bool *ret_is_all)
+{
+    static const enum resource_kind kinds[] = {RESOURCE_APP_PROFILE, RESOURCE_CLUSTER};
+    static const struct record_page page = {NULL, DELETIONS_MAX};
+    enum edubba_code code = EDUBBA_OK;
+    size_t count = 0;
+    bool is_all = true;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && code == EDUBBA_OK; i++) {
+        struct record_list list = {NULL, 0, NULL};
+        code = record_list_page(call, kinds[i], instance, page, &list);
+        is_all = is_all && list.next == NULL && list.count <= DELETIONS_MAX - count;
+        for (size_t j = 0; j < list.count && count < DELETIONS_MAX && code == EDUBBA_OK; j++) {
+            const struct record *record = &list.records[j];
+            deletions[count] = (struct record_change){.expected = record->version};
+            code = record_name(call, name_of(kinds[i], record), kinds[i], &deletions[count++].name);
+        }
+    }
+    *ret_count = count;
+    *ret_is_all = is_all;
+    return code;
+}
+
+/* One step of it.  Errors: EDUBBA_ABORTED (something has changed: look again). */
+static enum edubba_code delete_some(struct admin_call *call,
+                                    const struct resource_name *name,
+                                    bool *ret_is_all)
+{
+    struct record_change changes[RECORD_CHANGES_MAX];
+    struct record instance = {NULL, 0};
+    size_t count = 0;
+    enum edubba_code code = record_get(call, name, &instance);
 
     if (code == EDUBBA_OK) {
-        code = record_list(call, kind, parent, from, count_max, &list);
+        code = list_deletions(call, name, changes + 1, &count, ret_is_all);
     }
-    if (code == EDUBBA_OK && is_any) {
-        code = drop_orphans(call, kind, &instances, &list);
+    if (code == EDUBBA_OK && !*ret_is_all) {
+        return instances_put_children(call, &instance, changes + 1, count, NULL);
     }
-    if (code == EDUBBA_OK) {
-        *ret_list = list;
+    changes[0] = (struct record_change){*name, NULL, instance.version};
+    return code == EDUBBA_OK ? record_put_all(call, changes, count + 1, NULL) : code;
+}
+
+enum edubba_code instances_delete(struct admin_call *call, const struct resource_name *name)
+{
+    int aborted = 0;
+    bool is_all = false;
+    enum edubba_code code = EDUBBA_OK;
+    while (!is_all && code == EDUBBA_OK) {
+        code = delete_some(call, name, &is_all);
+        if (code == EDUBBA_ABORTED && ++aborted < RECORD_ATTEMPTS) {
+            is_all = false;
+            code = EDUBBA_OK;
+        }
     }
     return code;
 }

@@ -1,9 +1,8 @@
 /*
  * Instances: made, by request or on first use, and found.
  *
- * MAKING takes several documents, one after the other: the instance as CREATING, its clusters and
- * app profiles, the instance as READY.  Who finds one that is CREATING and makes it too takes it
- * over, so a gateway that dies in the middle leaves nothing that cannot be finished.
+ * MAKING puts the instance, its clusters and its app profile in one step, so of many that make one
+ * at once, here or on other gateways, one makes it and the others find it made.
  *
  * HOME, the instance whose tables have here the names that they have there, is always there: it is
  * made when it is first asked for.
@@ -17,22 +16,28 @@
 
 #include "gateway/instance_admin/records.h"
 
+#define INSTANCE_CLUSTERS_MAX 64
+
 /* What an instance is made with; none of it is kept by reference. */
 struct instance_parts {
     Google__Bigtable__Admin__V2__Instance *instance; /* its name and state are set */
     Google__Bigtable__Admin__V2__Cluster **clusters; /* with their full names, checked */
-    size_t cluster_count;                            /* one at least */
+    size_t cluster_count;                            /* 1 to INSTANCE_CLUSTERS_MAX */
 };
 
-/* Make it.  Errors: EDUBBA_ALREADY_EXISTS, EDUBBA_ABORTED (somebody else makes it just now). */
+/* Make it.  Errors: EDUBBA_ALREADY_EXISTS. */
 enum edubba_code instances_create(struct admin_call *call,
                                   const struct resource_name *name,
                                   const struct instance_parts *parts);
 
-/* For a table's creation: the instance that `name` (of an instance, or of anything in one) names is
- * there afterwards, with a cluster "<instance>-c1" and the app profile "default" if it had to be
- * made.  Errors: EDUBBA_INVALID_ARGUMENT ("-" is no instance). */
+/* For a table that is there: the instance that `name` (of an instance, or of anything in one) names
+ * is there afterwards, with a cluster "<instance>-c1" (of a long name as much as an ID may have) and
+ * the app profile "default" if it had to be made.  Errors: those of instances_check(). */
 enum edubba_code instances_ensure(struct admin_call *call, const struct resource_name *name);
+
+/* May there be such an instance?  Project and instance are made of what tables' names may have, and
+ * "-", which stands for all, is none.  Errors: EDUBBA_INVALID_ARGUMENT. */
+enum edubba_code instances_check(struct admin_call *call, const struct resource_name *name);
 
 bool instances_is_home(const struct admin_call *call, const struct resource_name *name);
 
@@ -46,25 +51,38 @@ enum edubba_code instances_get_child(struct admin_call *call,
                                      const struct resource_name *name,
                                      struct record *ret_record);
 
-/* Of the project.  What is CREATING is in it. */
+/* record_list_page() of the project. */
 enum edubba_code instances_list(struct admin_call *call,
                                 const struct resource_name *project,
+                                struct record_page page,
                                 struct record_list *ret_list);
 
-/* record_list() of clusters or app profiles, of instances that are there.
+/* record_list_page() of clusters or app profiles.
  * Errors: EDUBBA_NOT_FOUND (the instance; not with "-"). */
 enum edubba_code instances_list_children(struct admin_call *call,
                                          enum resource_kind kind,
                                          const struct resource_name *parent,
-                                         const char *from,
-                                         uint32_t count_max,
+                                         struct record_page page,
                                          struct record_list *ret_list);
 
-/* Delete all clusters and app profiles but those whose full names are given. */
-enum edubba_code instances_clear(struct admin_call *call,
-                                 const struct resource_name *instance,
-                                 const char *const *kept,
-                                 size_t kept_count);
+/* All of an instance, which is there or not. */
+enum edubba_code instances_all_children(struct admin_call *call,
+                                        enum resource_kind kind,
+                                        const struct resource_name *name,
+                                        struct record_list *ret_list);
+
+/* Change what is in an instance, which was read before it was looked at what is there: record_put_all()
+ * of these, fewer than RECORD_CHANGES_MAX, and of the instance.
+ * Errors: EDUBBA_ABORTED (the instance, what is in it, or one of these has changed: look again). */
+enum edubba_code instances_put_children(struct admin_call *call,
+                                        const struct record *instance,
+                                        const struct record_change *changes,
+                                        size_t count,
+                                        uint64_t *ret_version);
+
+/* Delete it with all that is in it; of very many app profiles some go before it does.
+ * Errors: EDUBBA_NOT_FOUND. */
+enum edubba_code instances_delete(struct admin_call *call, const struct resource_name *name);
 
 /* The instance that something is in. */
 struct resource_name instances_of(const struct resource_name *name);

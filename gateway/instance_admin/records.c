@@ -8,6 +8,9 @@
 #include "gateway/rpc/message.h"
 
 #define DOCUMENT_NAME_BYTES_MAX 320 /* three parts of 80 bytes fit */
+#define PUT_ATTEMPTS            3   /* where answers are lost */
+
+_Static_assert(RECORD_CHANGES_MAX <= EDUBBA_DOCUMENTS_PER_PUT_MAX, "changes go in one put");
 
 /* How a kind is kept. */
 struct kind {
@@ -153,45 +156,124 @@ enum edubba_code record_get(struct admin_call *call,
     return code;
 }
 
-enum edubba_code record_put(struct admin_call *call,
-                            const struct resource_name *name,
-                            const ProtobufCMessage *message,
-                            uint64_t expected,
-                            uint64_t *ret_version)
+/* --- putting ---------------------------------------------------------------------------------- */
+
+struct pack {
+    char name[DOCUMENT_NAME_BYTES_MAX];
+};
+
+/* The change as a document: its name in *pack, its content in the arena. */
+static enum edubba_code pack_change(struct admin_call *call,
+                                    const struct record_change *change,
+                                    struct pack *pack,
+                                    struct edubba_document *ret_document)
 {
-    char text[DOCUMENT_NAME_BYTES_MAX];
-    size_t size = message != NULL ? protobuf_c_message_get_packed_size(message) : 0;
+    const struct resource_name *name = &change->name;
+    const struct kind *kind = kind_of(name->kind);
+    size_t size = change->message != NULL ? protobuf_c_message_get_packed_size(change->message) : 0;
+    if (size > RECORD_BYTES_MAX) {
+        return admin_call_fail(call, EDUBBA_INVALID_ARGUMENT,
+                               "The %s has %zu bytes: %d are the most",
+                               kind->descriptor->short_name, size, RECORD_BYTES_MAX);
+    }
     uint8_t *content = arena_allocate(call->arena, size + 1);
-    uint64_t version = 0;
     if (content == NULL) {
         return admin_call_no_memory(call);
     }
-    if (message != NULL) {
-        size = protobuf_c_message_pack(message, content);
+    if (change->message != NULL) {
+        size = protobuf_c_message_pack(change->message, content);
     }
-    enum edubba_code code = edubba_put_document(
-        call->gateway->client,
-        document_name(kind_of(name->kind), name->project, name->instance, name->id, text),
-        edubba_bytes_of(content, size), expected, &version, &call->error);
+    *ret_document = (struct edubba_document){
+        .name = document_name(kind, name->project, name->instance, name->id, pack->name),
+        .content = edubba_bytes_of(content, size),
+        .version = change->expected,
+    };
+    return EDUBBA_OK;
+}
+
+/* Is it there as it is wanted?  Where it is, *ret_version is its version. */
+static enum edubba_code look_for(struct admin_call *call,
+                                 const struct edubba_document *wanted,
+                                 bool *ret_is_there,
+                                 uint64_t *ret_version)
+{
+    struct edubba_document *found = NULL;
+    enum edubba_code code = edubba_get_document(call->gateway->client, wanted->name, &found,
+                                                &call->error);
+    if (code == EDUBBA_NOT_FOUND) {
+        *ret_is_there = wanted->content.size == 0;
+        return EDUBBA_OK;
+    }
+    if (code == EDUBBA_OK) {
+        *ret_is_there = bytes_equal(bytes_of(found->content.data, found->content.size),
+                                    bytes_of(wanted->content.data, wanted->content.size));
+        *ret_version = found->version;
+    }
+    edubba_free(found);
+    return code;
+}
+
+static enum edubba_code put_documents(struct admin_call *call,
+                                      const struct edubba_document *documents,
+                                      size_t count,
+                                      uint64_t *ret_version)
+{
+    enum edubba_code code = EDUBBA_UNAVAILABLE;
+    for (int i = 0; i < PUT_ATTEMPTS && code == EDUBBA_UNAVAILABLE; i++) {
+        bool is_there = false;
+        code = edubba_put_documents(call->gateway->client, documents, count, ret_version, NULL,
+                                    &call->error);
+        bool is_known = code == EDUBBA_OK || (code == EDUBBA_ABORTED && i == 0);
+        if (is_known || (code != EDUBBA_ABORTED && code != EDUBBA_UNAVAILABLE)) {
+            return code;
+        }
+        /* This one or the one before may have taken place. */
+        enum edubba_code looked = look_for(call, &documents[0], &is_there, ret_version);
+        if (looked != EDUBBA_OK || is_there) {
+            return looked;
+        }
+    }
+    return code == EDUBBA_UNAVAILABLE
+               ? admin_call_fail(call, code,
+                                 "The master cannot be reached: it may or may not have "
+                                 "been done")
+               : admin_call_fail(call, code, "Somebody else has changed it meanwhile");
+}
+
+enum edubba_code record_put_all(struct admin_call *call,
+                                const struct record_change *changes,
+                                size_t count,
+                                uint64_t *ret_version)
+{
+    struct pack *packs = arena_allocate_array(call->arena, count, sizeof *packs);
+    struct edubba_document *documents = arena_allocate_array(call->arena, count, sizeof *documents);
+    enum edubba_code code = EDUBBA_OK;
+    uint64_t version = 0;
+
+    ASSERT(count >= 1 && count <= RECORD_CHANGES_MAX);
+    if (packs == NULL || documents == NULL) {
+        return admin_call_no_memory(call);
+    }
+    for (size_t i = 0; i < count && code == EDUBBA_OK; i++) {
+        code = pack_change(call, &changes[i], &packs[i], &documents[i]);
+    }
+    if (code == EDUBBA_OK) {
+        code = put_documents(call, documents, count, &version);
+    }
     if (code == EDUBBA_OK && ret_version != NULL) {
         *ret_version = version;
     }
     return code;
 }
 
-enum edubba_code record_replace(struct admin_call *call,
-                                const struct resource_name *name,
-                                const ProtobufCMessage *message)
+enum edubba_code record_put(struct admin_call *call,
+                            const struct resource_name *name,
+                            const ProtobufCMessage *message,
+                            uint64_t expected,
+                            uint64_t *ret_version)
 {
-    enum edubba_code code = EDUBBA_ABORTED;
-    for (int i = 0; i < RECORD_ATTEMPTS && code == EDUBBA_ABORTED; i++) {
-        struct record before = {NULL, 0};
-        code = record_find(call, name, &before);
-        if (code == EDUBBA_OK && (message != NULL || before.message != NULL)) {
-            code = record_put(call, name, message, before.version, NULL);
-        }
-    }
-    return code;
+    const struct record_change change = {*name, message, expected};
+    return record_put_all(call, &change, 1, ret_version);
 }
 
 /* --- many ------------------------------------------------------------------------------------- */
@@ -211,27 +293,32 @@ static enum edubba_code page_start(struct admin_call *call,
     return EDUBBA_OK;
 }
 
-/* The documents into the list; one more than count_max says that there is a next page. */
-static enum edubba_code take_page(struct admin_call *call,
-                                  const struct kind *kind,
-                                  const struct edubba_document *documents,
-                                  size_t count,
-                                  uint32_t count_max,
-                                  struct record_list *ret_list)
+/* How many of the documents make the page; fewer than there are: others follow. */
+static size_t count_page(const struct edubba_document *documents, size_t count, uint32_t count_max)
 {
-    bool has_next = count_max != 0 && count > count_max;
-    struct record_list list = {.count = has_next ? count_max : count};
+    size_t size = 0;
+    size_t taken = 0;
+    while (taken < count && taken < count_max && (taken == 0 || size < RECORD_PAGE_BYTES)) {
+        size += documents[taken++].content.size;
+    }
+    return taken;
+}
+
+/* The first so many documents into the list. */
+static enum edubba_code take_documents(struct admin_call *call,
+                                       const struct kind *kind,
+                                       const struct edubba_document *documents,
+                                       size_t count,
+                                       struct record_list *ret_list)
+{
+    struct record_list list = {.count = count};
     enum edubba_code code = EDUBBA_OK;
 
-    list.records = arena_allocate_array(call->arena, list.count + 1, sizeof *list.records);
-    if (has_next) {
-        struct edubba_bytes next = documents[count_max].name;
-        list.next = admin_call_format(call, "%.*s", (int)next.size, (const char *)next.data);
-    }
-    if (list.records == NULL || (has_next && list.next == NULL)) {
+    list.records = arena_allocate_array(call->arena, count + 1, sizeof *list.records);
+    if (list.records == NULL) {
         return admin_call_no_memory(call);
     }
-    for (size_t i = 0; i < list.count && code == EDUBBA_OK; i++) {
+    for (size_t i = 0; i < count && code == EDUBBA_OK; i++) {
         code = read_document(call, kind, &documents[i], &list.records[i]);
     }
     if (code == EDUBBA_OK) {
@@ -240,32 +327,62 @@ static enum edubba_code take_page(struct admin_call *call,
     return code;
 }
 
+static struct edubba_bytes list_prefix(enum resource_kind kind,
+                                       const struct resource_name *parent,
+                                       char text[DOCUMENT_NAME_BYTES_MAX])
+{
+    bool is_any = bytes_equal(parent->instance, bytes_of_text("-"));
+    return document_name(kind_of(kind), parent->project, is_any ? BYTES_EMPTY : parent->instance,
+                         BYTES_EMPTY, text);
+}
+
 enum edubba_code record_list(struct admin_call *call,
                              enum resource_kind kind,
                              const struct resource_name *parent,
-                             const char *from,
-                             uint32_t count_max,
                              struct record_list *ret_list)
 {
-    bool is_any = bytes_equal(parent->instance, bytes_of_text("-"));
-    struct bytes instance = is_any ? BYTES_EMPTY : parent->instance;
     char text[DOCUMENT_NAME_BYTES_MAX];
-    struct edubba_bytes prefix = document_name(kind_of(kind), parent->project, instance,
-                                               BYTES_EMPTY, text);
+    struct edubba_document *documents = NULL;
+    size_t count = 0;
+    enum edubba_code code = edubba_list_documents(call->gateway->client,
+                                                  list_prefix(kind, parent, text), EDUBBA_NOTHING,
+                                                  0, &documents, &count, &call->error);
+    if (code == EDUBBA_OK) {
+        code = take_documents(call, kind_of(kind), documents, count, ret_list);
+        edubba_free(documents);
+    }
+    return code;
+}
+
+enum edubba_code record_list_page(struct admin_call *call,
+                                  enum resource_kind kind,
+                                  const struct resource_name *parent,
+                                  struct record_page page,
+                                  struct record_list *ret_list)
+{
+    char text[DOCUMENT_NAME_BYTES_MAX];
+    struct edubba_bytes prefix = list_prefix(kind, parent, text);
+    bool is_bounded = page.count_max > 0 && page.count_max < RECORD_PAGE_COUNT;
+    uint32_t count_max = is_bounded ? page.count_max : RECORD_PAGE_COUNT;
     struct edubba_document *documents = NULL;
     struct edubba_bytes start = EDUBBA_NOTHING;
     size_t count = 0;
-    enum edubba_code code = page_start(call, prefix, from, &start);
+    enum edubba_code code = page_start(call, prefix, page.from, &start);
 
-    if (code == EDUBBA_OK) {
-        code = edubba_list_documents(call->gateway->client, prefix, start,
-                                     count_max == 0 ? 0 : count_max + 1, &documents, &count,
-                                     &call->error);
+    if (code == EDUBBA_OK) { /* one more says whether there is a next page */
+        code = edubba_list_documents(call->gateway->client, prefix, start, count_max + 1,
+                                     &documents, &count, &call->error);
     }
     if (code != EDUBBA_OK) {
         return code;
     }
-    code = take_page(call, kind_of(kind), documents, count, count_max, ret_list);
+    size_t taken = count_page(documents, count, count_max);
+    code = take_documents(call, kind_of(kind), documents, taken, ret_list);
+    if (code == EDUBBA_OK && taken < count) {
+        ret_list->next = admin_call_format(call, "%.*s", (int)documents[taken].name.size,
+                                           (const char *)documents[taken].name.data);
+        code = ret_list->next == NULL ? admin_call_no_memory(call) : EDUBBA_OK;
+    }
     edubba_free(documents);
     return code;
 }

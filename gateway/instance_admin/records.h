@@ -7,10 +7,15 @@
  *     bigtable/appProfiles/P/I/A     AppProfile, without its etag: that is the document's version
  *
  * Invariants:
- *   1. Clusters and app profiles count only while there is a document of their instance; what is
- *      left of a deleted one is written over or deleted when it is made anew.
- *   2. An instance whose document says CREATING may lack some of them: whoever made it has died, or
- *      is about to write them.  Making it once more finishes it.
+ *   1. Clusters and app profiles are there only together with their instance: it is made with its
+ *      first ones in one step, and deleted with its last ones in one.
+ *   2. An instance's version is that of the set of what is in it, too: who makes or deletes a
+ *      cluster or a profile, or changes a profile's routing, puts the instance again in that step,
+ *      over the version that it read before it looked.  So what was looked at is still so.
+ *
+ * LOST ANSWERS.  Where nobody can tell whether a put took place, it is tried again, and what is
+ * there then is compared with what is wanted.  So an error says that it did not take place, but for
+ * a master that stays away.
  *
  * Everything that is returned lies in the call's arena.  All functions ask a master and wait; their
  * errors, with texts in call->error, are those of a master that is away, EDUBBA_DATA_LOSS for a
@@ -58,10 +63,22 @@ enum edubba_code record_put(struct admin_call *call,
                             uint64_t expected,
                             uint64_t *ret_version);
 
-/* Write it over whatever is there. */
-enum edubba_code record_replace(struct admin_call *call,
-                                const struct resource_name *name,
-                                const ProtobufCMessage *message);
+struct record_change {
+    struct resource_name name;
+    const ProtobufCMessage *message; /* NULL = delete it */
+    uint64_t expected;               /* 0 = there is none */
+};
+
+#define RECORD_CHANGES_MAX 128
+#define RECORD_BYTES_MAX   (32 * 1024) /* so that lists of them stay small */
+
+/* The same with so many, 1 to RECORD_CHANGES_MAX of different names, in one step: all or none.  The
+ * first one is looked at after a lost answer: it must not be one that may be there already as it is
+ * wanted.  *ret_version (may be NULL): the new one of all. */
+enum edubba_code record_put_all(struct admin_call *call,
+                                const struct record_change *changes,
+                                size_t count,
+                                uint64_t *ret_version);
 
 struct record_list {
     struct record *records; /* ascending by name */
@@ -69,15 +86,29 @@ struct record_list {
     char *next; /* where the next page begins; NULL = there is none */
 };
 
+/* Which part of a list. */
+struct record_page {
+    const char *from;   /* NULL or empty: its beginning; else what `next` said */
+    uint32_t count_max; /* 0 = as many as an answer should have; never more than those */
+};
+
 /* All of the kind in the parent: a project for instances, else an instance, "-" for all of the
- * project.  from: NULL, or what `next` said; count_max: 0 = all.
- * Errors: EDUBBA_INVALID_ARGUMENT (from is none of this parent's). */
+ * project. */
 enum edubba_code record_list(struct admin_call *call,
                              enum resource_kind kind,
                              const struct resource_name *parent,
-                             const char *from,
-                             uint32_t count_max,
                              struct record_list *ret_list);
+
+/* A page of them: at most RECORD_PAGE_COUNT, and about RECORD_PAGE_BYTES, as clients take 4 MiB.
+ * Errors: EDUBBA_INVALID_ARGUMENT (from is none of this parent's). */
+enum edubba_code record_list_page(struct admin_call *call,
+                                  enum resource_kind kind,
+                                  const struct resource_name *parent,
+                                  struct record_page page,
+                                  struct record_list *ret_list);
+
+#define RECORD_PAGE_COUNT 1000
+#define RECORD_PAGE_BYTES (2 * 1024 * 1024)
 
 /* The ID at the end of a full name. */
 struct bytes record_id(const char *full_name);

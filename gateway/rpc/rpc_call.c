@@ -48,7 +48,6 @@ void rpc_call_start(struct rpc_call *call,
                     size_t count,
                     struct rpc_event *event)
 {
-    RPC_HAND_OVER(event);
     (void)pthread_mutex_lock(&call->lock); /* its end may come, and start the next, too early */
     grpc_call_error error = grpc_call_start_batch(call->call, operations, count, event, NULL);
     (void)pthread_mutex_unlock(&call->lock);
@@ -58,7 +57,8 @@ void rpc_call_start(struct rpc_call *call,
 /* The caller has its status, or is gone. */
 static void on_closed(struct rpc_event *event, bool ok)
 {
-    struct rpc_call *call = (struct rpc_call *)((char *)event - offsetof(struct rpc_call, closed));
+    struct rpc_call *call = (struct rpc_call *)(void *)((char *)event -
+                                                        offsetof(struct rpc_call, closed));
     (void)pthread_mutex_lock(&call->lock);
     call->is_cancelled = !ok || call->is_closed_by_caller != 0;
     void (*on_cancelled)(void *) = call->is_cancelled ? call->on_cancelled : NULL;

@@ -88,16 +88,6 @@ struct rpc_call {
     void *on_cancelled_context;
 };
 
-/* The thread sanitizer does not see libgrpc hand an event from one thread to another. */
-#ifdef EDUBBA_TSAN
-#    include <sanitizer/tsan_interface.h>
-#    define RPC_HAND_OVER(event) __tsan_release(event)
-#    define RPC_TAKE_OVER(event) __tsan_acquire(event)
-#else
-#    define RPC_HAND_OVER(event) ((void)(event))
-#    define RPC_TAKE_OVER(event) ((void)(event))
-#endif
-
 /* Start operations of a call; event runs when they have ended, each time on the call's queue.  The
  * caller holds the call.  One thread at a time is let in, as libgrpc demands: what was started may
  * have ended, on another thread, before this returns. */

@@ -56,7 +56,8 @@ static size_t add_headers(struct rpc_call *call, grpc_op *operations)
 
 static void on_sent(struct rpc_event *event, bool ok)
 {
-    struct rpc_call *call = (struct rpc_call *)((char *)event - offsetof(struct rpc_call, sent));
+    struct rpc_call *call = (struct rpc_call *)(void *)((char *)event -
+                                                        offsetof(struct rpc_call, sent));
     (void)ok; /* who is gone is told of by on_cancelled */
     grpc_byte_buffer_destroy(call->sending);
     call->sending = NULL;
@@ -93,8 +94,8 @@ enum status rpc_send(struct rpc_call *call,
 
 static void on_finished(struct rpc_event *event, bool ok)
 {
-    struct rpc_call *call = (struct rpc_call *)((char *)event -
-                                                offsetof(struct rpc_call, finished));
+    struct rpc_call *call = (struct rpc_call *)(void *)((char *)event -
+                                                        offsetof(struct rpc_call, finished));
     (void)ok;
     rpc_call_release(call);
 }

@@ -27,7 +27,6 @@ static void *run_queue(void *queue)
             return NULL;
         }
         struct rpc_event *tag = event.tag;
-        RPC_TAKE_OVER(tag);
         tag->run(tag, event.success != 0);
     }
 }
@@ -47,7 +46,6 @@ static void arm(struct rpc_slot *slot)
     grpc_call_details_init(&slot->details);
     slot->call = NULL;
     slot->payload = NULL;
-    RPC_HAND_OVER(&slot->event);
     grpc_call_error error;
     if (slot->method != NULL) {
         error = grpc_server_request_registered_call(
@@ -248,8 +246,8 @@ void rpc_server_call_ended(struct rpc_server *server)
 
 static void on_stopped(struct rpc_event *event, bool ok)
 {
-    struct rpc_server *server = (struct rpc_server *)((char *)event -
-                                                      offsetof(struct rpc_server, stopped));
+    struct rpc_server *server = (struct rpc_server *)(void *)((char *)event -
+                                                              offsetof(struct rpc_server, stopped));
     (void)ok;
     (void)pthread_mutex_lock(&server->lock);
     server->is_stopped = true;
@@ -292,7 +290,6 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
     int64_t end_ns = now_ns() + (int64_t)patience_ms * 1000000;
     server->is_draining = true;
     server->stopped.run = on_stopped;
-    RPC_HAND_OVER(&server->stopped);
     grpc_server_shutdown_and_notify(server->server, server->queues[0], &server->stopped);
     (void)pthread_mutex_lock(&server->lock);
     wait_until_quiet(server, end_ns);

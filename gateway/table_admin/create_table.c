@@ -2,6 +2,10 @@
  * CreateTable: the table, its families and its first tablets.
  *
  * A master answers when the tablets are served, so a write that follows finds them.
+ *
+ * The instance comes into being behind its first table, so one that is refused leaves none.  It is
+ * looked for when the table is there, also by who finds the table there already: whoever made it may
+ * have died in between, and delete_instance.c may have deleted the instance meanwhile.
  */
 #include "gateway/convert/convert_schema.h"
 #include "gateway/instance_admin/instances.h"
@@ -57,12 +61,16 @@ static enum edubba_code create(struct admin_call *call,
     if (splits == NULL) {
         return admin_call_no_memory(call);
     }
-    enum edubba_code code = instances_ensure(call, &table->name);
+    enum edubba_code code = instances_check(call, &table->name);
     if (code != EDUBBA_OK) {
         return code;
     }
     code = edubba_create_table(call->gateway->client, ret_schema, splits, request->n_initial_splits,
                                &call->error);
+    if (code == EDUBBA_OK || code == EDUBBA_ALREADY_EXISTS) {
+        enum edubba_code ensured = instances_ensure(call, &table->name);
+        code = ensured == EDUBBA_OK ? code : ensured;
+    }
     return admin_call_table_error(call, table, code);
 }
 

@@ -55,8 +55,15 @@ enum edubba_code table_view_clusters(struct admin_call *call,
     if (!shows_clusters(view)) {
         return EDUBBA_OK;
     }
-    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, NULL, 0,
-                                                    &list);
+    const struct record_page first = {NULL, 0};
+    enum edubba_code code = instances_list_children(call, RESOURCE_CLUSTER, &parent, first, &list);
+    if (code ==
+        EDUBBA_NOT_FOUND) { /* whoever made the table did not come to it, or was no gateway */
+        code = instances_ensure(call, &parent);
+    }
+    if (code == EDUBBA_OK && list.records == NULL) {
+        code = instances_list_children(call, RESOURCE_CLUSTER, &parent, first, &list);
+    }
     if (code != EDUBBA_OK) {
         return code;
     }

@@ -40,8 +40,8 @@ struct table_clusters {
     size_t count;
 };
 
-/* Those that the view shows, so none for most.  Errors: EDUBBA_NOT_FOUND (the instance), and those of
- * a master that is away. */
+/* Those that the view shows, so none for most, of an instance that holds a table: where it is not
+ * there it comes into being.  Errors: those of a master that is away. */
 enum edubba_code table_view_clusters(struct admin_call *call,
                                      const struct resource_name *instance,
                                      table_view view,

@@ -139,7 +139,7 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_DELETE_TABLE:
     case METHOD_ALTER_TABLE:
     case METHOD_SPLIT_TABLET:
-    case METHOD_PUT_DOCUMENT:
+    case METHOD_PUT_DOCUMENTS:
         return enqueue(catalog, event);
     default:
         refuse_request(catalog, event->number, STATUS_UNIMPLEMENTED,

@@ -265,7 +265,7 @@ static enum status stage(struct catalog *catalog,
                          bool *ret_staged,
                          struct error *ret_error)
 {
-    if (request->method == METHOD_PUT_DOCUMENT) {
+    if (request->method == METHOD_PUT_DOCUMENTS) {
         return document_stage(catalog, transaction, request, ret_staged, ret_error);
     }
     *ret_staged = true;
@@ -333,7 +333,7 @@ void change_committed(struct catalog *catalog, struct open_request *request)
         wait_start(catalog, request, WAITING_TABLE);
     } else if (request->method == METHOD_SPLIT_TABLET) {
         wait_start(catalog, request, WAITING_CHILDREN);
-    } else if (request->method == METHOD_PUT_DOCUMENT) {
+    } else if (request->method == METHOD_PUT_DOCUMENTS) {
         document_answer(catalog, request); /* no server has to know */
     } else {
         wait_start(catalog, request, WAITING_KNOWN);

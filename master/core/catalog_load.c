@@ -147,7 +147,7 @@ static enum status load_document(struct catalog *catalog,
         return status;
     }
     struct document_entry *entry = document_entry_create(&record);
-    if (entry == NULL || document_map_reserve(&catalog->documents) != STATUS_OK) {
+    if (entry == NULL || document_map_reserve(&catalog->documents, 1) != STATUS_OK) {
         document_entry_destroy(entry);
         return no_memory(ret_error);
     }

@@ -299,7 +299,7 @@ void change_committed(struct catalog *catalog, struct open_request *request);
 /* It is known not to be: answer. */
 void change_failed(struct catalog *catalog, struct open_request *request, const struct error *why);
 
-/* catalog_document.c.  Check a PUT_DOCUMENT and stage it; *ret_staged false: there is nothing to
+/* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */
 enum status document_stage(struct catalog *catalog,
                            struct transaction *transaction,

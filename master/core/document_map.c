@@ -58,12 +58,12 @@ void document_map_deinit(struct document_map *map)
     document_map_init(map);
 }
 
-enum status document_map_reserve(struct document_map *map)
+enum status document_map_reserve(struct document_map *map, size_t count)
 {
-    if (map->count < map->capacity) {
+    if (map->capacity - map->count >= count) {
         return STATUS_OK;
     }
-    size_t capacity = map->capacity * 2 + 16;
+    size_t capacity = map->capacity * 2 + 16 + count;
     struct document_entry **grown = memory_resize(map->entries,
                                                   capacity * sizeof(struct document_entry *));
     if (grown == NULL) {

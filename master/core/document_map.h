@@ -1,8 +1,8 @@
 /*
  * The catalog's documents: named bytes that others than the master understand, in order of names.
  *
- * An entry is one piece of memory.  Room for one more is reserved before a change is made durable,
- * so that applying it cannot fail.
+ * An entry is one piece of memory.  Room for those that come is reserved before a change is made
+ * durable, so that applying it cannot fail.
  *
  * Thread rule: one owner.  Pure.
  */
@@ -41,8 +41,8 @@ static inline uint64_t document_size_bytes(struct bytes name, struct bytes conte
 void document_map_init(struct document_map *map);
 void document_map_deinit(struct document_map *map); /* with all entries */
 
-/* Make room for one more.  Errors: STATUS_NO_MEMORY. */
-enum status document_map_reserve(struct document_map *map);
+/* Make room for so many more.  Errors: STATUS_NO_MEMORY. */
+enum status document_map_reserve(struct document_map *map, size_t count);
 
 /* Where the first name at or after this one is; count if there is none. */
 size_t document_map_index(const struct document_map *map, struct bytes name);

@@ -105,6 +105,14 @@ uint64_t transaction_next_tablet(struct transaction *transaction)
     return transaction->counters.tablet_next++;
 }
 
+uint64_t transaction_next_documents(struct transaction *transaction, size_t count)
+{
+    uint64_t first = transaction->counters.version;
+    ASSERT(transaction->change_count == 0);
+    transaction->counters.version += count > 0 ? count - 1 : 0;
+    return first;
+}
+
 void transaction_add_tablet(struct transaction *transaction, const struct tablet_record *record)
 {
     struct staged *change = stage(transaction, STAGED_ADD_TABLET, record->number);
@@ -305,6 +313,7 @@ void transaction_remove_document(struct transaction *transaction,
 static enum status reserve(struct catalog *catalog, const struct transaction *transaction)
 {
     size_t tablets = 0;
+    size_t documents = 0;
     enum status status = number_map_reserve(&catalog->tables, 1);
 
     for (size_t i = 0; i < transaction->change_count && status == STATUS_OK; i++) {
@@ -312,7 +321,7 @@ static enum status reserve(struct catalog *catalog, const struct transaction *tr
         if (change->kind == STAGED_ADD_TABLE) {
             status = state_names_reserve(catalog);
         } else if (change->kind == STAGED_PUT_DOCUMENT) {
-            status = document_map_reserve(&catalog->documents);
+            status = document_map_reserve(&catalog->documents, ++documents);
         } else if (change->kind == STAGED_ADD_TABLET) {
             struct table_entry *entry = number_map_get(&catalog->tables,
                                                        change->tablet->record.table);
@@ -505,7 +514,7 @@ void transaction_apply(struct catalog *catalog)
     struct transaction *transaction = catalog->pending;
 
     ASSERT(transaction != NULL);
-    ASSERT(transaction->counters.version == catalog->counters.version + 1);
+    ASSERT(transaction->counters.version > catalog->counters.version);
     for (size_t i = 0; i < transaction->change_count; i++) {
         apply_change(catalog, &transaction->changes[i]);
     }

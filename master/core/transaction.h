@@ -59,6 +59,10 @@ struct transaction *transaction_begin(struct catalog *catalog, struct open_reque
 uint64_t transaction_next_table(struct transaction *transaction);
 uint64_t transaction_next_tablet(struct transaction *transaction);
 
+/* Numbers for documents that it makes: the first one, and those behind it.  Its version becomes
+ * the last one, so this comes before anything is staged. */
+uint64_t transaction_next_documents(struct transaction *transaction, size_t count);
+
 /* changed_version of what is put is set here. */
 void transaction_add_tablet(struct transaction *transaction, const struct tablet_record *record);
 void transaction_update_tablet(struct transaction *transaction, const struct tablet_record *record);

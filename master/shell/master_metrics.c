@@ -25,7 +25,7 @@ static struct method_series series[] = {
     {.method = METHOD_LIST_TABLES, .name = "list_tables"},
     {.method = METHOD_SPLIT_TABLET, .name = "split_tablet"},
     {.method = METHOD_LIST_SERVERS, .name = "list_servers"},
-    {.method = METHOD_PUT_DOCUMENT, .name = "put_document"},
+    {.method = METHOD_PUT_DOCUMENTS, .name = "put_documents"},
     {.method = METHOD_LIST_DOCUMENTS, .name = "list_documents"},
     {.method = METHOD_SYNC, .name = "sync"},
     {.name = "other"}, /* last: no method has its number */

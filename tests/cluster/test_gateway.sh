@@ -111,6 +111,32 @@ same "a write" "$(call google.bigtable.v2.Bigtable/MutateRow "$write" | cut -d '
 same "is there for ebt" "$(ebt --json lookup T row)" '{"key":"row","cells":[{"family":"f","column":"c","timestamp":1000,"value":"v"}]}'
 same "a write to no table" "$(call google.bigtable.v2.Bigtable/MutateRow "$(field 1 projects/edubba/instances/edubba/tables/U)$(field 2 row)"'\x1a\x0e\x0a\x0c'"$cell" | cut -d ' ' -f 1)" 5
 
+# --- instances: with their first table, once, or not at all -------------------------------------
+tables=google.bigtable.admin.v2.BigtableTableAdmin
+instances=google.bigtable.admin.v2.BigtableInstanceAdmin
+# documents PREFIX: how many there are.
+documents() { ebt --json documents "prefix=bigtable/$1" | wc -l; }
+status_of() { call "$@" | cut -d ' ' -f 1; }
+same "a table of a name that none can have" "$(status_of $tables/CreateTable "$(field 1 'projects/a b/instances/x y')$(field 2 t)")" 3
+same "a table of all instances" "$(status_of $tables/CreateTable "$(field 1 projects/p/instances/-)$(field 2 t)")" 3
+same "a table with a family of no name" "$(status_of $tables/CreateTable "$(field 1 projects/p/instances/i)$(field 2 t)"'\x1a\x07\x1a\x05\x0a\x03b d')" 3
+same "they leave no instance" "$(documents '')" 0
+for i in 1 2 3 4 5 6 7 8; do
+    (WORK=$WORK/first$i && mkdir "$WORK" && status_of $tables/CreateTable "$(field 1 projects/p/instances/i)$(field 2 "t$i")" >"$WORK/status") &
+    firsts[i]=$!
+done
+wait "${firsts[@]}"
+same "eight first tables at once" "$(cat "$WORK"/first*/status | tr -d '\n')" 00000000
+same "make one instance" "$(documents instances/) $(documents clusters/) $(documents appProfiles/)" "1 1 1"
+same "a label without a key" "$(status_of $instances/UpdateInstance "$(field 1 projects/p/instances/i)"'\x2a\x03\x12\x01v')" 3
+same "who may do what in an instance" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/i)")" 0
+same "in one that is not there" "$(status_of $instances/GetIamPolicy "$(field 1 projects/p/instances/none)")" 5
+same "deleted" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
+ebt createtable p/i/u families=f || bad "createtable"
+same "a table that no gateway made is in an instance as well" "$(status_of $tables/GetTable "$(field 1 projects/p/instances/i/tables/u)"'\x10\x04') $(documents clusters/)" "0 1"
+same "deleted with it" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)") $(documents '') $(ebt --json ls | grep -c 'p/i/')" "0 0 0"
+same "deleted again" "$(status_of $instances/DeleteInstance "$(field 1 projects/p/instances/i)")" 5
+
 # --- what it tells ------------------------------------------------------------------------------
 same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Health/Check",code="OK"}')" 2
 same "calls by method and code" "$(metric 'edubba_gateway_requests_total{method="Health/Check",code="NOT_FOUND"}')" 1

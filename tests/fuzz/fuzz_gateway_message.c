@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admin.pb-c.h"
 #include "common/base/assert.h"
 #include "common/base/buffer.h"
 #include "data.pb-c.h"
 #include "gateway/rpc/message.h"
+#include "iam.pb-c.h"
+#include "longrunning.pb-c.h"
 
 #define ARENA_LIMIT_BYTES (4 * 1024 * 1024)
 
@@ -23,7 +26,39 @@ static const ProtobufCMessageDescriptor *const kinds[] = {
     &google__bigtable__v2__check_and_mutate_row_request__descriptor,
     &google__bigtable__v2__read_modify_write_row_request__descriptor,
     &google__bigtable__v2__ping_and_warm_request__descriptor,
-    &google__bigtable__v2__feature_flags__descriptor,
+    &google__bigtable__admin__v2__create_table_request__descriptor,
+    &google__bigtable__admin__v2__list_tables_request__descriptor,
+    &google__bigtable__admin__v2__get_table_request__descriptor,
+    &google__bigtable__admin__v2__update_table_request__descriptor,
+    &google__bigtable__admin__v2__delete_table_request__descriptor,
+    &google__bigtable__admin__v2__modify_column_families_request__descriptor,
+    &google__bigtable__admin__v2__drop_row_range_request__descriptor,
+    &google__bigtable__admin__v2__generate_consistency_token_request__descriptor,
+    &google__bigtable__admin__v2__check_consistency_request__descriptor,
+    &google__bigtable__admin__v2__create_instance_request__descriptor,
+    &google__bigtable__admin__v2__get_instance_request__descriptor,
+    &google__bigtable__admin__v2__list_instances_request__descriptor,
+    &google__bigtable__admin__v2__partial_update_instance_request__descriptor,
+    &google__bigtable__admin__v2__delete_instance_request__descriptor,
+    &google__bigtable__admin__v2__create_cluster_request__descriptor,
+    &google__bigtable__admin__v2__get_cluster_request__descriptor,
+    &google__bigtable__admin__v2__list_clusters_request__descriptor,
+    &google__bigtable__admin__v2__partial_update_cluster_request__descriptor,
+    &google__bigtable__admin__v2__delete_cluster_request__descriptor,
+    &google__bigtable__admin__v2__create_app_profile_request__descriptor,
+    &google__bigtable__admin__v2__get_app_profile_request__descriptor,
+    &google__bigtable__admin__v2__list_app_profiles_request__descriptor,
+    &google__bigtable__admin__v2__update_app_profile_request__descriptor,
+    &google__bigtable__admin__v2__delete_app_profile_request__descriptor,
+    &google__bigtable__admin__v2__list_hot_tablets_request__descriptor,
+    &google__iam__v1__get_iam_policy_request__descriptor,
+    &google__iam__v1__set_iam_policy_request__descriptor,
+    &google__iam__v1__test_iam_permissions_request__descriptor,
+    &google__longrunning__get_operation_request__descriptor,
+    &google__longrunning__wait_operation_request__descriptor,
+    &google__longrunning__list_operations_request__descriptor,
+    &google__longrunning__cancel_operation_request__descriptor,
+    &google__longrunning__delete_operation_request__descriptor,
 };
 
 /* False: it is no such message. */

@@ -1,5 +1,5 @@
 /*
- * Requests of the data API, from bytes to what libedubba is given.  The first byte says which.  What
+ * Requests of the data API and schemas, from bytes to what libedubba is given.  The first byte says which.  What
  * is no request is refused; what is one converts, or is refused with a text.
  */
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "common/base/assert.h"
 #include "common/base/limits.h"
 #include "gateway/convert/convert.h"
+#include "gateway/convert/convert_schema.h"
 #include "gateway/core/features.h"
 #include "gateway/core/server_text.h"
 #include "gateway/rpc/message.h"
@@ -53,10 +54,13 @@ static void take_mutate_rows(const ProtobufCMessage *message, struct arena *aren
 {
     const Google__Bigtable__V2__MutateRowsRequest
         *in = (const Google__Bigtable__V2__MutateRowsRequest *)message;
+    const struct edubba_identity *identity = NULL;
     struct error error = {.status = STATUS_OK};
     for (size_t i = 0; i < in->n_entries; i++) {
         take_mutations(in->entries[i]->mutations, in->entries[i]->n_mutations, arena);
-        expect(api_check_idempotency(in->entries[i]->idempotency, &error), &error);
+        expect(api_convert_idempotency(in->entries[i]->idempotency, &in->entries[i]->row_key, arena,
+                                       &identity, &error),
+               &error);
     }
 }
 
@@ -76,6 +80,18 @@ static void take_read_modify_write(const ProtobufCMessage *message, struct arena
     struct edubba_rmw_rule *rules = NULL;
     struct error error = {.status = STATUS_OK};
     expect(api_convert_rules(in->rules, in->n_rules, arena, &rules, &error), &error);
+}
+
+static void take_create_table(const ProtobufCMessage *message, struct arena *arena)
+{
+    const Google__Bigtable__Admin__V2__CreateTableRequest
+        *in = (const Google__Bigtable__Admin__V2__CreateTableRequest *)message;
+    struct edubba_schema schema;
+    struct error error = {.status = STATUS_OK};
+    enum status status = convert_schema(in->table, "T", arena, &schema, &error);
+    if (status != STATUS_UNIMPLEMENTED) {
+        expect(status, &error);
+    }
 }
 
 /* Any text, as if a server had said it. */
@@ -105,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {&google__bigtable__v2__mutate_rows_request__descriptor, take_mutate_rows},
         {&google__bigtable__v2__check_and_mutate_row_request__descriptor, take_check_and_mutate},
         {&google__bigtable__v2__read_modify_write_row_request__descriptor, take_read_modify_write},
+        {&google__bigtable__admin__v2__create_table_request__descriptor, take_create_table},
     };
     const size_t count = sizeof requests / sizeof *requests;
     ProtobufCMessage *message = NULL;

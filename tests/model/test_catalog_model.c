@@ -9,7 +9,8 @@
  *   (4) a tablet that was shown serving is never ordered to be created again;
  *   (5) what was answered is still so after a crash and a load;
  *   (6) a document is what was put last and acknowledged, with that version, or what was put with
- *       an unknown outcome since; a put with another version than is there changes nothing;
+ *       an unknown outcome since; a put with another version than is there changes nothing, and
+ *       what is put together is put or not put together;
  *   (7) where no disk loses anything, everything serves in the end: no server was ever told to drop
  *       what was needed.
  */
@@ -173,8 +174,8 @@ static void see_table(size_t name)
 
 static const char *const document_names[DOCUMENTS] = {"d", "da", "d/a", "e"};
 
-/* (6) */
-static void see_document(size_t index)
+/* (6); true if a put of unknown outcome turns out to have taken place. */
+static bool see_document(size_t index)
 {
     struct known_document *known = &model.documents[index];
     struct bytes name = bytes_of_text(document_names[index]);
@@ -196,13 +197,24 @@ static void see_document(size_t index)
     known->version = version;
     known->unsure = false;
     known->version_max = version > known->version_max ? version : known->version_max;
+    return !unchanged;
+}
+
+/* Those of unknown outcome were put together. */
+static void see_documents(void)
+{
+    size_t unsure = 0;
+    size_t done = 0;
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        unsure += model.documents[i].unsure;
+        done += see_document(i);
+    }
+    cr_assert(done == 0 || done == unsure, "%zu of %zu documents were put", done, unsure);
 }
 
 static void see_all(void)
 {
-    for (size_t i = 0; i < DOCUMENTS; i++) {
-        see_document(i);
-    }
+    see_documents();
     for (size_t i = 0; i < NAMES; i++) {
         see_table(i);
     }
@@ -423,38 +435,84 @@ static void try_split(size_t name)
     }
 }
 
-static void try_put_document(void)
+/* What is asked of one of them. */
+struct asked_document {
+    size_t index;
+    uint64_t content;
+    char text[24];
+    uint64_t expected;
+};
+
+static struct asked_document ask_document(size_t index)
 {
-    size_t index = below(DOCUMENTS);
-    struct known_document *known = &model.documents[index];
-    uint64_t content = chance(4) && known->content != 0 ? 0 : ++model.content_next;
-    uint64_t expected = chance(4) ? below(50) : known->version;
-    char text[16];
-    if (expected == 0 && content == 0) {
-        content = ++model.content_next;
+    const struct known_document *known = &model.documents[index];
+    struct asked_document asked = {
+        .index = index,
+        .content = chance(4) && known->content != 0 ? 0 : ++model.content_next,
+        .expected = chance(6) ? below(50) : known->version,
+    };
+    if (asked.expected == 0 && asked.content == 0) {
+        asked.content = ++model.content_next;
     }
-    snprintf(text, sizeof text, "%lu", (unsigned long)content);
-    known->unsure = expected == known->version;
-    known->maybe = content;
-    uint64_t request = driver_put_document(&model.driver, bytes_of_text(document_names[index]),
-                                           bytes_of_text(content == 0 ? "" : text), expected);
+    if (asked.content != 0) {
+        snprintf(asked.text, sizeof asked.text, "%lu", (unsigned long)asked.content);
+    }
+    return asked;
+}
+
+static void see_put(const struct asked_document *asked,
+                    size_t count,
+                    struct put_documents_response answer)
+{
+    size_t wrong = count;
+    for (size_t i = count; i > 0; i--) {
+        wrong = asked[i - 1].expected == model.documents[asked[i - 1].index].version ? wrong
+                                                                                     : i - 1;
+    }
+    cr_assert_eq(answer.applied, wrong == count);
+    if (!answer.applied) {
+        cr_assert_eq(answer.index, wrong);
+        cr_assert_eq(answer.version, model.documents[asked[wrong].index].version);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct known_document *known = &model.documents[asked[i].index];
+        cr_assert_gt(answer.version, known->version_max);
+        known->content = asked[i].content;
+        known->version = asked[i].content == 0 ? 0 : answer.version;
+    }
+}
+
+static void try_put_documents(void)
+{
+    struct asked_document asked[DOCUMENTS];
+    struct document documents[DOCUMENTS];
+    size_t count = chance(2) ? 1 : 1 + below(DOCUMENTS);
+    size_t first = below(DOCUMENTS);
+    bool applies = true;
+    for (size_t i = 0; i < count; i++) {
+        asked[i] = ask_document((first + i) % DOCUMENTS);
+        applies = applies && asked[i].expected == model.documents[asked[i].index].version;
+        documents[i] = (struct document){bytes_of_text(document_names[asked[i].index]),
+                                         bytes_of_text(asked[i].text), asked[i].expected};
+    }
+    for (size_t i = 0; i < count; i++) {
+        model.documents[asked[i].index].unsure = applies;
+        model.documents[asked[i].index].maybe = asked[i].content;
+    }
+    uint64_t request = driver_put_documents(&model.driver, documents, count);
     const struct driver_reply *reply = await(request);
     if (reply == NULL) {
         return;
     }
-    known->unsure = false;
+    for (size_t i = 0; i < count; i++) {
+        model.documents[asked[i].index].unsure = false;
+    }
     if (reply->status != STATUS_OK) { /* the commit failed: nothing was changed */
         cr_assert_eq(reply->status, STATUS_RESOURCE_EXHAUSTED, "%s", reply->text);
         return;
     }
-    struct put_document_response answer = driver_put_answer(&model.driver, request);
-    cr_assert_eq(answer.applied, expected == known->version);
-    if (answer.applied) {
-        cr_assert(content == 0 ? answer.version == 0 : answer.version > known->version_max);
-        known->content = content;
-    }
-    cr_assert(answer.applied || answer.version == known->version);
-    known->version = answer.version;
+    see_put(asked, count, driver_put_answer(&model.driver, request));
 }
 
 static void one_round(void)
@@ -462,7 +520,7 @@ static void one_round(void)
     size_t name = below(NAMES);
     model.crashed = false;
     if (chance(6)) {
-        try_put_document();
+        try_put_documents();
     }
     model.crashed = false;
     switch (below(8)) {

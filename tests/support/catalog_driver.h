@@ -260,19 +260,30 @@ static inline uint64_t driver_put_document(struct driver *driver,
                                            uint64_t version)
 {
     struct buffer body = BUFFER_INIT;
-    struct put_document_request put = {name, content, version};
-    put_document_request_encode(&put, &body);
-    return driver_send(driver, METHOD_PUT_DOCUMENT, &body);
+    const struct document document = {name, content, version};
+    const struct put_documents_request put = {&document, 1};
+    put_documents_request_encode(&put, &body);
+    return driver_send(driver, METHOD_PUT_DOCUMENTS, &body);
+}
+
+static inline uint64_t driver_put_documents(struct driver *driver,
+                                            const struct document *documents,
+                                            size_t count)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct put_documents_request put = {documents, count};
+    put_documents_request_encode(&put, &body);
+    return driver_send(driver, METHOD_PUT_DOCUMENTS, &body);
 }
 
 /* Of an OK answer. */
-static inline struct put_document_response driver_put_answer(struct driver *driver,
-                                                             uint64_t request)
+static inline struct put_documents_response driver_put_answer(struct driver *driver,
+                                                              uint64_t request)
 {
-    struct put_document_response response;
-    cr_assert_eq(
-        put_document_response_decode(driver_body(driver, request), &driver->arena, &response, NULL),
-        STATUS_OK);
+    struct put_documents_response response;
+    cr_assert_eq(put_documents_response_decode(driver_body(driver, request), &driver->arena,
+                                               &response, NULL),
+                 STATUS_OK);
     return response;
 }
 

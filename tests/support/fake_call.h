@@ -29,7 +29,7 @@ struct fake_outcome {
     bool has_ended;
     bool is_freed;
     enum edubba_code code;
-    char text[512];
+    char text[RPC_TEXT_BYTES_MAX + 32];
     uint64_t messages;
     size_t details_bytes;
     uint64_t reserved_bytes;

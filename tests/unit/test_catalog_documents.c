@@ -8,7 +8,7 @@ static uint64_t send_put(const char *name, const char *content, uint64_t version
     return driver_put_document(&driver, bytes_of_text(name), bytes_of_text(content), version);
 }
 
-static struct put_document_response put(const char *name, const char *content, uint64_t version)
+static struct put_documents_response put(const char *name, const char *content, uint64_t version)
 {
     return driver_put_answer(&driver, send_put(name, content, version));
 }
@@ -22,13 +22,13 @@ static struct list_documents_response list(const char *prefix)
 
 Test(catalog, a_document_is_put_over_the_version_that_is_there)
 {
-    struct put_document_response first = put("p/one", "1", 0);
+    struct put_documents_response first = put("p/one", "1", 0);
     cr_assert(first.applied);
     cr_assert_gt(first.version, 0);
-    struct put_document_response again = put("p/one", "again", 0);
+    struct put_documents_response again = put("p/one", "again", 0);
     cr_assert_not(again.applied, "it is there already");
     cr_assert_eq(again.version, first.version);
-    struct put_document_response second = put("p/one", "2", first.version);
+    struct put_documents_response second = put("p/one", "2", first.version);
     cr_assert(second.applied);
     cr_assert_gt(second.version, first.version);
     cr_assert_not(put("p/one", "3", first.version).applied, "an older version");
@@ -42,7 +42,7 @@ Test(catalog, a_document_is_put_over_the_version_that_is_there)
 
 Test(catalog, a_document_that_is_not_there_has_version_0)
 {
-    struct put_document_response answer = put("p", "content", 7);
+    struct put_documents_response answer = put("p", "content", 7);
     cr_assert_not(answer.applied);
     cr_assert_eq(answer.version, 0);
     cr_assert_eq(list("").document_count, 0);
@@ -52,12 +52,91 @@ Test(catalog, a_deleted_document_comes_back_with_another_version)
 {
     uint64_t first = put("p", "1", 0).version;
     cr_assert_not(put("p", "", first + 1).applied);
-    struct put_document_response deleted = put("p", "", first);
+    struct put_documents_response deleted = put("p", "", first);
     cr_assert(deleted.applied);
-    cr_assert_eq(deleted.version, 0);
+    cr_assert_gt(deleted.version, first);
     cr_assert_eq(list("").document_count, 0);
     cr_assert_gt(put("p", "1", 0).version, first + 1, "the deletion had a version too");
     driver_assert_refused(&driver, send_put("q", "", 0), STATUS_INVALID_ARGUMENT, "no bytes");
+}
+
+/* --- several at once -------------------------------------------------------------------------- */
+
+static struct put_documents_response put_all(const struct document *documents, size_t count)
+{
+    return driver_put_answer(&driver, driver_put_documents(&driver, documents, count));
+}
+
+Test(catalog, documents_are_put_together_or_not_at_all)
+{
+    struct document documents[] = {
+        {bytes_of_text("b"), bytes_of_text("1"), 0},
+        {bytes_of_text("a"), bytes_of_text("2"), 0},
+        {bytes_of_text("c"), bytes_of_text("3"), 0},
+    };
+    uint64_t there = put("a", "there", 0).version;
+    struct put_documents_response refused = put_all(documents, 3);
+    cr_assert_not(refused.applied);
+    cr_assert_eq(refused.index, 1);
+    cr_assert_eq(refused.version, there);
+    cr_assert_eq(list("").document_count, 1, "nothing was put");
+    documents[1].version = there;
+    struct put_documents_response done = put_all(documents, 3);
+    cr_assert(done.applied);
+    struct list_documents_response all = list("");
+    cr_assert_eq(all.document_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(all.documents[i].version, done.version, "they have one version");
+        documents[i].version = done.version;
+    }
+    documents[0].content = BYTES_EMPTY;
+    documents[1].content = bytes_of_text("4");
+    documents[2].content = BYTES_EMPTY;
+    cr_assert(put_all(documents, 3).applied);
+    all = list("");
+    cr_assert_eq(all.document_count, 1);
+    cr_assert(bytes_equal(all.documents[0].content, bytes_of_text("4")));
+}
+
+/* Each has a number of its own, which is never given again, also not to what comes next. */
+Test(catalog, documents_that_were_made_together_are_loaded_as_they_were)
+{
+    const struct document documents[] = {
+        {bytes_of_text("a"), bytes_of_text("1"), 0},
+        {bytes_of_text("b"), bytes_of_text("2"), 0},
+        {bytes_of_text("c"), bytes_of_text("3"), 0},
+    };
+    uint64_t version = put_all(documents, 3).version;
+    cr_assert_gt(put("d", "4", 0).version, version);
+    driver_crash(&driver);
+    struct list_documents_response all = list("");
+    cr_assert_eq(all.document_count, 4);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(bytes_equal(all.documents[i].name, documents[i].name));
+        cr_assert(bytes_equal(all.documents[i].content, documents[i].content));
+        cr_assert_eq(all.documents[i].version, version);
+    }
+}
+
+Test(catalog, documents_that_are_put_together_have_bounds)
+{
+    static char names[LIMIT_DOCUMENTS_PER_PUT + 1][8];
+    static struct document documents[LIMIT_DOCUMENTS_PER_PUT + 1];
+    for (size_t i = 0; i <= LIMIT_DOCUMENTS_PER_PUT; i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        documents[i] = (struct document){bytes_of_text(names[i]), bytes_of_text("c"), 0};
+    }
+    driver_assert_refused(&driver, driver_put_documents(&driver, documents, 0),
+                          STATUS_INVALID_ARGUMENT, "1 to 128");
+    driver_assert_refused(&driver,
+                          driver_put_documents(&driver, documents, LIMIT_DOCUMENTS_PER_PUT + 1),
+                          STATUS_INVALID_ARGUMENT, "1 to 128");
+    documents[7].name = documents[3].name;
+    driver_assert_refused(&driver, driver_put_documents(&driver, documents, 8),
+                          STATUS_INVALID_ARGUMENT, "3 and 7 have one name");
+    documents[7].name = bytes_of_text(names[7]);
+    cr_assert(put_all(documents, LIMIT_DOCUMENTS_PER_PUT).applied);
+    cr_assert_eq(list("").document_count, LIMIT_DOCUMENTS_PER_PUT);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -244,16 +323,20 @@ Test(catalog, no_server_hears_of_documents_or_is_waited_for)
 
 /* --- without memory --------------------------------------------------------------------------- */
 
-/* One put with memory that fails after so many allocations; true if it got through. */
+/* Two puts at once with memory that fails after so many allocations; true if it got through. */
 static bool put_with_failing_memory(uint64_t after, uint64_t version, const char *content)
 {
     struct buffer body = BUFFER_INIT;
-    struct put_document_request request = {bytes_of_text("a"), bytes_of_text(content), version};
+    const struct document documents[] = {
+        {bytes_of_text("a"), bytes_of_text(content), version},
+        {bytes_of_text("b"), bytes_of_text(content), version},
+    };
+    const struct put_documents_request request = {documents, 2};
     struct catalog_effects effects;
-    put_document_request_encode(&request, &body);
+    put_documents_request_encode(&request, &body);
     struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
                                   .number = ++driver.request,
-                                  .method = METHOD_PUT_DOCUMENT,
+                                  .method = METHOD_PUT_DOCUMENTS,
                                   .body = buffer_bytes(&body),
                                   .now_ns = driver.now_ns};
     driver.hold_commits = true;
@@ -293,7 +376,7 @@ Test(catalog, putting_and_deleting_survive_failing_memory)
     }
     uint64_t version = driver_put_answer(&driver, driver.request).version;
     for (after = 0; !put_with_failing_memory(after, version, ""); after++) {
-        cr_assert_eq(list("").document_count, 1);
+        cr_assert_eq(list("").document_count, 2);
         cr_assert_lt(after, 500);
     }
     (void)driver_commit(&driver);

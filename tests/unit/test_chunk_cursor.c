@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/bytes.h"
 #include "common/base/prng.h"
 #include "gateway/core/chunk_cursor.h"
 
@@ -19,7 +20,7 @@ static struct edubba_bytes random_bytes(struct prng *prng, size_t size_max)
 
 static bool is_equal(struct edubba_bytes a, struct edubba_bytes b)
 {
-    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+    return bytes_equal(bytes_of(a.data, a.size), bytes_of(b.data, b.size));
 }
 
 /* Families and qualifiers repeat, and may be empty. */

@@ -36,7 +36,7 @@ Test(document_map, holds_what_a_plain_array_holds)
             document_map_remove(&map, bytes_of_text(name));
             versions[which] = 0;
         } else {
-            cr_assert_eq(document_map_reserve(&map), STATUS_OK);
+            cr_assert_eq(document_map_reserve(&map, 1), STATUS_OK);
             document_map_put(&map, entry_of(name, name, step));
             versions[which] = step;
         }
@@ -61,14 +61,14 @@ Test(document_map, what_is_loaded_is_sorted_and_two_of_a_name_are_seen)
     document_map_init(&map);
     cr_assert(document_map_sort(&map), "none are in order");
     for (size_t i = 0; i < 5; i++) {
-        cr_assert_eq(document_map_reserve(&map), STATUS_OK);
+        cr_assert_eq(document_map_reserve(&map, 1), STATUS_OK);
         document_map_append(&map, entry_of(names[i], "c", 1));
     }
     cr_assert(document_map_sort(&map));
     document_map_check(&map);
     cr_assert_eq(document_map_index(&map, bytes_of_text("aa")), 1);
     cr_assert_eq(document_map_index(&map, bytes_of_text("zz")), 5);
-    cr_assert_eq(document_map_reserve(&map), STATUS_OK);
+    cr_assert_eq(document_map_reserve(&map, 1), STATUS_OK);
     document_map_append(&map, entry_of("z", "c", 1));
     cr_assert_not(document_map_sort(&map));
     document_map_deinit(&map);
@@ -83,7 +83,7 @@ Test(document_map, without_memory_nothing_changes)
     struct document_map map;
     document_map_init(&map);
     memory_fail_arm(0, 1);
-    enum status status = document_map_reserve(&map);
+    enum status status = document_map_reserve(&map, 1);
     struct document_entry *entry = document_entry_create(&record);
     memory_fail_disarm();
     cr_assert_eq(status, STATUS_NO_MEMORY);

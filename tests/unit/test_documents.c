@@ -56,6 +56,34 @@ Test(documents, are_put_got_and_deleted_by_version)
     cr_assert_eq(put("", "1", 0, &other), EDUBBA_INVALID_ARGUMENT);
 }
 
+Test(documents, are_put_together_or_not_at_all)
+{
+    struct edubba_document documents[] = {
+        {EDUBBA_TEXT("a"), EDUBBA_TEXT("1"), 0},
+        {EDUBBA_TEXT("b"), EDUBBA_TEXT("2"), 7},
+    };
+    struct edubba_error error;
+    struct edubba_document *found = NULL;
+    uint64_t version = 1;
+    size_t index = 9;
+    cr_assert_eq(edubba_put_documents(client, documents, 2, &version, &index, &error),
+                 EDUBBA_ABORTED);
+    cr_assert_eq(index, 1);
+    cr_assert_eq(version, 0);
+    cr_assert_not_null(strstr(error.text, "'b' has version 0"), "%s", error.text);
+    cr_assert_eq(edubba_get_document(client, EDUBBA_TEXT("a"), &found, &error), EDUBBA_NOT_FOUND);
+    documents[1].version = 0;
+    cr_assert_eq(edubba_put_documents(client, documents, 2, &version, &index, &error), EDUBBA_OK,
+                 "%s", error.text);
+    assert_content("a", "1", version);
+    assert_content("b", "2", version);
+    cr_assert_eq(edubba_put_documents(client, documents, 0, NULL, NULL, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+    cr_assert_eq(edubba_put_documents(client, documents, EDUBBA_DOCUMENTS_PER_PUT_MAX + 1, NULL,
+                                      NULL, &error),
+                 EDUBBA_INVALID_ARGUMENT);
+}
+
 /* More than one answer holds. */
 Test(documents, are_listed_all_or_so_many)
 {

@@ -18,6 +18,8 @@ typedef Google__Bigtable__Admin__V2__AppProfile AppProfile;
 typedef Google__Bigtable__Admin__V2__AppProfile__SingleClusterRouting SingleClusterRouting;
 typedef Google__Bigtable__Admin__V2__AppProfile__MultiClusterRoutingUseAny AnyClusterRouting;
 
+static const struct record_page FIRST = {NULL, 0};
+
 #define STATE(name)   GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__STATE__##name
 #define ROUTING(name) GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__ROUTING_POLICY_##name
 
@@ -85,7 +87,7 @@ static size_t count_children(enum resource_kind kind, const char *parent)
 {
     struct resource_name name = instance_name(parent);
     struct record_list list = {NULL, 0, NULL};
-    cr_assert_eq(instances_list_children(&call, kind, &name, NULL, 0, &list), EDUBBA_OK, "%s",
+    cr_assert_eq(instances_list_children(&call, kind, &name, FIRST, &list), EDUBBA_OK, "%s",
                  call.error.text);
     return list.count;
 }
@@ -136,23 +138,48 @@ Test(instances, come_into_being_on_first_use)
     cr_assert_eq(instances_ensure(&call, &nowhere), EDUBBA_INVALID_ARGUMENT);
 }
 
-/* Another gateway died when it had written the first document. */
-Test(instances, that_were_half_made_are_finished)
+static struct record instance_record(const char *text)
 {
-    struct resource_name name = instance_name("projects/p/instances/one");
+    struct resource_name name = instance_name(text);
     struct record record = {NULL, 0};
-    Instance half = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
-    char text[] = "projects/p/instances/one";
-    half.name = text;
-    half.state = STATE(CREATING);
-    cr_assert_eq(record_put(&call, &name, &half.base, 0, NULL), EDUBBA_OK);
-    cr_assert_eq(create(text, TWO, 2), EDUBBA_OK, "%s", call.error.text);
-    cr_assert_eq(count_children(RESOURCE_CLUSTER, text), 2);
-    cr_assert_eq(instances_get(&call, &name, &record), EDUBBA_OK);
-    cr_assert_eq(record_put(&call, &name, &half.base, record.version, NULL), EDUBBA_OK);
-    cr_assert_eq(instances_ensure(&call, &name), EDUBBA_OK);
-    cr_assert_eq(instances_get(&call, &name, &record), EDUBBA_OK);
-    cr_assert_eq((int)((const Instance *)record.message)->state, (int)STATE(READY));
+    cr_assert_eq(instances_get(&call, &name, &record), EDUBBA_OK, "%s", call.error.text);
+    return record;
+}
+
+/* A name is 80 bytes at most, so "<instance>-c1" may not be one. */
+Test(instances, of_the_longest_names_come_into_being_too)
+{
+    for (int size = 76; size <= 80; size++) {
+        char text[128];
+        snprintf(
+            text, sizeof text, "projects/p/instances/%.*s", size,
+            "iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii");
+        struct resource_name name = instance_name(text);
+        struct record_list list = {NULL, 0, NULL};
+        cr_assert_eq(instances_ensure(&call, &name), EDUBBA_OK, "%d: %s", size, call.error.text);
+        cr_assert_eq(instances_list_children(&call, RESOURCE_CLUSTER, &name, FIRST, &list),
+                     EDUBBA_OK);
+        cr_assert_eq(list.count, 1);
+        struct bytes id = record_id(((const Cluster *)list.records[0].message)->name);
+        cr_assert_eq(id.size_bytes, size + 3 < 80 ? (size_t)size + 3 : 80);
+    }
+}
+
+/* They would hold no table. */
+Test(instances, with_names_that_no_table_can_have_are_not_made)
+{
+    static const char *const names[] = {"projects/a b/instances/x", "projects/a/instances/x y",
+                                        "projects/a/instances/-", "projects/\xc3\xa4/instances/x"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct resource_name name = instance_name(names[i]);
+        struct record record = {NULL, 0};
+        cr_assert_eq(instances_check(&call, &name), EDUBBA_INVALID_ARGUMENT, "%s", names[i]);
+        cr_assert_eq(instances_ensure(&call, &name), EDUBBA_INVALID_ARGUMENT, "%s", names[i]);
+        cr_assert_eq(record_find(&call, &name, &record), EDUBBA_OK);
+        cr_assert_null(record.message, "%s", names[i]);
+    }
+    struct resource_name good = instance_name("projects/example.com:p/instances/X_1");
+    cr_assert_eq(instances_check(&call, &good), EDUBBA_OK);
 }
 
 Test(instances, made_anew_have_nothing_of_the_one_before)
@@ -161,10 +188,107 @@ Test(instances, made_anew_have_nothing_of_the_one_before)
     struct record record = {NULL, 0};
     struct resource_name second = name_of(TWO[1], RESOURCE_CLUSTER);
     cr_assert_eq(create("projects/p/instances/one", TWO, 2), EDUBBA_OK);
-    cr_assert_eq(record_replace(&call, &name, NULL), EDUBBA_OK); /* and then the gateway dies */
+    cr_assert_eq(instances_delete(&call, &name), EDUBBA_OK);
+    cr_assert_eq(instances_delete(&call, &name), EDUBBA_NOT_FOUND);
     cr_assert_eq(instances_get_child(&call, &second, &record), EDUBBA_NOT_FOUND);
-    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), 0, "orphans");
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), 0);
+    cr_assert_eq(count_children(RESOURCE_APP_PROFILE, "projects/p/instances/-"), 0);
     cr_assert_eq(create("projects/p/instances/one", ONE, 1), EDUBBA_OK);
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/one"), 1);
+}
+
+/* --- many at once ----------------------------------------------------------------------------- */
+
+#define USERS 8
+
+static bool deletes_too;
+
+/* What a gateway's thread does: a call of its own. */
+static void *use_first(void *context)
+{
+    struct arena own;
+    struct admin_call mine = {.gateway = &gateway, .arena = &own};
+    const int *seed = context;
+    arena_init(&own, 65536, SIZE_MAX);
+    for (int i = 0; i < 20; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "projects/p/instances/i%d", i);
+        struct resource_name name = instance_name(text);
+        enum edubba_code code = EDUBBA_OK;
+        if (deletes_too && (i + *seed) % 3 == 0) {
+            code = instances_delete(&mine, &name);
+            code = code == EDUBBA_NOT_FOUND ? EDUBBA_OK : code;
+        } else {
+            code = instances_ensure(&mine, &name);
+        }
+        cr_assert_eq(code, EDUBBA_OK, "%s", mine.error.text);
+        arena_reset(&own);
+    }
+    arena_deinit(&own);
+    return NULL;
+}
+
+static void run_users(void)
+{
+    pthread_t users[USERS];
+    int seeds[USERS];
+    for (int i = 0; i < USERS; i++) {
+        seeds[i] = i;
+        cr_assert_eq(pthread_create(&users[i], NULL, use_first, &seeds[i]), 0);
+    }
+    for (int i = 0; i < USERS; i++) {
+        pthread_join(users[i], NULL);
+    }
+}
+
+/* Parallel first uses of one instance used to take it from each other until they gave up. */
+Test(instances, are_used_first_by_many_at_once)
+{
+    run_users();
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), 20);
+    cr_assert_eq(count_children(RESOURCE_APP_PROFILE, "projects/p/instances/-"), 20);
+}
+
+/* Whatever comes of it, an instance has its cluster and its profile, and nothing is left of none. */
+Test(instances, are_whole_or_gone_whoever_makes_and_deletes_them)
+{
+    struct resource_name project = name_of("projects/p", RESOURCE_PROJECT);
+    struct record_list list = {NULL, 0, NULL};
+    deletes_too = true;
+    run_users();
+    cr_assert_eq(instances_list(&call, &project, FIRST, &list), EDUBBA_OK);
+    for (size_t i = 0; i < list.count; i++) {
+        const Instance *instance = (const Instance *)list.records[i].message;
+        cr_assert_eq((int)instance->state, (int)STATE(READY));
+        cr_assert_eq(count_children(RESOURCE_CLUSTER, instance->name), 1);
+        cr_assert_eq(count_children(RESOURCE_APP_PROFILE, instance->name), 1);
+    }
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), list.count);
+    cr_assert_eq(count_children(RESOURCE_APP_PROFILE, "projects/p/instances/-"), list.count);
+}
+
+static enum edubba_code put_cluster_over(const struct record *instance, const char *full_name)
+{
+    const Cluster *cluster = new_cluster(full_name);
+    const struct record_change change = {name_of(full_name, RESOURCE_CLUSTER), &cluster->base, 0};
+    return instances_put_children(&call, instance, &change, 1, NULL);
+}
+
+/* Who was overtaken writes nothing: neither into the instance that was made anew, nor into none. */
+Test(instances, that_have_changed_take_no_cluster_of_who_looked_before)
+{
+    struct resource_name name = instance_name("projects/p/instances/one");
+    cr_assert_eq(create("projects/p/instances/one", ONE, 1), EDUBBA_OK);
+    struct record before = instance_record("projects/p/instances/one");
+    cr_assert_eq(put_cluster_over(&before, TWO[1]), EDUBBA_OK, "%s", call.error.text);
+    struct record after = instance_record("projects/p/instances/one");
+    cr_assert_neq(after.version, before.version, "what is in it has changed");
+    cr_assert_eq(put_cluster_over(&before, "projects/p/instances/one/clusters/c3"), EDUBBA_ABORTED);
+    cr_assert_eq(instances_delete(&call, &name), EDUBBA_OK);
+    cr_assert_eq(put_cluster_over(&after, "projects/p/instances/one/clusters/c3"), EDUBBA_ABORTED);
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), 0);
+    cr_assert_eq(create("projects/p/instances/one", ONE, 1), EDUBBA_OK);
+    cr_assert_eq(put_cluster_over(&after, "projects/p/instances/one/clusters/c3"), EDUBBA_ABORTED);
     cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/one"), 1);
 }
 
@@ -175,10 +299,10 @@ Test(instances, home_is_always_there)
     struct resource_name other = name_of("projects/other", RESOURCE_PROJECT);
     struct record_list list = {NULL, 0, NULL};
     struct record record = {NULL, 0};
-    cr_assert_eq(instances_list(&call, &project, &list), EDUBBA_OK, "%s", call.error.text);
+    cr_assert_eq(instances_list(&call, &project, FIRST, &list), EDUBBA_OK, "%s", call.error.text);
     cr_assert_eq(list.count, 1);
     cr_assert_eq(instances_get(&call, &home, &record), EDUBBA_OK);
-    cr_assert_eq(instances_list(&call, &other, &list), EDUBBA_OK);
+    cr_assert_eq(instances_list(&call, &other, FIRST, &list), EDUBBA_OK);
     cr_assert_eq(list.count, 0);
 }
 
@@ -191,7 +315,7 @@ Test(instances, of_a_project_are_listed_without_those_of_a_longer_name)
     struct record_list list = {NULL, 0, NULL};
     cr_assert_eq(create("projects/p/instances/one", ONE, 1), EDUBBA_OK);
     cr_assert_eq(create("projects/pp/instances/one", other, 1), EDUBBA_OK);
-    cr_assert_eq(instances_list(&call, &project, &list), EDUBBA_OK);
+    cr_assert_eq(instances_list(&call, &project, FIRST, &list), EDUBBA_OK);
     cr_assert_eq(list.count, 1);
     cr_assert_str_eq(((const Instance *)list.records[0].message)->name, "projects/p/instances/one");
 }
@@ -214,7 +338,7 @@ static enum edubba_code put_profile(const char *full_name,
     if (code == EDUBBA_OK && warns) {
         code = app_profiles_warn(&call, &name, NULL, &profile);
     }
-    return code == EDUBBA_OK ? record_replace(&call, &name, &profile.base) : code;
+    return code == EDUBBA_OK ? record_put(&call, &name, &profile.base, 0, NULL) : code;
 }
 
 Test(instances, profiles_are_listed_by_pages)
@@ -229,15 +353,64 @@ Test(instances, profiles_are_listed_by_pages)
         cr_assert_eq(put_profile(text, "c1", false, true), EDUBBA_OK, "%s", call.error.text);
     }
     do {
-        cr_assert_eq(
-            instances_list_children(&call, RESOURCE_APP_PROFILE, &parent, list.next, 3, &list),
-            EDUBBA_OK);
+        const struct record_page page = {list.next, 3};
+        cr_assert_eq(instances_list_children(&call, RESOURCE_APP_PROFILE, &parent, page, &list),
+                     EDUBBA_OK);
         cr_assert_leq(list.count, 3);
         count += list.count;
     } while (list.next != NULL);
     cr_assert_eq(count, 7, "and the default one");
-    cr_assert_eq(instances_list_children(&call, RESOURCE_APP_PROFILE, &parent, "bogus", 3, &list),
+    const struct record_page bogus = {"bogus", 3};
+    cr_assert_eq(instances_list_children(&call, RESOURCE_APP_PROFILE, &parent, bogus, &list),
                  EDUBBA_INVALID_ARGUMENT);
+}
+
+/* Nobody asked for pages, but clients take 4 MiB.  They go with their instance all the same. */
+Test(instances, lists_of_large_records_come_by_pages_and_go_with_their_instance)
+{
+    static char description[30 * 1024];
+    struct resource_name parent = instance_name("projects/p/instances/one");
+    struct record_list list = {NULL, 0, NULL};
+    size_t count = 0;
+    size_t pages = 0;
+    memset(description, 'x', sizeof description - 1);
+    cr_assert_eq(create("projects/p/instances/one", ONE, 1), EDUBBA_OK);
+    for (int i = 0; i < 150; i++) {
+        char text[80];
+        AppProfile profile = GOOGLE__BIGTABLE__ADMIN__V2__APP_PROFILE__INIT;
+        snprintf(text, sizeof text, "projects/p/instances/one/appProfiles/p%d", i);
+        struct resource_name name = name_of(text, RESOURCE_APP_PROFILE);
+        profile.name = text;
+        profile.description = description;
+        cr_assert_eq(record_put(&call, &name, &profile.base, 0, NULL), EDUBBA_OK);
+    }
+    do {
+        const struct record_page page = {list.next, 0};
+        size_t size = 0;
+        cr_assert_eq(instances_list_children(&call, RESOURCE_APP_PROFILE, &parent, page, &list),
+                     EDUBBA_OK);
+        for (size_t i = 0; i < list.count; i++) {
+            size += protobuf_c_message_get_packed_size(list.records[i].message);
+        }
+        cr_assert_leq(size, RECORD_PAGE_BYTES + RECORD_BYTES_MAX);
+        count += list.count;
+        pages++;
+    } while (list.next != NULL);
+    cr_assert_eq(count, 151);
+    cr_assert_eq(pages, 3);
+    cr_assert_eq(instances_delete(&call, &parent), EDUBBA_OK, "%s", call.error.text);
+    cr_assert_eq(count_children(RESOURCE_APP_PROFILE, "projects/p/instances/-"), 0);
+    cr_assert_eq(count_children(RESOURCE_CLUSTER, "projects/p/instances/-"), 0);
+}
+
+Test(instances, no_record_is_larger_than_lists_can_bear)
+{
+    static char large[RECORD_BYTES_MAX];
+    struct resource_name name = instance_name("projects/p/instances/one");
+    Instance instance = GOOGLE__BIGTABLE__ADMIN__V2__INSTANCE__INIT;
+    memset(large, 'x', sizeof large - 1);
+    instance.display_name = large;
+    cr_assert_eq(record_put(&call, &name, &instance.base, 0, NULL), EDUBBA_INVALID_ARGUMENT);
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */

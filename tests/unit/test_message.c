@@ -251,16 +251,26 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
     sync_response_encode(&message, out);
 }
 
-static void any_put_document_request(struct random_source *s, struct buffer *out)
+static const struct document *any_documents(struct random_source *s, size_t *ret_count)
 {
-    struct put_document_request message = {any_bytes(s), any_bytes(s), any_u64(s)};
-    put_document_request_encode(&message, out);
+    struct document *documents = any_list(s, sizeof *documents, ret_count);
+    for (size_t i = 0; i < *ret_count; i++) {
+        documents[i] = (struct document){any_bytes(s), any_bytes(s), any_u64(s)};
+    }
+    return documents;
 }
 
-static void any_put_document_response(struct random_source *s, struct buffer *out)
+static void any_put_documents_request(struct random_source *s, struct buffer *out)
 {
-    struct put_document_response message = {any_bool(s), any_u64(s)};
-    put_document_response_encode(&message, out);
+    struct put_documents_request message = {0};
+    message.documents = any_documents(s, &message.document_count);
+    put_documents_request_encode(&message, out);
+}
+
+static void any_put_documents_response(struct random_source *s, struct buffer *out)
+{
+    struct put_documents_response message = {any_bool(s), any_u64(s), any_u64(s)};
+    put_documents_response_encode(&message, out);
 }
 
 static void any_list_documents_request(struct random_source *s, struct buffer *out)
@@ -272,11 +282,7 @@ static void any_list_documents_request(struct random_source *s, struct buffer *o
 static void any_list_documents_response(struct random_source *s, struct buffer *out)
 {
     struct list_documents_response message = {.more = any_bool(s)};
-    struct document *documents = any_list(s, sizeof *documents, &message.document_count);
-    for (size_t i = 0; i < message.document_count; i++) {
-        documents[i] = (struct document){any_bytes(s), any_bytes(s), any_u64(s)};
-    }
-    message.documents = documents;
+    message.documents = any_documents(s, &message.document_count);
     list_documents_response_encode(&message, out);
 }
 

@@ -67,6 +67,23 @@ Test(message, a_document_keeps_every_field)
     buffer_deinit(&out);
 }
 
+Test(message, documents_to_put_believe_no_count)
+{
+    /* [[array32 of 2^32-1 documents, of which one follows]] */
+    static const uint8_t documents[] = {0x91, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x93,
+                                        0xc4, 1,    'n',  0xc4, 1,    'c',  7};
+    struct arena arena;
+    struct put_documents_request request;
+    struct error error;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(put_documents_request_decode(bytes_of(documents, sizeof documents), &arena,
+                                              &request, &error),
+                 STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "put_documents_request.documents") != NULL, "%s", error.text);
+    cr_assert_eq(arena.used_bytes, 0);
+    arena_deinit(&arena);
+}
+
 Test(message, later_fields_are_ignored_and_missing_ones_are_zero)
 {
     struct buffer out = BUFFER_INIT;
