@@ -11,8 +11,9 @@
  *   read      ReadRows of a row drawn at random
  *   scan      ReadRows of the whole table, again and again: so many streams as are in flight
  *
- * The table with its family is there already.  Rows are those of the raw programs.  Prints one line
- * of JSON; with a server's process, what CPU that has used a call too.
+ * The table with its family is there already.  Keys are those of the raw programs, and a value
+ * follows from its key, so everything that is read is checked: a wrong or missing row ends the
+ * program.  Prints one line of JSON; with a server's process, what CPU that has used a call too.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/bytes.h"
+#include "common/base/checksum.h"
 #include "common/base/prng.h"
 #include "data.pb-c.h"
 #include "tests/bench/raw/grpc_calls.h"
@@ -58,6 +61,11 @@ static uint64_t row_of(const struct load *load, uint64_t number)
     return prng_below(&prng, load->rows);
 }
 
+static void value_of(const uint8_t *key, size_t key_bytes, uint8_t *ret_value, size_t value_bytes)
+{
+    raw_value(checksum64(key, key_bytes, 0), ret_value, value_bytes);
+}
+
 static grpc_slice packed(const ProtobufCMessage *message)
 {
     grpc_slice slice = grpc_slice_malloc(protobuf_c_message_get_packed_size(message));
@@ -68,7 +76,6 @@ static grpc_slice packed(const ProtobufCMessage *message)
 static grpc_slice mutate_request(void *context, uint64_t number)
 {
     const struct load *load = context;
-    uint64_t row = row_of(load, number);
     uint8_t key[LOAD_ROW_KEY_BYTES_MAX];
     uint8_t value[VALUE_BYTES_MAX + sizeof(uint64_t)];
     char qualifier[] = "q";
@@ -79,7 +86,8 @@ static grpc_slice mutate_request(void *context, uint64_t number)
     google__bigtable__v2__mutate_row_request__init(&request);
     google__bigtable__v2__mutation__init(&mutation);
     google__bigtable__v2__mutation__set_cell__init(&cell);
-    raw_value(row, value, load->value_bytes);
+    size_t key_bytes = raw_key(load->keys, row_of(load, number), key);
+    value_of(key, key_bytes, value, load->value_bytes);
     cell.family_name = load->family;
     cell.column_qualifier = (ProtobufCBinaryData){1, (uint8_t *)qualifier};
     cell.timestamp_micros = 1000; /* the same cell again: the table keeps its size */
@@ -87,7 +95,7 @@ static grpc_slice mutate_request(void *context, uint64_t number)
     mutation.mutation_case = GOOGLE__BIGTABLE__V2__MUTATION__MUTATION_SET_CELL;
     mutation.set_cell = &cell;
     request.table_name = load->table;
-    request.row_key = (ProtobufCBinaryData){raw_key(load->keys, row, key), key};
+    request.row_key = (ProtobufCBinaryData){key_bytes, key};
     request.n_mutations = 1;
     request.mutations = mutations;
     return packed(&request.base);
@@ -112,7 +120,7 @@ static grpc_slice read_request(void *context, uint64_t number)
     return packed(&request.base);
 }
 
-/* --- answers: ReadRowsResponse is not decoded, only its rows counted ------------------------- */
+/* --- answers: ReadRowsResponse is not decoded, but walked through ---------------------------- */
 
 struct walk {
     const uint8_t *at;
@@ -153,24 +161,70 @@ static uint64_t take_field(struct walk *walk, struct walk *ret_inside, uint64_t 
     return tag >> 3;
 }
 
-static uint64_t count_rows(const uint8_t *message, size_t size_bytes)
+static bool is_same(struct walk bytes, const uint8_t *data, size_t size_bytes)
+{
+    return (size_t)(bytes.end - bytes.at) == size_bytes && memcmp(bytes.at, data, size_bytes) == 0;
+}
+
+/* A row of one cell: its key is the one that was asked for, or lies behind the one before. */
+static void take_row(const struct load *load,
+                     struct walk key,
+                     struct walk value,
+                     struct grpc_answer *answer)
+{
+    uint8_t expected[VALUE_BYTES_MAX + sizeof(uint64_t)];
+    size_t key_bytes = (size_t)(key.end - key.at);
+    if (key_bytes == 0 || key_bytes > sizeof answer->key) {
+        raw_fail("answer", "a row without a key of ours");
+    }
+    if (load->what == WHAT_READ) {
+        uint8_t asked[LOAD_ROW_KEY_BYTES_MAX];
+        size_t asked_bytes = raw_key(load->keys, row_of(load, answer->number), asked);
+        if (!is_same(key, asked, asked_bytes)) {
+            raw_fail("answer", "another row than was asked for");
+        }
+    } else if (bytes_compare(bytes_of(key.at, key_bytes),
+                             bytes_of(answer->key, answer->key_bytes)) <= 0) {
+        raw_fail("answer", "rows are not in their order");
+    }
+    value_of(key.at, key_bytes, expected, load->value_bytes);
+    if (!is_same(value, expected, load->value_bytes)) {
+        raw_fail("answer", "a value is not what was written");
+    }
+    memcpy(answer->key, key.at, key_bytes);
+    answer->key_bytes = key_bytes;
+    answer->rows++;
+}
+
+static void take_rows(void *context,
+                      const uint8_t *message,
+                      size_t size_bytes,
+                      struct grpc_answer *answer)
 {
     enum {
         CHUNKS = 1,
+        ROW_KEY = 1,
+        VALUE = 6,
         COMMIT_ROW = 9
     };
-    uint64_t rows = 0;
-    uint64_t value = 0;
+    uint64_t number = 0;
     struct walk all = {message, message + size_bytes};
     struct walk chunk;
-    struct walk inside;
-    for (uint64_t field = 0; (field = take_field(&all, &chunk, &value)) != 0;) {
+    for (uint64_t field = 0; (field = take_field(&all, &chunk, &number)) != 0;) {
+        struct walk inside;
+        struct walk key = {NULL, NULL};
+        struct walk value = {NULL, NULL};
+        bool is_row = false;
         for (uint64_t part = 0;
-             field == CHUNKS && (part = take_field(&chunk, &inside, &value)) != 0;) {
-            rows += part == COMMIT_ROW && value == 1 ? 1 : 0;
+             field == CHUNKS && (part = take_field(&chunk, &inside, &number)) != 0;) {
+            key = part == ROW_KEY ? inside : key;
+            value = part == VALUE ? inside : value;
+            is_row = is_row || (part == COMMIT_ROW && number == 1);
+        }
+        if (is_row) { /* its one cell, in one chunk: values are small */
+            take_row(context, key, value, answer);
         }
     }
-    return rows;
 }
 
 /* --- running --------------------------------------------------------------------------------- */
@@ -216,13 +270,18 @@ static void report(const struct grpc_calls *plan,
            "\"value_bytes\":%zu,\"per_second\":%.0f,\"failed\":%llu,\"p50_us\":%.1f,"
            "\"p99_us\":%.1f,\"rows_per_second\":%.0f,\"megabytes_per_second\":%.1f,"
            "\"message_megabytes_per_second\":%.1f,\"client_cpu_us\":%.2f,\"server_cpu_us\":%.2f,"
-           "\"server_cpu_seconds\":%.2f}\n",
+           "\"server_cpu_seconds\":%.2f,\"request_bytes\":%.0f,\"answer_bytes\":%.0f,"
+           "\"calls\":%llu,\"rows\":%llu,\"seconds\":%.3f,\"p999_us\":%.1f,"
+           "\"client_cpu_seconds\":%.2f}\n",
            what, (unsigned long long)plan->in_flight, (unsigned long long)plan->connections,
            load->value_bytes, (double)figures->calls / seconds, (unsigned long long)figures->failed,
            raw_samples_percentile_us(&figures->samples, 50),
            raw_samples_percentile_us(&figures->samples, 99), rows,
            rows * (double)load->value_bytes / 1e6, (double)figures->bytes / seconds / 1e6,
-           figures->cpu_seconds * 1e6 / calls, server_cpu * 1e6 / calls, server_cpu);
+           figures->cpu_seconds * 1e6 / calls, server_cpu * 1e6 / calls, server_cpu,
+           (double)figures->request_bytes / calls, (double)figures->bytes / calls,
+           (unsigned long long)figures->calls, (unsigned long long)figures->rows, seconds,
+           raw_samples_percentile_us(&figures->samples, 99.9), figures->cpu_seconds);
 }
 
 static void run(
@@ -279,7 +338,10 @@ int main(int argc, char **argv)
         .is_stream = load.what == WHAT_SCAN,
         .calls_max = load.what == WHAT_FILL ? load.rows : 0,
         .request = mutates ? mutate_request : read_request,
-        .count_rows = mutates ? NULL : count_rows,
+        .take_rows = mutates ? NULL : take_rows,
+        .rows_expected = load.what == WHAT_READ   ? 1
+                         : load.what == WHAT_SCAN ? load.rows
+                                                  : 0,
         .context = &load,
     };
     if (load.rows == 0 || load.value_bytes > VALUE_BYTES_MAX || plan.connections == 0 ||

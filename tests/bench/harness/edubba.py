@@ -28,14 +28,15 @@ class Cluster:
         self.master_port, self.port, self.http_port = (workshop.port() for _ in range(3))
         self.masters = f"tcp://127.0.0.1:{self.master_port}"
         self.server = None
-        self.master = self._launch("master", "master/edubba-master", {
+        self.master = self.launch("master", "master/edubba-master", {
             "folder": self.folder / "master", "address": self.masters,
             "http.address": f"127.0.0.1:{workshop.port()}", **self.master_settings})
         self.start_server()
         wait_until(lambda: '"alive":true' in self.ebt("--json", "servers").replace(" ", ""), 10,
                    "the tablet server joins")
 
-    def _launch(self, name, program, settings):
+    def launch(self, name, program, settings):
+        """A daemon of ours, and its READY."""
         ready_read, ready_write = os.pipe()
         arguments = [self.workshop.program(program), "--ready-fd", str(ready_write)]
         for key, value in settings.items():
@@ -52,7 +53,7 @@ class Cluster:
     def start_server(self, **more):
         """Returns the seconds until it said READY."""
         begin = time.monotonic()
-        self.server = self._launch("server", "tabletserver/edubba-tabletserver", {
+        self.server = self.launch("server", "tabletserver/edubba-tabletserver", {
             "folder": self.folder / "server", "address": f"tcp://127.0.0.1:{self.port}",
             "http.address": f"127.0.0.1:{self.http_port}", "masters": self.masters,
             **self.settings, **more})

@@ -44,6 +44,8 @@ struct caller {
     grpc_status_code code;
     grpc_slice text;
     int64_t begin_ns;
+    size_t request_bytes;
+    struct grpc_answer answer;
     bool has_ended; /* of a stream: its status is asked for */
 };
 
@@ -94,6 +96,7 @@ static bool call(struct caller *caller)
     }
     caller->begin_ns = now_ns;
     caller->has_ended = false;
+    caller->answer = (struct grpc_answer){.number = number};
     caller->text = grpc_empty_slice();
     grpc_metadata_array_init(&caller->headers);
     grpc_metadata_array_init(&caller->trailers);
@@ -101,6 +104,7 @@ static bool call(struct caller *caller)
                                                        connection->queue, connection->method,
                                                        gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
     grpc_slice request = plan->request(plan->context, number);
+    caller->request_bytes = GRPC_SLICE_LENGTH(request);
     grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&request, 1);
     grpc_op operations[OPERATIONS_MAX];
     memset(operations, 0, sizeof operations);
@@ -118,17 +122,20 @@ static bool call(struct caller *caller)
     return true;
 }
 
-static void count_rows(struct connection *connection, grpc_byte_buffer *message)
+/* How many rows are in it. */
+static uint64_t take_rows(struct caller *caller)
 {
     grpc_byte_buffer_reader reader;
-    const struct grpc_calls *plan = connection->run->plan;
-    if (plan->count_rows != NULL && grpc_byte_buffer_reader_init(&reader, message) != 0) {
+    const struct grpc_calls *plan = caller->connection->run->plan;
+    uint64_t before = caller->answer.rows;
+    if (plan->take_rows != NULL && grpc_byte_buffer_reader_init(&reader, caller->message) != 0) {
         grpc_slice whole = grpc_byte_buffer_reader_readall(&reader);
-        connection->figures.rows += plan->count_rows(GRPC_SLICE_START_PTR(whole),
-                                                     GRPC_SLICE_LENGTH(whole));
+        plan->take_rows(plan->context, GRPC_SLICE_START_PTR(whole), GRPC_SLICE_LENGTH(whole),
+                        &caller->answer);
         grpc_slice_unref(whole);
         grpc_byte_buffer_reader_destroy(&reader);
     }
+    return caller->answer.rows - before;
 }
 
 /* A message came, or NULL: none, or no more. */
@@ -139,10 +146,12 @@ static void take_message(struct caller *caller)
     if (caller->message == NULL) {
         return;
     }
-    if (raw_now_ns() >= plan->begin_ns) {
+    uint64_t rows = take_rows(caller);
+    int64_t since_ns = plan->is_stream ? raw_now_ns() : caller->begin_ns;
+    if (since_ns >= plan->begin_ns) {
         connection->figures.messages++;
         connection->figures.bytes += grpc_byte_buffer_length(caller->message);
-        count_rows(connection, caller->message);
+        connection->figures.rows += rows;
     }
     grpc_byte_buffer_destroy(caller->message);
     caller->message = NULL;
@@ -165,6 +174,7 @@ static void end(struct caller *caller)
         complain(caller);
     } else if (caller->begin_ns >= caller->connection->run->plan->begin_ns) {
         figures->calls++;
+        figures->request_bytes += caller->request_bytes;
         raw_samples_add(&figures->samples, raw_now_ns() - caller->begin_ns);
     }
     grpc_slice_unref(caller->text);
@@ -215,8 +225,12 @@ static void *run_connection(void *context)
         if (go_on(caller)) {
             continue;
         }
-        if (caller->code == GRPC_STATUS_CANCELLED && connection->run->plan->is_stream) {
+        const struct grpc_calls *plan = connection->run->plan;
+        if (caller->code == GRPC_STATUS_CANCELLED && plan->is_stream) {
             caller->code = GRPC_STATUS_OK; /* by us, at the end of the time */
+        } else if (caller->code == GRPC_STATUS_OK && plan->rows_expected > 0 &&
+                   caller->answer.rows != plan->rows_expected) {
+            raw_fail("answer", "has not as many rows as it should");
         }
         end(caller);
         if (!call(caller)) {
@@ -264,6 +278,7 @@ static void add(struct grpc_figures *all, struct grpc_figures *one)
     all->failed += one->failed;
     all->messages += one->messages;
     all->bytes += one->bytes;
+    all->request_bytes += one->request_bytes;
     all->rows += one->rows;
     raw_samples_join(&all->samples, &one->samples);
 }

@@ -13,6 +13,14 @@
 
 #include "tests/bench/raw/raw.h"
 
+/* What a call has been answered so far, for whoever checks it; zeroed at its beginning. */
+struct grpc_answer {
+    uint64_t number; /* of the call */
+    uint64_t rows;
+    uint8_t key[LOAD_ROW_KEY_BYTES_MAX]; /* of the last row */
+    size_t key_bytes;
+};
+
 struct grpc_calls {
     const char *address;
     const char *path;
@@ -24,8 +32,13 @@ struct grpc_calls {
     int64_t end_ns;
     /* The request of call `number`, a slice of its own.  Any thread. */
     grpc_slice (*request)(void *context, uint64_t number);
-    /* Rows in a message; NULL = nobody counts. Any thread. */
-    uint64_t (*count_rows)(const uint8_t *message, size_t size_bytes);
+    /* A message of an answer: count its rows, and end the program if one is wrong.  NULL = nobody
+     * looks.  Any thread. */
+    void (*take_rows)(void *context,
+                      const uint8_t *message,
+                      size_t size_bytes,
+                      struct grpc_answer *answer);
+    uint64_t rows_expected; /* of each stream that was not left; 0 = any */
     void *context;
 };
 
@@ -34,6 +47,7 @@ struct grpc_figures {
     uint64_t failed;
     uint64_t messages;
     uint64_t bytes; /* of messages */
+    uint64_t request_bytes;
     uint64_t rows;
     double cpu_seconds; /* of this process, while it measured */
     struct raw_samples samples;

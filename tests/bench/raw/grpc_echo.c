@@ -1,10 +1,10 @@
 /*
- * libgrpc and nothing else: a server in a process of its own that sends back what it gets, and a
- * client that keeps so many calls in flight.  What the gateway is measured against: it cannot
+ * libgrpc and nothing else: a server in a process of its own that sends back what it gets, or so
+ * many bytes, and a client that keeps so many calls in flight.  What the gateway is measured against: it cannot
  * answer faster than this.
  *
- *   raw_grpc_echo [--in-flight 64] [--connections 1] [--request-bytes 1100] [--server-threads 2]
- *                 [--seconds 5]
+ *   raw_grpc_echo [--in-flight 64] [--connections 1] [--request-bytes 1100] [--reply-bytes 1100]
+ *                 [--server-threads 2] [--seconds 5]
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,6 +30,11 @@
 
 /* --- the server ------------------------------------------------------------------------------ */
 
+struct sizes {
+    size_t request;
+    size_t reply;
+};
+
 struct echo {
     grpc_server *server;
     void *method;
@@ -38,6 +43,7 @@ struct echo {
     gpr_timespec deadline;
     grpc_metadata_array metadata;
     grpc_byte_buffer *payload;
+    grpc_byte_buffer *reply; /* of another size than what came; NULL = that is sent back */
     int is_cancelled;
     bool is_answered;
 };
@@ -66,7 +72,8 @@ static void answer(struct echo *echo)
     memset(operations, 0, sizeof operations);
     operations[0].op = GRPC_OP_SEND_INITIAL_METADATA;
     operations[1].op = GRPC_OP_SEND_MESSAGE;
-    operations[1].data.send_message.send_message = echo->payload;
+    operations[1].data.send_message.send_message = echo->reply != NULL ? echo->reply
+                                                                       : echo->payload;
     operations[2].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
     operations[2].data.send_status_from_server.status = GRPC_STATUS_OK;
     operations[2].data.send_status_from_server.status_details = &text;
@@ -96,7 +103,16 @@ static void *serve(void *queue)
     }
 }
 
-static _Noreturn void be_server(int ready, uint64_t threads)
+static grpc_byte_buffer *make_reply(size_t size_bytes)
+{
+    grpc_slice slice = grpc_slice_malloc(size_bytes);
+    memset(GRPC_SLICE_START_PTR(slice), 'r', size_bytes);
+    grpc_byte_buffer *reply = grpc_raw_byte_buffer_create(&slice, 1);
+    grpc_slice_unref(slice);
+    return reply;
+}
+
+static _Noreturn void be_server(int ready, uint64_t threads, const struct sizes *sizes)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     grpc_init();
@@ -119,6 +135,7 @@ static _Noreturn void be_server(int ready, uint64_t threads)
     for (uint64_t i = 0; i < threads * SLOTS; i++) {
         echoes[i].server = server;
         echoes[i].method = method;
+        echoes[i].reply = sizes->reply != sizes->request ? make_reply(sizes->reply) : NULL;
         echoes[i].queue = queues[i % threads];
         wait_for_call(&echoes[i]);
     }
@@ -136,7 +153,7 @@ static _Noreturn void be_server(int ready, uint64_t threads)
     }
 }
 
-static int start_server(uint64_t threads, pid_t *ret_process)
+static int start_server(uint64_t threads, const struct sizes *sizes, pid_t *ret_process)
 {
     int ready[2];
     int port = 0;
@@ -148,7 +165,7 @@ static int start_server(uint64_t threads, pid_t *ret_process)
         raw_fail("fork", strerror(errno));
     }
     if (process == 0) {
-        be_server(ready[1], threads);
+        be_server(ready[1], threads, sizes);
     }
     (void)close(ready[1]);
     if (read(ready[0], &port, sizeof port) != sizeof port) {
@@ -163,7 +180,7 @@ static int start_server(uint64_t threads, pid_t *ret_process)
 
 static grpc_slice request(void *context, uint64_t number)
 {
-    size_t size = *(const size_t *)context;
+    size_t size = ((const struct sizes *)context)->request;
     grpc_slice slice = grpc_slice_malloc(size);
     memset(GRPC_SLICE_START_PTR(slice), (int)(number & 0xff), size);
     return slice;
@@ -188,13 +205,15 @@ static void *watch_begin(void *context)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"in-flight",      "connections", "request-bytes",
-                                        "server-threads", "seconds",     NULL};
+    static const char *const names[] = {"in-flight",   "connections",    "request-bytes",
+                                        "reply-bytes", "server-threads", "seconds",
+                                        NULL};
     raw_check_options(argc, argv, names);
     char address[64];
     pid_t server = 0;
     pthread_t thread;
-    size_t request_bytes = raw_option_number(argc, argv, "request-bytes", 1100);
+    struct sizes sizes = {.request = raw_option_number(argc, argv, "request-bytes", 1100)};
+    sizes.reply = raw_option_number(argc, argv, "reply-bytes", sizes.request);
     uint64_t server_threads = raw_option_number(argc, argv, "server-threads", 2);
     int64_t seconds = (int64_t)raw_option_number(argc, argv, "seconds", 5);
     struct grpc_calls plan = {.address = address,
@@ -202,11 +221,12 @@ int main(int argc, char **argv)
                               .in_flight = raw_option_number(argc, argv, "in-flight", 64),
                               .connections = raw_option_number(argc, argv, "connections", 1),
                               .request = request,
-                              .context = &request_bytes};
+                              .context = &sizes};
     if (plan.connections == 0 || plan.connections > plan.in_flight || server_threads == 0) {
         raw_fail("options", "at least one of each, and no more connections than calls in flight");
     }
-    (void)snprintf(address, sizeof address, "127.0.0.1:%d", start_server(server_threads, &server));
+    (void)snprintf(address, sizeof address, "127.0.0.1:%d",
+                   start_server(server_threads, &sizes, &server));
     plan.begin_ns = raw_now_ns() + NS_OF_WARM;
     plan.end_ns = plan.begin_ns + seconds * NS_A_SEC;
     struct watch watch = {.begin_ns = plan.begin_ns, .process = server};
@@ -219,14 +239,15 @@ int main(int argc, char **argv)
     (void)pthread_join(thread, NULL);
     server_cpu -= watch.before;
     double calls = figures.calls > 0 ? (double)figures.calls : 1;
-    printf("{\"program\":\"grpc_echo\",\"in_flight\":%llu,\"connections\":%llu,"
-           "\"request_bytes\":%zu,\"per_second\":%.0f,\"failed\":%llu,\"p50_us\":%.1f,"
-           "\"p99_us\":%.1f,\"client_cpu_us\":%.2f,\"server_cpu_us\":%.2f}\n",
-           (unsigned long long)plan.in_flight, (unsigned long long)plan.connections, request_bytes,
-           (double)figures.calls / (double)seconds, (unsigned long long)figures.failed,
-           raw_samples_percentile_us(&figures.samples, 50),
-           raw_samples_percentile_us(&figures.samples, 99), figures.cpu_seconds * 1e6 / calls,
-           server_cpu * 1e6 / calls);
+    printf(
+        "{\"program\":\"grpc_echo\",\"in_flight\":%llu,\"connections\":%llu,"
+        "\"request_bytes\":%zu,\"reply_bytes\":%zu,\"per_second\":%.0f,\"failed\":%llu,\"p50_us\":%.1f,"
+        "\"p99_us\":%.1f,\"client_cpu_us\":%.2f,\"server_cpu_us\":%.2f}\n",
+        (unsigned long long)plan.in_flight, (unsigned long long)plan.connections, sizes.request,
+        sizes.reply, (double)figures.calls / (double)seconds, (unsigned long long)figures.failed,
+        raw_samples_percentile_us(&figures.samples, 50),
+        raw_samples_percentile_us(&figures.samples, 99), figures.cpu_seconds * 1e6 / calls,
+        server_cpu * 1e6 / calls);
     raw_samples_deinit(&figures.samples);
     (void)kill(server, SIGKILL);
     (void)waitpid(server, NULL, 0);

@@ -24,6 +24,7 @@ class Record:
     minutes: int  # at full length, about
     about: str
     function: typing.Callable
+    group: str = ""  # measured only when it is asked for
     all_records: typing.ClassVar[list] = []
 
     def measure(self, bench):
@@ -35,10 +36,10 @@ class Record:
         return Result(self.name, "", self.about, "", 0, broken=[text])
 
 
-def record(name, minutes, about):
+def record(name, minutes, about, group=""):
     """Makes the function below it a record: it takes a Bench and returns a Result, or several."""
     def add(function):
-        Record.all_records.append(Record(name, minutes, about, function))
+        Record.all_records.append(Record(name, minutes, about, function, group))
         return function
     return add
 
