@@ -6,6 +6,21 @@ static bool there_is_room(const struct edubba_client *client)
            client->in_flight_bytes < client->in_flight_bytes_max;
 }
 
+/* With the lock. */
+static void wait_for_room(struct edubba_client *client)
+{
+    if (client_thread_gathers() && !there_is_room(client)) {
+        pthread_mutex_unlock(&client->lock);
+        edubba_client_go(client); /* what this thread gathered may be what takes it */
+        pthread_mutex_lock(&client->lock);
+    }
+    while (!there_is_room(client)) {
+        client->waiting++;
+        pthread_cond_wait(&client->room, &client->lock);
+        client->waiting--;
+    }
+}
+
 enum status admission_enter(struct edubba_client *client,
                             uint32_t operations,
                             uint32_t identities,
@@ -14,10 +29,8 @@ enum status admission_enter(struct edubba_client *client,
     struct admission admission = {.operations = operations, .identities = identities};
     bool may_wait = !loop_is_held_here(&client->loop);
     pthread_mutex_lock(&client->lock);
-    while (may_wait && !there_is_room(client)) {
-        client->waiting++;
-        pthread_cond_wait(&client->room, &client->lock);
-        client->waiting--;
+    if (may_wait) {
+        wait_for_room(client);
     }
     enum status status = sequence_window_begin(&client->tickets, &admission.ticket);
     if (status == STATUS_OK) {
@@ -74,6 +87,7 @@ void admission_leave(struct edubba_client *client, struct admission *admission)
 
 void admission_wait_for_all(struct edubba_client *client)
 {
+    edubba_client_go(client);
     pthread_mutex_lock(&client->lock);
     uint64_t end = client->tickets.next;
     client->waiting++;

@@ -88,6 +88,7 @@ static enum edubba_code run(struct edubba_table *table,
     waited->error = error;
     enum edubba_code code = edubba_submit(table, &timed, on_completion, waited, error);
     if (code == EDUBBA_OK) {
+        edubba_client_go(table->client);
         wait_for_all(&waiting);
         code = waited->code;
     }

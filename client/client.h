@@ -81,6 +81,9 @@ enum edubba_code client_no_memory(struct edubba_error *error);
 /* Refuses a blocking call made in a completion.  Errors: EDUBBA_FAILED_PRECONDITION. */
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error);
 
+/* Does what this thread submits wait for edubba_client_go()? */
+bool client_thread_gathers(void);
+
 /* How long blocking calls of this thread wait (edubba_thread_deadline). */
 uint32_t client_blocking_deadline_ms(const struct edubba_client *client);
 

@@ -8,7 +8,7 @@
 #define NS_PER_SECOND INT64_C(1000000000)
 #define AWAKE         INT64_MIN
 
-/* Rounds that a callback of nng's runs at the most before it goes back to its own work. */
+/* Rounds that another thread runs at the most before it goes back to its own work. */
 #define ROUNDS_MAX 16
 
 static void queue_init(struct task_queue *queue)
@@ -210,10 +210,16 @@ void loop_post_to_thread(struct loop *loop, struct task *task)
     unlock_and_wake(loop, !loop->held);
 }
 
-void loop_post_run(struct loop *loop, struct task *task)
+void loop_post_quietly(struct loop *loop, struct task *task)
 {
     pthread_mutex_lock(&loop->lock);
     queue_push(&loop->tasks, task);
+    pthread_mutex_unlock(&loop->lock);
+}
+
+/* With the lock, which it lets go. */
+static void run_here(struct loop *loop)
+{
     if (loop->held || loop->stopping) {
         unlock_and_wake(loop, !loop->held);
         return;
@@ -229,6 +235,23 @@ void loop_post_run(struct loop *loop, struct task *task)
     loop->held = false;
     unlock_and_wake(loop, loop->tasks.first != NULL || loop->thread_tasks.first != NULL ||
                               loop->stopping || earliest_due_ns(loop) < loop->sleeps_until_ns);
+}
+
+void loop_post_run(struct loop *loop, struct task *task)
+{
+    pthread_mutex_lock(&loop->lock);
+    queue_push(&loop->tasks, task);
+    run_here(loop);
+}
+
+void loop_run_posted(struct loop *loop)
+{
+    pthread_mutex_lock(&loop->lock);
+    if (loop->tasks.first != NULL) {
+        run_here(loop);
+    } else {
+        pthread_mutex_unlock(&loop->lock);
+    }
 }
 
 bool loop_is_held_here(struct loop *loop)

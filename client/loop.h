@@ -10,7 +10,8 @@
  * Most of the time the loop's own thread holds it.  A callback of nng's that brings an answer while
  * nobody does takes the loop itself instead of waking that thread, for what it brings and what
  * others bring meanwhile, up to a few rounds: with many small answers the change of threads costs
- * more than what there is to do.
+ * more than what there is to do.  So does a thread that gathers what it submits
+ * (edubba_thread_gathers), when it says so.
  *
  * Invariants:
  *   (1) Tasks run in the order in which they were posted, each once per post; those posted to the
@@ -73,6 +74,13 @@ void loop_post(struct loop *loop, struct task *task);
 
 /* The same, and run it here, with what else is posted, if nobody holds the loop. */
 void loop_post_run(struct loop *loop, struct task *task);
+
+/* The same, and wake nobody: it runs with what else is, or with loop_run_posted(), which must
+ * follow. */
+void loop_post_quietly(struct loop *loop, struct task *task);
+
+/* Run here what is posted, if nobody holds the loop.  Not while holding it. */
+void loop_run_posted(struct loop *loop);
 
 /* Run it on the loop's own thread. */
 void loop_post_to_thread(struct loop *loop, struct task *task);

@@ -390,6 +390,10 @@ enum status submission_start(struct edubba_client *client,
     submission->parcel.process = identity != NULL ? identity->client : 0;
     admission_add_bytes(client, &admission, submission->encoded.size_bytes);
     submission->admission = admission;
-    loop_post(&client->loop, &submission->task);
+    if (client_thread_gathers()) {
+        loop_post_quietly(&client->loop, &submission->task);
+    } else {
+        loop_post(&client->loop, &submission->task);
+    }
     return STATUS_OK;
 }

@@ -112,13 +112,23 @@ static enum status make_shared(struct service *service, struct error *ret_error)
     return STATUS_OK;
 }
 
+/* Calls that come together are sent to the servers together, by the thread that takes them. */
+static void on_idle(void *context)
+{
+    const struct gateway *gateway = context;
+    edubba_thread_gathers(true);
+    edubba_client_go(gateway->client);
+}
+
+/* One for two cores: the others are for libedubba's threads, and who has one queue fewer to share a
+ * connection among wakes fewer threads. */
 static uint32_t thread_count(const struct gateway_settings *settings)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (settings->threads > 0) {
         return (uint32_t)settings->threads;
     }
-    return cores > 0 ? (uint32_t)cores : 1;
+    return cores > 1 ? (uint32_t)cores / 2 : 1;
 }
 
 static const char *file_or_none(const char *path)
@@ -139,6 +149,7 @@ static enum status listen_for_calls(struct service *service, struct error *ret_e
         .certificate_file = file_or_none(settings->tls_certificate),
         .key_file = file_or_none(settings->tls_key),
         .client_ca_file = file_or_none(settings->tls_client_ca),
+        .on_idle = on_idle,
         .on_ended = on_ended,
     };
     rpc.methods = method_list(&rpc.method_count);

@@ -206,6 +206,7 @@ void mutate_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *m
     struct mutating *mutating = table_call_allocate(gateway, call, sizeof *mutating);
     if (mutating != NULL) {
         mutating->request = request;
+        rpc_call_watch(call); /* tell() asks */
         table_call_start(&mutating->on, &place, run);
     }
 }

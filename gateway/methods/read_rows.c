@@ -20,7 +20,8 @@
  * stream lies, outlives it.  on_ready does not come after edubba_scan_close(), and the call is
  * ended while no message is on its way, so on_sent does not either.
  *
- * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others.
+ * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others,
+ * and goes its way whether its caller is there or not.
  * Should it not fit one message, a scan reads it anew, at the reader's pace.
  *
  * CLIENTS THAT NEED WHOLE ROWS (features.h) are sent messages that end with a row, however large.
@@ -56,6 +57,7 @@ struct stream {
     atomic_bool is_cancelled;
 
     /* The owner's. */
+    bool is_watched;
     bool has_row; /* the cursor is inside a row */
     bool is_at_end;
     bool tells_progress;
@@ -351,10 +353,20 @@ static void on_cancelled(void *context)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
+/* Also the second time. */
+static void watch(struct stream *stream)
+{
+    if (!stream->is_watched) {
+        stream->is_watched = true;
+        rpc_call_on_cancelled(stream->on.call, on_cancelled, stream);
+    }
+}
+
 /* As stream->error says when it cannot be. */
 static void open_scan(struct stream *stream)
 {
     const Request *request = stream->request;
+    watch(stream);
     struct bytes header = rpc_call_header(stream->on.call, FEATURES_HEADER);
     struct error error = {.status = STATUS_OK};
     struct edubba_filter *filter = NULL;
@@ -501,6 +513,5 @@ void read_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *mes
     atomic_init(&stream->wakes, 1);
     atomic_init(&stream->is_sending, false);
     atomic_init(&stream->is_cancelled, false);
-    rpc_call_on_cancelled(call, on_cancelled, stream);
     table_call_start(&stream->on, &place, run);
 }

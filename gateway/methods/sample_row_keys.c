@@ -113,6 +113,7 @@ void sample_row_keys(void *gateway, struct rpc_call *call, const ProtobufCMessag
                                       request->materialized_view_name};
     struct sampling *sampling = table_call_allocate(gateway, call, sizeof *sampling);
     if (sampling != NULL && take_range(sampling, request->row_range)) {
+        rpc_call_watch(call);
         table_call_start(&sampling->on, &place, run);
     }
 }

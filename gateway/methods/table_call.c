@@ -105,6 +105,7 @@ static void open_table(struct waiting *waiting)
 static void open_later(struct table_call *on)
 {
     on->waiting.run = open_table;
+    rpc_call_watch(on->call); /* open_table() asks */
     if (!waiters_add(on->gateway->waiters, &on->waiting)) {
         rpc_fail(on->call, EDUBBA_UNAVAILABLE, "Too many calls wait for a master; try again");
     }

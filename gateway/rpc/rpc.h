@@ -12,11 +12,11 @@
  * BACK-PRESSURE.  on_sent comes when libgrpc has handed the whole message to the network, which
  * waits for its reader.  So a stream holds one message.
  *
- * CANCELLATION.  When the caller goes away or its deadline passes, on_cancelled (if one was set) is
- * called once, on a thread of the server, and the call still has to be finished.  What is sent then
- * goes nowhere.  It may still be running while another thread finishes the call, but does not begin
- * after that.  A call may be finished while a send is under way: on_sent comes in any case, perhaps
- * after.  The arena outlives both.
+ * CANCELLATION.  When the caller of a call that is watched goes away, or its deadline passes,
+ * on_cancelled (if one was set) is called once, on a thread of the server, and the call still has
+ * to be finished.  What is sent then goes nowhere.  It may still be running while another thread
+ * finishes the call, but does not begin after that.  A call may be finished while a send is under
+ * way: on_sent comes in any case, perhaps after.  The arena outlives both.
  *
  * MEMORY.  A call has an arena that lives until it is finished and no callback of its own runs;
  * requests are decoded into it.  What all requests take that are held at a time is bounded by
@@ -71,6 +71,9 @@ struct rpc_settings {
     const char *certificate_file; /* with the chain behind it */
     const char *key_file;
     const char *client_ca_file; /* who signs the certificates that clients must have */
+    /* Each of the server's threads calls it before it waits, and after so many calls in a row: what
+     * methods gathered starts now.  May be NULL. */
+    void (*on_idle)(void *context);
     /* Told of each call of a method that ended, for metrics: on any thread; may be NULL. */
     void (*on_ended)(void *context, size_t method, enum edubba_code code, int64_t duration_ns);
 };
@@ -123,10 +126,15 @@ uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms);
  * call.  Of one that ends with "-bin" it is what base64 held. */
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name);
 
-/* Set once, before the call is finished; called at once if the caller is gone already. */
+/* From now on it is known whether the caller is gone.  Not for what is submitted at once and goes
+ * its way in any case: it costs libgrpc an operation and us an event.  Again is fine. */
+void rpc_call_watch(struct rpc_call *call);
+
+/* Watches it.  Set once, before the call is finished; called at once if the caller is gone already. */
 void rpc_call_on_cancelled(struct rpc_call *call,
                            void (*on_cancelled)(void *context),
                            void *context);
+/* Of one that is watched. */
 bool rpc_call_is_cancelled(const struct rpc_call *call);
 
 /* Encode and send; message may go as soon as it returns.  Not while another is under way (but in

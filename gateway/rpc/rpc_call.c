@@ -71,9 +71,14 @@ static void on_closed(struct rpc_event *event, bool ok)
     rpc_call_release(call);
 }
 
-static void watch(struct rpc_call *call)
+void rpc_call_watch(struct rpc_call *call)
 {
     grpc_op operation = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+    if (call->is_watched) {
+        return;
+    }
+    call->is_watched = true;
+    rpc_call_hold(call); /* for on_closed */
     operation.data.recv_close_on_server.cancelled = &call->is_closed_by_caller;
     call->closed.run = on_closed;
     rpc_call_start(call, &operation, 1, &call->closed);
@@ -284,7 +289,7 @@ static struct rpc_call *make(const struct rpc_slot *slot)
         .metadata = slot->metadata,
         .deadline = slot->method != NULL ? slot->deadline : slot->details.deadline,
         .start_ns = clock_monotonic_ns(),
-        .holders = 2, /* the method's end, and the close */
+        .holders = 1, /* the method's end */
         .details = {.value = grpc_empty_slice()},
     };
     arena_init(&call->arena, ARENA_BLOCK_BYTES, CALL_BYTES);
@@ -303,7 +308,6 @@ void rpc_call_begin(struct rpc_slot *slot)
         grpc_metadata_array_destroy(&slot->metadata);
         grpc_call_unref(slot->call);
     } else {
-        watch(call);
         if (slot->method != NULL) {
             run(call, slot->payload);
         } else {
@@ -347,6 +351,7 @@ void rpc_call_on_cancelled(struct rpc_call *call,
                            void (*on_cancelled)(void *context),
                            void *context)
 {
+    rpc_call_watch(call);
     (void)pthread_mutex_lock(&call->lock);
     bool is_cancelled = call->is_cancelled;
     if (!is_cancelled) {

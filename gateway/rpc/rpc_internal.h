@@ -5,7 +5,7 @@
  * queue's thread calls `run` with whether the operation worked.
  *
  * A CALL IS HELD by its method until what ends it has gone out, by the operation that tells of its
- * end, by each send under way, and by each thread inside of a function that starts one; the last to
+ * end where it is watched, by each send under way, and by each thread inside of a function that starts one; the last to
  * let go frees it.  So a server whose calls have all been freed is used by nobody.
  *
  * WHAT IS SENT stays ours until the operation that sends it has ended: messages, trailers.
@@ -40,11 +40,18 @@ struct rpc_slot {
     grpc_byte_buffer *payload;
 };
 
+/* Runs what a queue brings. */
+struct rpc_thread {
+    struct rpc_server *server;
+    grpc_completion_queue *queue;
+    pthread_t thread;
+};
+
 struct rpc_server {
     struct rpc_settings settings;
     grpc_server *server;
     grpc_completion_queue **queues;
-    pthread_t *threads;
+    struct rpc_thread *threads;
     uint32_t thread_count; /* that run */
     struct rpc_slot *slots;
     size_t slot_count;
@@ -80,6 +87,7 @@ struct rpc_call {
     grpc_byte_buffer *answer; /* NULL = none */
     grpc_metadata details;    /* its value is ours to let go */
 
+    bool is_watched; /* closed tells of its end; else finished does */
     struct rpc_event closed;
     int is_closed_by_caller; /* what libgrpc says at the end */
     pthread_mutex_t lock;    /* of what follows, and held while an operation is started */

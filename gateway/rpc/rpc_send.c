@@ -129,7 +129,7 @@ static void add_details(struct rpc_call *call, struct bytes details, grpc_op *op
 /* message NULL: none.  Takes the message over. */
 static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct rpc_status *status)
 {
-    grpc_op operations[3];
+    grpc_op operations[4];
     grpc_slice text = grpc_slice_from_copied_buffer(status->text,
                                                     strnlen(status->text, RPC_TEXT_BYTES_MAX));
     size_t count = add_headers(call, operations);
@@ -143,10 +143,16 @@ static void end(struct rpc_call *call, grpc_byte_buffer *message, const struct r
     operations[count].data.send_status_from_server.status = (grpc_status_code)status->code;
     operations[count].data.send_status_from_server.status_details = &text;
     add_details(call, status->details, &operations[count]);
+    count++;
+    if (!call->is_watched) {
+        operations[count] = (grpc_op){.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+        operations[count].data.recv_close_on_server.cancelled = &call->is_closed_by_caller;
+        count++;
+    }
     close_books(call, status->code);
     call->finished.run = on_finished;
     rpc_call_hold(call); /* for us; the method's hold is on_finished's now */
-    rpc_call_start(call, operations, count + 1, &call->finished);
+    rpc_call_start(call, operations, count, &call->finished);
     grpc_slice_unref(text);
     rpc_call_release(call);
 }

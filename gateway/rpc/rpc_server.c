@@ -16,25 +16,45 @@
  * libgrpc for a slot: it takes a lock for those, and cancels them when it is shut down. */
 #define SLOTS 8
 
+/* So many in a row, and what they brought starts, also when more are there. */
+#define EVENTS_MAX 64
+
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void *run_queue(void *queue)
+/* Until the queue is shut down and empty.  Where somebody wants to know when there is nothing to do
+ * for now, we first look whether there is, and wait then. */
+static void run_queue(const struct rpc_settings *settings, grpc_completion_queue *queue)
 {
+    bool tells = settings->on_idle != NULL;
+    unsigned events = 0;
     for (;;) {
-        grpc_event event = grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME),
-                                                      NULL);
+        gpr_timespec until = tells && events > 0 ? gpr_inf_past(GPR_CLOCK_REALTIME)
+                                                 : gpr_inf_future(GPR_CLOCK_REALTIME);
+        grpc_event event = grpc_completion_queue_next(queue, until, NULL);
         if (event.type == GRPC_QUEUE_SHUTDOWN) {
-            return NULL;
+            return;
         }
-        struct rpc_event *tag = event.tag;
-        tag->run(tag, event.success != 0);
+        if (event.type == GRPC_OP_COMPLETE) {
+            struct rpc_event *tag = event.tag;
+            tag->run(tag, event.success != 0);
+            events++;
+        }
+        if (tells && (event.type == GRPC_QUEUE_TIMEOUT || events == EVENTS_MAX)) {
+            settings->on_idle(settings->context);
+            events = 0;
+        }
     }
 }
 
-static void *run_thread(void *queue)
+static void *run_thread(void *context)
 {
+    const struct rpc_thread *thread = context;
     thread_name_set("rpc");
-    return run_queue(queue);
+    if (thread->server->settings.on_idle != NULL) {
+        thread->server->settings.on_idle(thread->server->settings.context);
+    }
+    run_queue(&thread->server->settings, thread->queue);
+    return NULL;
 }
 
 /* --- slots ----------------------------------------------------------------------------------- */
@@ -108,8 +128,12 @@ static enum status make_slots(struct rpc_server *server)
 static enum status start_threads(struct rpc_server *server)
 {
     while (server->thread_count < server->settings.thread_count) {
-        uint32_t i = server->thread_count;
-        if (pthread_create(&server->threads[i], NULL, run_thread, server->queues[i]) != 0) {
+        struct rpc_thread *thread = &server->threads[server->thread_count];
+        *thread = (struct rpc_thread){
+            .server = server,
+            .queue = server->queues[server->thread_count],
+        };
+        if (pthread_create(&thread->thread, NULL, run_thread, thread) != 0) {
             return STATUS_NO_MEMORY;
         }
         server->thread_count++;
@@ -315,11 +339,11 @@ static void close_queues(struct rpc_server *server)
         grpc_completion_queue_shutdown(server->queues[i]);
     }
     for (uint32_t i = 0; i < server->thread_count; i++) {
-        (void)pthread_join(server->threads[i], NULL);
+        (void)pthread_join(server->threads[i].thread, NULL);
     }
     for (uint32_t i = 0; i < count && server->queues[i] != NULL; i++) {
         if (i >= server->thread_count) {
-            (void)run_queue(server->queues[i]); /* nobody else empties it */
+            run_queue(&server->settings, server->queues[i]); /* nobody else empties it */
         }
         grpc_completion_queue_destroy(server->queues[i]);
     }

@@ -49,6 +49,7 @@ void admin_call_start(struct gateway *gateway,
         .request = request,
         .work = work,
     };
+    rpc_call_watch(call); /* run() asks */
     if (!waiters_add(gateway->waiters, &admin->waiting)) {
         rpc_fail(call, EDUBBA_UNAVAILABLE, "Too many calls wait for a master; try again");
     }

@@ -208,6 +208,49 @@ Test(client, an_operation_may_be_larger_than_a_frame_and_than_a_batch)
     close_session(&session);
 }
 
+/* --- gathering -------------------------------------------------------------------------------- */
+
+Test(client, what_a_thread_gathers_goes_when_it_says_so)
+{
+    struct session session = open_session();
+    struct outcome outcomes[20] = {0};
+    cr_assert_eq(sum_of(&session, 1), 0);
+    uint64_t before = GET(session, messages);
+    edubba_thread_gathers(true);
+    for (int i = 0; i < 20; i++) {
+        submit_add(&session, 1, 1, &outcomes[i]);
+    }
+    edubba_client_go(session.client);
+    edubba_client_go(session.client); /* nothing is left */
+    edubba_drain(session.client);
+    cr_assert_lt(GET(session, messages) - before, 10); /* they went together */
+    submit_add(&session, 1, 1, &outcomes[0]);
+    (void)sum_of(&session, 2); /* what blocks goes by itself, and takes along */
+    submit_add(&session, 1, 1, &outcomes[1]);
+    edubba_drain(session.client); /* and so does waiting for all */
+    edubba_thread_gathers(false);
+    cr_assert_eq(sum_of(&session, 1), 22);
+    close_session(&session);
+}
+
+Test(client, what_a_thread_gathers_does_not_keep_itself_from_having_room)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    struct edubba_options options = default_options(fake);
+    options.in_flight_max = 4;
+    struct session session = open_with(fake, &options);
+    struct outcome outcomes[30] = {0};
+    edubba_thread_gathers(true);
+    for (int i = 0; i < 30; i++) {
+        submit_add(&session, 1, 1, &outcomes[i]);
+    }
+    edubba_drain(session.client);
+    cr_assert_eq(GET(session, applied), 30);
+    close_session(&session);
+}
+
+/* --- blocking --------------------------------------------------------------------------------- */
+
 static atomic_int code_in_completion;
 
 static void block_in_completion(void *context, const struct edubba_result *result)

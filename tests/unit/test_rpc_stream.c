@@ -144,6 +144,54 @@ Test(rpc_stream, a_call_that_ended_well_is_not_cancelled)
     cr_assert_eq(atomic_load(&service.cancelled), 0);
 }
 
+Test(rpc_stream, callers_that_go_away_from_calls_that_nobody_watches_leave_nothing_behind)
+{
+    enum {
+        COUNT = 200
+    };
+    struct rpc_client_call calls[COUNT];
+    service_begin(&service, &client);
+    for (int i = 0; i < COUNT; i++) {
+        begin_call(&client, "/test.Test/Echo", bytes_of_text("x"), &calls[i]);
+        if (i % 8 != 0) { /* also those that were sent already */
+            (void)rpc_client_step(&client, 0);
+        }
+        rpc_client_cancel(&calls[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        (void)rpc_client_end(&calls[i]);
+        rpc_client_free(&calls[i]);
+    }
+    service_end(&service, &client);
+}
+
+static void answer_held(void *context)
+{
+    struct service *its = context;
+    struct rpc_call *held = atomic_exchange(&its->held, NULL);
+    if (held != NULL) {
+        answer(held, bytes_of_text("gathered"));
+    }
+}
+
+Test(rpc_stream, what_methods_gather_is_looked_at_before_a_thread_waits)
+{
+    char text[64];
+    struct rpc_settings settings = service_settings(&service);
+    settings.on_idle = answer_held;
+    service_open(&service, &settings);
+    rpc_client_open(&client, rpc_server_address(service.server), NULL);
+    atomic_store(&service.keeps, true);
+    for (int i = 0; i < 100; i++) {
+        struct bytes message = encoded(bytes_of_text("x"));
+        struct rpc_client_request request = {.path = "/test.Test/Hold", .message = message};
+        cr_assert_eq(ask(&client, &request, text, sizeof text), GRPC_STATUS_OK);
+        cr_assert_str_eq(text, "gathered");
+        free((void *)(uintptr_t)message.data);
+    }
+    service_end(&service, &client);
+}
+
 Test(rpc_stream, who_asks_late_whether_it_is_cancelled_is_told_at_once)
 {
     struct rpc_client_call call;
