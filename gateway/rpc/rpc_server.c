@@ -204,11 +204,10 @@ static void init_lock(struct rpc_server *server)
     ASSERT(pthread_condattr_destroy(&attributes) == 0);
 }
 
-enum status rpc_server_open(const struct rpc_settings *settings,
-                            struct rpc_server **ret_server,
-                            struct error *ret_error)
+static enum status open_server(const struct rpc_settings *settings,
+                               struct rpc_server **ret_server,
+                               struct error *ret_error)
 {
-    ASSERT(settings->thread_count > 0);
     struct rpc_server *server = memory_allocate_zeroed(1, sizeof *server);
     if (server == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to listen at %s",
@@ -234,6 +233,17 @@ enum status rpc_server_open(const struct rpc_settings *settings,
     }
     *ret_server = server;
     return STATUS_OK;
+}
+
+enum status rpc_server_open(const struct rpc_settings *settings,
+                            struct rpc_server **ret_server,
+                            struct error *ret_error)
+{
+    ASSERT(settings->thread_count > 0);
+    bool before = thread_patient_set(true); /* as our threads and libgrpc's will be */
+    enum status status = open_server(settings, ret_server, ret_error);
+    (void)thread_patient_set(before);
+    return status;
 }
 
 /* --- looking --------------------------------------------------------------------------------- */
