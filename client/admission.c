@@ -1,5 +1,7 @@
 #include "client/admission.h"
 
+#include "client/include/edubba_gather.h"
+
 static bool there_is_room(const struct edubba_client *client)
 {
     return client->in_flight < client->in_flight_max &&

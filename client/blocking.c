@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "client/convert.h"
+#include "client/include/edubba_gather.h"
 #include "client/row.h"
 #include "client/table.h"
 #include "common/base/memory.h"

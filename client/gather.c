@@ -1,4 +1,6 @@
 /* Threads that say when what they submitted is to start. */
+#include "client/include/edubba_gather.h"
+
 #include "client/client.h"
 
 static _Thread_local bool thread_gathers;

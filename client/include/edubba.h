@@ -422,16 +422,6 @@ enum edubba_code edubba_submit(struct edubba_table *table,
                                void *context,
                                struct edubba_error *error);
 
-/*
- * For threads that submit many operations in a row and know when there are no more for now.  What
- * such a thread submits with edubba_submit() may wait until it calls edubba_client_go(), which it
- * must do before it waits for anything.  go sends it at once, without the library's own thread
- * having to be woken, and may call completions, of whatever operations, before it returns.  Calls
- * that block go by themselves.
- */
-void edubba_thread_gathers(bool gathers);
-void edubba_client_go(struct edubba_client *client);
-
 /* --- many rows, asynchronous ------------------------------------------------------------------ */
 
 struct edubba_row_failure {

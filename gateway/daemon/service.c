@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/include/edubba_gather.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"

@@ -22,7 +22,7 @@ struct gateway_settings {
     const char *tls_key;
     const char *tls_client_ca; /* empty = clients need no certificate */
 
-    int64_t threads; /* 0 = one a core */
+    int64_t threads; /* 0 = one for two cores */
     int64_t admin_threads;
     int64_t admin_queue_max;
     uint64_t request_memory_max_bytes;

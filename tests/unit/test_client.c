@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/include/edubba_gather.h"
 #include "client/include/edubba_keys.h"
 #include "tests/support/client_session.h"
 
