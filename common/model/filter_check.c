@@ -233,6 +233,7 @@ static enum status check_leaf(struct check *check, const struct filter *filter)
     case FILTER_VALUE_RANGE:
         return STATUS_OK;
     case FILTER_CELLS_PER_ROW_OFFSET:
+        return filter->count >= 0 ? STATUS_OK : refuse(check, filter, "must not be negative");
     case FILTER_CELLS_PER_ROW_LIMIT:
     case FILTER_CELLS_PER_COLUMN_LIMIT:
         return filter->count > 0 ? STATUS_OK : refuse(check, filter, "must be greater than 0");

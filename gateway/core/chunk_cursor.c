@@ -62,6 +62,23 @@ bool chunk_cursor_is_at_end(const struct chunk_cursor *cursor)
     return cursor->cell == cursor->row->cell_count;
 }
 
+bool chunk_cursor_is_at_begin(const struct chunk_cursor *cursor)
+{
+    return cursor->cell == 0 && cursor->offset == 0;
+}
+
+size_t chunk_cursor_row_bytes(const struct chunk_cursor *cursor)
+{
+    const struct edubba_row *row = cursor->row;
+    size_t size = row->key.size;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct edubba_cell *cell = &row->cells[i];
+        size += CHUNK_OVERHEAD_BYTES + cell->family.size + cell->qualifier.size + cell->label.size +
+                cell->value.size;
+    }
+    return size;
+}
+
 size_t chunk_size_bytes(const struct chunk *chunk)
 {
     return CHUNK_OVERHEAD_BYTES + chunk->row_key.size +

@@ -56,6 +56,12 @@ bool chunk_cursor_next(struct chunk_cursor *cursor,
 /* Was the last chunk given out? */
 bool chunk_cursor_is_at_end(const struct chunk_cursor *cursor);
 
+/* Was none given out yet? */
+bool chunk_cursor_is_at_begin(const struct chunk_cursor *cursor);
+
+/* What a row takes in a message that it is not cut for, at most. */
+size_t chunk_cursor_row_bytes(const struct chunk_cursor *cursor);
+
 /* What a chunk takes in a message, at most. */
 size_t chunk_size_bytes(const struct chunk *chunk);
 

@@ -1,8 +1,11 @@
 #include "gateway/core/features.h"
 
+#include <string.h>
+
 #include "gateway/core/base64.h"
 
 #define FLAGS_BYTES_MAX 512
+#define GO_LIBRARY      "grpc-go/"
 
 /* Of the message FeatureFlags. */
 enum field {
@@ -85,4 +88,15 @@ struct features features_parse(struct bytes header)
         features.has_last_scanned_rows |= number == FIELD_LAST_SCANNED_ROW_RESPONSES && value != 0;
     }
     return features;
+}
+
+bool features_wants_whole_rows(struct bytes user_agent)
+{
+    size_t size = strlen(GO_LIBRARY);
+    for (size_t at = 0; at + size <= user_agent.size_bytes; at++) {
+        if (memcmp(user_agent.data + at, GO_LIBRARY, size) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

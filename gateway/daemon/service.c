@@ -1,5 +1,6 @@
 #include "gateway/daemon/service.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,10 @@
 #define US_PER_MS         1000
 #define MESSAGE_BYTES_MAX (UINT64_C(256) << 20)
 #define CLOSE_MS          5000 /* what closing may take once calls have ended */
+
+/* What is free in the middle of a heap goes back now and then: after a storm one small piece that
+ * lives long holds all the messages that were before it. */
+#define HEAP_TRIM_EVERY_S 5
 
 /* --- calls that have ended -------------------------------------------------------------------- */
 
@@ -199,9 +204,12 @@ enum status service_create(const struct gateway_settings *settings,
 
 void service_wait(struct service *service)
 {
-    while (!atomic_load(&service->is_stopping)) {
+    for (uint64_t seconds = 1; !atomic_load(&service->is_stopping); seconds++) {
         wait_until(service, clock_monotonic_ns() + NS_PER_SECOND);
         count_now(service);
+        if (seconds % HEAP_TRIM_EVERY_S == 0) {
+            (void)malloc_trim(0);
+        }
     }
 }
 

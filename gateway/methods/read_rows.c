@@ -22,6 +22,8 @@
  *
  * ONE ROW BY ITS KEY needs no scan: it is read as an operation, which travels together with others.
  * Should it not fit one message, a scan reads it anew, at the reader's pace.
+ *
+ * CLIENTS THAT NEED WHOLE ROWS (features.h) are sent messages that end with a row, however large.
  */
 #include "gateway/methods/read_rows.h"
 
@@ -217,13 +219,15 @@ static bool is_beyond(const struct stream *stream, struct edubba_bytes key)
            (stream->request->reversed != 0 ? order < 0 : order > 0);
 }
 
-/* A large row is held whole: so many of them at a time as requests might take the memory of. */
+/* A large row is held whole: so many of them at a time as requests might take the memory of.  One
+ * that is sent whole is there three times, as itself, as chunks and as a message. */
 static bool reserve(struct stream *stream, const struct edubba_row *row)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < row->cell_count; i++) {
         size += row->cells[i].value.size;
     }
+    size *= stream->message.keeps_rows_whole ? 3 : 1;
     if (size <= stream->reserved_bytes || size <= SCAN_BYTES) {
         return true;
     }
@@ -446,7 +450,8 @@ static bool is_one_row(const Request *request)
 static void run(struct table_call *on)
 {
     struct stream *stream = (struct stream *)on;
-    row_message_init(&stream->message);
+    struct bytes user_agent = rpc_call_header(on->call, USER_AGENT_HEADER);
+    row_message_init(&stream->message, features_wants_whole_rows(user_agent));
     buffer_init(&stream->passed);
     stream->error = (struct edubba_error){0};
     stream->scanned = EDUBBA_NOTHING;

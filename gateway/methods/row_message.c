@@ -1,5 +1,6 @@
 #include "gateway/methods/row_message.h"
 
+#include "common/base/assert.h"
 #include "common/base/memory.h"
 
 #define ARENA_BLOCK_BYTES  (64 * 1024)
@@ -15,9 +16,9 @@ struct piece {
     char *label;
 };
 
-void row_message_init(struct row_message *message)
+void row_message_init(struct row_message *message, bool keeps_rows_whole)
 {
-    *message = (struct row_message){.chunks = NULL};
+    *message = (struct row_message){.keeps_rows_whole = keeps_rows_whole};
     arena_init(&message->arena, ARENA_BLOCK_BYTES, SIZE_MAX); /* bounded by what full means */
 }
 
@@ -32,12 +33,13 @@ void row_message_reset(struct row_message *message)
 {
     message->chunk_count = 0;
     message->size_bytes = 0;
+    message->is_closed = false;
     arena_reset(&message->arena);
 }
 
 bool row_message_is_full(const struct row_message *message)
 {
-    return message->chunk_count >= ROW_MESSAGE_CHUNKS_MAX ||
+    return message->is_closed || message->chunk_count >= ROW_MESSAGE_CHUNKS_MAX ||
            message->size_bytes >= ROW_MESSAGE_FULL_BYTES;
 }
 
@@ -122,10 +124,31 @@ static bool add(struct row_message *message, const struct chunk *chunk)
            copy(&message->arena, chunk->value, &out->value);
 }
 
+/* All of the row, or nothing where it has to begin the next message. */
+static enum status fill_whole(struct row_message *message,
+                              struct chunk_cursor *cursor,
+                              bool *ret_is_whole)
+{
+    size_t size = message->size_bytes + chunk_cursor_row_bytes(cursor);
+    struct chunk chunk;
+    message->is_closed = message->chunk_count > 0 && size > ROW_MESSAGE_FULL_BYTES;
+    while (!message->is_closed && chunk_cursor_next(cursor, SIZE_MAX, &chunk)) {
+        if (!add(message, &chunk)) {
+            return STATUS_NO_MEMORY;
+        }
+    }
+    *ret_is_whole = !message->is_closed;
+    return STATUS_OK;
+}
+
 enum status row_message_fill(struct row_message *message,
                              struct chunk_cursor *cursor,
                              bool *ret_is_whole)
 {
+    if (message->keeps_rows_whole) {
+        ASSERT(chunk_cursor_is_at_begin(cursor));
+        return fill_whole(message, cursor, ret_is_whole);
+    }
     while (!row_message_is_full(message)) {
         struct chunk chunk;
         size_t left = ROW_MESSAGE_FULL_BYTES - message->size_bytes;

@@ -7,6 +7,9 @@
  * values, well below the 4 MiB that clients take, and no cell is sent in crumbs because a message
  * was nearly full.
  *
+ * With keeps_rows_whole, for clients that need it, a row is not cut at all: one that does not fit
+ * behind others begins the next message, and a message of one row is as large as that row.
+ *
  * Thread rule: one owner.
  */
 #ifndef GATEWAY_METHODS_ROW_MESSAGE_H
@@ -28,12 +31,14 @@ struct row_message {
     Google__Bigtable__V2__ReadRowsResponse__CellChunk **chunks;
     size_t chunk_count;
     size_t chunk_capacity;
-    size_t size_bytes;  /* of what is in it, encoded, at most */
+    size_t size_bytes; /* of what is in it, encoded, at most */
+    bool keeps_rows_whole;
+    bool is_closed;     /* the next row does not fit */
     struct arena arena; /* of the chunks and their bytes */
 };
 
 /* Holds no memory until it is filled. */
-void row_message_init(struct row_message *message);
+void row_message_init(struct row_message *message, bool keeps_rows_whole);
 void row_message_deinit(struct row_message *message);
 
 /* Empty again. */

@@ -12,6 +12,7 @@
  *     keys ascend (descend, if the stream is reversed), and every row is committed at the end
  *     last_scanned_row_key stands between rows, beyond the last of them and the one before
  *     statistics come in the last message; no message is above 4 MiB
+ *     with needs_whole_rows: every message ends between rows, and may be larger then
  *
  * What it read is kept as rows.
  */
@@ -49,6 +50,7 @@ struct stream_row {
 
 struct chunk_stream {
     bool is_reversed;
+    bool needs_whole_rows;
     const char *trouble; /* the rule that was broken; NULL = none so far */
     struct arena arena;
     struct stream_cell *cells;
@@ -252,7 +254,7 @@ static inline bool chunk_stream_take_message(struct chunk_stream *stream,
                                              size_t size_bytes)
 {
     const ProtobufCBinaryData scanned = message->last_scanned_row_key;
-    if (size_bytes > STREAM_MESSAGE_BYTES_MAX) {
+    if (size_bytes > STREAM_MESSAGE_BYTES_MAX && !stream->needs_whole_rows) {
         return stream_breaks(stream, "a message is at most 4 MiB");
     }
     if (stream->has_statistics) {
@@ -262,6 +264,9 @@ static inline bool chunk_stream_take_message(struct chunk_stream *stream,
         if (!chunk_stream_take(stream, message->chunks[i])) {
             return false;
         }
+    }
+    if (stream->needs_whole_rows && stream->is_in_row) {
+        return stream_breaks(stream, "a message ends between rows");
     }
     if (scanned.len > 0) {
         const struct stream_row *last = stream_last_row(stream);

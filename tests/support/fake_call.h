@@ -42,6 +42,7 @@ struct rpc_call {
     struct fake_outcome *outcome;
     struct arena arena;
     struct bytes features;
+    struct bytes user_agent;
     unsigned holders; /* all under the outcome's lock */
     bool is_cancelled;
     bool has_on_cancelled;
@@ -67,11 +68,14 @@ static inline void fake_outcome_deinit(struct fake_outcome *outcome)
     pthread_mutex_destroy(&outcome->lock);
 }
 
-static inline struct rpc_call *fake_call_make(struct fake_outcome *outcome, const char *features)
+static inline struct rpc_call *fake_call_make(struct fake_outcome *outcome,
+                                              const char *features,
+                                              const char *user_agent)
 {
     struct rpc_call *call = memory_allocate_zeroed(1, sizeof *call);
     call->outcome = outcome;
     call->features = bytes_of_text(features);
+    call->user_agent = bytes_of_text(user_agent);
     call->holders = 2;
     arena_init(&call->arena, 4096, 64 * 1024);
     return call;
@@ -188,6 +192,9 @@ bool rpc_call_reserve(struct rpc_call *call, uint64_t size_bytes)
 
 struct bytes rpc_call_header(const struct rpc_call *call, const char *name)
 {
+    if (strcmp(name, "user-agent") == 0) {
+        return call->user_agent;
+    }
     cr_assert_str_eq(name, "bigtable-features");
     return call->features;
 }

@@ -38,6 +38,19 @@ Test(features, what_cannot_be_read_says_nothing)
     }
 }
 
+Test(features, rows_are_kept_whole_for_go)
+{
+    static const char *const go[] = {"grpc-go/1.83.2", "cbt/1.23.2 grpc-go/1.70.0", "grpc-go/"};
+    static const char *const others[] = {"", "grpc-go", "grpc-node-js/1.13.0", "grpc-java-netty/1",
+                                         "grpc-python/1.70 grpc-c/44.2.0 (linux; chttp2)"};
+    for (size_t i = 0; i < sizeof go / sizeof *go; i++) {
+        cr_assert(features_wants_whole_rows(bytes_of_text(go[i])), "%s", go[i]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        cr_assert_not(features_wants_whole_rows(bytes_of_text(others[i])), "%s", others[i]);
+    }
+}
+
 Test(features, a_header_without_end_is_not_looked_at)
 {
     static char header[100001];

@@ -283,7 +283,7 @@ Test(filter, numbers_out_of_range_are_refused)
     assert_refused(of_count(FILTER_CELLS_PER_ROW_LIMIT, 0),
                    "Error in field 'cells_per_row_limit_filter' : must be greater than 0");
     assert_refused(of_count(FILTER_CELLS_PER_ROW_OFFSET, -1),
-                   "Error in field 'cells_per_row_offset_filter' : must be greater than 0");
+                   "Error in field 'cells_per_row_offset_filter' : must not be negative");
     assert_refused(of_count(FILTER_CELLS_PER_COLUMN_LIMIT, 0),
                    "Error in field 'cells_per_column_limit_filter' : must be greater than 0");
     const double bad[] = {0.0, 1.0, -0.5, 2.0, __builtin_nan("")};

@@ -89,6 +89,7 @@ struct run {
     struct fake_outcome outcome;
     atomic_bool is_over;
     uint32_t rows_at_once;
+    const char *user_agent; /* NULL = "" */
 };
 
 static void pause_shortly(struct prng *prng)
@@ -153,7 +154,9 @@ static void run_stream(struct run *run,
     fake_outcome_init(&run->outcome, request->reversed != 0);
     atomic_store(&run->is_over, false);
     run->seed = prng_next(&run->prng);
-    run->call = fake_call_make(&run->outcome, features);
+    run->outcome.stream.needs_whole_rows = run->user_agent != NULL;
+    run->call = fake_call_make(&run->outcome, features,
+                               run->user_agent != NULL ? run->user_agent : "");
     run->call->holders++; /* the taker's */
     cr_assert_eq(pthread_create(&teller, NULL, tell, run), 0);
     cr_assert_eq(pthread_create(&taker, NULL, take, run), 0);
@@ -223,6 +226,24 @@ Test(read_rows, all_rows_come_whatever_the_pace, .timeout = 60)
         fake_outcome_deinit(&run.outcome);
     }
     cr_assert_gt(scanned, 10, "how far they are is told, too");
+}
+
+Test(read_rows, the_client_of_go_gets_rows_that_are_whole, .timeout = 60)
+{
+    static const size_t values[] = {0, 5000, 700000, 3000000};
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct run run = {.prng = prng_of_seed(seed),
+                          .rows_at_once = 1 + (uint32_t)(seed % 90),
+                          .user_agent = "some-program/1 grpc-go/1.83.2"};
+        Google__Bigtable__V2__ReadRowsRequest request = request_of();
+        size_t value_bytes = values[seed % 4];
+        uint32_t rows = 1 + (uint32_t)prng_below(&run.prng, value_bytes > 5000 ? 6 : 400);
+        set_data(rows, value_bytes, EDUBBA_OK, "");
+        run_stream(&run, &request, FLAGS, false);
+        expect_rows(&run, rows);
+        cr_assert(value_bytes < 1000000 || run.outcome.messages >= rows, "one large row each");
+        fake_outcome_deinit(&run.outcome);
+    }
 }
 
 Test(read_rows, a_caller_that_goes_away_ends_it_at_any_moment, .timeout = 60)

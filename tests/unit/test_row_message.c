@@ -122,7 +122,7 @@ Test(row_message, a_client_reads_what_was_sent)
         bool is_reversed = prng_chance(&prng, 2);
         chunk_stream_init(&wire.stream, is_reversed);
         arena_init(&wire.arena, 64 * 1024, SIZE_MAX);
-        row_message_init(&message);
+        row_message_init(&message, false);
         for (int i = 0; i < ROWS; i++) {
             (void)snprintf(keys[i], sizeof keys[i], "r%03d", is_reversed ? ROWS - i : i);
             rows[i] = (struct edubba_row){EDUBBA_TEXT(keys[i]), cells[i],
@@ -161,7 +161,7 @@ Test(row_message, many_small_cells_end_a_message_too)
     }
     chunk_stream_init(&wire.stream, false);
     arena_init(&wire.arena, 64 * 1024, SIZE_MAX);
-    row_message_init(&message);
+    row_message_init(&message, false);
     send_row(&wire, &message, &row);
     cr_assert_eq(wire.messages, 3);
     cr_assert(chunk_stream_end(&wire.stream), "%s", wire.stream.trouble);
@@ -186,7 +186,7 @@ Test(row_message, without_memory_it_says_so_and_nothing_is_lost)
         struct chunk_cursor cursor;
         bool is_whole = false;
         cr_assert_lt(after, 10);
-        row_message_init(&message);
+        row_message_init(&message, false);
         chunk_cursor_begin(&cursor, &row);
         memory_fail_arm(after, 1);
         status = row_message_fill(&message, &cursor, &is_whole);

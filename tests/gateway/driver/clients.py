@@ -16,7 +16,7 @@ import threading
 from .cluster import Failure, Missing
 
 HERE = pathlib.Path(__file__).resolve().parents[1] / "clients"
-INSTALL_SECONDS = 1200
+INSTALL_SECONDS = 420  # each step: registries that do not answer are clients that cannot be had
 STEP_SECONDS = 180
 
 
@@ -70,13 +70,16 @@ class Client:
 
     def run(self, *arguments, **environment):
         """A step of the installation; Missing with the end of what it said when it fails."""
-        process = subprocess.run([str(a) for a in arguments], cwd=self.folder, text=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS,
-                                 env={**os.environ, **environment})
+        what = " ".join(str(a) for a in arguments[:3])
+        try:
+            process = subprocess.run([str(a) for a in arguments], cwd=self.folder, text=True,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS,
+                                     env={**os.environ, **environment})
+        except subprocess.TimeoutExpired:
+            raise Missing(f"{what} took more than {INSTALL_SECONDS} s") from None
         if process.returncode != 0:
-            raise Missing(f"{' '.join(str(a) for a in arguments[:3])} failed: "
-                          f"{process.stdout.strip()[-300:]}")
+            raise Missing(f"{what} failed: {process.stdout.strip()[-300:]}")
         return process.stdout
 
     def command(self):

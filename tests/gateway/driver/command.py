@@ -86,6 +86,31 @@ class Spoiled:
             return [str(entry["row"]) for entry in arguments["entries"]]
         return [str(arguments["row"])] if "row" in arguments else []
 
+    @staticmethod
+    def _kind(step):
+        """What of an instance it is about."""
+        return next(kind for kind in ("Profile", "Cluster", "Tablets", "Instance")
+                    if kind in step.action)
+
+    @staticmethod
+    def _ends(step):
+        """Is it about an instance that goes, whatever it holds?"""
+        expected = step.written.get("expect", {})
+        return step.action == "deleteInstance" or expected.get("error", {}).get("code") == "NOT_FOUND"
+
+    @staticmethod
+    def _reads(step, what):
+        """Does a read of rows look at this row ("row KEY"), or at rows of which all are in doubt?"""
+        arguments = step.arguments
+        prefixes = arguments.get("prefixes", [arguments["prefix"]] if "prefix" in arguments else [])
+        if not what.startswith("row "):
+            return what == "rows"
+        if "ranges" in arguments or not (arguments.get("keys") or prefixes):
+            return True
+        key = what.removeprefix("row ")
+        return key in map(str, arguments.get("keys", [])) or \
+            any(not isinstance(prefix, str) or key.startswith(prefix) for prefix in prefixes)
+
     def spoil(self, step):
         table = (step.written.get("in"), step.arguments.get("table"))
         if step.action == "createTable":
@@ -99,11 +124,13 @@ class Spoiled:
         elif step.action in ("mutateRow", "mutateRows", "checkAndMutate", "readModifyWrite"):
             self.places.update((*table, "row " + row) for row in self._rows(step))
         elif "instance" in step.arguments and step.action.startswith(("create", "update", "delete")):
-            self.places.add((None, step.arguments["instance"], "all"))
+            whole = step.action in ("createInstance", "deleteInstance")
+            self.places.add((None, step.arguments["instance"], "all" if whole else self._kind(step)))
 
     def touches(self, step):
         if "instance" in step.arguments:
-            return (None, step.arguments["instance"], "all") in self.places
+            whats = ["all"] if self._ends(step) else ["all", self._kind(step)]
+            return any((None, step.arguments["instance"], what) in self.places for what in whats)
         table = (step.written.get("in"), step.arguments.get("table"))
         if (*table, "all") in self.places:
             return True
@@ -112,7 +139,7 @@ class Spoiled:
         if (*table, "protection") in self.places and step.refuses_protected():
             return True
         if step.action in ("readRows", "readSome", "ebtReads"):
-            return any(place[:2] == table and place[2].startswith("row") for place in self.places)
+            return any(place[:2] == table and self._reads(step, place[2]) for place in self.places)
         return any((*table, "row " + row) in self.places for row in self._rows(step))
 
 
@@ -220,7 +247,8 @@ def run_clients(options, shop, tally):
             continue
         if options.lock:
             client.lock()
-            print(f"{name}: lock files are in {HERE / name}")
+            if client.locks:
+                print(f"{name}: lock files are in {HERE / name}")
             continue
         if cluster is None:
             cluster = Elsewhere(options.address) if options.address else Cluster(shop)

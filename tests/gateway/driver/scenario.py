@@ -25,7 +25,8 @@ ACTIONS = {
 # What the driver does itself.
 OWN_ACTIONS = {"ebt": {"arguments"}, "ebtReads": {"table"}}
 
-COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in"}
+COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in", "large"}
+TO_RUNNERS = {"in", "large"}  # of these
 EXPECTATIONS = {"result", "error"}
 
 
@@ -54,8 +55,7 @@ class Step:
 
     def given(self):
         line = {"step": self.name, "do": self.action}
-        if "in" in self.written:
-            line["in"] = self.written["in"]
+        line.update({name: self.written[name] for name in TO_RUNNERS if name in self.written})
         line.update(notation.for_runner(self.arguments))
         return line
 

@@ -120,6 +120,16 @@ def check(filter_, in_condition=False):
         check(child, in_condition or name == "condition")
 
 
+def names_no_family(filter_, families):
+    """Does it name a family, exactly, that the table has not?  NOT_FOUND, says the API."""
+    (name, value), = filter_.items()
+    if name == "columnRange":
+        return value["family"] not in families
+    if name == "familyRegex" and value and not set(value) & set(".*+?()[]{}|\\^$"):
+        return value not in families
+    return any(names_no_family(child, families) for child in children(filter_))
+
+
 # --- what it does -------------------------------------------------------------------------------
 
 

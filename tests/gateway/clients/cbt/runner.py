@@ -104,11 +104,11 @@ def rows_of(output):
 
 
 def listed(output):
-    """First words of the lines under a rule of dashes."""
+    """What stands under a rule of dashes: by its first word the rest of the line."""
     lines = output.decode().splitlines()
     rules = [i for i, line in enumerate(lines) if line.startswith("---")]
-    return sorted(line.split()[0].rsplit("/", 1)[-1] for line in
-                  lines[rules[0] + 1 if rules else 0:] if line.strip())
+    words = [line.split(None, 1) for line in lines[rules[0] + 1 if rules else 0:] if line.strip()]
+    return {first.rsplit("/", 1)[-1]: "".join(rest).strip() for first, *rest in words}
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -270,7 +270,15 @@ def delete_instance(place, step):
 
 
 def list_instances(place, _):
-    return {"instances": listed(cbt(place, "listinstances"))}
+    return {"instances": sorted(listed(cbt(place, "listinstances")))}
+
+
+def get_instance(place, step):
+    """As it is listed: there is no command for one."""
+    found = listed(cbt(place, "listinstances"))
+    if step["instance"] not in found:
+        raise Failed("rpc error: code = NotFound desc = it is not listed")
+    return {"id": step["instance"], "displayName": found[step["instance"]]}
 
 
 def of(place, step):
@@ -283,11 +291,16 @@ def create_cluster(place, step):
 
 
 def list_clusters(place, step):
-    return {"clusters": listed(cbt(of(place, step), "listclusters"))}
+    return {"clusters": sorted(listed(cbt(of(place, step), "listclusters")))}
+
+
+def get_cluster(place, step):
+    info = listed(cbt(of(place, step), "listclusters"))[step["cluster"]]
+    return {"id": step["cluster"], "nodes": int(re.search(r"\((\d+) serve nodes\)", info).group(1))}
 
 
 def update_cluster(place, step):
-    cbt(of(place, step), "updatecluster", step["cluster"], f"nodes={step['nodes']}")
+    cbt(of(place, step), "updatecluster", step["cluster"], f"num-nodes={step['nodes']}")
     return {}
 
 
@@ -296,13 +309,59 @@ def delete_cluster(place, step):
     return {}
 
 
+# --- profiles -------------------------------------------------------------------------------------
+
+
+def routing_words(routing):
+    if routing == "any":
+        return ["route-any"]
+    words = [f"route-to={routing['cluster']}"]
+    return words + ["transactional-writes=true"] if routing["transactions"] else words
+
+
+def create_profile(place, step):
+    cbt(place, "createappprofile", step["instance"], step["profile"], step["description"],
+        *routing_words(step["routing"]))
+    return {}
+
+
+def get_profile(place, step):
+    output = cbt(place, "getappprofile", step["instance"], step["profile"]).decode()
+    shown_ = dict(re.findall(r"^(\w+): (.*)$", output, re.MULTILINE))
+    cluster = re.search(r'cluster_id:"([^"]+)"', shown_["RoutingPolicy"])
+    routing = {"cluster": cluster.group(1),
+               "transactions": "allow_transactional_writes:true" in shown_["RoutingPolicy"]} \
+        if cluster else "any"
+    return {"id": shown_["Name"].rsplit("/", 1)[1], "description": shown_["Description"],
+            "routing": routing}
+
+
+def list_profiles(place, step):
+    return {"profiles": sorted(listed(cbt(place, "listappprofile", step["instance"])))}
+
+
+def update_profile(place, step):
+    """Where it routes to is always said too: as it is."""
+    routing = get_profile(place, step)["routing"]
+    cbt(place, "updateappprofile", step["instance"], step["profile"], step["description"],
+        *routing_words(routing))
+    return {}
+
+
+def delete_profile(place, step):
+    cbt(place, "deleteappprofile", step["instance"], step["profile"])
+    return {}
+
+
 ACTIONS = {
     "createTable": create_table, "getTable": get_table, "listTables": list_tables,
     "modifyFamilies": modify_families, "deleteTable": delete_table, "dropRows": drop_rows,
     "consistency": consistency, "mutateRow": mutate_row, "readRow": read_row, "readRows": read_rows,
     "createInstance": create_instance, "deleteInstance": delete_instance,
-    "listInstances": list_instances, "createCluster": create_cluster,
-    "listClusters": list_clusters, "updateCluster": update_cluster, "deleteCluster": delete_cluster,
+    "getInstance": get_instance, "listInstances": list_instances, "createCluster": create_cluster,
+    "getCluster": get_cluster, "listClusters": list_clusters, "updateCluster": update_cluster,
+    "deleteCluster": delete_cluster, "createProfile": create_profile, "getProfile": get_profile,
+    "listProfiles": list_profiles, "updateProfile": update_profile, "deleteProfile": delete_profile,
 }
 
 

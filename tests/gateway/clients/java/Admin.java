@@ -138,9 +138,9 @@ final class Admin {
       case "intmax":
         return Type.int64Max();
       case "inthll":
-        return Type.Aggregate.create(Type.bigEndianInt64(), Type.Aggregate.Aggregator.Hll.create());
+        return Type.int64Hll();
       case "byteshll":
-        return Type.rawBytesHll();
+        return Type.Aggregate.create(Type.rawBytes(), Type.Aggregate.Aggregator.Hll.create());
       default:
         return Type.raw();
     }

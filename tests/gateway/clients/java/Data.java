@@ -82,6 +82,9 @@ final class Data {
     long timestamp = Runner.number(m, "timestamp");
     switch (kind) {
       case "set":
+        if (timestamp == -1) {
+          throw new Runner.Lacks("the server's time");
+        }
         into.setCell(family, qualifier, timestamp, Runner.bytesOf(m.get("value")));
         break;
       case "add":

@@ -308,7 +308,9 @@ async function outcomeOf(step, place) {
       return {lacks: error.message};
     }
     if (Number.isInteger(error.code) && CODES[error.code]) {
-      return {error: {code: CODES[error.code], text: error.details || error.message || ''}};
+      // Of a call, details is what the server said; of an entry, it is a list of messages.
+      const text = typeof error.details === 'string' ? error.details : error.message;
+      return {error: {code: CODES[error.code], text: text || ''}};
     }
     return {refused: String((error && error.stack) || error).slice(0, 600)};
   }

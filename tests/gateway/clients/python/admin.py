@@ -7,7 +7,8 @@ from google.protobuf import duration_pb2, field_mask_pb2
 from notation import bytes_of
 
 types = api.types
-AGGREGATORS = {"intsum": "sum", "intmin": "min", "intmax": "max", "inthll": "hllpp_unique_count",
+# Fields of these names have a "_" behind them here, as Python has functions of the same name.
+AGGREGATORS = {"intsum": "sum", "intmin": "min_", "intmax": "max_", "inthll": "hllpp_unique_count",
                "byteshll": "hllpp_unique_count"}
 
 
@@ -71,7 +72,7 @@ def _message_of(family):
 
 def _value_type(name):
     made = types.Type(aggregate_type=types.Type.Aggregate(input_type=types.Type()))
-    message = types.Type.pb(made).aggregate_type  # min and max have other names in the wrapper
+    message = types.Type.pb(made).aggregate_type
     if name == "byteshll":
         message.input_type.bytes_type.encoding.raw.SetInParent()
     else:
@@ -88,7 +89,7 @@ def _type_name(value_type):
     is_bytes = message.aggregate_type.input_type.WhichOneof("kind") == "bytes_type"
     if aggregator == "hllpp_unique_count":
         return "byteshll" if is_bytes else "inthll"
-    return {"sum": "intsum", "min": "intmin", "max": "intmax"}.get(aggregator)
+    return {"sum": "intsum", "min_": "intmin", "max_": "intmax"}.get(aggregator)
 
 
 # --- tables ---------------------------------------------------------------------------------------

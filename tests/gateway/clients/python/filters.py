@@ -10,7 +10,8 @@ def _children(filters):
 
 def _column_range(bounds):
     return f.ColumnRangeFilter(
-        bounds["family"], start_column=_bound(bounds, "start"), end_column=_bound(bounds, "end"),
+        bounds["family"],
+        start_qualifier=_bound(bounds, "start"), end_qualifier=_bound(bounds, "end"),
         inclusive_start=_start_inclusive(bounds), inclusive_end=_end_inclusive(bounds))
 
 
