@@ -156,7 +156,9 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--records", ""));
     cr_assert_not(PARSE(&options, "--rate", "nan"));
     cr_assert_not(PARSE(&options, "--rate", "0"));
-    cr_assert_str_eq(problem, "--rate cannot be '0': it is N, a number of at least 0.001");
+    cr_assert_str_eq(problem,
+                     "--rate cannot be '0': it is N, a number of at least 0.001 and at most "
+                     "10000000");
     cr_assert_not(PARSE(&options, "--duration=0"));
     cr_assert_not(PARSE(&options, "--bogus", "1"));
     cr_assert_str_eq(problem, "there is no option '--bogus'"); /* nothing is near */
@@ -167,6 +169,56 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--format", "text|json"));
     cr_assert_not(PARSE(&options, "--table", ""));
     cr_assert_not(PARSE(&options, "a", "b", "c"));
+}
+
+/* Of each number: its most is taken, more is refused, and what is said names the most. */
+Test(load_options, every_number_has_a_most_that_is_named)
+{
+    static const char *const LARGE[] = {"1e300", "9223372036854775808", "1e15", "inf"};
+    for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
+        const struct load_option *option = &LOAD_OPTIONS[i];
+        struct load_options options;
+        char name[64];
+        char most[64];
+        if (option->type != LOAD_OPTION_COUNT && option->type != LOAD_OPTION_NUMBER) {
+            continue;
+        }
+        (void)snprintf(name, sizeof name, "--%s", option->name);
+        (void)snprintf(most, sizeof most, "%.15g", option->most);
+        cr_assert(PARSE(&options, name, most), "%s %s: %s", name, most, problem);
+        for (size_t j = 0; j < sizeof LARGE / sizeof LARGE[0]; j++) {
+            if (j == 2 && option->most >= 1e15) {
+                continue;
+            }
+            cr_assert_not(PARSE(&options, name, LARGE[j]), "%s %s", name, LARGE[j]);
+            cr_assert(strstr(problem, "at most") != NULL, "%s", problem);
+        }
+    }
+    struct load_options options;
+    cr_assert_not(PARSE(&options, "--batch", "100001"));
+    cr_assert(strstr(problem, "of at least 1 and at most 100k") != NULL, "%s", problem);
+    cr_assert_not(PARSE(&options, "--value-size", "1G"));
+    cr_assert(strstr(problem, "at most 100M") != NULL, "%s", problem);
+    cr_assert_not(PARSE(&options, "--threads", "0"));
+    cr_assert(PARSE(&options, "--never-read", "0") && options.never_read == 0);
+}
+
+Test(load_options, a_table_has_a_name_that_the_servers_take)
+{
+    static const char *const BAD[] = {"",
+                                      "a b",
+                                      "-a",
+                                      ".a",
+                                      "a/b",
+                                      "\xc3\xa4",
+                                      "123456789012345678901234567890123456789012345678901"};
+    struct load_options options;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        cr_assert_not(PARSE(&options, "--table", BAD[i]), "%s", BAD[i]);
+        cr_assert(strstr(problem, "--table") != NULL, "%s", problem);
+    }
+    cr_assert(PARSE(&options, "--table", "12345678901234567890123456789012345678901234567890"));
+    cr_assert(PARSE(&options, "--table", "_A-z.9"));
 }
 
 Test(load_options, what_is_not_said_comes_from_the_workload)
@@ -188,6 +240,8 @@ Test(load_options, what_does_not_go_together_is_refused)
     struct load_options options;
     cr_assert(PARSE(&options, "--batch", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(PARSE(&options, "--batch", "2"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("read"), problem));
     cr_assert(PARSE(&options, "--batch", "50001", "--fields", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--batch", "50k", "--fields", "2"));
