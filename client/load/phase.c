@@ -32,13 +32,12 @@ static void on_signal(int number)
 
 void load_signals_catch(void)
 {
-    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++) {
-        struct sigaction before;
-        if (sigaction(SIGNALS[i], NULL, &before) != 0 || before.sa_handler != SIG_IGN) {
-            (void)sigaction(SIGNALS[i], &action, NULL);
-        }
+    struct sigaction before;
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) != 0 || before.sa_handler != SIG_IGN) {
+        (void)sigaction(SIGHUP, &action, NULL);
     }
 }
 

@@ -20,7 +20,7 @@ enum load_outcome {
 };
 
 /* From now on SIGINT, SIGTERM and SIGHUP end the phase; a second one, or one while no phase has begun
- * yet (the cluster may not be there), ends the process.  One that was ignored (nohup) stays so. */
+ * yet (the cluster may not be there), ends the process.  An ignored SIGHUP (nohup) stays so. */
 void load_signals_catch(void);
 
 /* The exit code after LOAD_INTERRUPTED. */

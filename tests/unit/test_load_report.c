@@ -1,5 +1,6 @@
 /* What edubba-load counts and says: histogram, tallies, schedule, options, reports. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,6 +364,78 @@ Test(load_report, text_hides_no_error)
     cr_assert(strstr(text, "UNAVAILABLE 1") != NULL);
     cr_assert(strstr(text, "1 changes may or may not have been made") != NULL);
     cr_assert(strstr(text, "10 values: all right") != NULL);
+    free(text);
+}
+
+Test(load_report, csv_hides_no_error)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    tallies[LOAD_READ].late = 7;
+    tallies[LOAD_READ].wrong = 3;
+    report.interrupted = true;
+    char *text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, "max_us,late,wrong,interrupted,verify\n") != NULL);
+    cr_assert(strstr(text, ",7,3,1,bad\n") != NULL, "%s", text);
+    cr_assert(strstr(text, ",0,0,1,bad\n") != NULL, "%s", text);
+    free(text);
+    tallies[LOAD_READ].wrong = 0;
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",7,0,1,good\n") != NULL, "%s", text);
+    free(text);
+    options.verify = false;
+    memset(tallies, 0, sizeof tallies);
+    tallies[LOAD_READ].late = 9; /* and nothing else */
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",9,0,1,\n") != NULL, "%s", text);
+    free(text);
+}
+
+Test(load_report, what_cannot_be_written_is_told)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    for (int format = LOAD_TEXT; format <= LOAD_CSV; format++) {
+        FILE *full = fopen("/dev/full", "w");
+        cr_assert(full != NULL);
+        errno = 0;
+        cr_assert_not(load_report_interval(full, (enum load_format)format, &report, &report.all));
+        cr_assert(errno == ENOSPC);
+        cr_assert_not(load_report_end(full, (enum load_format)format, &report));
+        (void)fclose(full);
+        FILE *good = fopen("/dev/null", "w");
+        cr_assert(load_report_begin(good, (enum load_format)format));
+        cr_assert(load_report_interval(good, (enum load_format)format, &report, &report.all));
+        cr_assert(load_report_end(good, (enum load_format)format, &report));
+        (void)fclose(good);
+    }
+}
+
+Test(load_report, all_failed_is_not_one_success)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    cr_assert_not(load_report_all_failed(&report));
+    cr_assert(load_report_errors(&report) == 1);
+    tallies[LOAD_READ].operations = 0;
+    cr_assert(load_report_all_failed(&report));
+    tallies[LOAD_UPDATE].codes[14] = 0;
+    cr_assert_not(load_report_all_failed(&report)); /* nothing was tried */
+    tallies[LOAD_READ].late = 1;
+    cr_assert(load_report_all_failed(&report));
+}
+
+Test(load_report, sums_that_could_not_be_read_are_not_verified)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    report.sums_unread = true;
+    cr_assert_not(load_report_is_verified(&report));
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "sums could not be read") != NULL);
+    free(text);
+    text = print(LOAD_JSON, &report);
+    cr_assert(strstr(text, "\"good\":false") != NULL);
     free(text);
 }
 

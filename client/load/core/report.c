@@ -151,8 +151,9 @@ static void text_errors(FILE *out, const struct load_report *report, const struc
         fprintf(out, "  late        %" PRIu64 " requests were never sent\n", sum->late);
     }
     if (sum->missing > 0) {
-        fprintf(out, "  missing     %" PRIu64 " rows that should be there were not found\n",
-                sum->missing);
+        fprintf(out, "  missing     %" PRIu64 " rows that should be there were not found%s\n",
+                sum->missing,
+                report->options->verify ? ", or somebody else still loads the table" : "");
     }
 }
 
@@ -164,9 +165,10 @@ static void text_verdict(FILE *out, const struct load_report *report, const stru
     if (report->sums_unread) {
         fputs("  verified    nothing: sums could not be read\n", out);
     } else if (report->sums_checked > 0) {
-        fprintf(out, "  verified    %" PRIu64 " sums: %s%s\n", report->sums_checked,
+        fprintf(out, "  verified    %" PRIu64 " sums: %s%s%s\n", report->sums_checked,
                 report->sums_wrong == 0 ? "all exact" : "WRONG: ",
-                report->sums_wrong == 0 ? "" : report->sums_example);
+                report->sums_wrong == 0 ? "" : report->sums_example,
+                report->sums_wrong == 0 ? "" : ", or somebody else adds to it");
     }
     if (sum->checked > 0 && sum->wrong == 0) {
         fprintf(out, "  verified    %" PRIu64 " values: all right\n", sum->checked);
