@@ -24,6 +24,7 @@ class Record:
     minutes: int  # at full length, about
     about: str
     function: typing.Callable
+    programs: tuple = ()  # of the build, besides those that all records need
     all_records: typing.ClassVar[list] = []
 
     def measure(self, bench):
@@ -35,10 +36,16 @@ class Record:
         return Result(self.name, "", self.about, "", 0, broken=[text])
 
 
-def record(name, minutes, about):
-    """Makes the function below it a record: it takes a Bench and returns a Result, or several."""
+def record(name, minutes, about, raw=(), beside=()):
+    """
+    Makes the function below it a record: it takes a Bench and returns a Result, or several.  `raw`
+    and `beside` name the programs of tests/bench/raw and of tests/bench that it starts.
+    """
+    programs = (*(f"tests/bench/raw/raw_{program}" for program in raw),
+                *(f"tests/bench/{program}" for program in beside))
+
     def add(function):
-        Record.all_records.append(Record(name, minutes, about, function))
+        Record.all_records.append(Record(name, minutes, about, function, programs))
         return function
     return add
 
