@@ -11,10 +11,11 @@
 
 #include "edubba.h"
 
-#define EXIT_CODE_OK          0
-#define EXIT_CODE_FAILED      1
-#define EXIT_CODE_USAGE       2
-#define EXIT_CODE_INTERRUPTED 130
+#define EXIT_CODE_OK     0
+#define EXIT_CODE_FAILED 1
+#define EXIT_CODE_USAGE  2
+#define EXIT_CODE_SIGNAL \
+    128 /* and the signal's number: 130 = SIGINT, 143 = SIGTERM, 129 = SIGHUP */
 
 /* Look for --format json before anything can go wrong: it may stand behind what is wrong. */
 void load_complaint_begin(int count, char *const *arguments);

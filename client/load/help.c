@@ -23,9 +23,11 @@ static const char EXAMPLES[] =
     "  edubba-load write --keys series --distribution sequential --batch 100 --operations 1M\n"
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
     "\n"
-    "exit status: 0 done, 1 something failed or was found wrong, 2 the command line makes no sense,\n"
-    "130 interrupted.  Ctrl-C reports what there is; pressed twice, or before the load has begun, it\n"
-    "quits at once.  With --format json errors are JSON too, on stderr, as ebt's.\n";
+    "exit status: 0 done, whatever single requests ended in; 1 not one operation succeeded, any failed\n"
+    "with --fail-on-errors, something was found wrong, or the report could not be written; 2 the\n"
+    "command line makes no sense; 130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP.  Ctrl-C (and\n"
+    "the others) report what there is; pressed twice, or before the load has begun, it quits at once.\n"
+    "With --format json errors are JSON too, on stderr, as ebt's.\n";
 
 static const char *const PLACE = "  %-20s %s\n";
 

@@ -1,7 +1,9 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
@@ -37,18 +39,25 @@ static int unknown_workload(const char *name)
 
 /* --- sub-commands ----------------------------------------------------------------------------- */
 
+/* What was asked for stands on stdout, or did not get there. */
+static int printed(void)
+{
+    return fflush(stdout) == 0 && ferror(stdout) == 0 ? EXIT_CODE_OK
+                                                      : load_complain_file("stdout", errno);
+}
+
 static int run_help(size_t count, const char *const *words)
 {
     if (count == 0) {
         load_help(stdout);
-        return EXIT_CODE_OK;
+        return printed();
     }
     const struct load_workload *workload = load_workload_find(words[0]);
     if (workload == NULL) {
         return unknown_workload(words[0]);
     }
     load_help_workload(stdout, workload);
-    return EXIT_CODE_OK;
+    return printed();
 }
 
 static int run_drop(struct load_options *options)
@@ -71,7 +80,7 @@ static int exit_code_of(enum load_outcome outcome)
     case LOAD_DONE:
         return EXIT_CODE_OK;
     case LOAD_INTERRUPTED:
-        return EXIT_CODE_INTERRUPTED;
+        return load_signal_exit_code();
     case LOAD_WRONG:
     case LOAD_FAILED:
         break;
@@ -88,12 +97,20 @@ static enum load_outcome run_phases(struct load_place *place,
     enum load_outcome outcome = LOAD_DONE;
     bool load = command->only ? command->load
                               : place->table_is_new && command->workload->needs_rows;
-    load_report_begin(out, (enum load_format)options->format);
+    if (!load_report_begin(out, (enum load_format)options->format)) {
+        (void)load_complain_file("the report cannot be written", errno);
+        return LOAD_FAILED;
+    }
     if (load) {
+        if (load_place_connect(place, command->workload, true, &error) != EDUBBA_OK) {
+            (void)load_complain(&error);
+            return LOAD_FAILED;
+        }
         outcome = load_phase(place, options, command->workload, true, out);
     }
     if (command->run && outcome == LOAD_DONE) {
-        if (load_place_idle(place, &error) != EDUBBA_OK) {
+        if (load_place_connect(place, command->workload, false, &error) != EDUBBA_OK ||
+            load_place_idle(place, &error) != EDUBBA_OK) {
             (void)load_complain(&error);
             return LOAD_FAILED;
         }
@@ -118,6 +135,13 @@ static int no_table(const struct edubba_error *error,
     return load_complain_with(error, hint);
 }
 
+/* Closed, or never opened: see keep_streams(). */
+static bool stdout_can_be_written(void)
+{
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    return flags != -1 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 static int run_workload(struct load_options *options, const struct command *command)
 {
     char problem[LOAD_PROBLEM_BYTES];
@@ -133,6 +157,9 @@ static int run_workload(struct load_options *options, const struct command *comm
     if (options->output != NULL && (out = fopen(options->output, "w")) == NULL) {
         return load_complain_file(options->output, errno);
     }
+    if (out == stdout && !stdout_can_be_written()) {
+        return load_complain_file("the report cannot be written", EBADF);
+    }
     load_signals_catch();
     int exit_code = EXIT_CODE_FAILED;
     bool create = !command->only || command->load;
@@ -145,8 +172,8 @@ static int run_workload(struct load_options *options, const struct command *comm
         exit_code = load_complain(&error);
     }
     load_place_close(&place);
-    if (out != stdout ? fclose(out) != 0 : fflush(out) != 0) {
-        exit_code = load_complain_file("the report could not be written", errno);
+    if (out != stdout) {
+        (void)fclose(out); /* what was printed is flushed, and looked at, each time */
     }
     return exit_code;
 }
@@ -203,16 +230,30 @@ static void keep_memory(void)
     (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
+/* Where stdin, stdout or stderr is closed, the next socket would take its number, and get what is
+ * printed.  What takes it instead refuses that. */
+static void keep_streams(void)
+{
+    int file = 0;
+    do {
+        file = open("/dev/null", O_RDONLY);
+    } while (file != -1 && file <= STDERR_FILENO);
+    if (file != -1) {
+        (void)close(file);
+    }
+}
+
 int main(int count, char **arguments)
 {
     struct load_options options = load_options_default();
     const char *words[WORDS_MAX];
     size_t word_count = 0;
     char problem[LOAD_PROBLEM_BYTES];
+    keep_streams();
     keep_memory();
     load_complaint_begin(count, arguments);
     if (answer(count, arguments)) {
-        return EXIT_CODE_OK;
+        return printed();
     }
     if (!load_options_parse(&options, count - 1, arguments + 1, words, WORDS_MAX, &word_count,
                             problem)) {

@@ -1,5 +1,6 @@
 #include "client/load/phase.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,26 +15,35 @@
 #define NS_PER_S          INT64_C(1000000000)
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define HINT_BYTES_MAX    512
+#define REPORT_UNWRITABLE "the report could not be written"
 #define LOAD_PHASE_BATCH  1
 #define LOAD_PHASE_FLIGHT 512
 
-static volatile sig_atomic_t interrupted;
-static volatile sig_atomic_t has_begun; /* a phase: there is something to report */
+static volatile sig_atomic_t interrupted; /* the signal's number */
+static volatile sig_atomic_t has_begun;   /* a phase: there is something to report */
 
 static void on_signal(int number)
 {
-    (void)number;
     if (interrupted || !has_begun) {
-        _exit(EXIT_CODE_INTERRUPTED);
+        _exit(EXIT_CODE_SIGNAL + number);
     }
-    interrupted = 1;
+    interrupted = number;
 }
 
 void load_signals_catch(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction before;
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) != 0 || before.sa_handler != SIG_IGN) {
+        (void)sigaction(SIGHUP, &action, NULL);
+    }
+}
+
+int load_signal_exit_code(void)
+{
+    return EXIT_CODE_SIGNAL + interrupted;
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -76,6 +86,7 @@ struct watch {
     int64_t interval_ns;
     int64_t stopped_ns; /* 0 = not yet */
     bool has_said_so;
+    int unwritable; /* 0, or the errno that the report met */
 };
 
 static void start_counting(struct watch *watch, int64_t now_ns)
@@ -135,8 +146,10 @@ static void tell_interval(struct watch *watch, int64_t now_ns)
     load_run_gather(watch->run, copies->now);
     subtract(copies->now, copies->interval, copies->difference);
     memcpy(copies->interval, copies->now, sizeof copies->now);
-    load_report_interval(watch->out, (enum load_format)watch->run->options->format, watch->report,
-                         &sample);
+    if (!load_report_interval(watch->out, (enum load_format)watch->run->options->format,
+                              watch->report, &sample)) {
+        watch->unwritable = errno;
+    }
     watch->interval_ns = now_ns;
 }
 
@@ -193,7 +206,7 @@ static void watch_to_the_end(struct watch *watch)
     watch->begin_ns = now_ns;
     do {
         look(watch, now_ns);
-        if (interrupted || now_ns >= stop_ns) {
+        if (interrupted || now_ns >= stop_ns || watch->unwritable != 0) {
             say_stopping(watch, now_ns);
             atomic_store(&run->stop, true);
         }
@@ -270,13 +283,81 @@ static const char *code_name(int code)
     return edubba_code_name((enum edubba_code)code);
 }
 
+/* Nothing more is sent once one could not be: it would not get further. */
+static enum load_outcome say_fatal(const struct edubba_error *fatal)
+{
+    struct edubba_error error = {.code = fatal->code};
+    (void)snprintf(error.text, sizeof error.text, "a request could not be submitted: %.400s",
+                   fatal->text);
+    return say(&error);
+}
+
+static enum load_outcome say_errors(const struct load_run *run, const char *which)
+{
+    struct edubba_error error = {.code = run->first_error.code};
+    (void)snprintf(error.text, sizeof error.text, "%s%s%.400s", which,
+                   error.code != EDUBBA_OK ? "; the first error: " : "", run->first_error.text);
+    if (error.code == EDUBBA_OK) {
+        error.code = EDUBBA_DEADLINE_EXCEEDED; /* all were late */
+    }
+    return say(&error);
+}
+
+static void check_sums(struct load_run *run,
+                       struct load_place *place,
+                       struct load_report *report,
+                       struct load_sums_verdict *ret_verdict,
+                       struct edubba_error *ret_unread)
+{
+    struct edubba_error error;
+    if (load_sums_check(run->sums, place->clients[0].table, ret_verdict, &error) != EDUBBA_OK) {
+        ret_unread->code = error.code;
+        (void)snprintf(ret_unread->text, sizeof ret_unread->text, "sums could not be read: %.400s",
+                       error.text);
+        report->sums_unread = true;
+    }
+    report->sums_checked = ret_verdict->checked;
+    report->sums_wrong = ret_verdict->wrong;
+    report->sums_example = ret_verdict->example;
+}
+
+/* The report is out: what is the end of it all? */
+static enum load_outcome judge(const struct watch *watch, const struct edubba_error *unread)
+{
+    const struct load_run *run = watch->run;
+    const struct load_report *report = watch->report;
+    if (watch->unwritable != 0) {
+        (void)load_complain_file(REPORT_UNWRITABLE, watch->unwritable);
+        return LOAD_FAILED;
+    }
+    if (run->fatal.code != EDUBBA_OK) {
+        return say_fatal(&run->fatal);
+    }
+    if (unread->code != EDUBBA_OK) {
+        return say(unread);
+    }
+    if (!interrupted && load_report_found_nothing(report)) {
+        return say_nothing_found(report);
+    }
+    if (run->options->verify && !load_report_is_verified(report)) {
+        return LOAD_WRONG;
+    }
+    if (!interrupted && load_report_all_failed(report)) {
+        return say_errors(run, "not one operation succeeded");
+    }
+    if (run->options->fail_on_errors && load_report_errors(report) > 0) {
+        return say_errors(run, "--fail-on-errors: some operations failed");
+    }
+    return interrupted ? LOAD_INTERRUPTED : LOAD_DONE;
+}
+
 /* After the end: compare sums, tell. */
 static enum load_outcome conclude(struct watch *watch, struct load_place *place)
 {
     struct load_run *run = watch->run;
     struct load_report *report = watch->report;
     struct load_sums_verdict verdict = {0};
-    struct edubba_error error;
+    struct edubba_error unread = {0};
     double now_cpu_s = cpu_s();
     int64_t now_ns = load_now_ns();
     if (!watch->is_counting) { /* it ended in the warm-up: all of it counts */
@@ -295,24 +376,12 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
         subtract(watch->copies->now, watch->copies->begin, watch->copies->difference);
     }
     if (run->sums != NULL) {
-        if (load_sums_check(run->sums, place->clients[0].table, &verdict, &error) != EDUBBA_OK) {
-            return say(&error);
-        }
-        report->sums_checked = verdict.checked;
-        report->sums_wrong = verdict.wrong;
-        report->sums_example = verdict.example;
+        check_sums(run, place, report, &verdict, &unread);
     }
-    load_report_end(watch->out, (enum load_format)run->options->format, report);
-    if (run->fatal) {
-        return say(&run->first_error);
+    if (!load_report_end(watch->out, (enum load_format)run->options->format, report)) {
+        watch->unwritable = errno;
     }
-    if (!interrupted && load_report_found_nothing(report)) {
-        return say_nothing_found(report);
-    }
-    if (run->options->verify && !load_report_is_verified(report)) {
-        return LOAD_WRONG;
-    }
-    return interrupted ? LOAD_INTERRUPTED : LOAD_DONE;
+    return judge(watch, &unread);
 }
 
 static enum load_outcome run_phase(struct load_run *run,

@@ -19,9 +19,12 @@ enum load_outcome {
     LOAD_INTERRUPTED,
 };
 
-/* From now on SIGINT and SIGTERM end the phase; a second one, or one while no phase has begun yet (the
- * cluster may not be there), ends the process. */
+/* From now on SIGINT, SIGTERM and SIGHUP end the phase; a second one, or one while no phase has begun
+ * yet (the cluster may not be there), ends the process.  An ignored SIGHUP (nohup) stays so. */
 void load_signals_catch(void);
+
+/* The exit code after LOAD_INTERRUPTED. */
+int load_signal_exit_code(void);
 
 /* Run the load phase or the run phase of a workload, and report it. */
 enum load_outcome load_phase(struct load_place *place,

@@ -1,5 +1,7 @@
 #include "client/load/place.h"
 
+#include "client/load/files.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,20 @@ static enum edubba_code open_client(const struct load_options *options,
     return edubba_client_open(&how, ret_client, error);
 }
 
+/* Another load that began with ours may have made it meanwhile.  Then its rows are not there yet, so
+ * it counts as new: both write the same rows. */
+static enum edubba_code make_table(struct load_place *place, struct edubba_error *error)
+{
+    const struct load_options *options = place->options;
+    struct edubba_client *client = place->clients[0].client;
+    enum edubba_code code = create_table(client, options, error);
+    if (code == EDUBBA_ALREADY_EXISTS) {
+        code = check_table(client, options->table, error);
+    }
+    place->table_is_new = code == EDUBBA_OK;
+    return code;
+}
+
 static enum edubba_code open_first(struct load_place *place,
                                    bool create,
                                    struct edubba_error *error)
@@ -120,8 +136,7 @@ static enum edubba_code open_first(struct load_place *place,
     place->client_count = 1;
     code = check_table(first->client, options->table, error);
     if (code == EDUBBA_NOT_FOUND && create) {
-        code = create_table(first->client, options, error);
-        place->table_is_new = code == EDUBBA_OK;
+        code = make_table(place, error);
     }
     return code == EDUBBA_OK
                ? edubba_table_open(first->client, options->table, &first->table, error)
@@ -138,7 +153,10 @@ enum edubba_code load_place_open(struct load_place *place,
     if (place->clients == NULL) {
         return no_memory(error);
     }
-    enum edubba_code code = open_first(place, create, error);
+    enum edubba_code code = load_files_check(options->clients, options->clients, error);
+    if (code == EDUBBA_OK) {
+        code = open_first(place, create, error);
+    }
     for (uint64_t i = 1; code == EDUBBA_OK && i < options->clients; i++) {
         struct load_client *client = &place->clients[i];
         code = open_client(options, &client->client, error);

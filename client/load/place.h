@@ -23,6 +23,14 @@ enum edubba_code load_place_open(struct load_place *place,
                                  const struct load_options *options,
                                  bool create,
                                  struct edubba_error *error);
+/* Connect each client with each server, as the phase will use it: by this, clients that a server does
+ * not take are seen before anything is measured.
+ * Errors: those of the calls (which of the clients is said); EDUBBA_RESOURCE_EXHAUSTED for too few
+ * open files. */
+enum edubba_code load_place_connect(struct load_place *place,
+                                    const struct load_workload *workload,
+                                    bool is_load,
+                                    struct edubba_error *error);
 /* Further clients that open a scan of the table and take nothing of it. */
 enum edubba_code load_place_idle(struct load_place *place, struct edubba_error *error);
 enum edubba_code load_place_drop(struct load_place *place, struct edubba_error *error);

@@ -71,6 +71,21 @@ static bool is_unknown(enum edubba_code code)
     return code == EDUBBA_DEADLINE_EXCEEDED || code == EDUBBA_UNAVAILABLE;
 }
 
+static void keep_first(struct load_run *run,
+                       struct edubba_error *error,
+                       enum edubba_code code,
+                       const char *text)
+{
+    pthread_mutex_lock(&run->lock);
+    if (error->code == EDUBBA_OK) {
+        error->code = code;
+        size_t size = strnlen(text, sizeof error->text - 1);
+        memcpy(error->text, text, size);
+        error->text[size] = '\0';
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
 void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text)
 {
     struct load_run *run = slot->client->run;
@@ -80,23 +95,14 @@ void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const 
     if (changes && is_unknown(code)) {
         load_tally_add(&tally->unknown, 1);
     }
-    pthread_mutex_lock(&run->lock);
-    if (run->first_error.code == EDUBBA_OK) {
-        run->first_error.code = code;
-        size_t size = strnlen(text, sizeof run->first_error.text - 1);
-        memcpy(run->first_error.text, text, size);
-        run->first_error.text[size] = '\0';
-    }
-    pthread_mutex_unlock(&run->lock);
+    keep_first(run, &run->first_error, code, text);
 }
 
 void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, const char *text)
 {
     struct load_run *run = slot->client->run;
     load_slot_count_error(slot, code, text);
-    pthread_mutex_lock(&run->lock);
-    run->fatal = true;
-    pthread_mutex_unlock(&run->lock);
+    keep_first(run, &run->fatal, code, text);
     atomic_store(&run->stop, true);
 }
 

@@ -109,8 +109,8 @@ struct load_run {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t active; /* slots that are not parked */
-    bool fatal;      /* a request could not even be submitted */
     struct edubba_error first_error;
+    struct edubba_error fatal; /* EDUBBA_OK, or why a request could not even be submitted */
 };
 
 int64_t load_now_ns(void);

@@ -89,10 +89,14 @@ enum edubba_code load_sums_check(struct load_sums *sums,
             continue;
         }
         if (verdict.wrong == 0) {
-            (void)snprintf(verdict.example, sizeof verdict.example,
-                           LOAD_COUNTER_PREFIX "%012" PRIu64 " has grown by %" PRId64
-                                               ", not by %" PRId64 " to %" PRId64,
-                           i, grown, least, most);
+            int size = snprintf(verdict.example, sizeof verdict.example,
+                                LOAD_COUNTER_PREFIX "%012" PRIu64 " has grown by %" PRId64
+                                                    ", not by %" PRId64,
+                                i, grown, least);
+            if (most > least) {
+                (void)snprintf(verdict.example + size, sizeof verdict.example - (size_t)size,
+                               " to %" PRId64, most);
+            }
         }
         verdict.wrong++;
     }

@@ -188,10 +188,14 @@ static void check_mutations(void)
     error = errors[1];
     refused("100 001 mutations of two rows", code, EDUBBA_INVALID_ARGUMENT, "the limit is 100000");
     check("neither row is there", is_untouched("bad2"));
-    code = edubba_check_and_mutate_row(table, text("bad"), NULL, mutations, 50000, mutations, 50001,
-                                       &matched, &error);
-    refused("100 001 mutations in two branches", code, EDUBBA_INVALID_ARGUMENT,
-            "the limit is 100000");
+    code = edubba_check_and_mutate_row(table, text("bad"), NULL, mutations, 1, mutations,
+                                       MUTATIONS_MAX + 1, &matched, &error);
+    refused("100 001 mutations in a branch", code, EDUBBA_INVALID_ARGUMENT, "the limit is 100000");
+    code = edubba_check_and_mutate_row(table, text("both"), NULL, mutations, MUTATIONS_MAX,
+                                       mutations, MUTATIONS_MAX, &matched, &error);
+    check("100 000 in each are taken", code == EDUBBA_OK);
+    struct edubba_mutation forget = edubba_delete_from_row();
+    check("and go again", edubba_mutate_row(table, text("both"), &forget, 1, &error) == EDUBBA_OK);
 
     check("100 000 are taken",
           edubba_mutate_row(table, text("many"), mutations, MUTATIONS_MAX, &error) == EDUBBA_OK);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The gateway as a daemon: settings, starting before its cluster, health, metrics, TLS, and stopping.
-# What it answers to Bigtable's clients is tests/gateway's.  gRPC is spoken by curl: a frame is a
-# zero, four bytes of length, and the message.
+# What it answers to Bigtable's clients is tests/gateway's.  gRPC is spoken by ask.py, over TLS by
+# curl: a frame is a zero, four bytes of length, and the message.
 [[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
 source "$(dirname "$0")/cluster.sh"
 GATEWAY=$BUILD/gateway/edubba-gateway
@@ -25,8 +25,10 @@ rpc() {
 }
 hex() { od -An -v -tx1 "$1" | tr -d ' \n'; }
 grpc_status() { sed -nE 's/^grpc-status: ([0-9]+).*/\1/p' "$WORK/headers" | tail -n 1; }
-# call METHOD ESCAPES: "STATUS FRAMES" of a call in plaintext.
-call() { message "$2"; rpc "http://$BIGTABLE_EMULATOR_HOST/$1" --http2-prior-knowledge; echo "$(grpc_status) $(hex "$WORK/answer")"; }
+# ask METHOD: the message, in plaintext; its answer goes to $WORK/said.
+ask() { "$ROOT/tests/gateway/ask.py" "$BIGTABLE_EMULATOR_HOST" "$1" <"$WORK/message" >"$WORK/said"; }
+# call METHOD ESCAPES: "STATUS MESSAGES" of a call in plaintext.
+call() { message "$2"; ask "$1"; awk '$1 == "status" { status = $2; next } { messages = messages $0 } END { print status, messages }' "$WORK/said"; }
 metric() { curl -s "$HTTP/metrics" | awk -v name="$1 " 'index($0, name) == 1 { print $NF }'; }
 # eventually WHAT COMMAND...: it succeeds within a minute.
 eventually() {
@@ -98,8 +100,8 @@ if stop_soft early; then ok; else bad "stopped with nothing to do: exit $?"; fi
 # --- calls ------------------------------------------------------------------------------------
 start_gateway "log.format=json" || exit 1
 ebt createtable T families=f || bad "createtable"
-same "health" "$(call grpc.health.v1.Health/Check '')" "0 00000000020801"
-same "health of a service" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Bigtable)")" "0 00000000020801"
+same "health" "$(call grpc.health.v1.Health/Check '')" "0 0801"
+same "health of a service" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Bigtable)")" "0 0801"
 same "health of another" "$(call grpc.health.v1.Health/Check "$(field 1 google.bigtable.v2.Big)")" "5 "
 same "what is not served" "$(call google.bigtable.v2.Bigtable/Sing '')" "12 "
 same "what is no message" "$(call grpc.health.v1.Health/Check '\x0a\x7f')" "3 "
@@ -156,14 +158,14 @@ says "a certificate that is not there" 1 '/nonexistent.pem' "$GATEWAY" --set add
 
 # --- stopping: who watches is told, and the process ends ----------------------------------------
 message ''
-rpc "http://$BIGTABLE_EMULATOR_HOST/grpc.health.v1.Health/Watch" --http2-prior-knowledge & watching=$!
-eventually "a watcher is told at once" test -s "$WORK/answer"
+ask grpc.health.v1.Health/Watch & watching=$!
+eventually "a watcher is told at once" test -s "$WORK/said"
 eventually "the stream is counted" holds_requests
 begun=$SECONDS
 if stop_soft gateway; then ok; else bad "stopped with a stream open: exit $?"; fi
 if ((SECONDS - begun < 10)); then ok; else bad "a stream that could be ended was waited for"; fi
 wait $watching
-same "it is told of the end" "$(hex "$WORK/answer") $(grpc_status)" "0000000002080100000000020802 14"
+same "it is told of the end" "$(cut -d " " -f 1,2 "$WORK/said" | tr "\n" " ")" "0801 0802 status 14 "
 same "the log is JSON" "$(grep -cv '^{.*}$' "$WORK/gateway.log")" 0
 
 # --- a server that is away does not hold up a stop ----------------------------------------------
@@ -171,7 +173,7 @@ start_gateway "drain=1 s" "deadline_max=60 s" || exit 1
 call google.bigtable.v2.Bigtable/MutateRow "$write" >/dev/null
 kill_hard server1
 message "$write"
-rpc "http://$BIGTABLE_EMULATOR_HOST/google.bigtable.v2.Bigtable/MutateRow" --http2-prior-knowledge & writing=$!
+ask google.bigtable.v2.Bigtable/MutateRow & writing=$!
 eventually "the call runs" holds_requests
 begun=$SECONDS
 stop_soft gateway

@@ -81,6 +81,8 @@ wait $!
 
 # --- what it refuses ------------------------------------------------------------------------------------
 ebt createtable OTHER families=data,precious; ebt set OTHER 0000000000000001 precious:v=1
+says "a bad name of a table, before anything is dialled" 2 "table cannot be 'a b'" load write --table 'a b' --masters tcp://127.0.0.1:1
+says "a duration without an end" 2 'at most 100000000$' load write --duration 1e300
 says "a table with other families" 1 'FAILED_PRECONDITION.*not made by edubba-load' load write --table OTHER --operations 10
 says "dropping one" 1 'FAILED_PRECONDITION' load drop --table OTHER
 same "it is untouched" "$(ebt count OTHER)" 1
@@ -120,8 +122,33 @@ complains "an unknown option, JSON asked for behind it" 2 USAGE write --bogus 1 
 complains "no words, as JSON" 2 USAGE --format json
 complains "no folder for the output" 1 FILE write --format json --output /nonexistent/x
 
+# --- what cannot be written, what fails ------------------------------------------------------------------
+says "a full disk" 1 'report could not be written: No space' bash -c "'$LOAD' write --quiet --operations 10 >/dev/full"
+says "a full disk, at the first interval" 1 'report could not be written: No space' \
+    timeout 30 bash -c "'$LOAD' write --quiet --duration 60 --interval 0.1 >/dev/full"
+says "a full disk, by name" 1 'report could not be written: No space' load write --operations 10 --output /dev/full
+says "no stdout" 1 'report cannot be written: Bad file' bash -c "'$LOAD' write --quiet --operations 10 >&-"
+says "help on a full disk" 1 'No space' bash -c "'$LOAD' help >/dev/full"
+load write --table GOES --operations 10 >"$WORK/report"
+(sleep 1.5; ebt deletetable GOES) & pid=$!
+says "not one operation succeeds" 1 'not one operation succeeded; the first error' load write --table GOES --timeout 0.3 --warmup 3 --duration 0.5
+wait $pid
+files() { (ulimit -n 64; load "$@"); }
+says "too few open files" 1 'need about 232 open files.*ulimit -n' files write --clients 200 --operations 10
+says "they are raised as far as they may" 0 'operations  100' bash -c "ulimit -S -n 20; '$LOAD' write --quiet --clients 20 --in-flight 1 --operations 100"
+# both NAME ARGUMENTS...: two at the same moment; each has to end well.
+both() {
+    local name=$1 first status=0 second=0
+    shift
+    load "$@" >"$WORK/first" 2>&1 & first=$!
+    load "$@" >"$WORK/second" 2>&1 || second=$?
+    wait $first || status=$?
+    same "$name: $(<"$WORK/first") $(<"$WORK/second")" "$status $second" "0 0"
+}
+for i in 1 2 3 4 5; do both "two that make one table" write --table "BOTH$i" --operations 10; done
+
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
-# interrupt TIMES LOOKS ARGUMENTS...: SIGINT so often to a run that has told of an interval, or has been
+# interrupt TIMES LOOKS ARGUMENTS...: SIGINT (or $SIGNAL) so often to a run that has told of an interval, or has been
 # looked at so often; prints its status.
 interrupt() {
     local times=$1 limit=$2 status=0 pid i
@@ -129,11 +156,13 @@ interrupt() {
     : >"$WORK/report"
     "$LOAD" write --duration 60 --interval 0.2 "$@" >"$WORK/report" 2>&1 & pid=$!
     for ((i = 0; i < limit; i++)); do [[ -s $WORK/report ]] && break; sleep 0.05; done
-    for ((; times > 0; times--)); do kill -INT "$pid"; sleep 0.2; done
+    for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep 0.2; done
     wait "$pid" || status=$?
     echo "$status"
 }
 same "status after an interrupt" "$(interrupt 1 2000)" 130
+same "status after SIGTERM" "$(SIGNAL=TERM interrupt 1 2000)" 143
+same "status after SIGHUP" "$(SIGNAL=HUP interrupt 1 2000)" 129
 grep -q 'interrupted' "$WORK/report" && grep -qE 'operations +[1-9]' "$WORK/report" && ok || bad "an interrupted run reports what it has"
 
 "$LOAD" write --masters tcp://127.0.0.1:1 --timeout 60 >"$WORK/report" 2>&1 & pid=$!
@@ -153,10 +182,25 @@ same "an outage is no failure of the generator" $status 0
 grep -q 'DEADLINE_EXCEEDED' "$WORK/report" && ok || bad "deadlines are counted by code: $(cat "$WORK/report" | head -c 400)"
 same "unknown outcomes are counted" "$(($(field unknown) > 0))" 1
 unset "PIDS[server1]" "PIDS[server2]"
+says "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
 begun=$SECONDS
 same "a second interrupt quits at once, whatever is in flight" "$(interrupt 2 20 --timeout 30)" 130
 same "and does not wait" $((SECONDS - begun < 25)) 1
 start_server 1; start_server 2
+during outage >/dev/null
+says "--fail-on-errors" 1 'fail-on-errors: some operations failed; the first error: ' \
+    bash -c "'$LOAD' --quiet write --table P-write --duration 2 --timeout 0.5 --interval 0.2 --fail-on-errors --output '$WORK/report'"
+wait $!
+unset "PIDS[server1]" "PIDS[server2]"
+start_server 1; start_server 2
+during outage >/dev/null
+says "sums that cannot be read hide no figures" 1 'operations  [1-9].*sums could not be read' \
+    bash -c "'$LOAD' --quiet add --verify --duration 2 --timeout 0.5 --interval 0.2 --output '$WORK/report' 2>&1; s=\$?; tail -n 30 '$WORK/report' | tr '\n' ' '; exit \$s"
+wait $!
+unset "PIDS[server1]" "PIDS[server2]"
+start_server 1; start_server 2 connections_max=16
+says "a server that takes no more clients" 1 'client [0-9]+ of 40 could not connect: .*connections_max = 16' \
+    load run read --table P-read --records 300 --clients 40 --timeout 2
 says "drop" 0 '' load drop
 says "--drop" 0 '' load write --table GONE --operations 10 --drop
 same "both are gone" "$(ebt ls | grep -cE '^(LOAD|GONE)$')" 0

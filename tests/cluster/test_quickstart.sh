@@ -69,7 +69,7 @@ if [[ $daemons == 5 ]]; then
     grep -qE "^  export BIGTABLE_EMULATOR_HOST=127.0.0.1:$((port + 4))( |\$)" <<<"$output"; verdict $? "it does not tell programs written for Bigtable where to go: $output"
     curl -sf "http://127.0.0.1:$((port + 84))/healthz" | grep -qx ok; verdict $? "the gateway is not healthy"
 fi
-./quickstart status | grep -q "masters: tcp://127.0.0.1:$port\$"; verdict $? "status does not tell the port"
+./quickstart status | grep "masters: tcp://127.0.0.1:$port\$" >/dev/null; verdict $? "status does not tell the port"
 output=$(EDUBBA_PORT=$((port + 10)) timeout 60 ./quickstart 2>&1)
 [[ $? == 1 && $output == "quickstart: EDUBBA_PORT='$((port + 10))', but the cluster under $EDUBBA_VAR/ runs on port $port"* ]]; verdict $? "another port than the cluster's: $output"
 mv "$EDUBBA_VAR/port" "$work/port"

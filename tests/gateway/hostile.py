@@ -404,6 +404,25 @@ def cancellations(stage):
         stage.expect("a call after it", connection.ask(READ, READ_NONE), ["OK"])
 
 
+def cancelled_scans(stage):
+    """A reader that goes in the middle of a table: within 0.1 s nothing is read for it any more."""
+    for _ in range(10):
+        with stage.connect() as connection:
+            before = stage.cluster.scanned_bytes()
+            call = connection.begin(READ, bt.read_rows(bt.table_name(INSTANCE, "large")))
+            while not call.received and not call.is_over():
+                connection.pump(0.2)
+            connection.cancel(call)
+        time.sleep(0.1)
+        at_once = stage.cluster.scanned_bytes() - before
+        time.sleep(0.5)
+        later = stage.cluster.scanned_bytes() - before
+        stage.check("a cancelled scan stops", None if later == at_once else
+                    f"{at_once / MIB:.1f} MiB after 0.1 s, {later / MIB:.1f} after 0.6 s")
+        stage.check("long before the end", None if later < LARGE_ROWS / 2 * MIB else
+                    f"{later / MIB:.1f} MiB were read of {LARGE_ROWS}")
+
+
 def sudden_ends(stage):
     """Connections cut in the middle of a call, on either side of its message."""
     for i in range(300):
@@ -455,7 +474,7 @@ def pings_without_calls(stage, seconds=65):
 
 ATTACKS = [malformed_messages, nested_filters, many_small_fields, wrong_frames, endless_headers,
            huge_messages, compressed_and_flagged, idle_streams, idle_connections, stopped_readers,
-           cancellations, sudden_ends, passed_deadlines, pings_without_calls]
+           cancellations, cancelled_scans, sudden_ends, passed_deadlines, pings_without_calls]
 
 
 def prepare(stage):

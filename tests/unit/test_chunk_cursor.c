@@ -80,7 +80,9 @@ static void read_chunk(struct reader *reader,
     } else {
         read_start(reader, chunk);
     }
-    memcpy(reader->value + reader->cell.value.size, chunk->value.data, chunk->value.size);
+    if (chunk->value.size > 0) {
+        memcpy(reader->value + reader->cell.value.size, chunk->value.data, chunk->value.size);
+    }
     reader->cell.value.size += chunk->value.size;
     if (chunk->value_size > 0) {
         cr_assert_not(chunk->commit, "not inside a cell");

@@ -102,6 +102,8 @@ Test(filter, single_filters)
                   "1:a@3=x 1:a@2=y 1:a@1=z 1:b@2=x 2:a@9=y 2:c@1=x");
     assert_result(of_bytes(FILTER_ROW_KEY_REGEX, "ro"), "");
     assert_result(of_columns("cf", "b", NULL), "1:b@2=x");
+    assert_result(of_count(FILTER_CELLS_PER_ROW_OFFSET, 0),
+                  "1:a@3=x 1:a@2=y 1:a@1=z 1:b@2=x 2:a@9=y 2:c@1=x");
     assert_result(of_count(FILTER_CELLS_PER_ROW_OFFSET, 4), "2:a@9=y 2:c@1=x");
     assert_result(of_count(FILTER_CELLS_PER_ROW_LIMIT, 2), "1:a@3=x 1:a@2=y");
     assert_result(of_count(FILTER_CELLS_PER_COLUMN_LIMIT, 1), "1:a@3=x 1:b@2=x 2:a@9=y 2:c@1=x");

@@ -1,5 +1,6 @@
 /* What edubba-load counts and says: histogram, tallies, schedule, options, reports. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,9 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--records", ""));
     cr_assert_not(PARSE(&options, "--rate", "nan"));
     cr_assert_not(PARSE(&options, "--rate", "0"));
-    cr_assert_str_eq(problem, "--rate cannot be '0': it is N, a number of at least 0.001");
+    cr_assert_str_eq(problem,
+                     "--rate cannot be '0': it is N, a number of at least 0.001 and at most "
+                     "10000000");
     cr_assert_not(PARSE(&options, "--duration=0"));
     cr_assert_not(PARSE(&options, "--bogus", "1"));
     cr_assert_str_eq(problem, "there is no option '--bogus'"); /* nothing is near */
@@ -167,6 +170,56 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--format", "text|json"));
     cr_assert_not(PARSE(&options, "--table", ""));
     cr_assert_not(PARSE(&options, "a", "b", "c"));
+}
+
+/* Of each number: its most is taken, more is refused, and what is said names the most. */
+Test(load_options, every_number_has_a_most_that_is_named)
+{
+    static const char *const LARGE[] = {"1e300", "9223372036854775808", "1e15", "inf"};
+    for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
+        const struct load_option *option = &LOAD_OPTIONS[i];
+        struct load_options options;
+        char name[64];
+        char most[64];
+        if (option->type != LOAD_OPTION_COUNT && option->type != LOAD_OPTION_NUMBER) {
+            continue;
+        }
+        (void)snprintf(name, sizeof name, "--%s", option->name);
+        (void)snprintf(most, sizeof most, "%.15g", option->most);
+        cr_assert(PARSE(&options, name, most), "%s %s: %s", name, most, problem);
+        for (size_t j = 0; j < sizeof LARGE / sizeof LARGE[0]; j++) {
+            if (j == 2 && option->most >= 1e15) {
+                continue;
+            }
+            cr_assert_not(PARSE(&options, name, LARGE[j]), "%s %s", name, LARGE[j]);
+            cr_assert(strstr(problem, "at most") != NULL, "%s", problem);
+        }
+    }
+    struct load_options options;
+    cr_assert_not(PARSE(&options, "--batch", "100001"));
+    cr_assert(strstr(problem, "of at least 1 and at most 100k") != NULL, "%s", problem);
+    cr_assert_not(PARSE(&options, "--value-size", "1G"));
+    cr_assert(strstr(problem, "at most 100M") != NULL, "%s", problem);
+    cr_assert_not(PARSE(&options, "--threads", "0"));
+    cr_assert(PARSE(&options, "--never-read", "0") && options.never_read == 0);
+}
+
+Test(load_options, a_table_has_a_name_that_the_servers_take)
+{
+    static const char *const BAD[] = {"",
+                                      "a b",
+                                      "-a",
+                                      ".a",
+                                      "a/b",
+                                      "\xc3\xa4",
+                                      "123456789012345678901234567890123456789012345678901"};
+    struct load_options options;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        cr_assert_not(PARSE(&options, "--table", BAD[i]), "%s", BAD[i]);
+        cr_assert(strstr(problem, "--table") != NULL, "%s", problem);
+    }
+    cr_assert(PARSE(&options, "--table", "12345678901234567890123456789012345678901234567890"));
+    cr_assert(PARSE(&options, "--table", "_A-z.9"));
 }
 
 Test(load_options, what_is_not_said_comes_from_the_workload)
@@ -188,6 +241,8 @@ Test(load_options, what_does_not_go_together_is_refused)
     struct load_options options;
     cr_assert(PARSE(&options, "--batch", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(PARSE(&options, "--batch", "2"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("read"), problem));
     cr_assert(PARSE(&options, "--batch", "50001", "--fields", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--batch", "50k", "--fields", "2"));
@@ -309,6 +364,78 @@ Test(load_report, text_hides_no_error)
     cr_assert(strstr(text, "UNAVAILABLE 1") != NULL);
     cr_assert(strstr(text, "1 changes may or may not have been made") != NULL);
     cr_assert(strstr(text, "10 values: all right") != NULL);
+    free(text);
+}
+
+Test(load_report, csv_hides_no_error)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    tallies[LOAD_READ].late = 7;
+    tallies[LOAD_READ].wrong = 3;
+    report.interrupted = true;
+    char *text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, "max_us,late,wrong,interrupted,verify\n") != NULL);
+    cr_assert(strstr(text, ",7,3,1,bad\n") != NULL, "%s", text);
+    cr_assert(strstr(text, ",0,0,1,bad\n") != NULL, "%s", text);
+    free(text);
+    tallies[LOAD_READ].wrong = 0;
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",7,0,1,good\n") != NULL, "%s", text);
+    free(text);
+    options.verify = false;
+    memset(tallies, 0, sizeof tallies);
+    tallies[LOAD_READ].late = 9; /* and nothing else */
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",9,0,1,\n") != NULL, "%s", text);
+    free(text);
+}
+
+Test(load_report, what_cannot_be_written_is_told)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    for (int format = LOAD_TEXT; format <= LOAD_CSV; format++) {
+        FILE *full = fopen("/dev/full", "w");
+        cr_assert(full != NULL);
+        errno = 0;
+        cr_assert_not(load_report_interval(full, (enum load_format)format, &report, &report.all));
+        cr_assert(errno == ENOSPC);
+        cr_assert_not(load_report_end(full, (enum load_format)format, &report));
+        (void)fclose(full);
+        FILE *good = fopen("/dev/null", "w");
+        cr_assert(load_report_begin(good, (enum load_format)format));
+        cr_assert(load_report_interval(good, (enum load_format)format, &report, &report.all));
+        cr_assert(load_report_end(good, (enum load_format)format, &report));
+        (void)fclose(good);
+    }
+}
+
+Test(load_report, all_failed_is_not_one_success)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    cr_assert_not(load_report_all_failed(&report));
+    cr_assert(load_report_errors(&report) == 1);
+    tallies[LOAD_READ].operations = 0;
+    cr_assert(load_report_all_failed(&report));
+    tallies[LOAD_UPDATE].codes[14] = 0;
+    cr_assert_not(load_report_all_failed(&report)); /* nothing was tried */
+    tallies[LOAD_READ].late = 1;
+    cr_assert(load_report_all_failed(&report));
+}
+
+Test(load_report, sums_that_could_not_be_read_are_not_verified)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    report.sums_unread = true;
+    cr_assert_not(load_report_is_verified(&report));
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "sums could not be read") != NULL);
+    free(text);
+    text = print(LOAD_JSON, &report);
+    cr_assert(strstr(text, "\"good\":false") != NULL);
     free(text);
 }
 

@@ -19,8 +19,8 @@ Test(rpc, an_answer_is_what_was_asked)
         begin_call(&client, "/test.Test/Echo", bytes_of(bytes, sizes[i]), &call);
         cr_assert(rpc_client_next(&call));
         Value *value = decoded(&call);
-        cr_assert(bytes_equal(bytes_of(value->value.data, value->value.len),
-                              bytes_of(bytes, sizes[i])));
+        cr_assert(
+            bytes_equal(bytes_of(value->value.data, value->value.len), bytes_of(bytes, sizes[i])));
         google__protobuf__bytes_value__free_unpacked(value, NULL);
         cr_assert_not(rpc_client_next(&call), "one answer only");
         cr_assert_eq(rpc_client_end(&call), GRPC_STATUS_OK, "%s", call.text);

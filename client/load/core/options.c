@@ -6,78 +6,93 @@
 #include <string.h>
 
 #define WORD_BYTES_MAX  64
+#define NAME_BYTES_MAX  50 /* of a table, as the servers have it */
 #define COUNT_MAX       1e15
 #define FIELDS_MAX      256
 #define VALUE_BYTES_MAX 100000000
 #define BATCH_MAX       100000
 #define CLIENTS_MAX     10000
+#define CONNECTIONS_MAX 1024
+#define SECONDS_MAX     1e8 /* three years; in nanoseconds far below what 64 bits hold */
+#define TIMEOUT_S_MAX   1e6 /* in milliseconds below what 32 bits hold */
+#define RATE_MAX        1e7 /* to count one late takes less time than comes between two */
 #define AT(member)      offsetof(struct load_options, member)
 
 const struct load_option LOAD_OPTIONS[] = {
-    {"masters", "ADDRESSES", LOAD_OPTION_TEXT, AT(masters), 0,
+    {"masters", "ADDRESSES", LOAD_OPTION_TEXT, AT(masters), 0, 0,
      "the masters, comma-separated; default: the environment variable EDUBBA_MASTERS,\n"
      "else tcp://127.0.0.1:7400",
      "Where"},
-    {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0,
+    {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0, 0,
      "the table, made when missing, but for `run`; one with other families is refused (LOAD)",
      NULL},
-    {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, "tablets of a table that is made (1)",
+    {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, COUNT_MAX,
+     "tablets of a table that is made (1)", NULL},
+    {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, 0,
+     "delete the table at the end; default: keep it", NULL},
+    {"records", "N", LOAD_OPTION_COUNT, AT(records), 1, COUNT_MAX, "rows, or counters of `add`",
+     "What"},
+    {"fields", "N", LOAD_OPTION_COUNT, AT(fields), 1, FIELDS_MAX, "cells a row", NULL},
+    {"value-size", "BYTES", LOAD_OPTION_COUNT, AT(value_bytes), 1, VALUE_BYTES_MAX, "bytes a cell",
      NULL},
-    {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, "delete the table at the end; default: keep it",
-     NULL},
-    {"records", "N", LOAD_OPTION_COUNT, AT(records), 1, "rows, or counters of `add`", "What"},
-    {"fields", "N", LOAD_OPTION_COUNT, AT(fields), 1, "cells a row", NULL},
-    {"value-size", "BYTES", LOAD_OPTION_COUNT, AT(value_bytes), 1, "bytes a cell", NULL},
-    {"batch", "N", LOAD_OPTION_COUNT, AT(batch), 1, "rows a request of write and add (1)", NULL},
-    {"scan-rows", "N", LOAD_OPTION_COUNT, AT(scan_rows), 1,
+    {"batch", "N", LOAD_OPTION_COUNT, AT(batch), 1, BATCH_MAX,
+     "rows a request: of `write`, `random-write`, `sequential-write` and `add` only (1)", NULL},
+    {"scan-rows", "N", LOAD_OPTION_COUNT, AT(scan_rows), 1, COUNT_MAX,
      "rows a scan: uniform from 1 to N; default of `scan`: the whole table", NULL},
-    {"keys", "ordered|hashed|series", LOAD_OPTION_CHOICE, AT(keys), 0,
+    {"keys", "ordered|hashed|series", LOAD_OPTION_CHOICE, AT(keys), 0, 0,
      "row keys: 16 digits; YCSB's user + hash; METRIC's host#time", NULL},
     {"distribution", "uniform|zipfian|latest|sequential", LOAD_OPTION_CHOICE, AT(distribution), 0,
-     "how keys are chosen", NULL},
-    {"zipfian", "THETA", LOAD_OPTION_NUMBER, AT(zipfian), 0.01,
+     0, "how keys are chosen", NULL},
+    {"zipfian", "THETA", LOAD_OPTION_NUMBER, AT(zipfian), 0.01, 1,
      "skew of zipfian and latest, below 1 (0.99)", NULL},
-    {"hosts", "N", LOAD_OPTION_COUNT, AT(hosts), 1, "machines of --keys series (1000)", NULL},
-    {"one-field", NULL, LOAD_OPTION_FLAG, AT(one_field), 0,
+    {"hosts", "N", LOAD_OPTION_COUNT, AT(hosts), 1, COUNT_MAX, "machines of --keys series (1000)",
+     NULL},
+    {"one-field", NULL, LOAD_OPTION_FLAG, AT(one_field), 0, 0,
      "reads ask for one field; default: the whole row", NULL},
-    {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1,
+    {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1, COUNT_MAX,
      "requests of one client at a time, in the open loop the most (64)", "How hard"},
-    {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, "separate client connections (1)", NULL},
-    {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0.001,
+    {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, CLIENTS_MAX,
+     "separate client connections (1)", NULL},
+    {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0.001, RATE_MAX,
      "open loop: requests a second over all clients, started on time whatever happens;\n"
      "latency counts from that time; default: closed loop, the next when one is done",
      NULL},
-    {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0.001,
+    {"late-max", "SECONDS", LOAD_OPTION_NUMBER, AT(late_max_s), 0.001, SECONDS_MAX,
      "open loop: what could not be sent for so long is counted late and not sent", NULL},
-    {"threads", "N", LOAD_OPTION_COUNT, AT(threads), 0,
-     "threads that start requests; default: 1 in the open loop, else none: completions do", NULL},
-    {"never-read", "N", LOAD_OPTION_COUNT, AT(never_read), 0,
+    {"threads", "N", LOAD_OPTION_COUNT, AT(threads), 1, CLIENTS_MAX,
+     "threads that start requests, --clients at most; default: 1 in the open loop, else none:\n"
+     "completions do",
+     NULL},
+    {"never-read", "N", LOAD_OPTION_COUNT, AT(never_read), 0, CLIENTS_MAX,
      "so many more clients, each with a scan of which it never takes a row (0)", NULL},
-    {"messages", "N", LOAD_OPTION_COUNT, AT(messages), 1,
+    {"messages", "N", LOAD_OPTION_COUNT, AT(messages), 1, CONNECTIONS_MAX,
      "messages on their way over a connection at once: more in flight means larger batches (4)",
      NULL},
-    {"connections", "N", LOAD_OPTION_COUNT, AT(connections), 1,
+    {"connections", "N", LOAD_OPTION_COUNT, AT(connections), 1, CONNECTIONS_MAX,
      "of each client to a server, for reads and for writes: with --messages 1 like N clients that\n"
      "wait for each answer (1)",
      NULL},
-    {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001,
+    {"timeout", "SECONDS", LOAD_OPTION_NUMBER, AT(timeout_s), 0.001, TIMEOUT_S_MAX,
      "deadline of a request (60); at the start, how long to wait for a cluster that is not there (5)",
      NULL},
-    {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0.001,
+    {"duration", "SECONDS", LOAD_OPTION_NUMBER, AT(duration_s), 0.001, SECONDS_MAX,
      "stop after (10, where the workload has no number of operations)", "How long"},
-    {"operations", "N", LOAD_OPTION_COUNT, AT(operations), 1, "stop after so many rows, or scans",
-     NULL},
-    {"warmup", "SECONDS", LOAD_OPTION_NUMBER, AT(warmup_s), 0,
+    {"operations", "N", LOAD_OPTION_COUNT, AT(operations), 1, COUNT_MAX,
+     "stop after so many rows, or scans: of the whole table, where there is no --scan-rows", NULL},
+    {"warmup", "SECONDS", LOAD_OPTION_NUMBER, AT(warmup_s), 0, SECONDS_MAX,
      "run so long before anything counts (0)", NULL},
-    {"seed", "N", LOAD_OPTION_COUNT, AT(seed), 0, "of all choices (1)", NULL},
-    {"verify", NULL, LOAD_OPTION_FLAG, AT(verify), 0,
-     "check values that are read, missing rows, sums; exit status 1 where one is wrong",
+    {"seed", "N", LOAD_OPTION_COUNT, AT(seed), 0, COUNT_MAX, "of all choices (1)", NULL},
+    {"verify", NULL, LOAD_OPTION_FLAG, AT(verify), 0, 0,
+     "check values that are read, missing rows, sums; exit status 1 where one is wrong.  Sums must\n"
+     "not be added to by anybody else, nor rows be read while somebody still loads them",
      "What is told"},
-    {"format", "text|json|csv", LOAD_OPTION_CHOICE, AT(format), 0, "of the report (text)", NULL},
-    {"interval", "SECONDS", LOAD_OPTION_NUMBER, AT(interval_s), 0,
+    {"fail-on-errors", NULL, LOAD_OPTION_FLAG, AT(fail_on_errors), 0, 0,
+     "exit status 1 when any request failed; default: when all did", NULL},
+    {"format", "text|json|csv", LOAD_OPTION_CHOICE, AT(format), 0, 0, "of the report (text)", NULL},
+    {"interval", "SECONDS", LOAD_OPTION_NUMBER, AT(interval_s), 0, SECONDS_MAX,
      "report a line, or a record, of each so many seconds as well (0: none)", NULL},
-    {"output", "FILE", LOAD_OPTION_TEXT, AT(output), 0, "write the report there (stdout)", NULL},
-    {"quiet", NULL, LOAD_OPTION_FLAG, AT(quiet), 0,
+    {"output", "FILE", LOAD_OPTION_TEXT, AT(output), 0, 0, "write the report there (stdout)", NULL},
+    {"quiet", NULL, LOAD_OPTION_FLAG, AT(quiet), 0, 0,
      "no live progress; it is shown only on a terminal anyway", NULL},
 };
 const size_t LOAD_OPTION_COUNT_ALL = sizeof LOAD_OPTIONS / sizeof LOAD_OPTIONS[0];
@@ -156,13 +171,15 @@ static bool option_take(struct load_options *options,
         *(const char **)place = text;
         return text[0] != '\0';
     case LOAD_OPTION_COUNT:
-        if (!load_count_parse(text, &count) || (double)count < option->least) {
+        if (!load_count_parse(text, &count) || (double)count < option->least ||
+            (double)count > option->most) {
             return false;
         }
         *(uint64_t *)place = count;
         return true;
     case LOAD_OPTION_NUMBER:
-        if (!number_parse(text, &number, &rest) || *rest != '\0' || number < option->least) {
+        if (!number_parse(text, &number, &rest) || *rest != '\0' || number < option->least ||
+            number > option->most) {
             return false;
         }
         *(double *)place = number;
@@ -236,21 +253,51 @@ static void say_unknown(const char *argument, char problem[LOAD_PROBLEM_BYTES])
                    nearest != NULL ? " meant?" : "");
 }
 
+/* " of at least 1 and at most 100k" */
+static void write_bounds(const struct load_option *option, char *out, size_t size)
+{
+    bool counts = option->type == LOAD_OPTION_COUNT;
+    double most = option->most;
+    const char *letter = !counts       ? ""
+                         : most >= 1e9 ? "G"
+                         : most >= 1e6 ? "M"
+                         : most >= 1e5 ? "k"
+                                       : "";
+    most /= *letter == 'G' ? 1e9 : *letter == 'M' ? 1e6 : *letter == 'k' ? 1e3 : 1;
+    if (option->least > 0) {
+        (void)snprintf(out, size, " of at least %g and at most %.15g%s", option->least, most,
+                       letter);
+    } else {
+        (void)snprintf(out, size, " of at most %.15g%s", most, letter);
+    }
+}
+
 static void say_wrong(const struct load_option *option,
                       const char *value,
                       char problem[LOAD_PROBLEM_BYTES])
 {
-    char least[64] = "";
-    if (option->least > 0) {
-        (void)snprintf(least, sizeof least, " of at least %g", option->least);
+    bool counts = option->type == LOAD_OPTION_COUNT;
+    char bounds[64] = "";
+    if (counts || option->type == LOAD_OPTION_NUMBER) {
+        write_bounds(option, bounds, sizeof bounds);
     }
     (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.100s': it is %s%s%s%s",
                    option->name, value, option->type == LOAD_OPTION_CHOICE ? "one of " : "",
                    option->argument,
-                   option->type == LOAD_OPTION_COUNT    ? ", a whole number like 64 or 1M"
+                   counts                               ? ", a whole number like 64 or 1M"
                    : option->type == LOAD_OPTION_NUMBER ? ", a number"
                                                         : "",
-                   least);
+                   bounds);
+}
+
+/* What the servers take for a table's name. */
+static bool name_is_good(const char *name)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    size_t length = strlen(name);
+    return length <= NAME_BYTES_MAX && strspn(name, letters) == length && name[0] != '-' &&
+           name[0] != '.';
 }
 
 /* The option at arguments[*index], with its value; moves the index on over it. */
@@ -309,6 +356,14 @@ bool load_options_parse(struct load_options *options,
             return false;
         }
     }
+    if (!name_is_good(options->table)) {
+        (void)snprintf(
+            ret_problem, LOAD_PROBLEM_BYTES,
+            "--table cannot be '%.100s': a name has 1 to %d letters, digits, '_', '-' and "
+            "'.', and begins with none of the last two",
+            options->table, NAME_BYTES_MAX);
+        return false;
+    }
     *ret_word_count = word_count;
     return true;
 }
@@ -326,15 +381,6 @@ static const char *contradiction(const struct load_options *options,
     if (options->zipfian >= 1) {
         return "--zipfian must be below 1";
     }
-    if (options->fields > FIELDS_MAX) {
-        return "--fields is at most 256";
-    }
-    if (options->value_bytes > VALUE_BYTES_MAX) {
-        return "--value-size is at most 100M";
-    }
-    if (options->batch > BATCH_MAX) {
-        return "--batch is at most 100k";
-    }
     if (options->batch * options->fields > BATCH_MAX) {
         return "--batch times --fields is at most 100k: cells of one call";
     }
@@ -343,12 +389,6 @@ static const char *contradiction(const struct load_options *options,
     }
     if (options->batch > 1 && workload->percent[LOAD_WRITE] + workload->percent[LOAD_ADD] < 100) {
         return "--batch goes with writes and adds only";
-    }
-    if (options->clients > CLIENTS_MAX || options->never_read > CLIENTS_MAX) {
-        return "more than 10000 clients";
-    }
-    if (options->connections > 1024 || options->messages > 1024) {
-        return "--connections and --messages are at most 1024";
     }
     if (options->in_flight > UINT32_MAX / 2 / options->batch) {
         return "so many rows cannot be in flight";

@@ -46,6 +46,7 @@ struct load_options {
     uint64_t seed;
     /* what is told */
     bool verify;
+    bool fail_on_errors;
     uint64_t format; /* enum load_format */
     double interval_s;
     const char *output;
@@ -68,6 +69,7 @@ struct load_option {
     enum load_option_type type;
     size_t offset;
     double least; /* of a number or count */
+    double most;
     const char *help;
     const char *heading; /* of a group, at its first; else NULL */
 };

@@ -80,7 +80,18 @@ const char *load_time_text(uint64_t time_ns, char out[LOAD_TIME_BYTES])
 bool load_report_is_verified(const struct load_report *report)
 {
     struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
-    return sum.wrong == 0 && sum.missing == 0 && report->sums_wrong == 0;
+    return sum.wrong == 0 && sum.missing == 0 && report->sums_wrong == 0 && !report->sums_unread;
+}
+
+bool load_report_all_failed(const struct load_report *report)
+{
+    struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
+    return sum.operations == 0 && sum.errors + sum.late > 0;
+}
+
+uint64_t load_report_errors(const struct load_report *report)
+{
+    return figures_of(report->all.tallies, 0, LOAD_KINDS).errors;
 }
 
 bool load_report_found_nothing(const struct load_report *report)
@@ -140,8 +151,9 @@ static void text_errors(FILE *out, const struct load_report *report, const struc
         fprintf(out, "  late        %" PRIu64 " requests were never sent\n", sum->late);
     }
     if (sum->missing > 0) {
-        fprintf(out, "  missing     %" PRIu64 " rows that should be there were not found\n",
-                sum->missing);
+        fprintf(out, "  missing     %" PRIu64 " rows that should be there were not found%s\n",
+                sum->missing,
+                report->options->verify ? ", or somebody else still loads the table" : "");
     }
 }
 
@@ -150,10 +162,13 @@ static void text_verdict(FILE *out, const struct load_report *report, const stru
     if (!report->options->verify) {
         return;
     }
-    if (report->sums_checked > 0) {
-        fprintf(out, "  verified    %" PRIu64 " sums: %s%s\n", report->sums_checked,
+    if (report->sums_unread) {
+        fputs("  verified    nothing: sums could not be read\n", out);
+    } else if (report->sums_checked > 0) {
+        fprintf(out, "  verified    %" PRIu64 " sums: %s%s%s\n", report->sums_checked,
                 report->sums_wrong == 0 ? "all exact" : "WRONG: ",
-                report->sums_wrong == 0 ? "" : report->sums_example);
+                report->sums_wrong == 0 ? "" : report->sums_example,
+                report->sums_wrong == 0 ? "" : ", or somebody else adds to it");
     }
     if (sum->checked > 0 && sum->wrong == 0) {
         fprintf(out, "  verified    %" PRIu64 " values: all right\n", sum->checked);
@@ -328,12 +343,13 @@ static void json_interval(FILE *out,
 static void csv_rows(FILE *out,
                      const struct load_report *report,
                      const struct load_sample *sample,
-                     const char *span)
+                     const char *span,
+                     const char *verdict)
 {
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         struct figures of = figures_of(sample->tallies, kind, kind + 1);
-        if (tally->requests == 0 && of.rows == 0 && of.errors == 0) {
+        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0) {
             continue;
         }
         fprintf(out,
@@ -347,13 +363,24 @@ static void csv_rows(FILE *out,
             fprintf(out, ",%.3f",
                     (double)load_histogram_percentile(&tally->times, PERCENTILES[i].share) / 1000);
         }
-        fputc('\n', out);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%s\n", of.late, of.wrong,
+                report->interrupted ? 1 : 0, verdict);
     }
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-void load_report_begin(FILE *out, enum load_format format)
+static const char *verdict_of(const struct load_report *report)
+{
+    return !report->options->verify ? "" : load_report_is_verified(report) ? "good" : "bad";
+}
+
+static bool is_written(FILE *out)
+{
+    return fflush(out) == 0 && ferror(out) == 0;
+}
+
+bool load_report_begin(FILE *out, enum load_format format)
 {
     if (format == LOAD_CSV) {
         fputs(
@@ -363,11 +390,12 @@ void load_report_begin(FILE *out, enum load_format format)
         for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
             fprintf(out, ",%s_us", PERCENTILES[i].key);
         }
-        fputc('\n', out);
+        fputs(",late,wrong,interrupted,verify\n", out);
     }
+    return is_written(out);
 }
 
-void load_report_interval(FILE *out,
+bool load_report_interval(FILE *out,
                           enum load_format format,
                           const struct load_report *report,
                           const struct load_sample *sample)
@@ -380,13 +408,13 @@ void load_report_interval(FILE *out,
         json_interval(out, report, sample);
         break;
     case LOAD_CSV:
-        csv_rows(out, report, sample, "interval");
+        csv_rows(out, report, sample, "interval", "");
         break;
     }
-    (void)fflush(out);
+    return is_written(out);
 }
 
-void load_report_end(FILE *out, enum load_format format, const struct load_report *report)
+bool load_report_end(FILE *out, enum load_format format, const struct load_report *report)
 {
     switch (format) {
     case LOAD_TEXT:
@@ -396,8 +424,8 @@ void load_report_end(FILE *out, enum load_format format, const struct load_repor
         json_end(out, report);
         break;
     case LOAD_CSV:
-        csv_rows(out, report, &report->all, "all");
+        csv_rows(out, report, &report->all, "all", verdict_of(report));
         break;
     }
-    (void)fflush(out);
+    return is_written(out);
 }

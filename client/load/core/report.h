@@ -30,23 +30,34 @@ struct load_report {
     uint64_t sums_checked;
     uint64_t sums_wrong;
     const char *sums_example;
+    bool sums_unread;        /* verified they should be, and could not be read at the end */
     const char *first_error; /* "" = none */
     const char *(*code_name)(int code);
 };
 
+/*
+ * What prints returns false where it could not all be written; errno tells why.
+ */
+
 /* Header of CSV; nothing for the others. */
-void load_report_begin(FILE *out, enum load_format format);
+bool load_report_begin(FILE *out, enum load_format format);
 
 /* A line, or record, of an interval: of JSON an object of its own. */
-void load_report_interval(FILE *out,
+bool load_report_interval(FILE *out,
                           enum load_format format,
                           const struct load_report *report,
                           const struct load_sample *sample);
 
-void load_report_end(FILE *out, enum load_format format, const struct load_report *report);
+bool load_report_end(FILE *out, enum load_format format, const struct load_report *report);
 
 /* Did everything that was checked turn out right? */
 bool load_report_is_verified(const struct load_report *report);
+
+/* Was there something to do, and nothing of it succeeded? */
+bool load_report_all_failed(const struct load_report *report);
+
+/* How many operations ended in an error. */
+uint64_t load_report_errors(const struct load_report *report);
 
 /* A JSON string. */
 void load_report_json_text(FILE *out, const char *text);

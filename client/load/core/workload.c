@@ -42,8 +42,8 @@ const struct load_workload LOAD_WORKLOADS[] = {
     {.name = "scan",
      .summary = "the whole table, row by row",
      .details =
-         "One pass by one scan; --in-flight N makes N at once, --scan-rows N short ones from random\n"
-         "rows.",
+         "One pass by one scan; --operations N makes N passes, --in-flight N so many at once,\n"
+         "--scan-rows N short ones from random rows.",
      .percent = {SHARE(LOAD_SCAN, 100)},
      .distribution = LOAD_UNIFORM,
      .keys = LOAD_KEY_ORDERED,
@@ -111,8 +111,10 @@ const struct load_workload LOAD_WORKLOADS[] = {
      .needs_rows = true,
      YCSB_ROW},
     {.name = "random-read",
-     .summary = "Bigtable paper: rows at random, many more than memory holds",
-     .details = "",
+     .summary = "Bigtable paper: rows at random",
+     .details =
+         "The paper's rows are many more than memory holds: say a --records for which that is so;\n"
+         "100 000 rows are soon in memory.",
      .percent = {SHARE(LOAD_READ, 100)},
      .distribution = LOAD_UNIFORM,
      .needs_rows = true,
@@ -120,7 +122,8 @@ const struct load_workload LOAD_WORKLOADS[] = {
      ROW_1K},
     {.name = "random-read-memory",
      .summary = "Bigtable paper: rows at random from memory",
-     .details = "The same with rows few enough for the servers' memory (default 10 000).",
+     .details =
+         "As random-read, with so few rows (10 000) that the servers' memory holds all of them.",
      .percent = {SHARE(LOAD_READ, 100)},
      .distribution = LOAD_UNIFORM,
      .keys = LOAD_KEY_ORDERED,
@@ -155,7 +158,9 @@ const struct load_workload LOAD_WORKLOADS[] = {
      ROW_1K},
     {.name = "paper-scan",
      .summary = "Bigtable paper: every row once, through the scan call",
-     .details = "",
+     .details =
+         "An operation is a scan of the whole table: --operations N makes N passes.  Rows are counted\n"
+         "apart.",
      .percent = {SHARE(LOAD_SCAN, 100)},
      .distribution = LOAD_UNIFORM,
      .keys = LOAD_KEY_ORDERED,

@@ -17,11 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 JSON = ROOT / "build/bench.json"
 BUSY_PERCENT = 10
 NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cli/ebt",
-          "client/load/edubba-load", "tests/bench/control_probe",
-          "tests/bench/never_read",
-          *(f"tests/bench/raw/raw_{name}"
-            for name in ("log_commit", "log_tail", "lmdb_batch", "lmdb_read", "nng_echo",
-                         "nng_streams")))
+          "client/load/edubba-load")  # by every record; each names what else it needs
 
 
 def chosen_by(options):
@@ -30,6 +26,11 @@ def chosen_by(options):
     return [r for r in records.ALL
             if (r.name in options.only if options.only else r.group == group)
             and r.name not in (options.without or ())]
+
+
+def needed_by(chosen):
+    """Programs of the build, each once."""
+    return list(dict.fromkeys([*NEEDED, *(p for record in chosen for p in record.programs)]))
 
 
 def parse(arguments):
@@ -46,12 +47,15 @@ def parse(arguments):
     parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
     parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
     parser.add_argument("--scale", type=float, metavar="F", help="this share of the rows (1)")
-    parser.add_argument("--json", type=pathlib.Path, default=JSON, metavar="FILE",
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="where the results go (build/bench.json)")
     parser.add_argument("--markdown", action="store_true", help=(
         "measure nothing: put the figures of build/bench.json into docs/performance.md"))
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args(arguments)
+    if options.quick and options.json:
+        parser.error("--quick judges nothing and writes no results: leave --json away")
+    options.json = options.json or JSON
     known = {r.name for r in records.ALL}
     for name in (options.only or []) + (options.without or []):
         if name not in known:
@@ -136,10 +140,11 @@ def list_records():
         print(f"{what:22} {minutes:4d} min")
 
 
-def run(options):
+def run(options, done):
+    """`done` gets the names of records whose results have been written, or shown."""
     plan = Plan(options.quick, options.pairs, options.seconds, options.scale)
     chosen = chosen_by(options)
-    missing = [p for p in NEEDED if not (ROOT / "build/release" / p).exists()]
+    missing = [p for p in needed_by(chosen) if not (ROOT / "build/release" / p).exists()]
     if missing:
         print(f"not built: {', '.join(missing)}; {BUILD}", file=sys.stderr)
         return 2
@@ -162,11 +167,12 @@ def run(options):
                 "when": datetime.datetime.now().isoformat(" ", "minutes"),
                 "machine": machine(load), "records": report.merged(old, results)})
             print(report.table(found))
+        done.append(record.name)
     return 1 if show(results, skipped, options.quick) else 0
 
 
-def interrupted(*_):
-    raise KeyboardInterrupt
+def interrupted(number, _):
+    raise KeyboardInterrupt(number)
 
 
 def main(arguments):
@@ -181,10 +187,11 @@ def main(arguments):
         report.fill_markdown(ROOT / "docs/performance.md", json.loads(options.json.read_text()))
         return 0
     signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGHUP, interrupted)
+    done = []
     try:
-        return run(options)
-    except KeyboardInterrupt:
-        print("\ninterrupted" + ("" if options.quick else
-                                f"; records that were done stand in {options.json}"),
-              file=sys.stderr)
-        return 130
+        return run(options, done)
+    except KeyboardInterrupt as signalled:
+        print("\ninterrupted" + (f"; records that were done stand in {options.json}"
+                                 if done and not options.quick else ""), file=sys.stderr)
+        return 128 + (signalled.args[0] if signalled.args else signal.SIGINT)

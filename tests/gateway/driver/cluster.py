@@ -46,11 +46,12 @@ class Cluster:
         self._launch("master", shop.program("master/edubba-master"), {
             "folder": shop.folder / "master", "address": self.masters,
             "http.address": f"127.0.0.1:{shop.port()}"})
-        for number in range(1, SERVER_COUNT + 1):
+        self.server_http_ports = [shop.port() for _ in range(SERVER_COUNT)]
+        for number, http_port in enumerate(self.server_http_ports, 1):
             self._launch(f"server{number}", shop.program("tabletserver/edubba-tabletserver"), {
                 "folder": shop.folder / f"server{number}",
                 "address": f"tcp://127.0.0.1:{shop.port()}",
-                "http.address": f"127.0.0.1:{shop.port()}", "masters": self.masters,
+                "http.address": f"127.0.0.1:{http_port}", "masters": self.masters,
                 "ballast": 0})
         wait_until(self._have_joined, 30, "the tablet servers join")
         self.gateway = self._launch("gateway", self._gateway_program(), {
@@ -100,9 +101,18 @@ class Cluster:
         return len(os.listdir(f"/proc/{self.gateway.pid}/task"))
 
     def metrics(self):
-        """Every series of the gateway by its whole name with labels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics",
-                                    timeout=30) as answer:
+        return self._metrics_at(self.http_port)
+
+    def scanned_bytes(self):
+        """What all tablet servers have given to scans."""
+        return sum(value for port in self.server_http_ports
+                   for series, value in self._metrics_at(port).items()
+                   if series.startswith("edubba_scan_bytes_total"))
+
+    @staticmethod
+    def _metrics_at(port):
+        """Every series by its whole name with labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
             lines = answer.read().decode().splitlines()
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
                 for line in lines if line and not line.startswith("#")}

@@ -55,17 +55,19 @@ def beside_lmdb(bench, rows, keys):
                    {"value_size": 100, "keys": keys}, peer)
 
 
-@record("batch_write_100b", 13, "random rows of 100 bytes, 100 a request, 10 M rows")
+@record("batch_write_100b", 13, "random rows of 100 bytes, 100 a request, 10 M rows",
+        raw=["lmdb_batch"])
 def batch_write_100b(bench):
     return beside_lmdb(bench, 10000000, "hashed")
 
 
-@record("batch_write_series", 10, "rows of 100 bytes of 1 000 hosts in arrival order, 20 M rows")
+@record("batch_write_series", 10, "rows of 100 bytes of 1 000 hosts in arrival order, 20 M rows",
+        raw=["lmdb_batch"])
 def batch_write_series(bench):
     return beside_lmdb(bench, 20000000, "series")
 
 
-@record("batch_write_1k", 13, "random rows of 1 000 bytes, 100 a request, 4 GB")
+@record("batch_write_1k", 13, "random rows of 1 000 bytes, 100 a request, 4 GB", raw=["lmdb_batch"])
 def batch_write_1k(bench):
     """
     There are 4 M keys on both sides, however many rows a minute takes: Redis has to hold them in

@@ -11,8 +11,8 @@ READ_SECONDS = 10
 def note_cpu(result, seen, echo):
     """Of the last pair; both are driven by the same code."""
     result.notes.append(f"CPU a call: gateway {seen['server_cpu_us']:.1f} us, its client "
-                        f"{seen['client_cpu_us']:.1f}; echo {echo['server_cpu_us']:.1f}, its client "
-                        f"{echo['client_cpu_us']:.1f}; messages of {seen['request_bytes']:.0f} and "
+                        f"{seen['client_cpu_us']:.1f}; echo {echo['server_cpu_us']:.1f}, its "
+                        f"client {echo['client_cpu_us']:.1f}; messages of {seen['request_bytes']:.0f} and "
                         f"{seen['answer_bytes']:.0f} bytes")
 
 
@@ -33,7 +33,8 @@ def filled(bench, cluster, kind, rows, in_flight=IN_FLIGHT):
     return load
 
 
-@record("gateway_write_c64", 10, "MutateRow through the gateway, 1 KiB values, 64 in flight", GROUP)
+@record("gateway_write_c64", 10, "MutateRow through the gateway, 1 KiB values, 64 in flight",
+        group=GROUP)
 def gateway_write_c64(bench):
     rows = bench.plan.rows(500000)
     result = bench.result("calls/s", "durable MutateRow of 1 KiB",
@@ -55,7 +56,7 @@ def gateway_write_c64(bench):
     return result
 
 
-@record("gateway_read_c64", 4, "ReadRows of one row through the gateway, 64 in flight", GROUP)
+@record("gateway_read_c64", 4, "ReadRows of one row through the gateway, 64 in flight", group=GROUP)
 def gateway_read_c64(bench):
     rows = bench.plan.rows(500000)
     result = bench.result("calls/s", "ReadRows of one random row of 1 KiB",
@@ -80,7 +81,7 @@ def gateway_read_c64(bench):
     return result
 
 
-@record("gateway_scan", 4, "ReadRows of a whole table through the gateway, one stream", GROUP)
+@record("gateway_scan", 4, "ReadRows of a whole table through the gateway, one stream", group=GROUP)
 def gateway_scan(bench):
     rows = bench.plan.rows(1000000)
     result = bench.result("MB/s", "ReadRows of all rows of 1 KiB, one stream", "", 150)
@@ -97,8 +98,9 @@ def gateway_scan(bench):
         bench.turns(result, ours)
         bench.say("64 streams")
         many = load.ask("scan", bench.plan.seconds(READ_SECONDS), in_flight=IN_FLIGHT)
-        result.notes.append(f"gateway's CPU a row {seen['server_cpu_seconds'] * 1e6 / seen['rows']:.2f}"
-                            f" us; 64 streams together: {many['megabytes_per_second']:.0f} MB/s")
+        row_us = seen["server_cpu_seconds"] * 1e6 / seen["rows"]
+        result.notes.append(f"gateway's CPU a row {row_us:.2f} us; 64 streams together: "
+                            f"{many['megabytes_per_second']:.0f} MB/s")
     return result
 
 
@@ -117,7 +119,8 @@ def beside_emulator(bench, result, ours, peer):
         return bench.turns(result, lambda: ours(cluster, loads[0]), lambda: peer(loads[1]))
 
 
-@record("gateway_emulator_write", 10, "Go's Apply, 64 in flight, beside Google's emulator", GROUP)
+@record("gateway_emulator_write", 10, "Go's Apply, 64 in flight, beside Google's emulator",
+        group=GROUP)
 def gateway_emulator_write(bench):
     result = bench.result("rows/s", "Go client, durable writes of 1 KiB", "Google's emulator, in "
                           "memory", 0.9, write=True)
@@ -138,12 +141,13 @@ def go_reads(bench, what, about, unit, target):
     return beside_emulator(bench, result, lambda _, load: figure(load), figure)
 
 
-@record("gateway_emulator_read", 3, "Go's ReadRow, 64 in flight, beside Google's emulator", GROUP)
+@record("gateway_emulator_read", 3, "Go's ReadRow, 64 in flight, beside Google's emulator",
+        group=GROUP)
 def gateway_emulator_read(bench):
     return go_reads(bench, "read", "random point reads of 1 KiB", "calls", 1)
 
 
 @record("gateway_emulator_scan", 3, "Go's ReadRows of all, 64 streams, beside Google's emulator",
-        GROUP)
+        group=GROUP)
 def gateway_emulator_scan(bench):
     return go_reads(bench, "scan", "64 scans at a time of rows of 1 KiB", "rows", 2)

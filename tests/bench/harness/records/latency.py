@@ -9,7 +9,7 @@ VALUE_BYTES = 1000
 SMALL_BYTES = 100    # of a request for a row, and of the answer to a write
 
 
-@record("single_write_latency", 7, "one write in flight, p50")
+@record("single_write_latency", 7, "one write in flight, p50", raw=["nng_echo", "log_commit"])
 def single_write_latency(bench):
     """
     One write at a time fills the default memtable of 128 MiB in half a minute.  It is given an
@@ -32,7 +32,7 @@ def single_write_latency(bench):
         return bench.turns(result, lambda: bench.write_window(result, cluster, load).p50_us, peer)
 
 
-@record("single_read_latency", 2, "one read in flight, p50")
+@record("single_read_latency", 2, "one read in flight, p50", raw=["nng_echo"])
 def single_read_latency(bench):
     rows = bench.plan.rows(ROWS)
     result = bench.result("us", "p50 of a read of 1 000 bytes, one in flight",
@@ -73,7 +73,8 @@ def note_disk_alone(result, seen):
         f"({tails[0]:,.0f}..{tails[-1]:,.0f}); its longest syncs of the log: {', '.join(worst)} ms")
 
 
-@record("write_stall", 13, "write p99.9 at half of the highest rate, while flushing")
+@record("write_stall", 13, "write p99.9 at half of the highest rate, while flushing",
+        raw=["log_tail"])
 def write_stall(bench):
     """Open loop: a request counts from when it should have been sent, so no stall is hidden."""
     rows = bench.plan.rows(ROWS)

@@ -14,7 +14,8 @@ NEVER_READERS = 100
 NEVER_READERS_QUICK = 4
 
 
-@record("overload", 10, "10 x the highest rate for 60 s, and 100 clients that never read")
+@record("overload", 10, "10 x the highest rate for 60 s, and 100 clients that never read",
+        beside=["never_read", "control_probe"])
 def overload(bench):
     rows = bench.plan.rows(1000000)
     seconds = bench.plan.seconds(60)

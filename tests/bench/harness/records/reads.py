@@ -21,7 +21,8 @@ def read_beside_redis(bench, target, load_options, redis_clients):
                                                    rows)["per_second"])
 
 
-@record("read_1k_64x1", 3, "random point reads over 64 connections with one in flight each")
+@record("read_1k_64x1", 3, "random point reads over 64 connections with one in flight each",
+        raw=["nng_streams"])
 def read_1k_64x1(bench):
     result = read_beside_redis(bench, 0.7, SEPARATE, 64)
     raw = bench.workshop.raw("nng_streams", connections=64, request_bytes=100, reply_bytes=1000,
@@ -60,13 +61,13 @@ def scan(bench, unit, rows, value_bytes, target, figure):
     return result
 
 
-@record("scan_100b", 2, "full scan by one client, 10 M rows of 100 bytes")
+@record("scan_100b", 2, "full scan by one client, 10 M rows of 100 bytes", raw=["lmdb_read"])
 def scan_100b(bench):
     return scan(bench, "rows/s", bench.plan.rows(10000000), 100, 1000000,
                 lambda figures: figures.per_second)
 
 
-@record("scan_1k", 2, "full scan by one client, 4 M rows of 1 000 bytes")
+@record("scan_1k", 2, "full scan by one client, 4 M rows of 1 000 bytes", raw=["lmdb_read"])
 def scan_1k(bench):
     return scan(bench, "MB/s", bench.plan.rows(4000000), 1000, 500,
                 lambda figures: figures.per_second * 1000 / 1e6)

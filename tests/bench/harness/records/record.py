@@ -24,6 +24,7 @@ class Record:
     minutes: int  # at full length, about
     about: str
     function: typing.Callable
+    programs: tuple = ()  # of the build, besides those that all records need
     group: str = ""  # measured only when it is asked for
     all_records: typing.ClassVar[list] = []
 
@@ -36,10 +37,17 @@ class Record:
         return Result(self.name, "", self.about, "", 0, broken=[text])
 
 
-def record(name, minutes, about, group=""):
-    """Makes the function below it a record: it takes a Bench and returns a Result, or several."""
+def record(name, minutes, about, raw=(), beside=(), group=""):
+    """
+    Makes the function below it a record: it takes a Bench and returns a Result, or several.  `raw`
+    and `beside` name the programs of tests/bench/raw and of tests/bench that it starts; without
+    them nothing is measured.  What a record may be skipped for is not among them.
+    """
+    programs = (*(f"tests/bench/raw/raw_{program}" for program in raw),
+                *(f"tests/bench/{program}" for program in beside))
+
     def add(function):
-        Record.all_records.append(Record(name, minutes, about, function, group))
+        Record.all_records.append(Record(name, minutes, about, function, programs, group))
         return function
     return add
 
