@@ -12,8 +12,8 @@ def note_cpu(result, seen, echo):
     """Of the last pair; both are driven by the same code."""
     result.notes.append(f"CPU a call: gateway {seen['server_cpu_us']:.1f} us, its client "
                         f"{seen['client_cpu_us']:.1f}; echo {echo['server_cpu_us']:.1f}, its "
-                        f"client {echo['client_cpu_us']:.1f}; messages of {seen['request_bytes']:.0f} and "
-                        f"{seen['answer_bytes']:.0f} bytes")
+                        f"client {echo['client_cpu_us']:.1f}; messages of "
+                        f"{seen['request_bytes']:.0f} and {seen['answer_bytes']:.0f} bytes")
 
 
 def echo_like(bench, seen):
