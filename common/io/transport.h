@@ -50,7 +50,7 @@ struct transport_listener_options {
     uint64_t process;
     bool insecure; /* allow an address that is not local without TLS */
     uint32_t connections_max;
-    uint32_t requests_max;         /* in flight per connection; reading pauses above */
+    uint32_t requests_max; /* in flight per connection, streams apart; reading pauses above */
     uint64_t connection_bytes_max; /* queued to one peer before reading from it pauses */
     void *context;
     void (*on_request)(void *context,
@@ -98,9 +98,17 @@ void transport_reply_fail(struct transport_reply *reply, enum status status, con
  * what it sends waits in its socket.  During on_request. */
 void transport_reply_refuse(struct transport_reply *reply, enum status status, const char *text);
 
-/* Stream bytes that may be sent now without exceeding the peer's credit; SCAN only. */
+/*
+ * The answer is a stream, which needs the peer's credit to go on.  From now on it does not count as
+ * a request in flight: were reading to pause for it, the credit or the cancellation that ends it
+ * would never be heard.  A connection may have TRANSPORT_STREAMS_MAX.  False: it has; fail the reply
+ * then.  Once, while nobody else has the reply.
+ */
+#define TRANSPORT_STREAMS_MAX 4096
+bool transport_reply_begin_stream(struct transport_reply *reply, uint64_t credit_bytes);
+
+/* Stream bytes that may be sent now without exceeding the peer's credit. */
 int64_t transport_reply_credit(const struct transport_reply *reply);
-void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t bytes);
 
 /* Bytes queued to this peer and not yet on their way. */
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply);

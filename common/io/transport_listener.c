@@ -202,7 +202,7 @@ static bool is_busy(struct transport_listener *listener)
     bool busy = false;
     pthread_mutex_lock(&listener->lock);
     for (struct transport_peer *peer = listener->peers; peer != NULL; peer = peer->next) {
-        busy |= atomic_load(&peer->in_flight) > 0;
+        busy |= atomic_load(&peer->in_flight) > 0 || atomic_load(&peer->streams) > 0;
         busy |= transport_stream_queued_bytes(&peer->stream) > 0;
     }
     pthread_mutex_unlock(&listener->lock);

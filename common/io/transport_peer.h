@@ -26,6 +26,7 @@ struct transport_reply {
     _Atomic int64_t credit_bytes;
     atomic_bool cancelled;
     bool holds_peer;
+    bool is_stream; /* counted in the peer's streams, not in in_flight */
 
     /* Guarded by the peer's lock. */
     struct transport_reply *bucket_next;
@@ -55,8 +56,9 @@ struct transport_peer {
     atomic_bool resting; /* nothing is read, until rest_aio's time is over */
     nng_aio *rest_aio;
 
-    atomic_uint in_flight;
-    atomic_uint holds; /* of in_flight: those until whose end nothing is read */
+    atomic_uint in_flight; /* requests that end whatever the peer does */
+    atomic_uint streams;   /* those that need its credit to go on */
+    atomic_uint holds;     /* of in_flight: those until whose end nothing is read */
     pthread_mutex_t lock;
     pthread_cond_t progressed; /* an on_progress call has ended */
     struct transport_reply *replies;

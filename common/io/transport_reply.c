@@ -40,6 +40,7 @@ static void reply_finish(struct transport_reply *reply)
 {
     struct transport_peer *peer = reply->peer;
     bool held_peer = reply->holds_peer;
+    atomic_uint *counter = reply->is_stream ? &peer->streams : &peer->in_flight;
     pthread_mutex_lock(&peer->lock);
     ASSERT(!reply->finished);
     while (reply->in_progress_call && !pthread_equal(reply->progress_thread, pthread_self())) {
@@ -52,7 +53,7 @@ static void reply_finish(struct transport_reply *reply)
     if (!deferred) {
         reply_destroy(reply);
     }
-    atomic_fetch_sub(&peer->in_flight, 1);
+    atomic_fetch_sub(counter, 1);
     atomic_fetch_sub(&peer->holds, held_peer ? 1 : 0);
     transport_stream_resume(&peer->stream);
     transport_peer_unref(peer);
@@ -127,9 +128,19 @@ void reply_add_credit(struct transport_reply *reply, uint64_t bytes)
     } while (!atomic_compare_exchange_weak(&reply->credit_bytes, &held, sum));
 }
 
-void transport_reply_add_initial_credit(struct transport_reply *reply, uint64_t bytes)
+bool transport_reply_begin_stream(struct transport_reply *reply, uint64_t credit_bytes)
 {
-    reply_add_credit(reply, bytes);
+    struct transport_peer *peer = reply->peer;
+    ASSERT(!reply->is_stream);
+    if (atomic_fetch_add(&peer->streams, 1) >= TRANSPORT_STREAMS_MAX) {
+        atomic_fetch_sub(&peer->streams, 1);
+        return false;
+    }
+    reply->is_stream = true;
+    reply_add_credit(reply, credit_bytes);
+    atomic_fetch_sub(&peer->in_flight, 1);
+    transport_stream_resume(&peer->stream);
+    return true;
 }
 
 uint64_t transport_reply_queued_bytes(const struct transport_reply *reply)

@@ -1,7 +1,9 @@
 #include "gateway/daemon/settings.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/io/transport_address.h"
@@ -149,8 +151,19 @@ static void check_addresses(const struct gateway_settings *settings, struct conf
     }
 }
 
+/* Before anything is waited for. */
+static void check_file(const char *path, const char *key, struct config_reading *reading)
+{
+    if (path[0] != '\0' && access(path, R_OK) != 0) {
+        config_refuse(reading, key, "%s: %s cannot be read: %s", key, path, strerror(errno));
+    }
+}
+
 static void check_tls(const struct gateway_settings *settings, struct config_reading *reading)
 {
+    check_file(settings->tls_certificate, "tls.certificate", reading);
+    check_file(settings->tls_key, "tls.key", reading);
+    check_file(settings->tls_client_ca, "tls.client_ca", reading);
     bool has_certificate = settings->tls_certificate[0] != '\0';
     bool has_key = settings->tls_key[0] != '\0';
     if (has_certificate != has_key) {

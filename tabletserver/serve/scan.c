@@ -414,6 +414,13 @@ void scan_start(struct server *server,
                             : request->received_ns + (int64_t)request->head.deadline_ms * 1000000;
     arena_init(&scan->arena, SCAN_ARENA_BLOCK_BYTES, REQUEST_ARENA_BYTES_MAX);
     enum status status = scan_request_decode(request->body, &scan->arena, &scan->request, &error);
+    if (status == STATUS_OK && !transport_reply_begin_stream(reply, scan->request.credit_bytes)) {
+        status = error_set(
+            &error, STATUS_UNAVAILABLE,
+            "%d scans over one connection, which is the limit; retry when others have "
+            "ended",
+            TRANSPORT_STREAMS_MAX);
+    }
     if (status == STATUS_OK) {
         status = prepare(scan, &error);
     }
@@ -422,7 +429,6 @@ void scan_start(struct server *server,
     } else if (status != STATUS_OK) {
         fail(scan, status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : status, error.text);
     } else {
-        transport_reply_add_initial_credit(reply, scan->request.credit_bytes);
         transport_reply_set_context(reply, scan);
         queue_again(scan);
     }

@@ -76,7 +76,7 @@ refused "a CA without certificate" 'tls.client_ca' tls.client_ca=ca
 refused "less for operations than for requests" 'client.in_flight_bytes_max must not be below' request_memory_max="2 GiB"
 refused "no admin threads" 'admin_threads' admin_threads=0
 says "not loopback, but meant" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
-says "not loopback, with TLS" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set tls.certificate=c --set tls.key=k --check-config
+says "not loopback, with TLS" 0 'good' "$GATEWAY" --set address=0.0.0.0:0 --set tls.certificate="$WORK/bad.conf" --set tls.key="$WORK/bad.conf" --check-config
 
 # --- before its cluster -----------------------------------------------------------------------
 "$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS" \
@@ -153,7 +153,7 @@ says "every metric is in docs/operations.md" 0 '^$' bash -c "curl -s $HTTP/metri
     while read -r name; do grep -qF \"\\\`\$name\\\`\" '$ROOT/docs/operations.md' || echo \"\$name\"; done"
 says "the port in use" 1 "cannot listen at $BIGTABLE_EMULATOR_HOST: is it in use" "$GATEWAY" --set "address=$BIGTABLE_EMULATOR_HOST" --set http.address= --set "masters=$EDUBBA_MASTERS"
 says "the port of HTTP in use" 1 "127.0.0.1:$((PORT + 150)).*in use" "$GATEWAY" --set address=127.0.0.1:0 --set "http.address=127.0.0.1:$((PORT + 150))" --set "masters=$EDUBBA_MASTERS"
-says "a certificate that is not there" 1 '/nonexistent.pem' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
+says "a certificate that is not there" 2 'tls.certificate: .*/nonexistent.pem cannot be read: No such file' "$GATEWAY" --set address=127.0.0.1:0 --set http.address= --set "masters=$EDUBBA_MASTERS" \
     --set tls.certificate="$WORK/nonexistent.pem" --set tls.key="$WORK/nonexistent.pem"
 
 # --- stopping: who watches is told, and the process ends ----------------------------------------

@@ -146,7 +146,7 @@ static inline void fake_start_scan(struct fake_server *server,
     scan->tablet.start = arena_copy(&scan->arena, range.start);
     scan->tablet.end = arena_copy(&scan->arena, range.end);
     ASSERT(row_set_clip(&scan->arena, &all, &scan->tablet, &scan->rows) == STATUS_OK);
-    transport_reply_add_initial_credit(reply, scan->request.credit_bytes);
+    ASSERT(transport_reply_begin_stream(reply, scan->request.credit_bytes));
     transport_reply_set_context(reply, scan);
     scan->is_parked = true;
     if (!cluster->scan_is_silent) {

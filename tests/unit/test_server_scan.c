@@ -316,6 +316,29 @@ Test(server_scan, scans_that_wait_leave_room_for_writes)
     stop();
 }
 
+/* More than the requests that a connection may have in flight: what ends them must still be heard. */
+Test(server_scan, any_number_of_scans_that_wait_can_be_cancelled)
+{
+    enum {
+        SCANS = 1500
+    };
+    start_with_rows();
+    struct scan_request scan = all_rows();
+    static uint64_t waiting[SCANS];
+    scan.credit_bytes = 0;
+    for (int i = 0; i < SCANS; i++) {
+        waiting[i] = send_scan(&scan);
+    }
+    for (int i = 0; i < SCANS; i++) {
+        transport_connection_cancel(client->connection, waiting[i]);
+    }
+    WAIT_FOR(client_has_ended(client, waiting[SCANS - 1]));
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    scan.credit_bytes = 1 << 30;
+    cr_assert_eq(run_scan(&scan).row_count, ROWS);
+    stop();
+}
+
 Test(server_scan, a_split_on_the_way_is_told)
 {
     start_with_rows();

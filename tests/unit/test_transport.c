@@ -140,7 +140,7 @@ Test(transport, counts_credit_and_tells_of_it)
     cr_assert_eq(caller_send_number(&caller), STATUS_OK);
     WAIT_FOR(service.requests == 1);
     struct transport_reply *reply = service.held[0];
-    transport_reply_add_initial_credit(reply, 1000);
+    cr_assert(transport_reply_begin_stream(reply, 1000));
     cr_assert_eq(transport_reply_credit(reply), 1000);
     struct buffer message = response_of(bytes_of_text("part"));
     int64_t size_bytes = (int64_t)message.size_bytes;
@@ -280,6 +280,45 @@ Test(transport, a_reader_that_is_slow_is_not_read_from_either)
     } while (service.requests != before);
     cr_assert_lt(before, 4000);
     close(raw);
+    transport_listener_close(service.listener, 0);
+}
+
+static void begin_stream(void *context,
+                         const struct transport_request *request,
+                         struct transport_reply *reply)
+{
+    cr_assert(transport_reply_begin_stream(reply, 100));
+    service_on_request(context, request, reply);
+}
+
+/* They end by what is read from their connection, so reading must not pause for them. */
+Test(transport, streams_that_wait_for_credit_do_not_keep_it_from_being_heard)
+{
+    enum {
+        COUNT = 30
+    };
+    static struct service service;
+    static struct caller caller;
+    struct transport_listener_options options = service_options(&service);
+    options.requests_max = 10;
+    options.on_request = begin_stream;
+    atomic_store(&service.hold, true);
+    service_open_with(&service, &options);
+    caller_open(&caller, service.address);
+    for (int i = 0; i < COUNT; i++) {
+        cr_assert_eq(caller_send_number(&caller), STATUS_OK);
+    }
+    WAIT_FOR(service.requests == COUNT);
+    transport_connection_credit(caller.connection, 1, 500);
+    WAIT_FOR(service.progress_calls == 1);
+    cr_assert_eq(transport_reply_credit(service.held[0]), 600);
+    transport_connection_cancel(caller.connection, COUNT);
+    WAIT_FOR(transport_reply_cancelled(service.held[COUNT - 1]));
+    for (int i = 0; i < COUNT; i++) {
+        transport_reply_fail(service.held[i], STATUS_CANCELLED, "enough");
+    }
+    WAIT_FOR(caller.responses >= COUNT - 1);
+    transport_connection_close(caller.connection);
     transport_listener_close(service.listener, 0);
 }
 
