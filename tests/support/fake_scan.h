@@ -107,11 +107,12 @@ static inline void fake_scan_tell(uint32_t rows)
     uint32_t left = scan->row_count + 1 - scan->ready_count; /* the end is one, too */
     scan->ready_count += rows < left ? rows : left;
     void (*on_ready)(void *) = scan->is_closed ? NULL : scan->on_ready;
+    void *context = scan->on_ready_context;
     scan->on_ready = NULL;
     scan->is_telling = on_ready != NULL;
     pthread_mutex_unlock(&scan->lock);
     if (on_ready != NULL) {
-        on_ready(scan->on_ready_context);
+        on_ready(context);
     }
     pthread_mutex_lock(&scan->lock);
     scan->is_telling = false;
