@@ -492,14 +492,14 @@ struct hot_tablet {
 struct list_hot_tablets_request {
     int64_t start_us; /* of a window; what overlaps it is listed */
     int64_t end_us;
-    uint64_t after;     /* only numbers above it, and 0: a page ends with this one */
+    uint64_t after;     /* what the page before said as next; 0 = from the first on */
     uint32_t count_max; /* 0 = as many as fit */
 };
 
 struct list_hot_tablets_response {
     const struct hot_tablet *tablets; /* in order of time; those of number 0 last */
     size_t tablet_count;
-    bool more; /* others follow: ask again, after the last one's number */
+    uint64_t next; /* others follow: ask again, after this number; 0 = that was all */
 };
 
 /* --- sync: a tablet server's heartbeat, and what it should do ----------------------------------

@@ -148,7 +148,7 @@ void list_hot_tablets_response_encode(const struct list_hot_tablets_response *me
     for (size_t i = 0; i < message->tablet_count; i++) {
         write_hot_tablet(out, &message->tablets[i]);
     }
-    wire_write_bool(out, message->more);
+    wire_write_u64(out, message->next);
 }
 
 enum status list_hot_tablets_response_decode(struct bytes in,
@@ -172,7 +172,7 @@ enum status list_hot_tablets_response_decode(struct bytes in,
         read_hot_tablet(&reader, &list, &tablets[i]);
     }
     wire_array_end(&reader, &list);
-    message.more = wire_read_bool(&reader, &fields, "more");
+    message.next = wire_read_u64(&reader, &fields, "next");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;
