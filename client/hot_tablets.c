@@ -150,8 +150,7 @@ enum edubba_code edubba_list_hot_tablets(struct edubba_client *client,
         status = fetch_page(client, &request, &collection, &more, &trouble);
     }
     if (status == STATUS_OK) {
-        collection.count = hot_list_sort(collection.tablets, collection.count,
-                                         window->interval_us);
+        collection.count = hot_list_sort(collection.tablets, collection.count, window->interval_us);
         (void)write_tablets(&block, &collection);
         block.memory = memory_allocate(block.used_bytes + 1);
         block.used_bytes = 0;

@@ -42,17 +42,17 @@ enum method {
     METHOD_LOCATE = 16, /* struct locate_request -> locate_response */
     METHOD_STATUS = 17, /* nothing -> one string of JSON: what `ebt debug bundle` gathers */
     /* the master answers */
-    METHOD_CREATE_TABLE = 32,   /* create_table_request -> table_response */
-    METHOD_DELETE_TABLE = 33,   /* table_name_request -> table_response (as it was) */
-    METHOD_ALTER_TABLE = 34,    /* alter_table_request -> table_response */
-    METHOD_GET_TABLE = 35,      /* table_name_request -> table_response */
-    METHOD_LIST_TABLES = 36,    /* nothing -> tables_response */
-    METHOD_SPLIT_TABLET = 37,   /* split_request -> split_response */
-    METHOD_LIST_SERVERS = 38,   /* nothing -> servers_response */
-    METHOD_PUT_DOCUMENTS = 39,  /* put_documents_request -> put_documents_response */
-    METHOD_LIST_DOCUMENTS = 40, /* list_documents_request -> list_documents_response */
+    METHOD_CREATE_TABLE = 32,     /* create_table_request -> table_response */
+    METHOD_DELETE_TABLE = 33,     /* table_name_request -> table_response (as it was) */
+    METHOD_ALTER_TABLE = 34,      /* alter_table_request -> table_response */
+    METHOD_GET_TABLE = 35,        /* table_name_request -> table_response */
+    METHOD_LIST_TABLES = 36,      /* nothing -> tables_response */
+    METHOD_SPLIT_TABLET = 37,     /* split_request -> split_response */
+    METHOD_LIST_SERVERS = 38,     /* nothing -> servers_response */
+    METHOD_PUT_DOCUMENTS = 39,    /* put_documents_request -> put_documents_response */
+    METHOD_LIST_DOCUMENTS = 40,   /* list_documents_request -> list_documents_response */
     METHOD_LIST_HOT_TABLETS = 41, /* list_hot_tablets_request -> list_hot_tablets_response */
-    METHOD_SYNC = 48,           /* a tablet server's heartbeat: sync_request -> sync_response */
+    METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
 };
 
 enum lane {
@@ -468,9 +468,10 @@ struct tablet_load {
 /* What a server has had to do since the report before this one.  It goes along with every sync
  * until one that carried it is answered; a number that was taken already is passed over. */
 struct load_report {
-    uint64_t number;      /* rises by one, from 1 with each incarnation; 0 = nothing to report */
-    uint64_t elapsed_ns;  /* since the report before */
-    uint64_t capacity_ns; /* CPU time that the server could have used in it: of all its processors */
+    uint64_t number;     /* rises by one, from 1 with each incarnation; 0 = nothing to report */
+    uint64_t elapsed_ns; /* since the report before */
+    uint64_t
+        capacity_ns; /* CPU time that the server could have used in it: of all its processors */
     const struct tablet_load *tablets; /* those that had anything to do */
     size_t tablet_count;
 };
@@ -560,25 +561,25 @@ struct sync_response {
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and
  * enum status NAME_decode(struct bytes, struct arena *, struct NAME *, struct error *). */
-#define MESSAGE_LIST(X)       \
-    X(sample_request)         \
-    X(sample_response)        \
-    X(locate_request)         \
-    X(locate_response)        \
-    X(create_table_request)   \
-    X(table_name_request)     \
-    X(alter_table_request)    \
-    X(table_response)         \
-    X(tables_response)        \
-    X(split_request)          \
-    X(split_response)         \
-    X(servers_response)       \
-    X(sync_request)           \
-    X(sync_response)          \
-    X(put_documents_request)  \
-    X(put_documents_response) \
-    X(list_documents_request) \
-    X(list_documents_response) \
+#define MESSAGE_LIST(X)         \
+    X(sample_request)           \
+    X(sample_response)          \
+    X(locate_request)           \
+    X(locate_response)          \
+    X(create_table_request)     \
+    X(table_name_request)       \
+    X(alter_table_request)      \
+    X(table_response)           \
+    X(tables_response)          \
+    X(split_request)            \
+    X(split_response)           \
+    X(servers_response)         \
+    X(sync_request)             \
+    X(sync_response)            \
+    X(put_documents_request)    \
+    X(put_documents_response)   \
+    X(list_documents_request)   \
+    X(list_documents_response)  \
     X(list_hot_tablets_request) \
     X(list_hot_tablets_response)
 

@@ -5,7 +5,7 @@
 #define FIELD_COUNT  5
 #define FIELD_DIGITS 16
 
-_Static_assert(FIELD_COUNT * FIELD_DIGITS + 1 == HOT_PAGE_TOKEN_SIZE, "as long as it is said");
+_Static_assert(FIELD_COUNT *FIELD_DIGITS + 1 == HOT_PAGE_TOKEN_SIZE, "as long as it is said");
 _Static_assert(sizeof(double) == sizeof(uint64_t), "its bits fit a field");
 
 static const char DIGITS[] = "0123456789abcdef";
@@ -63,7 +63,7 @@ bool hot_page_is_behind(const struct hot_page_token *token, const struct edubba_
 /* Bytes of the character that begins here; 0 if none does. */
 static size_t character_bytes(const unsigned char *at, size_t left)
 {
-    size_t length = at[0] < 0x80                      ? 1
+    size_t length = at[0] < 0x80                     ? 1
                     : at[0] >= 0xc2 && at[0] <= 0xdf ? 2
                     : at[0] >= 0xe0 && at[0] <= 0xef ? 3
                     : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4

@@ -166,8 +166,10 @@ static struct load_server *find_server(struct load_history *history, uint64_t nu
 }
 
 /* Follow a tablet from now to the end of the minute.  NULL without memory, or if it is gone. */
-static struct load_entry *
-follow(struct load_server *server, uint64_t tablet, load_find find, void *context)
+static struct load_entry *follow(struct load_server *server,
+                                 uint64_t tablet,
+                                 load_find find,
+                                 void *context)
 {
     struct load_place place;
 
@@ -202,7 +204,8 @@ static void take_time(struct load_server *server,
                       int64_t now_us)
 {
     if (server->capacity_ns == 0) {
-        int64_t start_us = now_us - (int64_t)(report->elapsed_ns / 1000 % (uint64_t)LOAD_AGE_MAX_US);
+        int64_t start_us = now_us -
+                           (int64_t)(report->elapsed_ns / 1000 % (uint64_t)LOAD_AGE_MAX_US);
         server->start_us = start_us > minute_us ? start_us : minute_us;
     }
     server->end_us = now_us;

@@ -38,9 +38,9 @@
 #define LOAD_PAGE_BYTES_MAX   (1024 * 1024)
 
 struct load_history {
-    struct list servers;           /* of struct load_server, in order of their first report */
-    struct number_map server_map;  /* the same by number */
-    struct list entries;           /* of struct load_entry, ascending by number */
+    struct list servers;          /* of struct load_server, in order of their first report */
+    struct number_map server_map; /* the same by number */
+    struct list entries;          /* of struct load_entry, ascending by number */
     size_t entry_count;
     size_t entry_bytes;
     uint64_t entries_max; /* of this history: smaller in tests */

@@ -86,14 +86,13 @@ static void append_tablet(void *context, const struct served *served)
     append_json_bytes(list->out, descriptor->range.start);
     buffer_append_format(list->out, ",\"end\":");
     append_json_bytes(list->out, descriptor->range.end);
-    buffer_append_format(list->out,
-                         ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64
-                         ",\"flushes\":%" PRIu64 ",\"reads\":%" PRIu64 ",\"read_rows\":%" PRIu64
-                         ",\"read_bytes\":%" PRIu64 ",\"writes\":%" PRIu64
-                         ",\"write_bytes\":%" PRIu64 "}",
-                         statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count,
-                         load.read.reads, load.read.rows, load.read.bytes, load.write.writes,
-                         load.write.bytes);
+    buffer_append_format(
+        list->out,
+        ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64 ",\"flushes\":%" PRIu64
+        ",\"reads\":%" PRIu64 ",\"read_rows\":%" PRIu64 ",\"read_bytes\":%" PRIu64
+        ",\"writes\":%" PRIu64 ",\"write_bytes\":%" PRIu64 "}",
+        statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count, load.read.reads,
+        load.read.rows, load.read.bytes, load.write.writes, load.write.bytes);
     list->count += 1;
 }
 

@@ -29,8 +29,8 @@
 
 /* CPU time that was used in it. */
 struct load_period {
-    uint64_t requests_ns;         /* by all threads but those that work for the server itself */
-    const uint64_t *loops_ns;     /* of that: by each store's loop */
+    uint64_t requests_ns;     /* by all threads but those that work for the server itself */
+    const uint64_t *loops_ns; /* of that: by each store's loop */
     uint32_t loop_count;
 };
 

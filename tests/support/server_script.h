@@ -48,7 +48,7 @@ struct script {
     size_t tablet_count;
     uint64_t held[FIXTURE_TABLETS_MAX]; /* as last reported */
     size_t held_count;
-    bool silent; /* answer nothing */
+    bool silent;          /* answer nothing */
     uint64_t load_number; /* of the last load report that was heard, answered or not */
     uint64_t load_capacity_ns;
     struct load_figures load; /* of all tablets, all reports */

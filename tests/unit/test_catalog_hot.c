@@ -6,7 +6,10 @@ TestSuite(catalog, .init = start, .fini = stop, .timeout = 300);
 #define SECOND_CPU_NS UINT64_C(2000000000) /* of two processors */
 
 /* A sync of the server that holds what it held, with a report of one tablet. */
-static void send_load(struct fake_server *server, uint64_t number, uint64_t tablet, uint64_t percent)
+static void send_load(struct fake_server *server,
+                      uint64_t number,
+                      uint64_t tablet,
+                      uint64_t percent)
 {
     const struct tablet_load load = {
         .tablet = tablet,

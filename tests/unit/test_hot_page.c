@@ -87,8 +87,8 @@ Test(hot_page, a_key_of_text_stays_and_other_bytes_are_spelled)
     assert_key("\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\xa5", 9, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\xa5");
     assert_key("a\x00z", 3, "a\\x00z");
     assert_key("\xff\xfe", 2, "\\xff\\xfe");
-    assert_key("a\xe2\x82", 3, "a\\xe2\\x82");            /* cut off */
-    assert_key("\xc0\xaf", 2, "\\xc0\\xaf");              /* overlong */
-    assert_key("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");     /* half a pair */
+    assert_key("a\xe2\x82", 3, "a\\xe2\\x82");                 /* cut off */
+    assert_key("\xc0\xaf", 2, "\\xc0\\xaf");                   /* overlong */
+    assert_key("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");          /* half a pair */
     assert_key("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); /* beyond the last character */
 }

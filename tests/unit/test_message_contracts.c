@@ -72,16 +72,16 @@ Test(message, lists_of_load_believe_no_count)
     /* [array32 of 2^32-1 hot tablets, of which one follows, next] */
     static const uint8_t hot[] = {0x92, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x91, 7, 0};
     /* [server, version, generation, full, held, [number, elapsed, capacity, array32 of 2^32-1]] */
-    static const uint8_t sync[] = {0x96, 0x90, 1, 2, 0xc3, 0x90, 0x94, 1, 2, 3,
-                                   0xdd, 0xff, 0xff, 0xff, 0xff, 0x92, 7, 0x90};
+    static const uint8_t sync[] = {0x96, 0x90, 1,    2,    0xc3, 0x90, 0x94, 1, 2,
+                                   3,    0xdd, 0xff, 0xff, 0xff, 0xff, 0x92, 7, 0x90};
     struct arena arena;
     struct list_hot_tablets_response response;
     struct sync_request request;
     struct error error;
     arena_init(&arena, 4096, SIZE_MAX);
-    cr_assert_eq(list_hot_tablets_response_decode(bytes_of(hot, sizeof hot), &arena, &response,
-                                                  &error),
-                 STATUS_MALFORMED);
+    cr_assert_eq(
+        list_hot_tablets_response_decode(bytes_of(hot, sizeof hot), &arena, &response, &error),
+        STATUS_MALFORMED);
     cr_assert(strstr(error.text, "list_hot_tablets_response.tablets") != NULL, "%s", error.text);
     cr_assert_eq(sync_request_decode(bytes_of(sync, sizeof sync), &arena, &request, &error),
                  STATUS_MALFORMED);

@@ -33,10 +33,8 @@ static void expect_ok(struct client *client, struct operation operation)
 static void scan_all(struct client *client)
 {
     const struct row_range everything = {BYTES_EMPTY, BYTES_EMPTY};
-    const struct scan_request scan = {.table = FIXTURE_TABLE,
-                                      .rows = &everything,
-                                      .row_range_count = 1,
-                                      .credit_bytes = 1 << 20};
+    const struct scan_request scan = {
+        .table = FIXTURE_TABLE, .rows = &everything, .row_range_count = 1, .credit_bytes = 1 << 20};
     struct buffer message = BUFFER_INIT;
     request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
     scan_request_encode(&scan, &message);
