@@ -41,9 +41,9 @@ same "writes take the time of writes" "$(larger write_cpu_percent read_cpu_perce
 # --- the gateway tells the same -----------------------------------------------------------------
 if [[ -x $BUILD/gateway/edubba-gateway ]]; then
     start_gateway
-    # hot CLUSTER: every text in the answer, one a line; the status last
+    # hot CLUSTER [MORE]: every text in the answer, one a line; the status last.  MORE fields as printf takes them.
     hot() {
-        printf "$(printf '\\x0a\\x%02x' ${#1})%s" "$1" >"$WORK/message"
+        printf "$(printf '\\x0a\\x%02x' ${#1})%s${2:-}" "$1" >"$WORK/message"
         "$ROOT/tests/gateway/ask.py" "$BIGTABLE_EMULATOR_HOST" google.bigtable.admin.v2.BigtableInstanceAdmin/ListHotTablets \
             <"$WORK/message" | python3 -c '
 import re, sys
@@ -58,6 +58,16 @@ for line in sys.stdin:
     says "the table" 0 'projects/edubba/instances/edubba/tables/T' cat "$WORK/hot"
     says "the name" 0 "projects/edubba/instances/edubba/clusters/edubba-c1/hotTablets/$number-[0-9]+" cat "$WORK/hot"
     says "the end of its rows" 0 '0000000000001000' cat "$WORK/hot"
+    # A page at a time: 1 is page_size, then page_token.
+    cluster=projects/edubba/instances/edubba/clusters/edubba-c1
+    hot $cluster '\x20\x01' >"$WORK/first"
+    token=$(grep -oE '[0-9a-f]{80}' "$WORK/first")
+    hot $cluster "\x20\x01\x2a\x50$token" >"$WORK/second"
+    same "a page of one" "$(grep -c hotTablets "$WORK/first")" 1
+    same "and another behind it" "$(grep -c hotTablets "$WORK/second")" 1
+    same "with another tablet" "$(grep -hoE 'hotTablets/[0-9]+-[0-9]+' "$WORK/first" "$WORK/second" | sort -u | wc -l)" 2
+    same "no such page" "$(hot $cluster '\x2a\x01x' | cut -c1-8)" "status 3"
+    same "a page of less than nothing" "$(hot $cluster '\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01' | cut -c1-8)" "status 3"
     same "another instance has none" "$(hot projects/p/instances/i/clusters/c | tail -n 1 | cut -c1-8)" "status 5"
 fi
 
