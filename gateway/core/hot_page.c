@@ -49,6 +49,9 @@ bool hot_page_token_read(const char *text, struct hot_page_token *ret_token)
 
 bool hot_page_is_behind(const struct hot_page_token *token, const struct edubba_hot_tablet *hot)
 {
+    if (hot->tablet == token->tablet && hot->start_us == token->last_us) {
+        return false;
+    }
     if (hot->cpu_percent < token->percent || hot->cpu_percent > token->percent) {
         return hot->cpu_percent < token->percent;
     }

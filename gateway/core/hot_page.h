@@ -4,7 +4,8 @@
  * The list is made anew for every page, as a gateway keeps nothing, and grows meanwhile: a token
  * says which window of time the first page was about, and how hot, when and which the last tablet
  * of the page before was.  The next one begins behind it in the list's order: hottest first, then
- * the earlier, then the lower number.
+ * the earlier, then the lower number.  How hot the minute is that runs changes from page to page, so
+ * a tablet of that minute may come twice; the one that a page ends with is not the next one's first.
  *
  * Pure.
  */

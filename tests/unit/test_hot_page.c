@@ -56,6 +56,7 @@ Test(hot_page, the_next_page_is_what_lies_behind)
         {.cpu_percent = 5, .start_us = 99, .tablet = 9},
         {.cpu_percent = 5, .start_us = 100, .tablet = 6},
         {.cpu_percent = 5, .start_us = 100, .tablet = 7},
+        {.cpu_percent = 4, .start_us = 100, .tablet = 7}, /* the same, cooler by now */
     };
     const struct edubba_hot_tablet behind[] = {
         {.cpu_percent = 5, .start_us = 100, .tablet = 8},
