@@ -23,12 +23,23 @@ struct reading {
     struct schema *schema;
     struct store_tablet *tablet;
     struct store_read *read;
+    struct load_read_counts counts; /* of the tablet */
+    int64_t begun_ns;               /* when its first row was asked for */
 };
+
+/* What the tablet has had to do for us: told once, and not row by row. */
+static void count_read(struct reading *reading)
+{
+    reading->counts.busy_ns = (uint64_t)(clock_monotonic_ns() - reading->begun_ns);
+    load_counters_add_read(store_tablet_load(reading->tablet), &reading->counts);
+    reading->counts = (struct load_read_counts){0};
+}
 
 static void end_read(struct reading *reading)
 {
     if (reading->read != NULL) {
         store_read_end(reading->read);
+        count_read(reading);
         store_tablet_unref(reading->tablet);
         reading->read = NULL;
         reading->tablet = NULL;
@@ -43,7 +54,9 @@ static void end_table(struct reading *reading)
 }
 
 /* Have a read of the row's tablet.  Returns STATUS_NOT_OWNER when it is not served here. */
-static enum status begin_read(struct reading *reading, const struct operation *operation)
+static enum status begin_read(struct reading *reading,
+                              const struct operation *operation,
+                              int64_t now_ns)
 {
     struct server *server = reading->part->batch->server;
 
@@ -72,6 +85,7 @@ static enum status begin_read(struct reading *reading, const struct operation *o
         return status;
     }
     reading->tablet = served.tablet;
+    reading->begun_ns = now_ns;
     return STATUS_OK;
 }
 
@@ -117,8 +131,9 @@ static void answer(struct reading *reading, struct work *work)
     size_t start = rows->size_bytes;
 
     struct batch *batch = work->part->batch;
+    int64_t now_ns = clock_monotonic_ns();
 
-    if (batch->deadline_ns != INT64_MAX && clock_monotonic_ns() > batch->deadline_ns) {
+    if (now_ns > batch->deadline_ns) {
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
         return;
     }
@@ -128,7 +143,7 @@ static void answer(struct reading *reading, struct work *work)
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }
-    enum status status = begin_read(reading, work->operation);
+    enum status status = begin_read(reading, work->operation, now_ns);
     if (status == STATUS_NOT_OWNER) {
         batch_redirect(work);
         return;
@@ -138,6 +153,9 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     status = read_row(reading, work, &error);
+    reading->counts.reads += 1;
+    reading->counts.rows += 1;
+    reading->counts.bytes += rows->size_bytes - start;
     if (status == STATUS_OK && transport_reply_must_wait(batch->reply, rows->size_bytes - start)) {
         status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MUCH_QUEUED);
     }

@@ -120,6 +120,7 @@ struct store_collect_state {
 
 struct store_tablet {
     atomic_uint references;
+    struct load_counters load;                 /* beside the references: see there */
     struct store *store;                       /* [C] */
     struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct */
     void *context;                             /* [L] */
