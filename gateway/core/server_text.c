@@ -5,6 +5,7 @@
 
 #define OF_ROW        "Error while mutating the row '"
 #define OF_READING    "Error while reading table '"
+#define OF_TYPE       ") : Column family type mismatch"
 #define LARGE_ROW     "LargeRowReadError: row '"
 #define LARGE_ROW_END "' is larger than "
 #define CUT           "..."
@@ -32,6 +33,12 @@ enum edubba_code server_text_code(enum edubba_code code)
 bool server_text_is_of_table(enum edubba_code code, const char *text)
 {
     return code == EDUBBA_NOT_FOUND && !begins_with(text, OF_ROW) && !begins_with(text, OF_READING);
+}
+
+bool server_text_is_of_type(enum edubba_code code, const char *text)
+{
+    return code == EDUBBA_INVALID_ARGUMENT && begins_with(text, OF_ROW) &&
+           find_last(text, OF_TYPE) != NULL;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

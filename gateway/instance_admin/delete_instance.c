@@ -96,6 +96,7 @@ static enum edubba_code delete_all(struct admin_call *call, const struct resourc
     }
     if (code == EDUBBA_OK) {
         code = instances_delete(call, name);
+        profiles_forget(call->gateway->profiles);
     }
     return code == EDUBBA_OK ? keep_new_tables(call, name) : code;
 }

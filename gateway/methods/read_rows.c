@@ -500,7 +500,7 @@ void read_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *mes
 {
     const Request *request = (const Request *)message;
     const struct table_place place = {request->table_name, request->authorized_view_name,
-                                      request->materialized_view_name};
+                                      request->materialized_view_name, request->app_profile_id};
     struct stream *stream = NULL;
     if (check_request(call, request)) {
         stream = table_call_allocate(gateway, call, sizeof *stream);
