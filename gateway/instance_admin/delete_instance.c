@@ -68,17 +68,9 @@ static enum edubba_code delete_tables(struct admin_call *call,
 /* A table that was made while the others were deleted. */
 static enum edubba_code keep_new_tables(struct admin_call *call, const struct resource_name *name)
 {
-    char **tables = NULL;
     bool has_any = false;
-    enum edubba_code code = edubba_list_tables(call->gateway->client, &tables, &call->error);
-    if (code != EDUBBA_OK) {
-        return code;
-    }
-    for (size_t i = 0; tables[i] != NULL && !has_any; i++) {
-        has_any = is_of(call, name, tables[i]);
-    }
-    edubba_free(tables);
-    return has_any ? instances_ensure(call, name) : EDUBBA_OK;
+    enum edubba_code code = instances_has_tables(call, name, &has_any);
+    return code == EDUBBA_OK && has_any ? instances_ensure(call, name) : code;
 }
 
 static enum edubba_code delete_all(struct admin_call *call, const struct resource_name *name)
