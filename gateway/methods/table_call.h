@@ -35,7 +35,7 @@ struct table_call {
     int64_t asked_ns;         /* when it began to wait for a table; 0 = it has not */
     const char *full_name;    /* as the request says it */
     const char *app_profile_id;
-    struct bytes row; /* where one row is read: its key */
+    struct bytes row; /* which one row is read, or could not be; empty = not known */
     void (*run)(struct table_call *on);
     bool may_run_again; /* after a table that was not there; cleared once something was sent */
     char name[RESOURCE_TABLE_NAME_BYTES_MAX];

@@ -341,6 +341,24 @@ Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 60)
     fake_outcome_deinit(&run.outcome);
 }
 
+Test(read_rows, a_large_row_is_named_whole_however_long_its_key_is, .timeout = 60)
+{
+    static char key[4096];
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
+    memset(key, 'k', sizeof key);
+    fake_data.failed_row = edubba_bytes_of(key, sizeof key);
+    set_data(
+        2, 10, EDUBBA_FAILED_PRECONDITION,
+        "LargeRowReadError: row 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+        "kkkkkkkkkkkkkkkkkkkkkkkkkkkk...' is larger than 256 MiB; read it with a filter");
+    run_stream(&run, &request, "", false);
+    cr_assert_eq(run.outcome.code, EDUBBA_FAILED_PRECONDITION);
+    cr_assert_gt(run.outcome.details_bytes, sizeof key * 4 / 3);
+    cr_assert_leq(run.outcome.details_bytes, RPC_DETAILS_BYTES_MAX, "else nobody sees it");
+    fake_outcome_deinit(&run.outcome);
+}
+
 Test(read_rows, a_large_row_is_counted_while_it_is_held, .timeout = 60)
 {
     Google__Bigtable__V2__ReadRowsRequest request = request_of();
