@@ -128,7 +128,9 @@ static void expect_refused(const struct rpc_settings *settings, const char *name
 {
     struct rpc_server *server = NULL;
     struct error error = {.status = STATUS_OK};
+    struct silence silence = silence_begin();
     enum status status = rpc_server_open(settings, &server, &error);
+    cr_assert_eq(silence_end(&silence), 0, "the error says it, and nobody else");
     cr_assert_neq(status, STATUS_OK);
     cr_assert_null(server);
     cr_assert(strstr(error.text, named) != NULL, "%s", error.text);
