@@ -23,7 +23,6 @@ struct reading {
     struct schema *schema;
     struct store_tablet *tablet;
     struct store_read *read;
-    struct filter_program *pass_all; /* for reads without a filter */
 };
 
 static void end_read(struct reading *reading)
@@ -39,8 +38,6 @@ static void end_read(struct reading *reading)
 static void end_table(struct reading *reading)
 {
     end_read(reading);
-    filter_destroy(reading->pass_all);
-    reading->pass_all = NULL;
     schema_release(reading->schema);
     reading->schema = NULL;
 }
@@ -78,24 +75,6 @@ static enum status begin_read(struct reading *reading, const struct operation *o
     return STATUS_OK;
 }
 
-static enum status program_of(struct reading *reading,
-                              const struct operation *operation,
-                              struct filter_program **ret_program,
-                              struct error *ret_error)
-{
-    const struct table *table = schema_table(reading->schema);
-    if (operation->filter == NULL && reading->pass_all != NULL) {
-        *ret_program = reading->pass_all;
-        return STATUS_OK;
-    }
-    enum status status = filter_compile(operation->filter, operation->filter_bytes, table,
-                                        (uint64_t)clock_monotonic_ns(), ret_program, ret_error);
-    if (status == STATUS_OK && operation->filter == NULL) {
-        reading->pass_all = *ret_program;
-    }
-    return status;
-}
-
 /* Read one row into the part's buffer; the answer gets offsets for now, because it may move. */
 static enum status read_row(struct reading *reading, struct work *work, struct error *ret_error)
 {
@@ -109,9 +88,13 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
     if (status != STATUS_OK) {
         return status;
     }
-    status = program_of(reading, operation, &program, ret_error);
-    if (status != STATUS_OK) {
-        return status;
+    if (operation->filter != NULL) {
+        status = filter_compile(operation->filter, operation->filter_bytes,
+                                schema_table(reading->schema), (uint64_t)clock_monotonic_ns(),
+                                &program, ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
     }
     row_block_writer_init(&writer, &reading->part->rows);
     struct row_reader *reader = store_read_reader(reading->read);
@@ -123,9 +106,7 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
                                    &writer, &statistics, ret_error);
     }
     status = store_read_explain(reading->read, status, ret_error);
-    if (program != reading->pass_all) {
-        filter_destroy(program);
-    }
+    filter_destroy(program);
     return status;
 }
 
