@@ -28,7 +28,7 @@ uint32_t rpc_call_patience_ms(const struct rpc_call *call, uint32_t most_ms)
     return call->patience_ms < most_ms ? call->patience_ms : most_ms;
 }
 
-static uint32_t thread_deadline_ms;
+static _Thread_local uint32_t thread_deadline_ms; /* as the real one */
 
 void edubba_thread_deadline(uint32_t deadline_ms)
 {

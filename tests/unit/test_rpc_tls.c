@@ -79,6 +79,7 @@ static grpc_status_code echo(const struct rpc_client_tls *tls)
     rpc_client_open(&client, rpc_server_address(service.server), tls);
     grpc_status_code code = ask(&client, &request, text, sizeof text);
     rpc_client_close(&client);
+    free((void *)(uintptr_t)message.data);
     return code;
 }
 
