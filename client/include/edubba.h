@@ -516,10 +516,7 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
  * until the next call on the scan.  False: nothing new since the last time, or the scan was not
  * opened with tells_progress, or it is a salted one. */
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row);
-
-/* After an error that is about one row, such as one too large to be read: its key, which the error's
- * text may show only in part.  *row lives as long as the scan.  False: it is about no row, or of a
- * salted scan. */
+/* Which row the error is about (one too large to be read), whole.  False: none, or a salted scan. */
 bool edubba_scan_failed_row(const struct edubba_scan *scan, struct edubba_bytes *row);
 
 /* After the end. */
