@@ -167,6 +167,14 @@ static bool plain_progress(struct edubba_scan *scan, struct edubba_bytes *row)
     return is_new;
 }
 
+/* Nobody writes it any more once the caller knows of the end. */
+static bool plain_failed_row(const struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    const struct plain_scan *own = plain((struct edubba_scan *)(uintptr_t)scan);
+    *row = client_public_bytes(buffer_bytes(&own->failed_row));
+    return row->size > 0;
+}
+
 static void plain_statistics(const struct edubba_scan *scan,
                              struct edubba_scan_statistics *statistics)
 {
@@ -190,6 +198,7 @@ static void scan_free(struct plain_scan *scan)
     scan_plan_deinit(&scan->plan);
     buffer_deinit(&scan->progress);
     buffer_deinit(&scan->progress_given);
+    buffer_deinit(&scan->failed_row);
     buffer_deinit(&scan->row);
     buffer_deinit(&scan->asked_start);
     buffer_deinit(&scan->asked_end);
@@ -238,6 +247,7 @@ static const struct scan_source plain_source = {
     .next = plain_next,
     .poll = plain_poll,
     .progress = plain_progress,
+    .failed_row = plain_failed_row,
     .statistics = plain_statistics,
     .close = plain_close,
 };
@@ -360,6 +370,11 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
 {
     return scan->source->progress != NULL && scan->source->progress(scan, row);
+}
+
+bool edubba_scan_failed_row(const struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    return scan->source->failed_row != NULL && scan->source->failed_row(scan, row);
 }
 
 void edubba_scan_statistics(const struct edubba_scan *scan,

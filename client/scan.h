@@ -34,6 +34,7 @@ struct scan_source {
                              void *context,
                              struct edubba_error *error);
     bool (*progress)(struct edubba_scan *scan, struct edubba_bytes *row); /* NULL = never any */
+    bool (*failed_row)(const struct edubba_scan *scan, struct edubba_bytes *row); /* NULL = never */
     void (*statistics)(const struct edubba_scan *scan, struct edubba_scan_statistics *statistics);
     void (*close)(struct edubba_scan *scan);
 };
@@ -83,7 +84,8 @@ struct plain_scan {
     struct link_event *first_chunk;
     struct link_event **last_chunk;
     bool has_ended;
-    struct error end; /* STATUS_OK = all rows were there */
+    struct error end;         /* STATUS_OK = all rows were there */
+    struct buffer failed_row; /* what that is about; empty = no row; as it is once it has ended */
     void (*on_ready)(void *context);
     void *on_ready_context;
     bool is_telling;        /* on_ready runs */

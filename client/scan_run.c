@@ -242,6 +242,18 @@ static bool on_rows(struct plain_scan *scan, struct link_event *event, struct by
     return kept;
 }
 
+/* Without memory the text has to do. */
+static void keep_failed_row(struct plain_scan *scan, struct bytes body)
+{
+    struct scan_response response = {0};
+    if (body.size_bytes > 0 && scan_response_decode(body, &response, NULL) == STATUS_OK) {
+        buffer_append_bytes(&scan->failed_row, response.last_scanned);
+    }
+    if (scan->failed_row.failed) {
+        buffer_reset(&scan->failed_row);
+    }
+}
+
 static void on_refused(struct plain_scan *scan,
                        enum status status,
                        struct bytes text,
@@ -256,6 +268,8 @@ static void on_refused(struct plain_scan *scan,
                     response.has_location;
         located = route_learn(scan->client, scan->table, buffer_bytes(&scan->row), scan->address,
                               told ? &response.location : NULL);
+    } else if (status == STATUS_FAILED_PRECONDITION) { /* no attempt follows */
+        keep_failed_row(scan, body);
     }
     on_failure(scan, status, text, located);
 }

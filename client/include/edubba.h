@@ -516,6 +516,8 @@ enum edubba_code edubba_scan_poll(struct edubba_scan *scan,
  * until the next call on the scan.  False: nothing new since the last time, or the scan was not
  * opened with tells_progress, or it is a salted one. */
 bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row);
+/* Which row the error is about (one too large to be read), whole.  False: none, or a salted scan. */
+bool edubba_scan_failed_row(const struct edubba_scan *scan, struct edubba_bytes *row);
 
 /* After the end. */
 void edubba_scan_statistics(const struct edubba_scan *scan,

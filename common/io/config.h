@@ -80,4 +80,10 @@ bool config_is_refused(const struct config_reading *reading, const char *key);
 bool config_parse_size(const char *text, uint64_t *ret_bytes);
 bool config_parse_duration(const char *text, int64_t *ret_us);
 
+#define CONFIG_VALUE_SIZE_MAX 512 /* with the NUL */
+
+/* What a key's target holds, as a file may have it: `"127.0.0.1:7400"`, `"1 GiB"`, `true`.  A longer
+ * one is cut. */
+void config_format_value(const struct config_key *key, char ret_text[CONFIG_VALUE_SIZE_MAX]);
+
 #endif /* COMMON_IO_CONFIG_H */

@@ -1,6 +1,8 @@
 /* Sizes, durations and numbers as people write them. */
 #include "common/io/config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct unit {
@@ -76,4 +78,61 @@ bool config_parse_duration(const char *text, int64_t *ret_us)
     }
     *ret_us = (int64_t)us;
     return true;
+}
+
+/* --- back ------------------------------------------------------------------------------------- */
+
+/* In the largest unit that it is a whole number of; the last unit is 1. */
+static void format_quantity(uint64_t value,
+                            const struct unit *units,
+                            char ret_text[CONFIG_VALUE_SIZE_MAX])
+{
+    while (value == 0 ? units->factor > 1 : value % units->factor != 0) {
+        units++;
+    }
+    (void)snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "\"%" PRIu64 " %s\"", value / units->factor,
+                   units->name);
+}
+
+static void format_list(const struct config_text_list *list, char ret_text[CONFIG_VALUE_SIZE_MAX])
+{
+    int used = snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "[");
+    for (size_t i = 0; i < list->count && used < CONFIG_VALUE_SIZE_MAX; i++) {
+        used += snprintf(ret_text + used, (size_t)(CONFIG_VALUE_SIZE_MAX - used), "%s\"%s\"",
+                         i > 0 ? ", " : "", list->items[i]);
+    }
+    if (used < CONFIG_VALUE_SIZE_MAX) {
+        (void)snprintf(ret_text + used, (size_t)(CONFIG_VALUE_SIZE_MAX - used), "]");
+    }
+}
+
+void config_format_value(const struct config_key *key, char ret_text[CONFIG_VALUE_SIZE_MAX])
+{
+    static const struct unit sizes[] = {
+        {"TiB", UINT64_C(1) << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
+    static const struct unit times[] = {
+        {"h", UINT64_C(3600000000)}, {"min", 60000000}, {"s", 1000000}, {"ms", 1000}, {"us", 1}};
+    const char *text = NULL;
+    switch (key->type) {
+    case CONFIG_TEXT:
+        text = *(const char *const *)key->target;
+        (void)snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "\"%s\"", text != NULL ? text : "");
+        return;
+    case CONFIG_TEXT_LIST:
+        format_list(key->target, ret_text);
+        return;
+    case CONFIG_BOOL:
+        (void)snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "%s",
+                       *(const bool *)key->target ? "true" : "false");
+        return;
+    case CONFIG_NUMBER:
+        (void)snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "%" PRId64, *(const int64_t *)key->target);
+        return;
+    case CONFIG_SIZE_BYTES:
+        format_quantity(*(const uint64_t *)key->target, sizes, ret_text);
+        return;
+    case CONFIG_DURATION_US:
+        format_quantity((uint64_t) * (const int64_t *)key->target, times, ret_text);
+        return;
+    }
 }

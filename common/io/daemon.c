@@ -30,10 +30,12 @@ static void print_help(const struct daemon_description *description)
                  "  --check-config     read the configuration, say whether it is good, and end\n"
                  "  --ready-fd N       write one line \"READY ...\" to descriptor N when serving\n"
                  "  --help, --version\n\n"
-                 "keys:\n",
+                 "keys and their defaults:\n",
                  description->name, description->summary);
     for (size_t i = 0; i < description->key_count; i++) {
-        (void)printf("  %s\n", description->keys[i].name);
+        char value[CONFIG_VALUE_SIZE_MAX];
+        config_format_value(&description->keys[i], value);
+        (void)printf("  %s = %s\n", description->keys[i].name, value);
     }
 }
 

@@ -288,6 +288,9 @@ struct scan_response {
     struct location location;
 };
 
+/* With another error in the head there may be a body, too: then last_scanned is the row that cannot
+ * be read, whose key the head's text may show only in part. */
+
 void scan_request_encode(const struct scan_request *request, struct buffer *out);
 enum status scan_request_decode(struct bytes in,
                                 struct arena *arena,

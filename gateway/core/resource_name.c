@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/assert.h"
+
 #define PART_BYTES_MAX 80 /* of a project, an instance, an id: with two slashes three fit a name */
 
 /* How a kind of name is written after its instance, and what its IDs are made of. */
@@ -107,6 +109,26 @@ enum status resource_id_check(enum resource_kind kind, struct bytes id, struct e
                      "Invalid id '%s' for a %s: 1 to %zu characters, %s", shown, rule->noun,
                      rule->id_bytes_max,
                      rule->is_lower_case ? "[a-z][-a-z0-9]*" : "[_a-zA-Z0-9][-_.a-zA-Z0-9]*");
+}
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+size_t resource_document_name(const struct resource_name *name,
+                              char ret_document[RESOURCE_DOCUMENT_BYTES_MAX])
+{
+    bool has_instance = name->instance.size_bytes > 0;
+    bool is_instance = name->kind == RESOURCE_INSTANCE;
+    ASSERT(name->kind != RESOURCE_PROJECT && name->kind != RESOURCE_TABLE);
+    int size = snprintf(ret_document, RESOURCE_DOCUMENT_BYTES_MAX, "bigtable/%s/%.*s/%.*s%s%.*s",
+                        is_instance ? "instances" : RULES[name->kind].collection,
+                        (int)name->project.size_bytes, (const char *)name->project.data,
+                        (int)name->instance.size_bytes,
+                        has_instance ? (const char *)name->instance.data : "",
+                        has_instance && !is_instance ? "/" : "", (int)name->id.size_bytes,
+                        name->id.size_bytes > 0 ? (const char *)name->id.data : "");
+    ASSERT(size > 0);
+    ASSERT(size < RESOURCE_DOCUMENT_BYTES_MAX);
+    return (size_t)size;
 }
 
 /* --- tables of ours --------------------------------------------------------------------------- */

@@ -46,6 +46,14 @@ enum status resource_name_parse(struct bytes text,
 /* Is this an ID that a new one may have?  Errors: STATUS_INVALID_ARGUMENT, naming the rule. */
 enum status resource_id_check(enum resource_kind kind, struct bytes id, struct error *ret_error);
 
+#define RESOURCE_DOCUMENT_BYTES_MAX 320 /* three parts of 80 bytes fit */
+
+/* The document of the catalog that holds an instance, cluster or app profile:
+ * "bigtable/appProfiles/P/I/A".  Without an ID, or also an instance: what begins all of theirs.
+ * NUL-terminated; returns its bytes without that. */
+size_t resource_document_name(const struct resource_name *name,
+                              char ret_document[RESOURCE_DOCUMENT_BYTES_MAX]);
+
 /* "T" for a table of home, "P/I/T" for others; NUL-terminated. */
 void resource_table_name(const struct resource_name *table,
                          const struct resource_home *home,

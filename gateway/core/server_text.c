@@ -4,7 +4,10 @@
 #include <string.h>
 
 #define OF_ROW        "Error while mutating the row '"
+#define OF_TABLE      "table '"
+#define NAME_SIZE_MAX 256 /* of tables */
 #define OF_READING    "Error while reading table '"
+#define OF_TYPE       ") : Column family type mismatch"
 #define LARGE_ROW     "LargeRowReadError: row '"
 #define LARGE_ROW_END "' is larger than "
 #define CUT           "..."
@@ -34,7 +37,22 @@ bool server_text_is_of_table(enum edubba_code code, const char *text)
     return code == EDUBBA_NOT_FOUND && !begins_with(text, OF_ROW) && !begins_with(text, OF_READING);
 }
 
+bool server_text_is_of_type(enum edubba_code code, const char *text)
+{
+    return code == EDUBBA_INVALID_ARGUMENT && begins_with(text, OF_ROW) &&
+           find_last(text, OF_TYPE) != NULL;
+}
+
 /* --- names ------------------------------------------------------------------------------------ */
+
+/* Where the name stands behind "table '", as masters have it; NULL if it does not. */
+static const char *find_table(const char *text, const char *name)
+{
+    char part[NAME_SIZE_MAX + 16];
+    (void)snprintf(part, sizeof part, OF_TABLE "%s'", name);
+    const char *at = strlen(name) < NAME_SIZE_MAX ? find_last(text, part) : NULL;
+    return at != NULL ? at + strlen(OF_TABLE) : NULL;
+}
 
 void server_text_rename(const char *text,
                         const char *table,
@@ -43,6 +61,7 @@ void server_text_rename(const char *text,
 {
     char printed[BYTES_PRINTABLE_SIZE_MAX];
     char part[BYTES_PRINTABLE_SIZE_MAX + 8];
+    const char *name = printed;
     const char *at = NULL;
     (void)bytes_printable(bytes_of_text(table), printed);
     if (begins_with(text, OF_ROW)) {
@@ -53,13 +72,17 @@ void server_text_rename(const char *text,
         (void)snprintf(part, sizeof part, "%s' : ", printed);
         at = text + strlen(OF_READING);
         at = begins_with(at, part) ? at : NULL;
+    } else { /* some texts cut long names, others do not */
+        at = find_table(text, table);
+        name = at != NULL ? table : printed;
+        at = at != NULL ? at : find_table(text, printed);
     }
     if (at == NULL) {
         (void)snprintf(ret_text, SERVER_TEXT_SIZE_MAX, "%s", text);
         return;
     }
     (void)snprintf(ret_text, SERVER_TEXT_SIZE_MAX, "%.*s%s%s", (int)(at - text), text, full_name,
-                   at + strlen(printed));
+                   at + strlen(name));
 }
 
 /* --- rows that are too large ------------------------------------------------------------------ */

@@ -105,9 +105,14 @@ static enum status make_shared(struct service *service, struct error *ret_error)
     gateway->deadline_max_ms = (uint32_t)(settings->deadline_max_us / US_PER_MS);
     gateway->health = health_create(methods, method_count);
     gateway->tables = tables_create(gateway->client);
+    gateway->profiles = profiles_create();
     enum status status = waiters_open((uint32_t)settings->admin_threads,
                                       (uint32_t)settings->admin_queue_max, &gateway->waiters);
-    if (gateway->health == NULL || gateway->tables == NULL || status != STATUS_OK) {
+    if (status == STATUS_OK) {
+        gateway->questions = questions_create(gateway->waiters, gateway, gateway->deadline_max_ms);
+    }
+    if (gateway->health == NULL || gateway->tables == NULL || gateway->profiles == NULL ||
+        gateway->questions == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
     }
     return STATUS_OK;
@@ -254,6 +259,8 @@ void service_close(struct service *service)
     if (gateway->waiters != NULL) {
         waiters_close(gateway->waiters);
     }
+    questions_destroy(gateway->questions);
+    profiles_destroy(gateway->profiles);
     tables_destroy(gateway->tables);
     health_destroy(gateway->health);
     if (gateway->client != NULL) {

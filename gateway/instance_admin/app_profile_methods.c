@@ -30,6 +30,7 @@ static enum edubba_code put_profile(struct admin_call *call,
     uint64_t version = 0;
     profile->etag = none;
     enum edubba_code code = instances_put_children(call, instance, &change, 1, &version);
+    profiles_forget(call->gateway->profiles);
     if (code == EDUBBA_OK && !app_profiles_show(call, profile, version)) {
         return admin_call_no_memory(call);
     }
@@ -361,6 +362,7 @@ static enum edubba_code delete_app_profile(struct admin_call *call,
         code = try_delete(call, &name);
         again = code == EDUBBA_ABORTED;
     }
+    profiles_forget(call->gateway->profiles);
     if (code == EDUBBA_OK) {
         *ret_answer = &empty->base;
     }

@@ -20,6 +20,20 @@ static bool is_of(const struct admin_call *call,
     return resource_table_id(bytes_of_text(table), instance, &call->gateway->home, &id);
 }
 
+static enum edubba_code refuse_protected(struct admin_call *call,
+                                         const struct resource_name *instance,
+                                         const char *table)
+{
+    const char *name = record_full_name(call, instance);
+    struct bytes id = BYTES_EMPTY;
+    (void)resource_table_id(bytes_of_text(table), instance, &call->gateway->home, &id);
+    return name == NULL ? admin_call_no_memory(call)
+                        : admin_call_fail(
+                              call, EDUBBA_FAILED_PRECONDITION,
+                              "Table '%s/tables/%.*s' has deletion protection: turn it off first",
+                              name, (int)id.size_bytes, (const char *)id.data);
+}
+
 static enum edubba_code check_unprotected(struct admin_call *call,
                                           const struct resource_name *instance,
                                           char *const *tables)
@@ -40,10 +54,7 @@ static enum edubba_code check_unprotected(struct admin_call *call,
         bool is_protected = schema->deletion_protection;
         edubba_schema_free(schema);
         if (is_protected) {
-            return admin_call_fail(call, EDUBBA_FAILED_PRECONDITION,
-                                   "Table '%.100s' of the instance has deletion protection: turn "
-                                   "it off first",
-                                   tables[i]);
+            return refuse_protected(call, instance, tables[i]);
         }
     }
     return EDUBBA_OK;
@@ -68,17 +79,9 @@ static enum edubba_code delete_tables(struct admin_call *call,
 /* A table that was made while the others were deleted. */
 static enum edubba_code keep_new_tables(struct admin_call *call, const struct resource_name *name)
 {
-    char **tables = NULL;
     bool has_any = false;
-    enum edubba_code code = edubba_list_tables(call->gateway->client, &tables, &call->error);
-    if (code != EDUBBA_OK) {
-        return code;
-    }
-    for (size_t i = 0; tables[i] != NULL && !has_any; i++) {
-        has_any = is_of(call, name, tables[i]);
-    }
-    edubba_free(tables);
-    return has_any ? instances_ensure(call, name) : EDUBBA_OK;
+    enum edubba_code code = instances_has_tables(call, name, &has_any);
+    return code == EDUBBA_OK && has_any ? instances_ensure(call, name) : code;
 }
 
 static enum edubba_code delete_all(struct admin_call *call, const struct resource_name *name)
@@ -96,6 +99,7 @@ static enum edubba_code delete_all(struct admin_call *call, const struct resourc
     }
     if (code == EDUBBA_OK) {
         code = instances_delete(call, name);
+        profiles_forget(call->gateway->profiles);
     }
     return code == EDUBBA_OK ? keep_new_tables(call, name) : code;
 }

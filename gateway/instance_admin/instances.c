@@ -241,6 +241,38 @@ enum edubba_code instances_ensure(struct admin_call *call, const struct resource
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
+enum edubba_code instances_has_tables(struct admin_call *call,
+                                      const struct resource_name *name,
+                                      bool *ret_has_any)
+{
+    char **tables = NULL;
+    struct bytes id;
+    bool has_any = false;
+    enum edubba_code code = edubba_list_tables(call->gateway->client, &tables, &call->error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    for (size_t i = 0; tables[i] != NULL && !has_any; i++) {
+        has_any = resource_table_id(bytes_of_text(tables[i]), name, &call->gateway->home, &id);
+    }
+    edubba_free(tables);
+    *ret_has_any = has_any;
+    return EDUBBA_OK;
+}
+
+/* Who made its first table may have died before it made the instance. */
+static enum edubba_code find_by_tables(struct admin_call *call,
+                                       const struct resource_name *instance,
+                                       struct record *ret_record)
+{
+    bool has_any = false;
+    enum edubba_code code = instances_has_tables(call, instance, &has_any);
+    if (code == EDUBBA_OK && has_any) {
+        code = instances_ensure(call, instance);
+    }
+    return code == EDUBBA_OK ? record_get(call, instance, ret_record) : code;
+}
+
 enum edubba_code instances_get(struct admin_call *call,
                                const struct resource_name *name,
                                struct record *ret_record)
@@ -250,7 +282,10 @@ enum edubba_code instances_get(struct admin_call *call,
     if (instances_is_home(call, name)) {
         code = instances_ensure(call, name);
     }
-    return code == EDUBBA_OK ? record_get(call, &instance, ret_record) : code;
+    if (code == EDUBBA_OK) {
+        code = record_get(call, &instance, ret_record);
+    }
+    return code == EDUBBA_NOT_FOUND ? find_by_tables(call, &instance, ret_record) : code;
 }
 
 enum edubba_code instances_get_child(struct admin_call *call,

@@ -41,7 +41,13 @@ enum edubba_code instances_check(struct admin_call *call, const struct resource_
 
 bool instances_is_home(const struct admin_call *call, const struct resource_name *name);
 
-/* Errors: EDUBBA_NOT_FOUND. */
+/* Has the cluster a table of the instance, whether that is there or not? */
+enum edubba_code instances_has_tables(struct admin_call *call,
+                                      const struct resource_name *name,
+                                      bool *ret_has_any);
+
+/* One that is missing though it has tables (a gateway died in between) is made.
+ * Errors: EDUBBA_NOT_FOUND. */
 enum edubba_code instances_get(struct admin_call *call,
                                const struct resource_name *name,
                                struct record *ret_record);

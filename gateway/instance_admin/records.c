@@ -7,25 +7,22 @@
 #include "common/base/assert.h"
 #include "gateway/rpc/message.h"
 
-#define DOCUMENT_NAME_BYTES_MAX 320 /* three parts of 80 bytes fit */
-#define PUT_ATTEMPTS            3   /* where answers are lost */
+#define PUT_ATTEMPTS 3 /* where answers are lost */
 
 _Static_assert(RECORD_CHANGES_MAX <= EDUBBA_DOCUMENTS_PER_PUT_MAX, "changes go in one put");
 
 /* How a kind is kept. */
 struct kind {
-    const char *prefix;
     const char *collection; /* in names of the API */
     const ProtobufCMessageDescriptor *descriptor;
 };
 
 static const struct kind *kind_of(enum resource_kind kind)
 {
-    static const struct kind instances = {"bigtable/instances/", "",
-                                          &google__bigtable__admin__v2__instance__descriptor};
-    static const struct kind clusters = {"bigtable/clusters/", "clusters",
+    static const struct kind instances = {"", &google__bigtable__admin__v2__instance__descriptor};
+    static const struct kind clusters = {"clusters",
                                          &google__bigtable__admin__v2__cluster__descriptor};
-    static const struct kind profiles = {"bigtable/appProfiles/", "appProfiles",
+    static const struct kind profiles = {"appProfiles",
                                          &google__bigtable__admin__v2__app_profile__descriptor};
     switch (kind) {
     case RESOURCE_INSTANCE:
@@ -76,21 +73,10 @@ enum edubba_code record_name(struct admin_call *call,
 
 /* The document's name, or with nothing behind the instance (and the project) what begins all of
  * theirs. */
-static struct edubba_bytes document_name(const struct kind *kind,
-                                         struct bytes project,
-                                         struct bytes instance,
-                                         struct bytes id,
-                                         char text[DOCUMENT_NAME_BYTES_MAX])
+static struct edubba_bytes document_name(const struct resource_name *name,
+                                         char text[RESOURCE_DOCUMENT_BYTES_MAX])
 {
-    int size = snprintf(text, DOCUMENT_NAME_BYTES_MAX, "%s%.*s/%.*s%s%.*s", kind->prefix,
-                        (int)project.size_bytes, (const char *)project.data,
-                        (int)instance.size_bytes,
-                        instance.size_bytes > 0 ? (const char *)instance.data : "",
-                        kind->collection[0] != '\0' && instance.size_bytes > 0 ? "/" : "",
-                        (int)id.size_bytes, id.size_bytes > 0 ? (const char *)id.data : "");
-    ASSERT(size > 0);
-    ASSERT(size < DOCUMENT_NAME_BYTES_MAX);
-    return edubba_bytes_of(text, (size_t)size);
+    return edubba_bytes_of(text, resource_document_name(name, text));
 }
 
 /* --- one -------------------------------------------------------------------------------------- */
@@ -122,11 +108,10 @@ enum edubba_code record_find(struct admin_call *call,
                              struct record *ret_record)
 {
     const struct kind *kind = kind_of(name->kind);
-    char text[DOCUMENT_NAME_BYTES_MAX];
+    char text[RESOURCE_DOCUMENT_BYTES_MAX];
     struct edubba_document *document = NULL;
-    enum edubba_code code = edubba_get_document(
-        call->gateway->client, document_name(kind, name->project, name->instance, name->id, text),
-        &document, &call->error);
+    enum edubba_code code = edubba_get_document(call->gateway->client, document_name(name, text),
+                                                &document, &call->error);
     if (code == EDUBBA_NOT_FOUND) {
         *ret_record = (struct record){NULL, 0};
         return EDUBBA_OK;
@@ -159,7 +144,7 @@ enum edubba_code record_get(struct admin_call *call,
 /* --- putting ---------------------------------------------------------------------------------- */
 
 struct pack {
-    char name[DOCUMENT_NAME_BYTES_MAX];
+    char name[RESOURCE_DOCUMENT_BYTES_MAX];
 };
 
 /* The change as a document: its name in *pack, its content in the arena. */
@@ -184,7 +169,7 @@ static enum edubba_code pack_change(struct admin_call *call,
         size = protobuf_c_message_pack(change->message, content);
     }
     *ret_document = (struct edubba_document){
-        .name = document_name(kind, name->project, name->instance, name->id, pack->name),
+        .name = document_name(name, pack->name),
         .content = edubba_bytes_of(content, size),
         .version = change->expected,
     };
@@ -329,11 +314,15 @@ static enum edubba_code take_documents(struct admin_call *call,
 
 static struct edubba_bytes list_prefix(enum resource_kind kind,
                                        const struct resource_name *parent,
-                                       char text[DOCUMENT_NAME_BYTES_MAX])
+                                       char text[RESOURCE_DOCUMENT_BYTES_MAX])
 {
     bool is_any = bytes_equal(parent->instance, bytes_of_text("-"));
-    return document_name(kind_of(kind), parent->project, is_any ? BYTES_EMPTY : parent->instance,
-                         BYTES_EMPTY, text);
+    const struct resource_name all = {
+        .kind = kind,
+        .project = parent->project,
+        .instance = is_any ? BYTES_EMPTY : parent->instance,
+    };
+    return document_name(&all, text);
 }
 
 enum edubba_code record_list(struct admin_call *call,
@@ -341,7 +330,7 @@ enum edubba_code record_list(struct admin_call *call,
                              const struct resource_name *parent,
                              struct record_list *ret_list)
 {
-    char text[DOCUMENT_NAME_BYTES_MAX];
+    char text[RESOURCE_DOCUMENT_BYTES_MAX];
     struct edubba_document *documents = NULL;
     size_t count = 0;
     enum edubba_code code = edubba_list_documents(call->gateway->client,
@@ -360,7 +349,7 @@ enum edubba_code record_list_page(struct admin_call *call,
                                   struct record_page page,
                                   struct record_list *ret_list)
 {
-    char text[DOCUMENT_NAME_BYTES_MAX];
+    char text[RESOURCE_DOCUMENT_BYTES_MAX];
     struct edubba_bytes prefix = list_prefix(kind, parent, text);
     bool is_bounded = page.count_max > 0 && page.count_max < RECORD_PAGE_COUNT;
     uint32_t count_max = is_bounded ? page.count_max : RECORD_PAGE_COUNT;

@@ -65,6 +65,7 @@ void check_and_mutate_row(void *gateway, struct rpc_call *call, const ProtobufCM
 {
     static const struct row_operation_kind kind = {make, answer};
     const Request *request = (const Request *)message;
-    const struct table_place place = {request->table_name, request->authorized_view_name, NULL};
+    const struct table_place place = {request->table_name, request->authorized_view_name, NULL,
+                                      request->app_profile_id};
     row_operation_start(gateway, call, message, &place, &kind);
 }

@@ -13,6 +13,8 @@
 
 #include "client/include/edubba.h"
 #include "gateway/core/resource_name.h"
+#include "gateway/methods/profiles.h"
+#include "gateway/methods/questions.h"
 #include "gateway/methods/tables.h"
 #include "gateway/methods/waiters.h"
 
@@ -22,7 +24,9 @@
 struct gateway {
     struct edubba_client *client;
     struct tables *tables;
+    struct profiles *profiles;
     struct waiters *waiters;
+    struct questions *questions; /* their context is the gateway */
     struct health *health;
     struct resource_home home;
     uint32_t deadline_max_ms;

@@ -1,5 +1,7 @@
 #include "gateway/methods/large_row.h"
 
+#include <string.h>
+
 #include "gateway/core/base64.h"
 #include "gateway/core/server_text.h"
 #include "rpc.pb-c.h"
@@ -9,6 +11,7 @@
 #define KEY_FIELD    "rowKeyBase64Encoded"
 #define TYPE         "type.googleapis.com/google.rpc.ErrorInfo"
 #define TEXT_BYTES   SERVER_TEXT_SIZE_MAX
+#define KEY_LONG     3000 /* in base64: beside it the details have no room for the text */
 #define KEY_BYTES    BASE64_TEXT_SIZE(LIMIT_ROW_KEY_BYTES)
 #define INFO_BYTES   (KEY_BYTES + 256)               /* an ErrorInfo, packed */
 #define STATUS_BYTES (INFO_BYTES + TEXT_BYTES + 256) /* a Status that holds it, packed */
@@ -50,7 +53,7 @@ static struct bytes pack_status(const char *text, char *key, uint8_t out[STATUS_
     detail.type_url = writable(TYPE);
     detail.value = (ProtobufCBinaryData){info.size_bytes, packed};
     status.code = EDUBBA_FAILED_PRECONDITION;
-    status.message = writable(text);
+    status.message = writable(strlen(key) < KEY_LONG ? text : "");
     status.details = details;
     status.n_details = 1;
     return bytes_of(out, google__rpc__status__pack(&status, out));

@@ -2,22 +2,31 @@
  * MutateRows: many rows changed, each with an outcome of its own.
  *
  * All entries go to libedubba in one call and are completed together; then their outcomes are told,
- * in one message or, where they are many, in several at the pace of the reader.  What is wrong with
- * the shape of a request (no entry, an entry without mutations, an input of a kind that nothing
- * takes) fails all of it, before anything is sent; what a server refuses is the outcome of that
- * entry.
+ * in one message or, where they are many, in several at the pace of the reader.
+ *
+ *   the shape of the request is wrong (no entry, an         the call fails; nothing is sent
+ *   entry without mutations, an input of a wrong kind)
+ *   a mutation does not go with its family's type           every entry fails, each naming its own
+ *                                                           row; nothing is sent
+ *   a server refuses an entry                               that entry fails
+ *
+ * For the second, and for inputs, families must be known.  They are, as of when the table was opened;
+ * before anything is refused for them, or where one is not known, the table is opened anew, once.
  */
 #include "gateway/methods/mutate_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/limits.h"
 #include "gateway/convert/convert.h"
+#include "gateway/core/family_check.h"
 #include "gateway/methods/entry_message.h"
 #include "gateway/methods/table_call.h"
 
 #define SCRATCH_BLOCK_BYTES (64 * 1024)
 #define ENTRY_LIST          "Entry list"
+#define TYPE_MISMATCH       "Error while mutating the row '%s' (%s) : Column family type mismatch"
 #define NO_MEMORY           "No memory to tell the outcomes: what was asked may be done; try again"
 
 typedef Google__Bigtable__V2__MutateRowsRequest Request;
@@ -90,6 +99,17 @@ static bool is_without_table(const struct edubba_rows_result *result)
     return result->failure_count == result->entry_count;
 }
 
+/* A server that knows a family's type otherwise than we do has a newer schema. */
+static void forget_old_types(struct mutating *mutating, const struct edubba_rows_result *result)
+{
+    for (size_t i = 0; i < result->failure_count; i++) {
+        if (server_text_is_of_type(result->failures[i].code, result->failures[i].text)) {
+            tables_forget_table(mutating->on.gateway->tables, mutating->on.table);
+            return;
+        }
+    }
+}
+
 static void on_completion(void *context, const struct edubba_rows_result *result)
 {
     struct mutating *mutating = context;
@@ -99,12 +119,96 @@ static void on_completion(void *context, const struct edubba_rows_result *result
     }
     entry_outcomes_init(&mutating->outcomes, result->entry_count);
     enum status status = keep_failures(mutating, result);
+    forget_old_types(mutating, result);
     table_call_end(&mutating->on);
     if (status == STATUS_OK) {
         tell(mutating);
     } else {
         fail(mutating, EDUBBA_UNAVAILABLE, NO_MEMORY);
     }
+}
+
+/* --- families --------------------------------------------------------------------------------- */
+
+/* Where the worst is. */
+struct finding {
+    enum family_verdict verdict;
+    size_t entry;
+    size_t mutation;
+};
+
+static struct finding check_families(const struct mutating *mutating,
+                                     const struct edubba_entry *entries)
+{
+    struct finding worst = {FAMILY_FITS, 0, 0};
+    for (size_t i = 0; i < mutating->request->n_entries; i++) {
+        size_t mutation = 0;
+        enum family_verdict verdict = family_check(
+            &mutating->on.table->families, entries[i].mutations, entries[i].count, &mutation);
+        if (verdict > worst.verdict) {
+            worst = (struct finding){verdict, i, mutation};
+        }
+    }
+    return worst;
+}
+
+static enum status keep_mismatches(struct mutating *mutating)
+{
+    const Request *request = mutating->request;
+    char row[BYTES_PRINTABLE_SIZE_MAX];
+    char text[SERVER_TEXT_SIZE_MAX];
+    size_t size = request->n_entries * (sizeof(struct entry_failure) + sizeof row +
+                                        strlen(mutating->on.full_name) + sizeof TYPE_MISMATCH);
+    if (!rpc_call_reserve(mutating->on.call, size)) {
+        return STATUS_NO_MEMORY;
+    }
+    enum status status = entry_outcomes_reserve(&mutating->outcomes, request->n_entries);
+    for (size_t i = 0; i < request->n_entries && status == STATUS_OK; i++) {
+        const ProtobufCBinaryData *key = &request->entries[i]->row_key;
+        (void)snprintf(text, sizeof text, TYPE_MISMATCH,
+                       bytes_printable(bytes_of(key->data, key->len), row), mutating->on.full_name);
+        status = entry_outcomes_add(&mutating->outcomes, i, EDUBBA_INVALID_ARGUMENT, text);
+    }
+    return status;
+}
+
+static void refuse_all(struct mutating *mutating)
+{
+    entry_outcomes_init(&mutating->outcomes, mutating->request->n_entries);
+    enum status status = keep_mismatches(mutating);
+    table_call_end(&mutating->on);
+    if (status == STATUS_OK) {
+        tell(mutating);
+    } else {
+        fail(mutating, EDUBBA_UNAVAILABLE, NO_MEMORY);
+    }
+}
+
+/* False: the entries are not to be sent, and the call has been ended, or runs again. */
+static bool may_send(struct mutating *mutating, struct finding finding)
+{
+    char text[ERROR_TEXT_SIZE_MAX];
+    if (finding.verdict == FAMILY_FITS) {
+        return true;
+    }
+    if (table_call_look_again(&mutating->on)) {
+        return false;
+    }
+    if (finding.verdict == FAMILY_IS_UNKNOWN) {
+        return true; /* the server of that entry says so */
+    }
+    if (finding.verdict == FAMILY_IS_OTHER_TYPE) {
+        refuse_all(mutating);
+        return false;
+    }
+    (void)snprintf(text, sizeof text,
+                   "Error in field '" ENTRY_LIST "' : Error in element #%zu : Error in field "
+                   "'" API_MUTATION_LIST "' : Error in element #%zu : Error in field 'input' : "
+                   "must use `%s`",
+                   finding.entry, finding.mutation,
+                   finding.verdict == FAMILY_ADDS_BYTES ? "bytes_value" : "int_value");
+    table_call_refuse(&mutating->on, STATUS_INVALID_ARGUMENT, text);
+    return false;
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -177,32 +281,41 @@ static enum status convert_entries(const struct mutating *mutating,
     return STATUS_OK;
 }
 
+/* Submit them; true: on_completion ends the call, or has done so. */
+static bool submit(struct mutating *mutating,
+                   const struct edubba_entry *entries,
+                   struct edubba_error *ret_refusal)
+{
+    struct table_call *on = &mutating->on;
+    return edubba_submit_rows(on->table->handle, entries, mutating->request->n_entries,
+                              table_call_patience_ms(on), on_completion, mutating,
+                              ret_refusal) == EDUBBA_OK;
+}
+
+/* Also the second time. */
 static void run(struct table_call *on)
 {
     struct mutating *mutating = (struct mutating *)on;
     struct edubba_entry *entries = NULL;
     struct error error = {.status = STATUS_OK};
     struct edubba_error refusal = {0};
-    enum edubba_code code = EDUBBA_OK;
     struct arena scratch;
     arena_init(&scratch, SCRATCH_BLOCK_BYTES, SIZE_MAX); /* bounded by the request's size */
     enum status status = convert_entries(mutating, &scratch, &entries, &error);
-    if (status == STATUS_OK) {
-        code = edubba_submit_rows(on->table->handle, entries, mutating->request->n_entries,
-                                  table_call_patience_ms(on), on_completion, mutating, &refusal);
-    }
-    arena_deinit(&scratch);
     if (status != STATUS_OK) {
         table_call_refuse(on, status, error.text);
-    } else if (code != EDUBBA_OK) {
-        table_call_fail(on, code, refusal.text);
-    } /* else on_completion goes on, or has done so */
+    } else if (may_send(mutating, check_families(mutating, entries)) &&
+               !submit(mutating, entries, &refusal)) {
+        table_call_fail(on, refusal.code, refusal.text);
+    }
+    arena_deinit(&scratch);
 }
 
 void mutate_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *message)
 {
     const Request *request = (const Request *)message;
-    const struct table_place place = {request->table_name, request->authorized_view_name, NULL};
+    const struct table_place place = {request->table_name, request->authorized_view_name, NULL,
+                                      request->app_profile_id};
     struct mutating *mutating = table_call_allocate(gateway, call, sizeof *mutating);
     if (mutating != NULL) {
         mutating->request = request;

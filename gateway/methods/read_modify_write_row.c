@@ -51,6 +51,7 @@ void read_modify_write_row(void *gateway, struct rpc_call *call, const ProtobufC
 {
     static const struct row_operation_kind kind = {make, answer};
     const Request *request = (const Request *)message;
-    const struct table_place place = {request->table_name, request->authorized_view_name, NULL};
+    const struct table_place place = {request->table_name, request->authorized_view_name, NULL,
+                                      request->app_profile_id};
     row_operation_start(gateway, call, message, &place, &kind);
 }

@@ -30,8 +30,10 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/buffer.h"
+#include "common/base/limits.h"
 #include "common/io/clock.h"
 #include "gateway/convert/convert.h"
 #include "gateway/core/features.h"
@@ -99,6 +101,13 @@ static void release(struct stream *stream)
 static void finish_failed(struct stream *stream)
 {
     struct edubba_error error = stream->error;
+    struct edubba_bytes row;
+    uint8_t key[LIMIT_ROW_KEY_BYTES]; /* the scan's goes with it */
+    if (server_text_is_large_row(error.code, error.text) && stream->scan != NULL &&
+        edubba_scan_failed_row(stream->scan, &row) && row.size <= sizeof key) {
+        memcpy(key, row.data, row.size);
+        stream->on.row = bytes_of(key, row.size);
+    }
     release(stream);
     table_call_fail(&stream->on, error.code, error.text);
 }
@@ -500,7 +509,7 @@ void read_rows(void *gateway, struct rpc_call *call, const ProtobufCMessage *mes
 {
     const Request *request = (const Request *)message;
     const struct table_place place = {request->table_name, request->authorized_view_name,
-                                      request->materialized_view_name};
+                                      request->materialized_view_name, request->app_profile_id};
     struct stream *stream = NULL;
     if (check_request(call, request)) {
         stream = table_call_allocate(gateway, call, sizeof *stream);

@@ -110,7 +110,7 @@ void sample_row_keys(void *gateway, struct rpc_call *call, const ProtobufCMessag
 {
     const Request *request = (const Request *)message;
     const struct table_place place = {request->table_name, request->authorized_view_name,
-                                      request->materialized_view_name};
+                                      request->materialized_view_name, request->app_profile_id};
     struct sampling *sampling = table_call_allocate(gateway, call, sizeof *sampling);
     if (sampling != NULL && take_range(sampling, request->row_range)) {
         rpc_call_watch(call);

@@ -2,9 +2,13 @@
 
 #include <string.h>
 
+#include "common/io/clock.h"
 #include "gateway/methods/large_row.h"
+#include "gateway/methods/profiles.h"
 
-#define NO_MEMORY "No memory for the request; try again"
+#define NO_MEMORY           "No memory for the request; try again"
+#define DEFAULT_PROFILE     "default"
+#define PROFILE_PATIENCE_MS 1000 /* then data is served without knowing */
 
 void *table_call_allocate(struct gateway *gateway, struct rpc_call *call, size_t size_bytes)
 {
@@ -78,37 +82,77 @@ void table_call_refuse(struct table_call *on, enum status status, const char *te
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void open_table(struct waiting *waiting)
+/* Is it as it is now, as far as this call is concerned? */
+static bool is_fresh(const struct table_call *on)
 {
-    struct table_call *on = (struct table_call *)waiting;
-    struct tables *tables = on->gateway->tables;
-    struct edubba_error error = {0};
-    enum edubba_code code = EDUBBA_OK;
-    if (rpc_call_is_cancelled(on->call)) {
-        rpc_fail(on->call, EDUBBA_CANCELLED, "The caller is gone");
-        return;
-    }
-    on->table = tables_find(tables, on->name); /* another call was faster */
-    if (on->table == NULL) {
-        on->may_run_again = false;
-        edubba_thread_deadline(table_call_patience_ms(on));
-        code = tables_open(tables, on->name, &on->table, &error);
-        edubba_thread_deadline(0);
-    }
-    if (code == EDUBBA_OK) {
-        on->run(on);
-    } else {
-        fail(on, code, error.text);
-    }
+    return on->asked_ns != 0 && on->table->asked_ns >= on->asked_ns;
 }
 
-static void open_later(struct table_call *on)
+static enum edubba_code open_anew(void *context, const char *name, struct edubba_error *error)
 {
-    on->waiting.run = open_table;
-    rpc_call_watch(on->call); /* open_table() asks */
-    if (!waiters_add(on->gateway->waiters, &on->waiting)) {
-        rpc_fail(on->call, EDUBBA_UNAVAILABLE, "Too many calls wait for a master; try again");
+    const struct gateway *gateway = context;
+    struct open_table *table = NULL;
+    enum edubba_code code = tables_open(gateway->tables, name, &table, error);
+    if (code == EDUBBA_OK) {
+        table_release(table);
     }
+    return code;
+}
+
+/* Unless it has been opened meanwhile. */
+static enum edubba_code open_table(void *context, const char *name, struct edubba_error *error)
+{
+    const struct gateway *gateway = context;
+    struct open_table *table = tables_find(gateway->tables, name);
+    if (table == NULL) {
+        return open_anew(context, name, error);
+    }
+    table_release(table);
+    return EDUBBA_OK;
+}
+
+static void open_later(struct table_call *on, bool is_anew);
+
+static struct table_call *call_of(struct question_wait *wait)
+{
+    return (struct table_call *)(void *)((char *)wait - offsetof(struct table_call, wait));
+}
+
+static void on_opened(struct question_wait *wait, enum edubba_code code, const char *text)
+{
+    struct table_call *on = call_of(wait);
+    if (code != EDUBBA_OK) {
+        fail(on, code, text);
+        return;
+    }
+    on->table = tables_find(on->gateway->tables, on->name);
+    if (on->table == NULL) { /* it was forgotten in this very moment */
+        open_later(on, false);
+        return;
+    }
+    on->may_run_again = on->may_run_again && !is_fresh(on);
+    on->run(on);
+}
+
+/* The table is opened, or opened anew; then the call runs. */
+static void open_later(struct table_call *on, bool is_anew)
+{
+    static const struct question_kind kinds[] = {{open_table, 0}, {open_anew, 0}};
+    on->wait.call = on->call;
+    on->wait.answered = on_opened;
+    on->asked_ns = clock_monotonic_ns();
+    rpc_call_watch(on->call); /* it is asked whether its caller is gone */
+    questions_join(on->gateway->questions, &kinds[is_anew ? 1 : 0], on->name, &on->wait);
+}
+
+bool table_call_look_again(struct table_call *on)
+{
+    if (is_fresh(on)) {
+        return false;
+    }
+    table_call_end(on);
+    open_later(on, true);
+    return true;
 }
 
 void table_call_fail(struct table_call *on, enum edubba_code code, const char *text)
@@ -123,7 +167,7 @@ void table_call_fail(struct table_call *on, enum edubba_code code, const char *t
     }
     on->may_run_again = false;
     table_call_end(on);
-    open_later(on);
+    open_later(on, false);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -134,9 +178,10 @@ static bool is_set(const char *text)
 }
 
 /* Under which name we know it.  False: the call has been failed. */
-static bool find_place(struct table_call *on, const struct table_place *place)
+static bool find_place(struct table_call *on,
+                       const struct table_place *place,
+                       struct resource_name *ret_name)
 {
-    struct resource_name name;
     struct error error = {.status = STATUS_OK};
     if (is_set(place->authorized_view_name)) {
         rpc_fail(on->call, EDUBBA_UNIMPLEMENTED, "Authorized views are not served: %.500s",
@@ -148,28 +193,94 @@ static bool find_place(struct table_call *on, const struct table_place *place)
                  place->materialized_view_name);
         return false;
     }
-    if (resource_name_parse(bytes_of_text(place->table_name), RESOURCE_TABLE, &name, &error) !=
+    if (resource_name_parse(bytes_of_text(place->table_name), RESOURCE_TABLE, ret_name, &error) !=
         STATUS_OK) {
         rpc_fail(on->call, EDUBBA_INVALID_ARGUMENT, "%s", error.text);
         return false;
     }
     on->full_name = place->table_name;
-    resource_table_name(&name, &on->gateway->home, on->name);
+    resource_table_name(ret_name, &on->gateway->home, on->name);
     return true;
+}
+
+static void begin(struct table_call *on)
+{
+    on->table = tables_find(on->gateway->tables, on->name);
+    if (on->table != NULL) {
+        on->run(on);
+    } else {
+        open_later(on, false);
+    }
+}
+
+/* --- app profiles ----------------------------------------------------------------------------- */
+
+static void refuse_profile(struct table_call *on)
+{
+    const char *end = strrchr(on->full_name, '/') - strlen("/tables"); /* of the instance */
+    rpc_fail(on->call, EDUBBA_NOT_FOUND, "Not found: %.*s/appProfiles/%.200s",
+             (int)(end - on->full_name), on->full_name, on->app_profile_id);
+}
+
+static enum edubba_code ask_profile(void *context, const char *document, struct edubba_error *error)
+{
+    const struct gateway *gateway = context;
+    (void)error; /* the call knows what it named */
+    return profiles_ask(gateway->profiles, gateway->client, document) == PROFILE_IS_MISSING
+               ? EDUBBA_NOT_FOUND
+               : EDUBBA_OK;
+}
+
+/* Where it could not be asked for, data is served all the same. */
+static void on_profile(struct question_wait *wait, enum edubba_code code, const char *text)
+{
+    struct table_call *on = call_of(wait);
+    if (code == EDUBBA_NOT_FOUND) {
+        refuse_profile(on);
+    } else if (code == EDUBBA_CANCELLED) {
+        rpc_fail(on->call, code, "%s", text);
+    } else {
+        begin(on);
+    }
+}
+
+/* name is the table's. */
+static void begin_with_profile(struct table_call *on, struct resource_name name)
+{
+    static const struct question_kind kind = {ask_profile, PROFILE_PATIENCE_MS};
+    char document[RESOURCE_DOCUMENT_BYTES_MAX];
+    name.kind = RESOURCE_APP_PROFILE;
+    name.id = bytes_of_text(on->app_profile_id);
+    enum profile_state state = PROFILE_IS_MISSING; /* none can have another name */
+    if (resource_id_check(name.kind, name.id, NULL) == STATUS_OK) {
+        (void)resource_document_name(&name, document);
+        state = profiles_look(on->gateway->profiles, document, clock_monotonic_ns());
+    }
+    if (state == PROFILE_IS_THERE) {
+        begin(on);
+    } else if (state == PROFILE_IS_MISSING) {
+        refuse_profile(on);
+    } else {
+        on->wait.call = on->call;
+        on->wait.answered = on_profile;
+        rpc_call_watch(on->call); /* it is asked whether its caller is gone */
+        questions_join(on->gateway->questions, &kind, document, &on->wait);
+    }
 }
 
 void table_call_start(struct table_call *on,
                       const struct table_place *place,
                       void (*run)(struct table_call *on))
 {
-    if (!find_place(on, place)) {
+    struct resource_name name;
+    if (!find_place(on, place, &name)) {
         return;
     }
     on->run = run;
-    on->table = tables_find(on->gateway->tables, on->name);
-    if (on->table != NULL) {
-        run(on);
+    if (is_set(place->app_profile_id) && strcmp(place->app_profile_id, DEFAULT_PROFILE) != 0) {
+        on->app_profile_id = place->app_profile_id;
+        begin_with_profile(on, name);
     } else {
-        open_later(on);
+        begin(on);
     }
 }

@@ -7,7 +7,8 @@
  *                                   v             |            v
  *                               a waiter's thread opens it <- forget it
  *
- * The table is held from run on, and let go by table_call_end() or table_call_fail().
+ * The table is held from run on, and let go by table_call_end() or table_call_fail().  Calls that
+ * come while it is being opened wait for that (questions.h).
  *
  * A TABLE THAT IS NOT THERE.  Servers know tables by number, and what was opened may have been
  * deleted and made anew since, perhaps through another gateway.  So the first time that a server
@@ -21,16 +22,20 @@
 
 #include "gateway/core/server_text.h"
 #include "gateway/methods/gateway.h"
+#include "gateway/methods/questions.h"
 #include "gateway/rpc/rpc.h"
 
 /* At the front of what a method keeps of its call, which lies in the call's arena. */
 struct table_call {
-    struct waiting waiting;
+    struct waiting waiting; /* of methods that wait for servers */
+    struct question_wait wait;
     struct gateway *gateway;
     struct rpc_call *call;
     struct open_table *table; /* held; NULL before run */
+    int64_t asked_ns;         /* when it began to wait for a table; 0 = it has not */
     const char *full_name;    /* as the request says it */
-    struct bytes row;         /* where one row is read: its key */
+    const char *app_profile_id;
+    struct bytes row; /* which one row is read, or could not be; empty = not known */
     void (*run)(struct table_call *on);
     bool may_run_again; /* after a table that was not there; cleared once something was sent */
     char name[RESOURCE_TABLE_NAME_BYTES_MAX];
@@ -41,17 +46,22 @@ struct table_place {
     const char *table_name;
     const char *authorized_view_name;
     const char *materialized_view_name;
+    const char *app_profile_id; /* NULL, empty or "default": whichever an instance has */
 };
 
 /* What a method keeps, zeroed; it begins with a struct table_call.  NULL: no memory, and the call
  * has been failed. */
 void *table_call_allocate(struct gateway *gateway, struct rpc_call *call, size_t size_bytes);
 
-/* Find or open the table, then run: at once, or on a waiter's thread; or fail the call.  What the
+/* See that the app profile is there, find or open the table, then run: at once, or on a waiter's thread; or fail the call.  What the
  * names point to lives as long as the call.  on may be gone when this returns. */
 void table_call_start(struct table_call *on,
                       const struct table_place *place,
                       void (*run)(struct table_call *on));
+
+/* Before a call is refused for what is known of its table: when that may be older than the call, open
+ * the table anew and run again.  False: it is as it is.  on may be gone when this returns true. */
+bool table_call_look_again(struct table_call *on);
 
 /* For operations: what is left of the caller's patience, or the gateway's. */
 uint32_t table_call_patience_ms(const struct table_call *on);

@@ -6,6 +6,7 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 
 #define BUCKET_COUNT 256
 
@@ -41,11 +42,17 @@ void tables_destroy(struct tables *tables)
     memory_free(tables);
 }
 
+static void free_table(struct open_table *table)
+{
+    edubba_table_close(table->handle);
+    family_types_deinit(&table->families);
+    memory_free(table);
+}
+
 void table_release(struct open_table *table)
 {
     if (atomic_fetch_sub(&table->holders, 1) == 1) {
-        edubba_table_close(table->handle);
-        memory_free(table);
+        free_table(table);
     }
 }
 
@@ -95,29 +102,48 @@ void tables_forget_table(struct tables *tables, const struct open_table *table)
     forget(tables, table->name, table);
 }
 
+static enum edubba_code no_memory(struct edubba_error *error)
+{
+    *error = (struct edubba_error){EDUBBA_UNAVAILABLE, "No memory to open a table; try again"};
+    return error->code;
+}
+
+/* Whatever is filled in is the table's also after an error. */
+static enum edubba_code ask(struct tables *tables,
+                            struct open_table *table,
+                            struct edubba_error *error)
+{
+    struct edubba_schema *schema = NULL;
+    table->asked_ns = clock_monotonic_ns();
+    enum edubba_code code = edubba_get_table(tables->client, table->name, &schema, error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    table->is_micros = schema->micros;
+    enum status status = family_types_init(&table->families, schema->families,
+                                           schema->family_count);
+    edubba_schema_free(schema);
+    return status == STATUS_OK
+               ? edubba_table_open(tables->client, table->name, &table->handle, error)
+               : no_memory(error);
+}
+
 /* Held by the caller. */
 static enum edubba_code make_table(struct tables *tables,
                                    const char *name,
                                    struct open_table **ret_table,
                                    struct edubba_error *error)
 {
-    struct edubba_schema *schema = NULL;
     size_t size = strlen(name) + 1;
     struct open_table *table = memory_allocate(sizeof *table + size);
     if (table == NULL) {
-        *error = (struct edubba_error){EDUBBA_UNAVAILABLE, "No memory to open a table; try again"};
-        return error->code;
+        return no_memory(error);
     }
     *table = (struct open_table){.holders = 1};
     memcpy(table->name, name, size);
-    enum edubba_code code = edubba_get_table(tables->client, name, &schema, error);
-    if (code == EDUBBA_OK) {
-        table->is_micros = schema->micros;
-        edubba_schema_free(schema);
-        code = edubba_table_open(tables->client, name, &table->handle, error);
-    }
+    enum edubba_code code = ask(tables, table, error);
     if (code != EDUBBA_OK) {
-        memory_free(table);
+        free_table(table);
         return code;
     }
     *ret_table = table;
@@ -136,17 +162,14 @@ enum edubba_code tables_open(struct tables *tables,
     }
     (void)pthread_mutex_lock(&tables->lock);
     struct open_table **at = place_of(tables, name);
-    struct open_table *other = *at; /* somebody was faster */
-    if (other == NULL) {
-        *at = table;
-        table->next = NULL;
-    }
-    struct open_table *found = *at;
-    atomic_fetch_add(&found->holders, 1);
+    struct open_table *before = *at;
+    table->next = before != NULL ? before->next : NULL;
+    *at = table;
+    atomic_fetch_add(&table->holders, 1); /* by its place */
     (void)pthread_mutex_unlock(&tables->lock);
-    if (other != NULL) {
-        table_release(table);
+    if (before != NULL) {
+        table_release(before);
     }
-    *ret_table = found;
+    *ret_table = table;
     return EDUBBA_OK;
 }

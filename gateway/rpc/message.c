@@ -73,38 +73,43 @@ static bool is_text(struct bytes bytes)
     return memchr(bytes.data, '\0', bytes.size_bytes) == NULL;
 }
 
-bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
-                        struct bytes in,
-                        uint32_t depth_max)
+/* What is inside of a field that the descriptor knows. */
+static enum message_fault look_inside(const ProtobufCFieldDescriptor *field,
+                                      struct bytes inside,
+                                      uint32_t depth_max)
+{
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+        return is_text(inside) ? MESSAGE_IS_GOOD : MESSAGE_HAS_NUL;
+    }
+    if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        return MESSAGE_IS_GOOD;
+    }
+    return depth_max == 0 ? MESSAGE_IS_DEEP
+                          : message_look(field->descriptor, inside, depth_max - 1);
+}
+
+enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
+                                struct bytes in,
+                                uint32_t depth_max)
 {
     if (in.size_bytes == 0) {
-        return true;
+        return MESSAGE_IS_GOOD;
     }
     struct cursor cursor = {in.data, in.data + in.size_bytes};
-    while (cursor.at < cursor.end) {
+    enum message_fault fault = MESSAGE_IS_GOOD;
+    while (cursor.at < cursor.end && fault == MESSAGE_IS_GOOD) {
         uint32_t number = 0;
         struct bytes inside;
         if (!take_field(&cursor, &number, &inside)) {
-            return false;
+            return MESSAGE_IS_NONE;
         }
         const ProtobufCFieldDescriptor *field = inside.size_bytes > 0
                                                     ? protobuf_c_message_descriptor_get_field(
                                                           descriptor, number)
                                                     : NULL;
-        if (field == NULL) {
-            continue;
-        }
-        if (field->type == PROTOBUF_C_TYPE_STRING && !is_text(inside)) {
-            return false;
-        }
-        if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
-            continue;
-        }
-        if (depth_max == 0 || !message_is_shallow(field->descriptor, inside, depth_max - 1)) {
-            return false;
-        }
+        fault = field != NULL ? look_inside(field, inside, depth_max) : MESSAGE_IS_GOOD;
     }
-    return true;
+    return fault;
 }
 
 /* --- decoding -------------------------------------------------------------------------------- */
@@ -129,17 +134,32 @@ static void forget(void *context, void *pointer)
     (void)pointer;
 }
 
+static enum status refuse(const ProtobufCMessageDescriptor *descriptor,
+                          enum message_fault fault,
+                          struct error *ret_error)
+{
+    if (fault == MESSAGE_HAS_NUL) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "The request holds a NUL in a text");
+    }
+    if (fault == MESSAGE_IS_DEEP) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "The request is nested deeper than %d messages, as a filter of too many "
+                         "levels is",
+                         MESSAGE_NESTING_MAX);
+    }
+    return error_set(ret_error, STATUS_INVALID_ARGUMENT, "The request is not a %s",
+                     descriptor->name);
+}
+
 enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
                            struct bytes in,
                            struct arena *arena,
                            ProtobufCMessage **ret_message,
                            struct error *ret_error)
 {
-    if (!message_is_shallow(descriptor, in, MESSAGE_NESTING_MAX)) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "The request is not a %s, or holds a NUL in a text, or is nested deeper "
-                         "than %d messages",
-                         descriptor->name, MESSAGE_NESTING_MAX);
+    enum message_fault fault = message_look(descriptor, in, MESSAGE_NESTING_MAX);
+    if (fault != MESSAGE_IS_GOOD) {
+        return refuse(descriptor, fault, ret_error);
     }
     struct memory memory = {arena, false};
     ProtobufCAllocator allocator = {allocate, forget, &memory};
@@ -151,6 +171,5 @@ enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
     }
     return memory.was_refused
                ? error_set(ret_error, STATUS_NO_MEMORY, "The request takes too much memory")
-               : error_set(ret_error, STATUS_INVALID_ARGUMENT, "The request is not a %s",
-                           descriptor->name);
+               : refuse(descriptor, MESSAGE_IS_NONE, ret_error);
 }

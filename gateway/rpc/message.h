@@ -30,10 +30,16 @@ enum status message_decode(const ProtobufCMessageDescriptor *descriptor,
                            ProtobufCMessage **ret_message,
                            struct error *ret_error);
 
-/* Does no message in here lie deeper than so many?  Also false for bytes that are no message, and
- * for a text with a NUL in it. */
-bool message_is_shallow(const ProtobufCMessageDescriptor *descriptor,
-                        struct bytes in,
-                        uint32_t depth_max);
+enum message_fault {
+    MESSAGE_IS_GOOD, /* as far as can be seen from outside */
+    MESSAGE_IS_NONE, /* these bytes are no message */
+    MESSAGE_HAS_NUL, /* in a text */
+    MESSAGE_IS_DEEP, /* a message in here lies deeper than so many */
+};
+
+/* The first that is found. */
+enum message_fault message_look(const ProtobufCMessageDescriptor *descriptor,
+                                struct bytes in,
+                                uint32_t depth_max);
 
 #endif /* GATEWAY_RPC_MESSAGE_H */

@@ -88,7 +88,7 @@ struct rpc_status {
 };
 
 #define RPC_TEXT_BYTES_MAX    1000
-#define RPC_DETAILS_BYTES_MAX 5120
+#define RPC_DETAILS_BYTES_MAX 5632
 
 /* Errors: STATUS_IO (the address is in use, or none; or libgrpc takes the certificate or the key
  * for none), STATUS_INVALID_ARGUMENT (a certificate without a key), those of file_read_whole() for

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <grpc/support/log.h>
 #include <grpc/support/time.h>
 
 #include "common/base/assert.h"
@@ -169,6 +170,21 @@ static bool is_port(const char *text)
     return size > 0 && size < 6 && text[size] == '\0' && strtoul(text, NULL, 10) <= UINT16_MAX;
 }
 
+static void say_nothing(gpr_log_func_args *said)
+{
+    (void)said;
+}
+
+/* libgrpc would write lines of its own about what we say of an address that cannot be had, or of PEM
+ * files that are none. */
+static int add_port(struct rpc_server *server, grpc_server_credentials *credentials)
+{
+    gpr_set_log_function(say_nothing);
+    int port = grpc_server_add_http2_port(server->server, server->settings.address, credentials);
+    gpr_set_log_function(NULL); /* its own again */
+    return port;
+}
+
 static enum status listen_at(struct rpc_server *server, struct error *ret_error)
 {
     const char *address = server->settings.address;
@@ -181,7 +197,7 @@ static enum status listen_at(struct rpc_server *server, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
-    int port = grpc_server_add_http2_port(server->server, address, credentials);
+    int port = add_port(server, credentials);
     grpc_server_credentials_release(credentials);
     if (port == 0) {
         return error_set(

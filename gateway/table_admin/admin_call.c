@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "gateway/core/server_text.h"
+
 #define ARENA_BLOCK_BYTES (16 * 1024)
 #define ARENA_BYTES_MAX   (64 * 1024 * 1024)
 
@@ -134,6 +136,18 @@ enum edubba_code admin_call_table_error(struct admin_call *call,
     }
     if (code == EDUBBA_ALREADY_EXISTS) {
         return admin_call_fail(call, code, "Table already exists: %s", table->text);
+    }
+    return admin_call_rename(call, table, code);
+}
+
+enum edubba_code admin_call_rename(struct admin_call *call,
+                                   const struct admin_table *table,
+                                   enum edubba_code code)
+{
+    char renamed[SERVER_TEXT_SIZE_MAX];
+    if (code != EDUBBA_OK) {
+        server_text_rename(call->error.text, table->ours, table->text, renamed);
+        (void)snprintf(call->error.text, sizeof call->error.text, "%s", renamed);
     }
     return code;
 }

@@ -90,6 +90,12 @@ enum edubba_code admin_call_table_error(struct admin_call *call,
                                         const struct admin_table *table,
                                         enum edubba_code code);
 
+/* The same where the table is there, so that it is about something in it: only the table's name is
+ * the caller's. */
+enum edubba_code admin_call_rename(struct admin_call *call,
+                                   const struct admin_table *table,
+                                   enum edubba_code code);
+
 /* Its schema; edubba_schema_free() it.  Errors: EDUBBA_NOT_FOUND, and those of a master that is
  * away. */
 enum edubba_code admin_call_schema(struct admin_call *call,

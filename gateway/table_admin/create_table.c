@@ -5,7 +5,8 @@
  *
  * The instance comes into being behind its first table, so one that is refused leaves none.  It is
  * looked for when the table is there, also by who finds the table there already: whoever made it may
- * have died in between, and delete_instance.c may have deleted the instance meanwhile.
+ * have died in between, and delete_instance.c may have deleted the instance meanwhile.  Who asks for
+ * the instance by its name, or for its tables, makes it in that case too (instances_get()).
  */
 #include "gateway/convert/convert_schema.h"
 #include "gateway/instance_admin/instances.h"

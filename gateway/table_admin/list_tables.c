@@ -4,11 +4,13 @@
  * A page's token is the ID that it ends with: the next one begins behind it, whatever was made or
  * deleted meanwhile.  Views that show schemas ask for each table's, so their pages are shorter; and
  * any page ends early when it has become large, for clients take 4 MiB.  A table that is deleted
- * while it is looked at is left out.
+ * while it is looked at is left out.  Where there are tables there is their instance: see
+ * create_table.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "gateway/instance_admin/instances.h"
 #include "gateway/table_admin/admin_call.h"
 #include "gateway/table_admin/methods.h"
 #include "gateway/table_admin/table_view.h"
@@ -164,6 +166,7 @@ static enum edubba_code work(struct admin_call *call, const ProtobufCMessage **r
         code = select_ids(&listing, names);
     }
     if (code == EDUBBA_OK && listing.id_count > 0) {
+        (void)instances_ensure(call, &listing.instance); /* if not now, then when it is asked for */
         code = table_view_clusters(call, &listing.instance, listing.view, &listing.clusters);
     }
     if (code == EDUBBA_OK) {

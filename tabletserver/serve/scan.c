@@ -70,12 +70,21 @@ static void finish(struct scan *scan, struct buffer *message, enum status status
     scan_destroy(scan);
 }
 
-static void fail(struct scan *scan, enum status status, const char *text)
+/* row: the one that it is about; empty = none. */
+static void fail_at(struct scan *scan, enum status status, const char *text, struct bytes row)
 {
     struct buffer message = BUFFER_INIT;
     response_head_encode(
         &(struct response_head){.status = (uint32_t)status, .text = bytes_of_text(text)}, &message);
+    if (row.size_bytes > 0) {
+        scan_response_encode(&(struct scan_response){.last_scanned = row, .done = true}, &message);
+    }
     finish(scan, &message, status);
+}
+
+static void fail(struct scan *scan, enum status status, const char *text)
+{
+    fail_at(scan, status, text, BYTES_EMPTY);
 }
 
 /* A wrong-server answer carries a body: where the first row is. */
@@ -103,7 +112,8 @@ struct slice {
     struct buffer rows;
     int64_t end_ns;
     uint32_t until_clock;
-    bool done; /* the scan is */
+    struct bytes failed_row; /* could not be read */
+    bool done;               /* the scan is */
 };
 
 static const struct row_range *current_range(const struct scan *scan)
@@ -181,6 +191,8 @@ static enum status read_row(struct scan *scan,
         scan->looking = scan->resume;
         scan->resume = done;
         scan->has_resume = true;
+    } else {
+        slice->failed_row = buffer_bytes(&scan->looking);
     }
     return status;
 }
@@ -349,8 +361,8 @@ static void run(struct job *job)
         /* Split or dropped since the last slice. */
         redirect(scan, scan->has_resume ? buffer_bytes(&scan->resume) : scan->first);
     } else if (status != STATUS_OK && slice.writer.row_count == 0) {
-        fail(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
-             error.text);
+        fail_at(scan, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
+                error.text, slice.failed_row);
     } else if (transport_reply_must_wait(scan->reply, slice.rows.size_bytes)) {
         /* The client goes on behind the last row that it got. */
         fail(scan, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);

@@ -129,6 +129,7 @@ static void check_large_row(void)
     const struct edubba_row *seen = NULL;
     struct edubba_row *row = NULL;
     struct edubba_scan *scan = NULL;
+    struct edubba_bytes failed = EDUBBA_NOTHING;
 
     for (int64_t i = 1; i <= 3; i++) {
         struct edubba_mutation set = edubba_set_cell("f", text("v"), i * 1000,
@@ -150,6 +151,8 @@ static void check_large_row(void)
     code = edubba_scan_next(scan, &seen, &error);
     refused("and then says so too", code, EDUBBA_FAILED_PRECONDITION, "LargeRowReadError");
     check("naming it", strstr(error.text, "large-row") != NULL);
+    check("whole", edubba_scan_failed_row(scan, &failed) && failed.size == 9 &&
+                       memcmp(failed.data, "large-row", 9) == 0);
     edubba_scan_close(scan);
 
     struct edubba_filter *newest = edubba_filter_cells_per_row_limit(1);

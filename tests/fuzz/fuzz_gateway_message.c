@@ -74,7 +74,7 @@ static bool recode(const ProtobufCMessageDescriptor *kind, struct bytes in, stru
     ASSERT(status == error.status);
     if (status == STATUS_OK) {
         ASSERT(message->descriptor == kind);
-        ASSERT(message_is_shallow(kind, in, MESSAGE_NESTING_MAX));
+        ASSERT(message_look(kind, in, MESSAGE_NESTING_MAX) == MESSAGE_IS_GOOD);
         size_t size = protobuf_c_message_get_packed_size(message);
         uint8_t *room = buffer_reserve(out, size + 1);
         ASSERT(room != NULL && protobuf_c_message_pack(message, room) == size);

@@ -108,6 +108,15 @@ static inline void fake_scan_refuse(struct fake_scan *scan, const struct fake_ta
     fake_scan_free(scan);
 }
 
+static inline void fake_scan_refuse_row(struct fake_scan *scan)
+{
+    struct scan_response response = {.done = true, .last_scanned = scan->request.rows[0].start};
+    struct buffer message = fake_message(STATUS_FAILED_PRECONDITION);
+    scan_response_encode(&response, &message);
+    transport_reply_send(scan->reply, &message, true);
+    fake_scan_free(scan);
+}
+
 static inline struct fake_tablet *fake_scan_tablet(struct fake_scan *scan)
 {
     struct fake_cluster *cluster = scan->cluster;
@@ -138,6 +147,10 @@ static inline void fake_start_scan(struct fake_server *server,
     struct fake_tablet *tablet = fake_scan_tablet(scan);
     if (tablet->server != server->index || cluster->table_is_gone) {
         fake_scan_refuse(scan, tablet);
+        return;
+    }
+    if (cluster->scan_finds_large_row) {
+        fake_scan_refuse_row(scan);
         return;
     }
     struct row_range range = fake_range(tablet);

@@ -27,6 +27,7 @@ struct fake_data {
     size_t value_bytes; /* of each row's one cell */
     enum edubba_code end_code;
     const char *end_text;
+    struct edubba_bytes failed_row; /* empty = none */
     atomic_uint scans_opened;
     atomic_uint scans_open;
 };
@@ -186,6 +187,13 @@ bool edubba_scan_progress(struct edubba_scan *scan, struct edubba_bytes *row)
     *row = is_new ? EDUBBA_TEXT(scan->progress) : EDUBBA_NOTHING;
     pthread_mutex_unlock(&scan->lock);
     return is_new;
+}
+
+bool edubba_scan_failed_row(const struct edubba_scan *scan, struct edubba_bytes *row)
+{
+    cr_assert_not(scan->is_closed);
+    *row = fake_data.failed_row;
+    return row->size > 0;
 }
 
 void edubba_scan_statistics(const struct edubba_scan *scan,

@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/io/clock.h"
 #include "gateway/rpc/rpc.h"
@@ -309,6 +310,34 @@ static inline grpc_status_code ask_value(
         client, &(struct rpc_client_request){.path = path, .message = message}, ret_text, size);
     free((void *)(uintptr_t)message.data);
     return code;
+}
+
+/* --- what is written to standard error -------------------------------------------------------- */
+
+struct silence {
+    int before;
+    FILE *file;
+};
+
+static inline struct silence silence_begin(void)
+{
+    struct silence silence = {dup(STDERR_FILENO), tmpfile()};
+    cr_assert_not_null(silence.file);
+    (void)fflush(stderr);
+    cr_assert_neq(dup2(fileno(silence.file), STDERR_FILENO), -1);
+    return silence;
+}
+
+/* How many bytes were written since then. */
+static inline long silence_end(struct silence *silence)
+{
+    (void)fflush(stderr);
+    cr_assert_neq(dup2(silence->before, STDERR_FILENO), -1);
+    (void)close(silence->before);
+    (void)fseek(silence->file, 0, SEEK_END);
+    long bytes = ftell(silence->file);
+    (void)fclose(silence->file);
+    return bytes;
 }
 
 #endif /* TESTS_UNIT_RPC_FIXTURE_H */

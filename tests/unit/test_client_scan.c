@@ -202,6 +202,32 @@ Test(client, a_scan_that_filters_much_tells_how_far_it_is)
     close_session(&session);
 }
 
+Test(client, a_scan_names_the_row_that_cannot_be_read_whole)
+{
+    static char key[4096];
+    struct session session = open_filled(10);
+    struct edubba_scan *scan = NULL;
+    struct edubba_error error;
+    const struct edubba_row *row = NULL;
+    struct edubba_bytes failed = EDUBBA_NOTHING;
+    struct edubba_bounds bounds = {.start = {key, sizeof key}};
+    struct edubba_scan_options options = {.ranges = &bounds, .range_count = 1};
+    memset(key, 0xfe, sizeof key);
+    SET(session, scan_finds_large_row, true);
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_FAILED_PRECONDITION);
+    cr_assert(edubba_scan_failed_row(scan, &failed));
+    cr_assert_eq(failed.size, sizeof key);
+    cr_assert_arr_eq((const char *)failed.data, key, sizeof key);
+    edubba_scan_close(scan);
+    SET(session, scan_finds_large_row, false);
+    cr_assert_eq(edubba_scan_open(session.table, &options, &scan, &error), EDUBBA_OK);
+    cr_assert_eq(edubba_scan_next(scan, &row, &error), EDUBBA_OK);
+    cr_assert_not(edubba_scan_failed_row(scan, &failed));
+    edubba_scan_close(scan);
+    close_session(&session);
+}
+
 Test(client, a_scan_that_hears_nothing_ends_by_its_deadline)
 {
     struct session session = open_filled(10);

@@ -223,3 +223,48 @@ Test(config, sizes_and_durations)
     cr_assert(!config_parse_duration("10 m", &us), "minutes or metres?");
     cr_assert(!config_parse_duration("300000000 d", &us));
 }
+
+Test(config, values_are_shown_as_they_may_be_written)
+{
+    static const char *items[] = {"a", "b"};
+    static const struct {
+        uint64_t value;
+        const char *size;
+        const char *duration;
+    } quantities[] = {
+        {0, "\"0 B\"", "\"0 us\""},
+        {1024, "\"1 KiB\"", "\"1024 us\""},
+        {1025, "\"1025 B\"", "\"1025 us\""},
+        {3221225472, "\"3 GiB\"", "\"3221225472 us\""},
+        {7200000000, "\"7031250 KiB\"", "\"2 h\""},
+        {90000000, "\"90000000 B\"", "\"90 s\""},
+    };
+    char text[CONFIG_VALUE_SIZE_MAX];
+    settings.folders = (struct config_text_list){items, 2};
+    config_format_value(&keys[0], text);
+    cr_assert_str_eq(text, "\"default\"");
+    config_format_value(&keys[1], text);
+    cr_assert_str_eq(text, "false");
+    config_format_value(&keys[2], text);
+    cr_assert_str_eq(text, "7");
+    config_format_value(&keys[5], text);
+    cr_assert_str_eq(text, "[\"a\", \"b\"]");
+    for (size_t i = 0; i < sizeof quantities / sizeof *quantities; i++) {
+        settings.memory_bytes = quantities[i].value;
+        settings.interval_us = (int64_t)quantities[i].value;
+        config_format_value(&keys[3], text);
+        cr_assert_str_eq(text, quantities[i].size);
+        config_format_value(&keys[4], text);
+        cr_assert_str_eq(text, quantities[i].duration);
+    }
+    static char name[2 * CONFIG_VALUE_SIZE_MAX];
+    memset(name, 'n', sizeof name - 1);
+    settings.name = name;
+    config_format_value(&keys[0], text);
+    cr_assert_eq(strlen(text), sizeof text - 1);
+    for (size_t i = 0; i < 2; i++) {
+        items[i] = name;
+    }
+    config_format_value(&keys[5], text);
+    cr_assert_eq(strlen(text), sizeof text - 1);
+}

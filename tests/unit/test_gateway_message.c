@@ -66,7 +66,7 @@ Test(gateway_message, an_empty_one_is_all_defaults)
     cr_assert_eq(decode(0, &request), STATUS_OK);
     cr_assert_str_eq(request->table_name, "");
     cr_assert_null(request->filter);
-    cr_assert(message_is_shallow(kind, BYTES_EMPTY, 0));
+    cr_assert_eq(message_look(kind, BYTES_EMPTY, 0), MESSAGE_IS_GOOD);
 }
 
 Test(gateway_message, depth_is_bounded)
@@ -78,8 +78,8 @@ Test(gateway_message, depth_is_bounded)
         enum status expected = depth - 1 <= MESSAGE_NESTING_MAX ? STATUS_OK
                                                                 : STATUS_INVALID_ARGUMENT;
         cr_assert_eq(decode(size, &request), expected, "%u", depth);
-        cr_assert(message_is_shallow(kind, bytes_of(room, size), depth - 1));
-        cr_assert_not(message_is_shallow(kind, bytes_of(room, size), depth - 2));
+        cr_assert_eq(message_look(kind, bytes_of(room, size), depth - 1), MESSAGE_IS_GOOD);
+        cr_assert_eq(message_look(kind, bytes_of(room, size), depth - 2), MESSAGE_IS_DEEP);
         arena_reset(&arena);
     }
 }
@@ -92,6 +92,25 @@ Test(gateway_message, a_text_ends_at_its_end)
     cr_assert_str_eq(request->table_name, "tables");
     memcpy(room, "tab\0es", 6);
     cr_assert_eq(decode(wrap(FIELD_TABLE, 6), &request), STATUS_INVALID_ARGUMENT);
+}
+
+Test(gateway_message, what_is_wrong_is_said_and_nothing_else)
+{
+    struct error error = {.status = STATUS_OK};
+    ProtobufCMessage *message = NULL;
+    size_t size = nested(MESSAGE_NESTING_MAX + 2);
+    cr_assert_eq(message_decode(kind, bytes_of(room, size), &arena, &message, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "The request is nested deeper than 64 messages, as a filter of "
+                                 "too many levels is");
+    memcpy(room, "tab\0es", 6);
+    size = wrap(FIELD_TABLE, 6);
+    cr_assert_eq(message_decode(kind, bytes_of(room, size), &arena, &message, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "The request holds a NUL in a text");
+    cr_assert_eq(message_decode(kind, bytes_of(room, size - 1), &arena, &message, &error),
+                 STATUS_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text, "The request is not a google.bigtable.v2.ReadRowsRequest");
 }
 
 Test(gateway_message, every_cut_is_refused_or_decodes)

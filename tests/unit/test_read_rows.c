@@ -18,6 +18,7 @@
 
 static struct {
     struct open_table *table; /* NULL = not open yet */
+    struct open_table *opened_table;
     enum edubba_code open_code;
     atomic_uint opened;
     atomic_uint forgotten;
@@ -45,17 +46,16 @@ enum edubba_code tables_open(struct tables *tables,
                              struct open_table **ret_table,
                              struct edubba_error *error)
 {
-    static struct open_table *table;
     (void)tables;
     atomic_fetch_add(&fake.opened, 1);
     if (fake.open_code != EDUBBA_OK) {
         *error = (struct edubba_error){fake.open_code, "table 'p/i/T' was not found"};
         return fake.open_code;
     }
-    if (table == NULL) {
-        table = memory_allocate_zeroed(1, sizeof *table + strlen(name) + 1);
-        memcpy(table->name, name, strlen(name));
-    }
+    struct open_table *table = memory_allocate_zeroed(1, sizeof *table + strlen(name) + 1);
+    memcpy(table->name, name, strlen(name));
+    fake.table = table;
+    fake.opened_table = table;
     *ret_table = hold(table);
     return EDUBBA_OK;
 }
@@ -151,6 +151,7 @@ static void run_stream(struct run *run,
     };
     pthread_t teller;
     pthread_t taker;
+    gateway.questions = questions_create(NULL, &gateway, 1000);
     fake_outcome_init(&run->outcome, request->reversed != 0);
     atomic_store(&run->is_over, false);
     run->seed = prng_next(&run->prng);
@@ -174,6 +175,12 @@ static void run_stream(struct run *run,
     wait_for(&run->outcome, &run->outcome.is_freed);
     cr_assert_eq(atomic_load(&fake_data.scans_open), 0);
     cr_assert_eq(atomic_load(&fake.held), 0, "the table is let go");
+    if (fake.opened_table != NULL) { /* the next one opens it anew */
+        memory_free(fake.opened_table);
+        fake.table = NULL;
+        fake.opened_table = NULL;
+    }
+    questions_destroy(gateway.questions);
 }
 
 static void set_data(uint32_t row_count,
@@ -331,6 +338,24 @@ Test(read_rows, a_large_row_is_named_in_the_details, .timeout = 60)
     run_stream(&run, &request, "", false);
     cr_assert_eq(run.outcome.code, EDUBBA_FAILED_PRECONDITION);
     cr_assert_gt(run.outcome.details_bytes, 0);
+    fake_outcome_deinit(&run.outcome);
+}
+
+Test(read_rows, a_large_row_is_named_whole_however_long_its_key_is, .timeout = 60)
+{
+    static char key[4096];
+    Google__Bigtable__V2__ReadRowsRequest request = request_of();
+    struct run run = {.prng = prng_of_seed(7), .rows_at_once = 9};
+    memset(key, 'k', sizeof key);
+    fake_data.failed_row = edubba_bytes_of(key, sizeof key);
+    set_data(
+        2, 10, EDUBBA_FAILED_PRECONDITION,
+        "LargeRowReadError: row 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+        "kkkkkkkkkkkkkkkkkkkkkkkkkkkk...' is larger than 256 MiB; read it with a filter");
+    run_stream(&run, &request, "", false);
+    cr_assert_eq(run.outcome.code, EDUBBA_FAILED_PRECONDITION);
+    cr_assert_gt(run.outcome.details_bytes, sizeof key * 4 / 3);
+    cr_assert_leq(run.outcome.details_bytes, RPC_DETAILS_BYTES_MAX, "else nobody sees it");
     fake_outcome_deinit(&run.outcome);
 }
 

@@ -186,7 +186,7 @@ Test(rpc, details_of_a_status_arrive)
     check_details("0", 0);
     check_details("1", 1);
     check_details("200", 200);
-    check_details("5120", 5120);
-    check_details("5121", 0); /* a client would take offence at all of it */
+    check_details("5632", 5632);
+    check_details("5633", 0); /* a client would take offence at all of it */
     service_end(&service, &client);
 }

@@ -79,6 +79,7 @@ static grpc_status_code echo(const struct rpc_client_tls *tls)
     rpc_client_open(&client, rpc_server_address(service.server), tls);
     grpc_status_code code = ask(&client, &request, text, sizeof text);
     rpc_client_close(&client);
+    free((void *)(uintptr_t)message.data);
     return code;
 }
 
@@ -128,7 +129,9 @@ static void expect_refused(const struct rpc_settings *settings, const char *name
 {
     struct rpc_server *server = NULL;
     struct error error = {.status = STATUS_OK};
+    struct silence silence = silence_begin();
     enum status status = rpc_server_open(settings, &server, &error);
+    cr_assert_eq(silence_end(&silence), 0, "the error says it, and nobody else");
     cr_assert_neq(status, STATUS_OK);
     cr_assert_null(server);
     cr_assert(strstr(error.text, named) != NULL, "%s", error.text);

@@ -161,7 +161,9 @@ Test(rpc_trouble, an_address_that_cannot_be_had_is_named)
         cr_assert(strstr(error.text, bad[i]) != NULL, "%s", error.text);
     }
     settings.address = rpc_server_address(service.server); /* taken */
+    struct silence silence = silence_begin();
     cr_assert_eq(rpc_server_open(&settings, &server, &error), STATUS_IO);
+    cr_assert_eq(silence_end(&silence), 0, "the error says it, and nobody else");
     cr_assert_null(server);
     service_end(&service, &client);
 }

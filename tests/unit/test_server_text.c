@@ -29,6 +29,25 @@ Test(server_text, the_caller_reads_its_own_name)
                      "the deadline of 5 ms has passed");
 }
 
+Test(server_text, so_it_does_where_a_master_speaks)
+{
+    char name[242];
+    char text[512];
+    char printed[BYTES_PRINTABLE_SIZE_MAX];
+    cr_assert_str_eq(renamed("column family 'T' of table 'T' already exists", "T"),
+                     "column family 'T' of table '" FULL "' already exists");
+    cr_assert_str_eq(renamed("table 'p/i/T' has deletion protection: turn it off first", "p/i/T"),
+                     "table '" FULL "' has deletion protection: turn it off first");
+    cr_assert_str_eq(renamed("table 'p/i/TT' is another", "p/i/T"), "table 'p/i/TT' is another");
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    (void)snprintf(text, sizeof text, "table '%s' exists", name);
+    cr_assert_str_eq(renamed(text, name), "table '" FULL "' exists");
+    (void)snprintf(text, sizeof text, "table '%s' exists",
+                   bytes_printable(bytes_of_text(name), printed));
+    cr_assert_str_eq(renamed(text, name), "table '" FULL "' exists");
+}
+
 Test(server_text, a_row_may_look_like_what_follows_it)
 {
     cr_assert_str_eq(renamed("Error while mutating the row 'r' (T) : ' (T) : x", "T"),

@@ -121,7 +121,8 @@ class Spoiled:
             self.places.add((*table, "protection"))
         elif step.action == "dropRows":
             self.places.add((*table, "rows"))
-        elif step.action in ("mutateRow", "mutateRows", "checkAndMutate", "readModifyWrite"):
+        elif step.action in ("mutateRow", "mutateRows", "checkAndMutate", "readModifyWrite",
+                             "hllMerge"):
             self.places.update((*table, "row " + row) for row in self._rows(step))
         elif "instance" in step.arguments and step.action.startswith(("create", "update", "delete")):
             whole = step.action in ("createInstance", "deleteInstance")

@@ -12,7 +12,7 @@ SHOWN_BYTES_MAX = 64
 
 # What of a step is bytes.  start and end are bytes too, unless they are numbers: then times.
 SINGLE = {"row", "qualifier", "value", "append", "state", "prefix", "rowKeyRegex",
-          "qualifierRegex", "valueRegex", "bitmask", "start", "end"}
+          "qualifierRegex", "valueRegex", "bitmask", "start", "end", "bytes"}
 LISTS = {"keys", "splits", "prefixes"}
 
 

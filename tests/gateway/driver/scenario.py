@@ -13,6 +13,7 @@ ACTIONS = {
     "readRow": {"table", "row"}, "readRows": {"table"}, "readSome": {"table", "count"},
     "sampleRowKeys": {"table"}, "ping": set(),
     "hllCount": {"table", "row", "family", "qualifier"},
+    "hllMerge": {"table", "row", "family", "qualifier", "timestamp", "from", "to"},
     "createInstance": {"instance", "cluster"}, "getInstance": {"instance"}, "listInstances": set(),
     "updateInstance": {"instance", "displayName"}, "deleteInstance": {"instance"},
     "createCluster": {"instance", "cluster", "nodes"}, "getCluster": {"instance", "cluster"},
@@ -25,8 +26,8 @@ ACTIONS = {
 # What the driver does itself.
 OWN_ACTIONS = {"ebt": {"arguments"}, "ebtReads": {"table"}, "makeHot": {"table"}}
 
-COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in", "large"}
-TO_RUNNERS = {"in", "large"}  # of these
+COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in", "large", "through"}
+TO_RUNNERS = {"in", "large", "through"}  # of these
 EXPECTATIONS = {"result", "error"}
 
 
@@ -75,6 +76,25 @@ def check(step):
             raise notation.Mistake(f"{name}: expected is one of result and error")
 
 
+def spread(node):
+    """The same with every `add` of many inputs ({"from", "to"}) as that many."""
+    if isinstance(node, dict):
+        return {name: spread(value) for name, value in node.items()}
+    if not isinstance(node, list):
+        return node
+    made = []
+    for item in node:
+        add = item.get("add", {}) if isinstance(item, dict) else {}
+        if "to" not in add:
+            made.append(spread(item))
+            continue
+        cell = {name: add[name] for name in ("family", "qualifier", "timestamp")}
+        for number in range(add["from"], add["to"] + 1):
+            many = {"bytes": f"{add['bytes']}{number}"} if "bytes" in add else {"input": number}
+            made.append({"add": {**cell, **many}})
+    return made
+
+
 def substitute(node, words):
     """The same with every word of `words` in its texts replaced."""
     if isinstance(node, str):
@@ -101,5 +121,5 @@ def load(path, client):
             if step["name"] in names:
                 raise notation.Mistake(f"{step['name']}: two steps have this name")
             names.add(step["name"])
-            steps.append(Step(substitute(step, {"$client": client})))
+            steps.append(Step(spread(substitute(step, {"$client": client}))))
     return steps

@@ -129,6 +129,8 @@ def policy(gc):
 
 
 def family_word(name, family):
+    if family.get("type") == "byteshll":
+        raise Lacks("sketches of bytes")
     kind = f":{family['type']}" if family.get("type") else ""
     return f"{name}:{policy(family.get('gc'))}{kind}"
 
@@ -195,14 +197,20 @@ def cell_word(cell, value):
     return f"{cell['family']}:{qualifier}={value}@{cell['timestamp']}"
 
 
+def through(step):
+    return [f"app-profile={step['through']}"] if "through" in step else []
+
+
 def mutate_row(place, step):
     row, mutations = text_of(step["row"]), step["mutations"]
     kinds = {kind for mutation in mutations for kind in mutation}
+    if any("bytes" in m.get("add", {}) for m in mutations):
+        raise Lacks("adding bytes")
     if kinds == {"set"}:
-        cbt(place, "set", step["table"], row,
+        cbt(place, "set", step["table"], row, *through(step),
             *[cell_word(m["set"], text_of(m["set"]["value"])) for m in mutations])
     elif kinds == {"add"}:
-        cbt(place, "addtocell", step["table"], row,
+        cbt(place, "addtocell", step["table"], row, *through(step),
             *[cell_word(m["add"], m["add"]["input"]) for m in mutations])
     elif kinds == {"deleteRow"}:
         cbt(place, "deleterow", step["table"], row)
@@ -230,7 +238,7 @@ def filter_words(step, known):
 
 
 def read_row(place, step):
-    rows = rows_of(cbt(place, "lookup", step["table"], text_of(step["row"]),
+    rows = rows_of(cbt(place, "lookup", step["table"], text_of(step["row"]), *through(step),
                        *filter_words(step, ["cellsPerColumnLimit"])))
     return {"row": rows[0] if rows else None}
 

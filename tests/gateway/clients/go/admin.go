@@ -114,6 +114,12 @@ func typeOf(name string) bigtable.Type {
 		"intsum": bigtable.SumAggregator{}, "intmin": bigtable.MinAggregator{},
 		"intmax": bigtable.MaxAggregator{}, "inthll": bigtable.HllppUniqueCountAggregator{},
 	}
+	if name == "byteshll" {
+		return bigtable.AggregateType{
+			Input:      bigtable.BytesType{Encoding: bigtable.RawBytesEncoding{}},
+			Aggregator: bigtable.HllppUniqueCountAggregator{},
+		}
+	}
 	if aggregators[name] == nil {
 		return nil
 	}
@@ -136,6 +142,9 @@ func typeName(value bigtable.Type) any {
 	case bigtable.MaxAggregator:
 		return "intmax"
 	case bigtable.HllppUniqueCountAggregator:
+		if _, ok := aggregate.Input.(bigtable.BytesType); ok {
+			return "byteshll"
+		}
 		return "inthll"
 	}
 	return fmt.Sprintf("%T", aggregate.Aggregator)

@@ -14,9 +14,11 @@ var dataActions = map[string]action{
 	"ping": func(ctx context.Context, c *clients, _ object) (object, error) {
 		return object{}, c.data.PingAndWarm(ctx)
 	},
-	"hllCount": func(context.Context, *clients, object) (object, error) {
-		return nil, lacks("a reader of sketches")
-	},
+	"hllCount": sketches, "hllMerge": sketches,
+}
+
+func sketches(context.Context, *clients, object) (object, error) {
+	return nil, lacks("a library of sketches")
 }
 
 func fraction(value any) float64 {
@@ -36,6 +38,9 @@ func addMutation(into *bigtable.Mutation, kind string, m object) {
 	case "set":
 		into.Set(family, qualifier, at, bytesOf(m["value"]))
 	case "add":
+		if m["bytes"] != nil {
+			panic(lacks("AddToCell of bytes"))
+		}
 		into.AddIntToCell(family, qualifier, at, integer(m["input"]))
 	case "merge":
 		into.MergeBytesToCell(family, qualifier, at, bytesOf(m["state"]))

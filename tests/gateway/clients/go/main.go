@@ -51,8 +51,8 @@ func largeRows() ([]option.ClientOption, error) {
 	return []option.ClientOption{option.WithGRPCConn(conn)}, err
 }
 
-func clientsFor(ctx context.Context, place string, isLarge bool) (*clients, error) {
-	key := fmt.Sprint(place, " ", isLarge)
+func clientsFor(ctx context.Context, place, profile string, isLarge bool) (*clients, error) {
+	key := fmt.Sprint(place, " ", profile, " ", isLarge)
 	if found := places[key]; found != nil {
 		return found, nil
 	}
@@ -65,7 +65,7 @@ func clientsFor(ctx context.Context, place string, isLarge bool) (*clients, erro
 			return nil, err
 		}
 	}
-	config := bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}
+	config := bigtable.ClientConfig{AppProfile: profile, MetricsProvider: bigtable.NoopMetricsProvider{}}
 	if made.data, err = bigtable.NewClientWithConfig(ctx, project, instance, config, options...); err != nil {
 		return nil, err
 	}
@@ -184,13 +184,16 @@ func outcomeOf(step object, place string, all map[string]action) (outcome object
 	defer func() {
 		if fault := recover(); fault != nil {
 			outcome = object{"refused": fmt.Sprint(fault)}
+			if lack, ok := fault.(lacks); ok {
+				outcome = object{"lacks": string(lack)}
+			}
 		}
 	}()
 	ctx := context.Background()
 	if within := text(step["in"]); within != "" {
 		place = within
 	}
-	c, err := clientsFor(ctx, place, truth(step["large"]))
+	c, err := clientsFor(ctx, place, text(step["through"]), truth(step["large"]))
 	if err != nil {
 		return object{"refused": err.Error()}
 	}

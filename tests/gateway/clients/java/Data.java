@@ -18,6 +18,7 @@ import com.google.cloud.bigtable.data.v2.models.RowCell;
 import com.google.cloud.bigtable.data.v2.models.RowMutation;
 import com.google.cloud.bigtable.data.v2.models.RowMutationEntry;
 import com.google.cloud.bigtable.data.v2.models.TableId;
+import com.google.cloud.bigtable.data.v2.models.Value;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonNull;
@@ -36,9 +37,13 @@ import java.util.stream.Collectors;
 final class Data {
   private final BigtableDataClient client;
 
-  Data(String project, String instance) throws Exception {
-    client = BigtableDataClient.create(
-        BigtableDataSettings.newBuilder().setProjectId(project).setInstanceId(instance).build());
+  Data(String project, String instance, String profile) throws Exception {
+    BigtableDataSettings.Builder settings =
+        BigtableDataSettings.newBuilder().setProjectId(project).setInstanceId(instance);
+    if (!profile.isEmpty()) {
+      settings.setAppProfileId(profile);
+    }
+    client = BigtableDataClient.create(settings.build());
   }
 
   Map<String, Runner.Action> actions() {
@@ -52,6 +57,7 @@ final class Data {
     made.put("readSome", this::readSome);
     made.put("sampleRowKeys", this::sampleRowKeys);
     made.put("hllCount", this::hllCount);
+    made.put("hllMerge", this::hllMerge);
     made.put("ping", step -> {
       throw new Runner.Lacks("PingAndWarm by itself: the client sends it when it connects");
     });
@@ -88,7 +94,12 @@ final class Data {
         into.setCell(family, qualifier, timestamp, Runner.bytesOf(m.get("value")));
         break;
       case "add":
-        into.addToCell(family, qualifier, timestamp, Runner.number(m, "input"));
+        if (m.has("bytes")) {
+          into.addToCell(family, Value.rawValue(qualifier), Value.rawTimestamp(timestamp),
+              Value.rawValue(Runner.bytesOf(m.get("bytes"))));
+        } else {
+          into.addToCell(family, qualifier, timestamp, Runner.number(m, "input"));
+        }
         break;
       case "merge":
         into.mergeToCell(family, qualifier, timestamp, Runner.bytesOf(m.get("state")));
@@ -301,5 +312,17 @@ final class Data {
     result.addProperty("count",
         HyperLogLogPlusPlus.forProto(cells.get(0).getValue().toByteArray()).result());
     return result;
+  }
+
+  /** A sketch of numbers that Google's own library makes, merged into the cell. */
+  private JsonObject hllMerge(JsonObject step) {
+    HyperLogLogPlusPlus<Long> sketch = new HyperLogLogPlusPlus.Builder().buildForLongs();
+    for (long i = Runner.number(step, "from"); i <= Runner.number(step, "to"); i++) {
+      sketch.add(i);
+    }
+    client.mutateRow(RowMutation.create(table(step), row(step)).mergeToCell(
+        Runner.text(step, "family"), Runner.bytesOf(step.get("qualifier")),
+        Runner.number(step, "timestamp"), ByteString.copyFrom(sketch.serializeToByteArray())));
+    return new JsonObject();
   }
 }

@@ -41,9 +41,9 @@ public final class Runner {
   static final class Place {
     final Map<String, Action> actions = new HashMap<>();
 
-    Place(String name) throws Exception {
+    Place(String name, String profile) throws Exception {
       String[] parts = name.split("/");
-      actions.putAll(new Data(parts[0], parts[1]).actions());
+      actions.putAll(new Data(parts[0], parts[1], profile).actions());
       actions.putAll(new Admin(parts[0], parts[1]).actions());
     }
   }
@@ -123,10 +123,12 @@ public final class Runner {
     outcome.add("step", step.get("step"));
     try {
       String name = step.has("in") ? text(step, "in") : place;
-      if (!PLACES.containsKey(name)) {
-        PLACES.put(name, new Place(name));
+      String profile = text(step, "through");
+      String key = name + " " + profile;
+      if (!PLACES.containsKey(key)) {
+        PLACES.put(key, new Place(name, profile));
       }
-      Action action = PLACES.get(name).actions.get(text(step, "do"));
+      Action action = PLACES.get(key).actions.get(text(step, "do"));
       if (action == null) {
         throw new Lacks(text(step, "do"));
       }

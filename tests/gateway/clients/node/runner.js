@@ -18,13 +18,14 @@ const RAW = {client: 'BigtableClient'};
 
 const clients = new Map();
 
-function clientFor(place) {
-  if (!clients.has(place)) {
+function clientFor(place, appProfileId) {
+  const key = `${place} ${appProfileId || ''}`;
+  if (!clients.has(key)) {
     const [projectId, instanceId] = place.split('/');
-    const bigtable = new Bigtable({projectId, metricsEnabled: false});
-    clients.set(place, {bigtable, instance: bigtable.instance(instanceId)});
+    const bigtable = new Bigtable({projectId, appProfileId, metricsEnabled: false});
+    clients.set(key, {bigtable, instance: bigtable.instance(instanceId)});
   }
-  return clients.get(place);
+  return clients.get(key);
 }
 
 // --- mutations --------------------------------------------------------------------------------------
@@ -41,7 +42,8 @@ const RAW_MUTATIONS = {
   }}),
   add: m => ({addToCell: {
     familyName: m.family, columnQualifier: {rawValue: bytesOf(m.qualifier)},
-    timestamp: {rawTimestampMicros: m.timestamp}, input: {intValue: m.input},
+    timestamp: {rawTimestampMicros: m.timestamp},
+    input: m.bytes === undefined ? {intValue: m.input} : {bytesValue: bytesOf(m.bytes)},
   }}),
   merge: m => ({mergeToCell: {
     familyName: m.family, columnQualifier: {rawValue: bytesOf(m.qualifier)},
@@ -289,12 +291,14 @@ async function ping(client) {
 
 // --- steps ------------------------------------------------------------------------------------------
 
+function sketches() {
+  throw new Lacks('a library of sketches');
+}
+
 const ACTIONS = {
   ...admin, mutateRow, mutateRows, readRows, readRow, readSome, sampleRowKeys, checkAndMutate,
   readModifyWrite, ping,
-  hllCount: () => {
-    throw new Lacks('a reader of sketches');
-  },
+  hllCount: sketches, hllMerge: sketches,
 };
 
 async function outcomeOf(step, place) {
@@ -302,7 +306,7 @@ async function outcomeOf(step, place) {
     if (!ACTIONS[step.do]) {
       throw new Lacks(step.do);
     }
-    return {result: await ACTIONS[step.do](clientFor(step.in || place), step)};
+    return {result: await ACTIONS[step.do](clientFor(step.in || place, step.through), step)};
   } catch (error) {
     if (error instanceof Lacks) {
       return {lacks: error.message};

@@ -31,9 +31,9 @@ class Place:
         self.tables = {}
 
     def table(self, step):
-        name = step["table"]
+        name = (step["table"], step.get("through"))
         if name not in self.tables:
-            self.tables[name] = self.data.get_table(self.instance, name)
+            self.tables[name] = self.data.get_table(self.instance, name[0], app_profile_id=name[1])
         return self.tables[name]
 
 
@@ -51,6 +51,13 @@ def _delete_column(a):
                                    a.get("end"))
 
 
+def _add(a):
+    if "bytes" in a:
+        raise Lacks("AddToCell of bytes")
+    return m.AddToCell(a["family"], bytes_of(a["qualifier"]), a["input"],
+                       timestamp_micros=a["timestamp"])
+
+
 def _merge(_):
     raise Lacks("MergeToCell")
 
@@ -58,8 +65,7 @@ def _merge(_):
 MUTATIONS = {
     "set": lambda a: m.SetCell(a["family"], bytes_of(a["qualifier"]), bytes_of(a["value"]),
                                timestamp_micros=a["timestamp"]),
-    "add": lambda a: m.AddToCell(a["family"], bytes_of(a["qualifier"]), a["input"],
-                                 timestamp_micros=a["timestamp"]),
+    "add": _add,
     "merge": _merge,
     "deleteColumn": _delete_column,
     "deleteFamily": lambda a: m.DeleteAllFromFamily(a["family"]),
@@ -190,14 +196,14 @@ def ping(place, _):
     return {}
 
 
-def hll_count(_, __):
-    raise Lacks("a reader of sketches")
+def hll(_, __):
+    raise Lacks("a library of sketches")
 
 
 ACTIONS = {
     "mutateRow": mutate_row, "mutateRows": mutate_rows, "checkAndMutate": check_and_mutate,
     "readModifyWrite": read_modify_write, "readRow": read_row, "readRows": read_rows,
-    "readSome": read_some, "sampleRowKeys": sample_row_keys, "ping": ping, "hllCount": hll_count,
+    "readSome": read_some, "sampleRowKeys": sample_row_keys, "ping": ping, "hllCount": hll, "hllMerge": hll,
 }
 
 # --- steps ----------------------------------------------------------------------------------------
