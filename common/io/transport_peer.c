@@ -49,8 +49,7 @@ static void call_progress_locked(struct transport_peer *peer, struct transport_r
     reply->in_progress_call = false;
     pthread_cond_broadcast(&peer->progressed);
     if (reply->finished) {
-        memory_free(reply->body);
-        memory_free(reply);
+        transport_reply_free(reply);
     }
 }
 
@@ -173,18 +172,24 @@ static enum status on_hello(struct transport_peer *peer,
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-/* The payload in memory of its own. */
-static uint8_t *take_payload(const struct stream_message *message)
+/* With the payload, which lies behind it unless it has memory of its own already.  NULL without
+ * memory. */
+static struct transport_reply *reply_allocate(const struct stream_message *message)
 {
-    size_t size_bytes = 0;
-    if (message->assembled != NULL) {
-        return buffer_detach(message->assembled, &size_bytes);
+    struct bytes payload = message->payload;
+    bool is_own = message->assembled != NULL;
+    struct transport_reply *reply = memory_allocate(sizeof *reply +
+                                                    (is_own ? 0 : payload.size_bytes));
+    if (reply == NULL) {
+        return NULL;
     }
-    uint8_t *body = memory_allocate(message->payload.size_bytes);
-    if (body != NULL && message->payload.size_bytes > 0) {
-        memcpy(body, message->payload.data, message->payload.size_bytes);
+    *reply = (struct transport_reply){.request = message->request, .body = reply->own_body};
+    if (is_own) {
+        reply->body = buffer_detach(message->assembled, &payload.size_bytes);
+    } else if (payload.size_bytes > 0) {
+        memcpy(reply->own_body, payload.data, payload.size_bytes);
     }
-    return body;
+    return reply;
 }
 
 /* NULL with an error set. */
@@ -192,17 +197,13 @@ static struct transport_reply *reply_create(struct transport_peer *peer,
                                             const struct stream_message *message,
                                             struct error *ret_error)
 {
-    struct transport_reply *reply = memory_allocate_zeroed(1, sizeof *reply);
-    uint8_t *body = reply == NULL ? NULL : take_payload(message);
-    if (body == NULL) {
-        memory_free(reply);
+    struct transport_reply *reply = reply_allocate(message);
+    if (reply == NULL) {
         (void)error_set(ret_error, STATUS_NO_MEMORY, "no memory for a request of %zu bytes",
                         message->payload.size_bytes);
         return NULL;
     }
     reply->peer = peer;
-    reply->request = message->request;
-    reply->body = body;
 
     pthread_mutex_lock(&peer->lock);
     bool known = find_reply_locked(peer, message->request) != NULL;
@@ -220,8 +221,7 @@ static struct transport_reply *reply_create(struct transport_peer *peer,
     }
     pthread_mutex_unlock(&peer->lock);
     if (known) {
-        memory_free(reply->body);
-        memory_free(reply);
+        transport_reply_free(reply);
         (void)error_set(ret_error, STATUS_MALFORMED,
                         "request number %" PRIu64 " is in flight already", message->request);
         return NULL;

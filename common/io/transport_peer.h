@@ -22,7 +22,7 @@ struct transport_reply {
     struct transport_peer *peer;
     uint64_t request;
     void *context;
-    uint8_t *body; /* owned; the request's payload, head included */
+    uint8_t *body; /* the request's payload, head included; own_body, or memory of its own */
     _Atomic int64_t credit_bytes;
     atomic_bool cancelled;
     bool holds_peer;
@@ -35,6 +35,8 @@ struct transport_reply {
     bool in_progress_call; /* on_progress runs, in progress_thread */
     bool finished;         /* in the midst of its own on_progress: freed after it */
     pthread_t progress_thread;
+
+    uint8_t own_body[];
 };
 
 struct transport_peer {
@@ -64,6 +66,8 @@ struct transport_peer {
     struct transport_reply *replies;
     struct transport_reply *buckets[PEER_REPLY_BUCKETS];
 };
+
+void transport_reply_free(struct transport_reply *reply); /* it is in no table any more */
 
 /* More credit for a reply's stream, up to REPLY_CREDIT_BYTES_MAX. */
 void reply_add_credit(struct transport_reply *reply, uint64_t bytes);

@@ -6,9 +6,11 @@
 #include "common/io/transport_budget.h"
 #include "common/io/transport_peer.h"
 
-static void reply_destroy(struct transport_reply *reply)
+void transport_reply_free(struct transport_reply *reply)
 {
-    memory_free(reply->body);
+    if (reply->body != reply->own_body) {
+        memory_free(reply->body);
+    }
     memory_free(reply);
 }
 
@@ -51,7 +53,7 @@ static void reply_finish(struct transport_reply *reply)
     reply->finished = true;
     pthread_mutex_unlock(&peer->lock);
     if (!deferred) {
-        reply_destroy(reply);
+        transport_reply_free(reply);
     }
     atomic_fetch_sub(counter, 1);
     atomic_fetch_sub(&peer->holds, held_peer ? 1 : 0);

@@ -124,11 +124,11 @@ static void receive_locked(struct transport_stream *stream)
 /* Frames may wait in the buffer: have an nng thread look at them first, as if bytes had come. */
 static void resume_locked(struct transport_stream *stream)
 {
-    if (!stream->paused || stream->closed || stream->close_when_sent ||
+    if (!atomic_load(&stream->paused) || stream->closed || stream->close_when_sent ||
         !stream->events->may_resume(stream->owner)) {
         return;
     }
-    stream->paused = false;
+    atomic_store(&stream->paused, false);
     stream->receiving = true;
     bool begun = nng_aio_begin(stream->receive_aio);
     ASSERT(begun);
@@ -356,7 +356,7 @@ static void on_received(void *context)
         receive_locked(stream);
     } else {
         /* What there was to wait for may have come about since the owner was asked. */
-        stream->paused = true;
+        atomic_store(&stream->paused, true);
         resume_locked(stream);
     }
     finish_locked(stream);
@@ -495,8 +495,16 @@ bool transport_stream_send_if_open(struct transport_stream *stream, struct outgo
     return push(stream, outgoing, outbox_push, true);
 }
 
+/*
+ * Nearly always nothing is paused, and no lock is needed to see that.  Who pauses says so first and
+ * asks may_resume() then; who calls this has changed first what may_resume() looks at: so one of the
+ * two sees the other.
+ */
 void transport_stream_resume(struct transport_stream *stream)
 {
+    if (!atomic_load(&stream->paused)) {
+        return;
+    }
     pthread_mutex_lock(&stream->lock);
     resume_locked(stream);
     pthread_mutex_unlock(&stream->lock);

@@ -75,7 +75,7 @@ struct transport_stream {
     struct outbox outbox;
     bool receiving; /* a receive, or its callback, is under way */
     bool sending;
-    bool paused;
+    atomic_bool paused; /* looked at without the lock, too */
     bool closed;
     bool close_when_sent;
     bool down;

@@ -1,6 +1,7 @@
 #include "tabletserver/serve/worker_pool.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,8 +18,10 @@ struct worker_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct job_queue queues[JOB_PROMPT + 1];
-    uint32_t idle_count;
-    uint32_t stand_in_count; /* other threads that work in an idle one's stead */
+    /* Changed under the lock, but for the last; read without it. */
+    atomic_uint urgent_count; /* that wait */
+    atomic_uint idle_count;
+    atomic_uint stand_in_count; /* other threads that work in an idle one's stead */
     uint32_t urgent_in_a_row;
     bool stopping;
     uint32_t thread_count;
@@ -49,17 +52,24 @@ static struct job *queue_pop(struct job_queue *queue)
 }
 
 /* Under the lock. */
+static struct job *take(struct worker_pool *pool, enum job_priority priority)
+{
+    struct job *job = queue_pop(&pool->queues[priority]);
+    atomic_fetch_sub(&pool->urgent_count, priority == JOB_URGENT && job != NULL);
+    return job;
+}
+
 static struct job *choose(struct worker_pool *pool)
 {
-    struct job *job = queue_pop(&pool->queues[JOB_PROMPT]);
+    struct job *job = take(pool, JOB_PROMPT);
     if (job != NULL) {
         return job;
     }
     bool patient_first = pool->urgent_in_a_row >= WORKER_URGENT_IN_A_ROW;
-    job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
+    job = take(pool, patient_first ? JOB_PATIENT : JOB_URGENT);
     if (job == NULL) {
         patient_first = !patient_first;
-        job = queue_pop(&pool->queues[patient_first ? JOB_PATIENT : JOB_URGENT]);
+        job = take(pool, patient_first ? JOB_PATIENT : JOB_URGENT);
     }
     pool->urgent_in_a_row = patient_first ? 0 : pool->urgent_in_a_row + 1;
     return job;
@@ -80,9 +90,9 @@ static void *work(void *argument)
         } else if (pool->stopping) {
             break;
         } else {
-            pool->idle_count += 1;
+            atomic_fetch_add(&pool->idle_count, 1);
             pthread_cond_wait(&pool->work, &pool->lock);
-            pool->idle_count -= 1;
+            atomic_fetch_sub(&pool->idle_count, 1);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -114,27 +124,33 @@ void worker_pool_submit(struct worker_pool *pool, struct job *job, enum job_prio
 {
     pthread_mutex_lock(&pool->lock);
     queue_push(&pool->queues[priority], job);
-    bool wake = pool->idle_count > 0;
+    atomic_fetch_add(&pool->urgent_count, priority == JOB_URGENT);
+    bool wake = atomic_load(&pool->idle_count) > 0;
     pthread_mutex_unlock(&pool->lock);
     if (wake) {
         pthread_cond_signal(&pool->work);
     }
 }
 
+/* A look without the lock: at worst a thread too many works, or one too few, for a job. */
+static bool may_stand_in(struct worker_pool *pool)
+{
+    if (atomic_load(&pool->urgent_count) > 0) {
+        return false;
+    }
+    bool may = atomic_fetch_add(&pool->stand_in_count, 1) < atomic_load(&pool->idle_count);
+    atomic_fetch_sub(&pool->stand_in_count, !may);
+    return may;
+}
+
 void worker_pool_run_or_submit(struct worker_pool *pool, struct job *job)
 {
-    pthread_mutex_lock(&pool->lock);
-    bool here = pool->idle_count > pool->stand_in_count && pool->queues[JOB_URGENT].first == NULL;
-    pool->stand_in_count += here;
-    pthread_mutex_unlock(&pool->lock);
-    if (!here) {
+    if (!may_stand_in(pool)) {
         worker_pool_submit(pool, job, JOB_URGENT);
         return;
     }
     job->run(job);
-    pthread_mutex_lock(&pool->lock);
-    pool->stand_in_count -= 1;
-    pthread_mutex_unlock(&pool->lock);
+    atomic_fetch_sub(&pool->stand_in_count, 1);
 }
 
 void worker_pool_destroy(struct worker_pool *pool)

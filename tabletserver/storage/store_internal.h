@@ -129,7 +129,7 @@ struct store_tablet {
     pthread_mutex_t mutex;
     struct store_layer *layers[STORE_LAYERS_MAX]; /* [T] */
     uint32_t layer_count;                         /* [T] */
-    uint64_t freeze_count;                        /* [T] */
+    atomic_uint_fast64_t freeze_count;            /* changed under [T] */
     struct flush_progress progress;               /* [T] of the layers that it owns */
     uint64_t lineage[STORE_LINEAGE_MAX];          /* [T] unfinished ancestors, nearest first */
     uint32_t lineage_count;                       /* [T] */

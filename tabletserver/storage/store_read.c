@@ -59,7 +59,7 @@ static enum status capture(struct store_read *read, enum store_read_point point,
     for (uint32_t i = 0; i < tablet->lineage_count; i++) {
         to->tablets[to->tablet_count++] = tablet->lineage[i];
     }
-    to->freeze_count = tablet->freeze_count;
+    to->freeze_count = atomic_load(&tablet->freeze_count);
     read->newer = NULL;
     read->older = tablet->reads;
     if (tablet->reads != NULL) {
@@ -131,10 +131,7 @@ static enum status check(struct store_read *read,
 /* Nothing frozen was captured and nothing has frozen since: the base holds nothing above R. */
 static bool is_quiet(struct store_tablet *tablet, const struct capture *capture)
 {
-    (void)pthread_mutex_lock(&tablet->mutex);
-    bool same = tablet->freeze_count == capture->freeze_count;
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    return same && capture->layer_count == 1;
+    return capture->layer_count == 1 && atomic_load(&tablet->freeze_count) == capture->freeze_count;
 }
 
 /* Those that the read may see, in its arena. */
