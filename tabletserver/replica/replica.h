@@ -18,14 +18,14 @@
  * Invariants, checked by replica_check() after every step:
  *   (1) committed <= synced <= appended; the window holds exactly the entries in (committed, appended].
  *   (2) Versions of entries do not fall along the log; none is above the configuration's.
- *   (3) A primary's version was proposed by this process (I1); while a proposal is out nothing else is
+ *   (3) A primary's version was adopted by this process (I1); while a proposal is out nothing else is
  *       proposed (rule 9).
  *   (4) serving => primary, not yielded, not turned away, committed >= start, and every member of the
  *       union has been opened.  (Whether leases hold is looked at where time is: serve.)
  *   (5) Nothing was sent that its store has not synced (I7): PREPARED <= synced, OPENED after
  *       CONFIGURED.
- *   (6) A member never drops an entry at or below the start of the reign that it is opened under; a
- *       learner drops down to committed (rules 4, 16).
+ *   (6) A member, or a learner whose addition is in doubt, never drops an entry at or below the start
+ *       of the reign that it is opened under; any other learner drops down to committed (rules 4, 16).
  *
  * Messages may be lost, doubled, late, out of order.  Entries' payloads are borrowed during the step
  * in which they come; what is in the window is copied.
@@ -214,7 +214,7 @@ struct replica_recovered {
     uint32_t window_count;
 };
 
-/* A lone primary without a noted doubt leads at once; everyone else waits to be opened, or proposes
+/* A lone primary without a noted doubt leads at once, under its version; everyone else waits to be opened, or proposes
  * (rules 2, 10).  Effects as of a step.  Errors: STATUS_NO_MEMORY. */
 enum status replica_create(const struct replica_settings *settings,
                            const struct replica_recovered *recovered,

@@ -699,12 +699,12 @@ inline restart(s)
 #ifndef TICKS
 #define TICKS 8
 #endif
-hidden byte ticks;
-hidden byte who;
-hidden byte other;
-hidden byte i;
-hidden byte j;
-hidden byte moved;
+byte ticks;
+byte who;
+byte other;
+byte i;
+byte j;
+byte moved;
 
 #define CAN_WRITE_LAST(s) (SERVES(s) && !BARRED(s) && IN_SYNC(s) && (ALL(s, appended[s]) & LAST_WRITE) == 0)
 inline write_last(s)
@@ -819,7 +819,7 @@ inline wipe()
         waiting[i] = false; split_proposed[i] = false; opened[i] = 0; doubt[i] = 0; cached[i] = false;
         proposed[i] = false; base[i] = 0; next_leader[i] = 0; next_members[i] = 0; next_child[i] = false
     }
-    dead = 0
+    ticks = 0; who = 0; other = 0; moved = 0; i = 0; j = 0; dead = 0
 }
 #endif
 
