@@ -778,9 +778,8 @@ inline run_healed()
     END;
     ticks = 0;
     do
-    :: (answered & LAST_WRITE) != 0 -> break
-    :: (answered & LAST_WRITE) == 0 ->
-        assert(ticks < TICKS);
+    :: (answered & LAST_WRITE) != 0 || ticks == TICKS -> break
+    :: else ->
         moved = 1;
         do
         :: moved == 1 ->
@@ -795,7 +794,8 @@ inline run_healed()
         od;
         tick();
         ticks++
-    od
+    od;
+    assert((answered & LAST_WRITE) != 0)
 }
 
 /* All ends look the same. */
