@@ -798,6 +798,10 @@ inline run_healed()
     assert((answered & LAST_WRITE) != 0)
 }
 
+/* Whoever else is in the newest configuration, or in one that may yet be taken, can go on. */
+#define LEAVES(x, s) (!(proposed[x] && IS_CURRENT(x)) || (next_members[x] & ~BIT(s)) != 0)
+#define CAN_LOSE(s)  ((members[newest] & ~BIT(s)) != 0 && LEAVES(0, s) && LEAVES(1, s) && LEAVES(2, s))
+
 /* All ends look the same. */
 inline wipe()
 {
@@ -894,9 +898,9 @@ end:
     :: atomic {
         healed = true;
         if
-        :: (members[newest] & ~BIT(0)) != 0 -> dead = 0
-        :: (members[newest] & ~BIT(1)) != 0 -> dead = 1
-        :: (members[newest] & ~BIT(2)) != 0 -> dead = 2
+        :: CAN_LOSE(0) -> dead = 0
+        :: CAN_LOSE(1) -> dead = 1
+        :: CAN_LOSE(2) -> dead = 2
         :: dead = N
         fi;
         if
