@@ -19,7 +19,7 @@ endfunction()
 dependency_library(dependency_nng nng/nng.h nng)
 dependency_library(dependency_lmdb lmdb.h lmdb)
 dependency_library(dependency_msgpack msgpack/pack.h "")
-dependency_library(dependency_xxhash xxhash.h "")
+dependency_library(dependency_xxhash xxhash.h xxhash)
 
 # What only the gateway stands on (deploy/packages gateway): the rest is built where it is not.
 set(EDUBBA_GATEWAY AUTO CACHE STRING "Build edubba-gateway: ON, OFF, or AUTO: where libgrpc and protobuf-c are")

@@ -91,6 +91,13 @@ const struct command COMMANDS[] = {
     {"tablets", "TABLE", "List a table's tablets and who serves them", "", 1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
     {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
+    {"hot-tablets", "[TABLE] [last=AGE]",
+     "List the tablets that take most of their servers' time, the hottest first",
+     "Of each tablet the hottest minute of the last AGE (2m if it is not said; up to 14d), the running\n"
+     "one included, if it took 1 % or more of its server's CPU time.  AGE is as in setgcpolicy.  The\n"
+     "master has it in memory: what was before its start is not there.\n"
+     "  ebt hot-tablets\n  ebt hot-tablets METRIC last=1h",
+     0, 2, run_hottablets},
     {"documents", "[prefix=NAME]", "List the documents that the master keeps for other programs",
      "The gateway keeps instances, clusters and app profiles so.", 0, 1, run_documents},
     {"document", "NAME", "Print one document",

@@ -40,6 +40,11 @@ enum status kv_read_get(struct kv_read *read,
     return read->operations->read_get(read, key, ret_value, ret_found);
 }
 
+uint64_t kv_read_version(const struct kv_read *read)
+{
+    return read->operations->read_version(read);
+}
+
 enum status kv_write_begin(struct kv *kv, struct kv_write **ret_write)
 {
     return kv->operations->write_begin(kv, ret_write);

@@ -63,6 +63,8 @@ enum status kv_read_get(struct kv_read *read,
                         struct bytes key,
                         struct bytes *ret_value,
                         bool *ret_found);
+/* Of the file as this transaction sees it: the same number, the same content.  Never 0. */
+uint64_t kv_read_version(const struct kv_read *read);
 
 /* Errors as kv_read_begin().  Waits for the writer before it. */
 enum status kv_write_begin(struct kv *kv, struct kv_write **ret_write);

@@ -19,6 +19,7 @@ struct kv_operations {
                             struct bytes key,
                             struct bytes *ret_value,
                             bool *ret_found);
+    uint64_t (*read_version)(const struct kv_read *read);
 
     enum status (*write_begin)(struct kv *kv, struct kv_write **ret_write);
     void (*write_abort)(struct kv_write *write);

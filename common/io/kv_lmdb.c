@@ -25,12 +25,13 @@
 #include "common/io/kv_implementation.h"
 #include "common/io/kv_lmdb_check.h"
 
-#define READERS_DEFAULT 1024
-#define READ_POOL_MAX   64
-#define PAGE_BYTES      4096
-#define FILE_MODE       0640
-#define MAP_SIZE_MIN    (UINT64_C(1) << 20)
-#define MAP_SIZE_TSAN   (UINT64_C(64) << 30)
+#define READERS_DEFAULT   1024
+#define READ_POOL_MAX     64
+#define SPARE_CURSORS_MAX 2 /* a point read of a large value has two */
+#define PAGE_BYTES        4096
+#define FILE_MODE         0640
+#define MAP_SIZE_MIN      (UINT64_C(1) << 20)
+#define MAP_SIZE_TSAN     (UINT64_C(64) << 30)
 
 #define COMMIT_SLACK_BYTES (UINT64_C(256) * 1024) /* free-list pages, beside the counted ones */
 
@@ -44,11 +45,15 @@ struct lmdb_kv {
     uint32_t pool_count;
 };
 
+struct lmdb_cursor;
+
 struct lmdb_read {
     struct kv_read read;
     struct lmdb_kv *kv;
     MDB_txn *txn;
     uint32_t cursors_open;
+    struct lmdb_cursor *spares[SPARE_CURSORS_MAX]; /* closed, ready for renewal */
+    uint32_t spare_count;
 };
 
 struct lmdb_write {
@@ -65,6 +70,7 @@ struct lmdb_write {
 struct lmdb_cursor {
     struct kv_cursor cursor;
     MDB_cursor *lmdb;
+    struct lmdb_read *read; /* NULL: it is a write's */
     uint32_t *cursors_open; /* of the transaction */
     bool past_end;
 };
@@ -218,12 +224,23 @@ enum status kv_open(const char *folder,
     return STATUS_OK;
 }
 
+static void read_destroy(struct lmdb_read *read)
+{
+    for (uint32_t i = 0; i < read->spare_count; i++) {
+        mdb_cursor_close(read->spares[i]->lmdb);
+        memory_free(read->spares[i]);
+    }
+    if (read->txn != NULL) {
+        mdb_txn_abort(read->txn);
+    }
+    memory_free(read);
+}
+
 static void lmdb_close(struct kv *base)
 {
     struct lmdb_kv *kv = (struct lmdb_kv *)base;
     for (uint32_t i = 0; i < kv->pool_count; i++) {
-        mdb_txn_abort(kv->pool[i]->txn);
-        memory_free(kv->pool[i]);
+        read_destroy(kv->pool[i]);
     }
     mdb_env_close(kv->env);
     ASSERT(pthread_mutex_destroy(&kv->pool_lock) == 0);
@@ -273,10 +290,7 @@ static enum status lmdb_read_begin(struct kv *base, struct kv_read **ret_read)
         code = mdb_txn_begin(kv->env, NULL, MDB_RDONLY, &read->txn);
     }
     if (code != 0) {
-        if (read->txn != NULL) {
-            mdb_txn_abort(read->txn);
-        }
-        memory_free(read);
+        read_destroy(read);
         return status_of_lmdb(code);
     }
     *ret_read = &read->read;
@@ -289,9 +303,13 @@ static void lmdb_read_end(struct kv_read *base)
     ASSERT(read->cursors_open == 0);
     mdb_txn_reset(read->txn);
     if (!pool_give(read->kv, read)) {
-        mdb_txn_abort(read->txn);
-        memory_free(read);
+        read_destroy(read);
     }
+}
+
+static uint64_t lmdb_read_version(const struct kv_read *base)
+{
+    return (uint64_t)mdb_txn_id(((const struct lmdb_read *)base)->txn) + 1;
 }
 
 static enum status get(
@@ -484,10 +502,7 @@ static uint64_t lmdb_write_dirty_bytes(const struct kv_write *base)
 
 /* --- cursors ---------------------------------------------------------------------------------- */
 
-static enum status cursor_open(MDB_txn *txn,
-                               MDB_dbi dbi,
-                               uint32_t *cursors_open,
-                               struct kv_cursor **ret_cursor)
+static enum status cursor_create(MDB_txn *txn, MDB_dbi dbi, struct lmdb_cursor **ret_cursor)
 {
     struct lmdb_cursor *cursor = memory_allocate_zeroed(1, sizeof *cursor);
     if (cursor == NULL) {
@@ -499,29 +514,60 @@ static enum status cursor_open(MDB_txn *txn,
         return status_of_lmdb(code);
     }
     cursor->cursor.operations = &LMDB_OPERATIONS;
+    *ret_cursor = cursor;
+    return STATUS_OK;
+}
+
+static void hand_out(struct lmdb_cursor *cursor,
+                     struct lmdb_read *read,
+                     uint32_t *cursors_open,
+                     struct kv_cursor **ret_cursor)
+{
+    cursor->read = read;
     cursor->cursors_open = cursors_open;
     cursor->past_end = true;
     (*cursors_open)++;
     *ret_cursor = &cursor->cursor;
-    return STATUS_OK;
 }
 
 static enum status lmdb_cursor_open_read(struct kv_read *base, struct kv_cursor **ret_cursor)
 {
     struct lmdb_read *read = (struct lmdb_read *)base;
-    return cursor_open(read->txn, read->kv->dbi, &read->cursors_open, ret_cursor);
+    struct lmdb_cursor *cursor = NULL;
+    enum status status = STATUS_OK;
+    if (read->spare_count > 0) {
+        cursor = read->spares[--read->spare_count];
+        int code = mdb_cursor_renew(read->txn, cursor->lmdb);
+        ASSERT(code == 0); /* it is of this very transaction, which was renewed */
+    } else {
+        status = cursor_create(read->txn, read->kv->dbi, &cursor);
+    }
+    if (status == STATUS_OK) {
+        hand_out(cursor, read, &read->cursors_open, ret_cursor);
+    }
+    return status;
 }
 
 static enum status lmdb_cursor_open_write(struct kv_write *base, struct kv_cursor **ret_cursor)
 {
     struct lmdb_write *write = (struct lmdb_write *)base;
-    return cursor_open(write->txn, write->kv->dbi, &write->cursors_open, ret_cursor);
+    struct lmdb_cursor *cursor = NULL;
+    enum status status = cursor_create(write->txn, write->kv->dbi, &cursor);
+    if (status == STATUS_OK) {
+        hand_out(cursor, NULL, &write->cursors_open, ret_cursor);
+    }
+    return status;
 }
 
 static void lmdb_cursor_close(struct kv_cursor *base)
 {
     struct lmdb_cursor *cursor = (struct lmdb_cursor *)base;
+    struct lmdb_read *read = cursor->read;
     (*cursor->cursors_open)--;
+    if (read != NULL && read->spare_count < SPARE_CURSORS_MAX) {
+        read->spares[read->spare_count++] = cursor;
+        return;
+    }
     mdb_cursor_close(cursor->lmdb);
     memory_free(cursor);
 }
@@ -574,6 +620,7 @@ static const struct kv_operations LMDB_OPERATIONS = {
     .read_begin = lmdb_read_begin,
     .read_end = lmdb_read_end,
     .read_get = lmdb_read_get,
+    .read_version = lmdb_read_version,
     .write_begin = lmdb_write_begin,
     .write_abort = lmdb_write_abort,
     .write_commit = lmdb_write_commit,

@@ -118,6 +118,11 @@ static enum status memory_read_get(struct kv_read *base,
     return STATUS_OK;
 }
 
+static uint64_t memory_read_version(const struct kv_read *base)
+{
+    return ((const struct memory_read *)base)->list->version;
+}
+
 static enum status memory_write_begin(struct kv *base, struct kv_write **ret_write)
 {
     struct memory_kv *kv = (struct memory_kv *)base;
@@ -313,6 +318,7 @@ static const struct kv_operations MEMORY_OPERATIONS = {
     .read_begin = memory_read_begin,
     .read_end = memory_read_end,
     .read_get = memory_read_get,
+    .read_version = memory_read_version,
     .write_begin = memory_write_begin,
     .write_abort = memory_write_abort,
     .write_commit = memory_write_commit,

@@ -83,6 +83,7 @@ struct kv_list *kv_list_copy(const struct kv_list *from)
         return NULL;
     }
     atomic_init(&list->references, 1);
+    list->version = from != NULL ? from->version + 1 : 1;
     list->capacity = from != NULL && from->count > 0 ? 2 * from->count : 8;
     list->leaves = memory_allocate_zeroed(list->capacity, sizeof *list->leaves);
     if (list->leaves == NULL) {

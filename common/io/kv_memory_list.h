@@ -35,6 +35,7 @@ struct kv_leaf {
 
 struct kv_list {
     atomic_uint references;
+    uint64_t version; /* one more than that of the list which it is a copy of */
     size_t count;
     size_t capacity;
     struct kv_leaf **leaves;

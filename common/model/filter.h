@@ -100,7 +100,7 @@ void filter_destroy(struct filter_program *program); /* NULL is fine */
 typedef enum status (*filter_output)(void *context, const struct cell *cell);
 
 /*
- * Run one row through the program.  *ret_any = whether anything came out.  output may be NULL:
+ * Run one row through the program (NULL: everything passes).  *ret_any = whether anything came out.  output may be NULL:
  * then evaluation ends at the first cell that would come out (a predicate).
  * *ret_cells_seen counts cells pulled from the source, also on failure; may be NULL.
  * Errors: those of the source and of output; STATUS_NO_MEMORY.

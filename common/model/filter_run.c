@@ -189,11 +189,15 @@ enum status filter_run(struct filter_program *program,
                        uint64_t *ret_cells_seen)
 {
     struct run run = {
-        .program = program, .nodes = program->nodes, .output = output, .context = context};
+        .program = program,
+        .nodes = program != NULL ? program->nodes : NULL,
+        .output = output,
+        .context = context,
+    };
     uint64_t cells_seen = 0;
     enum status status = STATUS_OK;
 
-    if (program->entry == INDEX_OUTPUT) {
+    if (program == NULL || program->entry == INDEX_OUTPUT) {
         status = run_through(&run, source, &cells_seen);
     } else if (!filter_skips_row(program, row)) {
         status = run_passes(&run, source, &cells_seen);

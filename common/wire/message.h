@@ -42,16 +42,17 @@ enum method {
     METHOD_LOCATE = 16, /* struct locate_request -> locate_response */
     METHOD_STATUS = 17, /* nothing -> one string of JSON: what `ebt debug bundle` gathers */
     /* the master answers */
-    METHOD_CREATE_TABLE = 32,   /* create_table_request -> table_response */
-    METHOD_DELETE_TABLE = 33,   /* table_name_request -> table_response (as it was) */
-    METHOD_ALTER_TABLE = 34,    /* alter_table_request -> table_response */
-    METHOD_GET_TABLE = 35,      /* table_name_request -> table_response */
-    METHOD_LIST_TABLES = 36,    /* nothing -> tables_response */
-    METHOD_SPLIT_TABLET = 37,   /* split_request -> split_response */
-    METHOD_LIST_SERVERS = 38,   /* nothing -> servers_response */
-    METHOD_PUT_DOCUMENTS = 39,  /* put_documents_request -> put_documents_response */
-    METHOD_LIST_DOCUMENTS = 40, /* list_documents_request -> list_documents_response */
-    METHOD_SYNC = 48,           /* a tablet server's heartbeat: sync_request -> sync_response */
+    METHOD_CREATE_TABLE = 32,     /* create_table_request -> table_response */
+    METHOD_DELETE_TABLE = 33,     /* table_name_request -> table_response (as it was) */
+    METHOD_ALTER_TABLE = 34,      /* alter_table_request -> table_response */
+    METHOD_GET_TABLE = 35,        /* table_name_request -> table_response */
+    METHOD_LIST_TABLES = 36,      /* nothing -> tables_response */
+    METHOD_SPLIT_TABLET = 37,     /* split_request -> split_response */
+    METHOD_LIST_SERVERS = 38,     /* nothing -> servers_response */
+    METHOD_PUT_DOCUMENTS = 39,    /* put_documents_request -> put_documents_response */
+    METHOD_LIST_DOCUMENTS = 40,   /* list_documents_request -> list_documents_response */
+    METHOD_LIST_HOT_TABLETS = 41, /* list_hot_tablets_request -> list_hot_tablets_response */
+    METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
 };
 
 enum lane {
@@ -445,6 +446,63 @@ struct list_documents_response {
     bool more; /* others follow: ask again, from behind the last one's name */
 };
 
+/* --- load: what tablets have had to do ---------------------------------------------------------- */
+
+/* Operations that were carried out; reads and writes apart. */
+struct load_figures {
+    uint64_t reads;      /* rows asked for by key, and scans begun */
+    uint64_t read_rows;  /* looked at, whether or not a filter let them through */
+    uint64_t read_bytes; /* of answers */
+    uint64_t read_cpu_ns;
+    uint64_t writes; /* operations, each on one row */
+    uint64_t write_cells;
+    uint64_t write_bytes; /* of rows, qualifiers and values */
+    uint64_t write_cpu_ns;
+};
+
+struct tablet_load {
+    uint64_t tablet;
+    struct load_figures figures;
+};
+
+/* What a server has had to do since the report before this one.  It goes along with every sync
+ * until one that carried it is answered; a number that was taken already is passed over. */
+struct load_report {
+    uint64_t number;     /* rises by one, from 1 with each incarnation; 0 = nothing to report */
+    uint64_t elapsed_ns; /* since the report before */
+    uint64_t
+        capacity_ns; /* CPU time that the server could have used in it: of all its processors */
+    const struct tablet_load *tablets; /* those that had anything to do */
+    size_t tablet_count;
+};
+
+/* A tablet that took a good part of its server's time for about a minute. */
+struct hot_tablet {
+    uint64_t number; /* ascending; 0 = its minute is not over: others will follow for it */
+    uint64_t table;
+    struct bytes table_name;
+    uint64_t tablet;
+    uint64_t server;
+    struct row_range range; /* as it was then */
+    int64_t start_us;       /* wall clock of the master */
+    int64_t end_us;
+    uint64_t capacity_ns; /* of its server, in this time */
+    struct load_figures figures;
+};
+
+struct list_hot_tablets_request {
+    int64_t start_us; /* of a window; what overlaps it is listed */
+    int64_t end_us;
+    uint64_t after;     /* what the page before said as next; 0 = from the first on */
+    uint32_t count_max; /* 0 = as many as fit */
+};
+
+struct list_hot_tablets_response {
+    const struct hot_tablet *tablets; /* in order of time; those of number 0 last */
+    size_t tablet_count;
+    uint64_t next; /* others follow: ask again, after this number; 0 = that was all */
+};
+
 /* --- sync: a tablet server's heartbeat, and what it should do ----------------------------------
  *
  * Level-triggered: the server says what it has; the master answers with everything that changed in
@@ -476,6 +534,7 @@ struct sync_request {
     bool full; /* held lists everything; else only what changed */
     const struct held_tablet *held;
     size_t held_count;
+    struct load_report load;
 };
 
 struct assigned_tablet {
@@ -502,25 +561,27 @@ struct sync_response {
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and
  * enum status NAME_decode(struct bytes, struct arena *, struct NAME *, struct error *). */
-#define MESSAGE_LIST(X)       \
-    X(sample_request)         \
-    X(sample_response)        \
-    X(locate_request)         \
-    X(locate_response)        \
-    X(create_table_request)   \
-    X(table_name_request)     \
-    X(alter_table_request)    \
-    X(table_response)         \
-    X(tables_response)        \
-    X(split_request)          \
-    X(split_response)         \
-    X(servers_response)       \
-    X(sync_request)           \
-    X(sync_response)          \
-    X(put_documents_request)  \
-    X(put_documents_response) \
-    X(list_documents_request) \
-    X(list_documents_response)
+#define MESSAGE_LIST(X)         \
+    X(sample_request)           \
+    X(sample_response)          \
+    X(locate_request)           \
+    X(locate_response)          \
+    X(create_table_request)     \
+    X(table_name_request)       \
+    X(alter_table_request)      \
+    X(table_response)           \
+    X(tables_response)          \
+    X(split_request)            \
+    X(split_response)           \
+    X(servers_response)         \
+    X(sync_request)             \
+    X(sync_response)            \
+    X(put_documents_request)    \
+    X(put_documents_response)   \
+    X(list_documents_request)   \
+    X(list_documents_response)  \
+    X(list_hot_tablets_request) \
+    X(list_hot_tablets_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

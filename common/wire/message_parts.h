@@ -68,4 +68,9 @@ void wire_read_server(struct wire_reader *reader,
                       struct wire_array *fields,
                       struct server_information *ret_server);
 
+void wire_write_load_report(struct buffer *out, const struct load_report *report);
+void wire_read_load_report(struct wire_reader *reader,
+                           struct wire_array *fields,
+                           struct load_report *ret_report);
+
 #endif /* COMMON_WIRE_MESSAGE_PARTS_H */

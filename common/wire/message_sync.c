@@ -128,7 +128,7 @@ static void write_held(struct buffer *out, const struct held_tablet *held)
 
 void sync_request_encode(const struct sync_request *message, struct buffer *out)
 {
-    wire_write_array(out, 5);
+    wire_write_array(out, 6);
     wire_write_server(out, &message->server);
     wire_write_u64(out, message->known_version);
     wire_write_u64(out, message->known_generation);
@@ -137,6 +137,7 @@ void sync_request_encode(const struct sync_request *message, struct buffer *out)
     for (size_t i = 0; i < message->held_count; i++) {
         write_held(out, &message->held[i]);
     }
+    wire_write_load_report(out, &message->load);
 }
 
 static void read_held(struct wire_reader *reader,
@@ -179,6 +180,7 @@ enum status sync_request_decode(struct bytes in,
         read_held(&reader, &list, &held[i]);
     }
     wire_array_end(&reader, &list);
+    wire_read_load_report(&reader, &fields, &message.load);
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

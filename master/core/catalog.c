@@ -101,6 +101,12 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
         if (status == STATUS_OK) {
             read_list_documents(catalog, event->number, &list);
         }
+    } else if (event->method == METHOD_LIST_HOT_TABLETS) {
+        struct list_hot_tablets_request list;
+        status = list_hot_tablets_request_decode(event->body, &catalog->scratch, &list, &error);
+        if (status == STATUS_OK) {
+            read_list_hot_tablets(catalog, event->number, &list);
+        }
     } else {
         struct sync_request sync;
         ASSERT(event->method == METHOD_SYNC);
@@ -124,6 +130,7 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_LOCATE:
     case METHOD_GET_TABLE:
     case METHOD_LIST_DOCUMENTS:
+    case METHOD_LIST_HOT_TABLETS:
     case METHOD_SYNC:
         return on_read(catalog, event);
     case METHOD_LIST_TABLES:
@@ -325,6 +332,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->tablets);
     number_map_init(&catalog->stores);
     document_map_init(&catalog->documents);
+    load_history_init(&catalog->load);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
@@ -398,6 +406,7 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->tablets);
     number_map_deinit(&catalog->stores);
     document_map_deinit(&catalog->documents);
+    load_history_deinit(&catalog->load);
     memory_free(catalog->by_name);
     memory_free(catalog->servers);
     memory_free(catalog->effects);

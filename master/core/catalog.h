@@ -31,7 +31,8 @@
  *   (6) A tablet that was ever reported created is never created again: UNAVAILABLE is left only
  *       by a report that it is there.
  *
- * Beside tables it keeps documents: named bytes of a version, which only clients understand.
+ * Beside tables it keeps documents: named bytes of a version, which only clients understand; and, in
+ * memory only, which tablets were hot (load_history.h).
  *
  * What servers may rely on stands in docs/catalog.md.
  *

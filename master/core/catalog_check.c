@@ -134,4 +134,5 @@ void catalog_check(const struct catalog *catalog)
     check_changed(catalog);
     check_documents(catalog);
     check_requests(catalog);
+    load_history_check(&catalog->load);
 }

@@ -14,6 +14,7 @@
 #include "master/core/catalog.h"
 #include "master/core/document_map.h"
 #include "master/core/list.h"
+#include "master/core/load_history.h"
 #include "master/core/number_map.h"
 #include "master/core/record.h"
 
@@ -180,6 +181,7 @@ struct catalog {
     size_t server_capacity;
 
     struct document_map documents;
+    struct load_history load;
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
@@ -311,6 +313,12 @@ void document_answer(struct catalog *catalog, struct open_request *request);
 void read_list_documents(struct catalog *catalog,
                          uint64_t request,
                          const struct list_documents_request *list);
+
+/* catalog_hot.c */
+void hot_take(struct catalog *catalog, const struct sync_request *sync);
+void read_list_hot_tablets(struct catalog *catalog,
+                           uint64_t request,
+                           const struct list_hot_tablets_request *list);
 
 /* catalog_sync.c */
 enum status sync_receive(struct catalog *catalog,

@@ -252,6 +252,7 @@ enum status sync_receive(struct catalog *catalog,
     }
     take_description(catalog, server, &sync->server, image);
     report_take(catalog, server, sync);
+    hot_take(catalog, sync);
     server->known_version = sync->known_generation == catalog->identity.generation
                                 ? sync->known_version
                                 : 0;

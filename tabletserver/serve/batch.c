@@ -16,6 +16,10 @@
 #define RESULTS_PER_MESSAGE_MAX  128
 #define RESULT_BYTES_PER_MESSAGE (1024 * 1024) /* one result more is taken below it */
 
+/* About what a message and each of its results take besides rows. */
+#define MESSAGE_HEAD_BYTES 32
+#define RESULT_HEAD_BYTES  16
+
 static void batch_destroy(struct batch *batch)
 {
     uint32_t part_count = batch->server->loop_count + 2;
@@ -62,8 +66,11 @@ void batch_redirect(struct work *work)
     batch_fail(work, STATUS_NOT_OWNER, "this server does not hold the row's tablet");
 }
 
-/* Take up to a message's worth off the part's list. */
-static uint32_t take_results(struct part *part, int64_t now_ns, struct operation_result *results)
+/* Take up to a message's worth off the part's list; *ret_rows_bytes is what their rows take. */
+static uint32_t take_results(struct part *part,
+                             int64_t now_ns,
+                             struct operation_result *results,
+                             size_t *ret_rows_bytes)
 {
     uint32_t count = 0;
     size_t size_bytes = 0;
@@ -78,6 +85,7 @@ static uint32_t take_results(struct part *part, int64_t now_ns, struct operation
         count += 1;
     }
     part->completed_count -= count;
+    *ret_rows_bytes = size_bytes;
     return count;
 }
 
@@ -98,10 +106,15 @@ static void free_evaluations(struct batch *batch,
 /* Send one message; true if it answered the batch's last operation. */
 static bool send_results(struct batch *batch,
                          const struct operation_result *results,
-                         uint32_t count)
+                         uint32_t count,
+                         size_t rows_bytes)
 {
     struct buffer message = BUFFER_INIT;
     struct operations_response response = {results, count};
+
+    /* Its size is nearly known: written without growing, and without copying what was written. */
+    (void)buffer_reserve(&message,
+                         MESSAGE_HEAD_BYTES + count * (size_t)RESULT_HEAD_BYTES + rows_bytes);
 
     response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
     operations_response_encode(&response, &message);
@@ -128,9 +141,10 @@ void batch_send(struct part *part)
     /* Once the part's last result is out, another part's thread may answer the rest and free the
      * batch: `more` is known before. */
     while (more) {
-        uint32_t count = take_results(part, now_ns, results);
+        size_t rows_bytes = 0;
+        uint32_t count = take_results(part, now_ns, results, &rows_bytes);
         more = part->completed != NULL;
-        if (send_results(batch, results, count)) {
+        if (send_results(batch, results, count, rows_bytes)) {
             batch_destroy(batch);
         }
     }

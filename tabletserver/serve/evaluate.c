@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "tabletserver/serve/row_read.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
@@ -209,8 +210,12 @@ static void run(struct job *job)
 {
     struct evaluation *evaluation = (struct evaluation *)job;
     const struct transport_reply *reply = evaluation->work->part->batch->reply;
+    int64_t begun_ns = clock_monotonic_ns();
 
     evaluation->status = evaluate(evaluation);
+    load_counters_add_read(
+        store_tablet_load(evaluation->tablet),
+        &(struct load_read_counts){.evaluate_ns = (uint64_t)(clock_monotonic_ns() - begun_ns)});
     if (evaluation->status == STATUS_OK &&
         transport_reply_must_wait(reply, evaluation->rows.size_bytes)) {
         /* Before it is applied: it could not be told what it made. */

@@ -23,13 +23,23 @@ struct reading {
     struct schema *schema;
     struct store_tablet *tablet;
     struct store_read *read;
-    struct filter_program *pass_all; /* for reads without a filter */
+    struct load_read_counts counts; /* of the tablet */
+    int64_t begun_ns;               /* when its first row was asked for */
 };
+
+/* What the tablet has had to do for us: told once, and not row by row. */
+static void count_read(struct reading *reading)
+{
+    reading->counts.busy_ns = (uint64_t)(clock_monotonic_ns() - reading->begun_ns);
+    load_counters_add_read(store_tablet_load(reading->tablet), &reading->counts);
+    reading->counts = (struct load_read_counts){0};
+}
 
 static void end_read(struct reading *reading)
 {
     if (reading->read != NULL) {
         store_read_end(reading->read);
+        count_read(reading);
         store_tablet_unref(reading->tablet);
         reading->read = NULL;
         reading->tablet = NULL;
@@ -39,14 +49,14 @@ static void end_read(struct reading *reading)
 static void end_table(struct reading *reading)
 {
     end_read(reading);
-    filter_destroy(reading->pass_all);
-    reading->pass_all = NULL;
     schema_release(reading->schema);
     reading->schema = NULL;
 }
 
 /* Have a read of the row's tablet.  Returns STATUS_NOT_OWNER when it is not served here. */
-static enum status begin_read(struct reading *reading, const struct operation *operation)
+static enum status begin_read(struct reading *reading,
+                              const struct operation *operation,
+                              int64_t now_ns)
 {
     struct server *server = reading->part->batch->server;
 
@@ -75,25 +85,8 @@ static enum status begin_read(struct reading *reading, const struct operation *o
         return status;
     }
     reading->tablet = served.tablet;
+    reading->begun_ns = now_ns;
     return STATUS_OK;
-}
-
-static enum status program_of(struct reading *reading,
-                              const struct operation *operation,
-                              struct filter_program **ret_program,
-                              struct error *ret_error)
-{
-    const struct table *table = schema_table(reading->schema);
-    if (operation->filter == NULL && reading->pass_all != NULL) {
-        *ret_program = reading->pass_all;
-        return STATUS_OK;
-    }
-    enum status status = filter_compile(operation->filter, operation->filter_bytes, table,
-                                        (uint64_t)clock_monotonic_ns(), ret_program, ret_error);
-    if (status == STATUS_OK && operation->filter == NULL) {
-        reading->pass_all = *ret_program;
-    }
-    return status;
 }
 
 /* Read one row into the part's buffer; the answer gets offsets for now, because it may move. */
@@ -109,9 +102,13 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
     if (status != STATUS_OK) {
         return status;
     }
-    status = program_of(reading, operation, &program, ret_error);
-    if (status != STATUS_OK) {
-        return status;
+    if (operation->filter != NULL) {
+        status = filter_compile(operation->filter, operation->filter_bytes,
+                                schema_table(reading->schema), (uint64_t)clock_monotonic_ns(),
+                                &program, ret_error);
+        if (status != STATUS_OK) {
+            return status;
+        }
     }
     row_block_writer_init(&writer, &reading->part->rows);
     struct row_reader *reader = store_read_reader(reading->read);
@@ -123,9 +120,7 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
                                    &writer, &statistics, ret_error);
     }
     status = store_read_explain(reading->read, status, ret_error);
-    if (program != reading->pass_all) {
-        filter_destroy(program);
-    }
+    filter_destroy(program);
     return status;
 }
 
@@ -136,8 +131,9 @@ static void answer(struct reading *reading, struct work *work)
     size_t start = rows->size_bytes;
 
     struct batch *batch = work->part->batch;
+    int64_t now_ns = clock_monotonic_ns();
 
-    if (batch->deadline_ns != INT64_MAX && clock_monotonic_ns() > batch->deadline_ns) {
+    if (now_ns > batch->deadline_ns) {
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
         return;
     }
@@ -147,7 +143,7 @@ static void answer(struct reading *reading, struct work *work)
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }
-    enum status status = begin_read(reading, work->operation);
+    enum status status = begin_read(reading, work->operation, now_ns);
     if (status == STATUS_NOT_OWNER) {
         batch_redirect(work);
         return;
@@ -157,6 +153,9 @@ static void answer(struct reading *reading, struct work *work)
         return;
     }
     status = read_row(reading, work, &error);
+    reading->counts.reads += 1;
+    reading->counts.rows += 1;
+    reading->counts.bytes += rows->size_bytes - start;
     if (status == STATUS_OK && transport_reply_must_wait(batch->reply, rows->size_bytes - start)) {
         status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MUCH_QUEUED);
     }

@@ -40,6 +40,7 @@ struct scan {
     struct buffer resume;           /* the last row that is done with; has_resume */
     struct buffer looking;          /* the row that is being read */
     bool has_resume;
+    bool counted; /* among what its tablet has had to do */
     uint64_t rows_returned;
     uint64_t cells_seen;
     struct row_read_statistics statistics; /* since the last message */
@@ -218,6 +219,18 @@ static enum status compile(struct scan *scan, struct error *ret_error)
                           ret_error);
 }
 
+static void count_slice(struct scan *scan, const struct slice *slice, int64_t begun_ns)
+{
+    const struct load_read_counts counts = {
+        .reads = scan->counted ? 0 : 1,
+        .rows = scan->statistics.rows_seen,
+        .bytes = slice->rows.size_bytes,
+        .busy_ns = (uint64_t)(clock_monotonic_ns() - begun_ns),
+    };
+    scan->counted = true;
+    load_counters_add_read(store_tablet_load(scan->tablet), &counts);
+}
+
 static enum status run_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
 {
     struct store_read *read = NULL;
@@ -233,14 +246,16 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
         return error_set(ret_error, status == STATUS_NOT_OWNER ? status : STATUS_UNAVAILABLE,
                          "cannot begin to read; retry");
     }
+    int64_t begun_ns = clock_monotonic_ns();
     slice->reader = store_read_reader(read);
-    slice->end_ns = clock_monotonic_ns() + SCAN_SLICE_NS;
+    slice->end_ns = begun_ns + SCAN_SLICE_NS;
     slice->until_clock = SCAN_LOOK_AT_CLOCK;
     row_block_writer_init(&slice->writer, &slice->rows);
     status = store_read_explain(read, read_slice(scan, slice, ret_error), ret_error);
     store_read_end(read);
     filter_destroy(scan->program);
     scan->program = NULL;
+    count_slice(scan, slice, begun_ns);
     return status;
 }
 

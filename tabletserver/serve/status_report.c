@@ -79,16 +79,20 @@ static void append_tablet(void *context, const struct served *served)
     struct store_tablet_statistics statistics;
 
     store_tablet_statistics(served->tablet, &statistics);
+    struct load_counts load = load_counters_get(store_tablet_load(served->tablet));
     buffer_append_format(list->out,
                          "%s{\"number\":\"%" PRIu64 "\",\"table\":\"%" PRIu64 "\",\"start\":",
                          list->count > 0 ? "," : "", descriptor->tablet, descriptor->table);
     append_json_bytes(list->out, descriptor->range.start);
     buffer_append_format(list->out, ",\"end\":");
     append_json_bytes(list->out, descriptor->range.end);
-    buffer_append_format(list->out,
-                         ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64
-                         ",\"flushes\":%" PRIu64 "}",
-                         statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count);
+    buffer_append_format(
+        list->out,
+        ",\"base_bytes\":%" PRIu64 ",\"memtable_bytes\":%" PRIu64 ",\"flushes\":%" PRIu64
+        ",\"reads\":%" PRIu64 ",\"read_rows\":%" PRIu64 ",\"read_bytes\":%" PRIu64
+        ",\"writes\":%" PRIu64 ",\"write_bytes\":%" PRIu64 "}",
+        statistics.base_bytes, statistics.memtable_bytes, statistics.flush_count, load.read.reads,
+        load.read.rows, load.read.bytes, load.write.writes, load.write.bytes);
     list->count += 1;
 }
 

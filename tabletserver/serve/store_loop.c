@@ -316,6 +316,11 @@ static void *run_loop(void *argument)
     }
 }
 
+int64_t store_loop_cpu_ns(const struct store_loop *loop)
+{
+    return clock_thread_cpu_ns(loop->thread);
+}
+
 static enum status add_recovered_tablets(struct store_loop *loop)
 {
     enum status status = STATUS_OK;

@@ -44,6 +44,9 @@ const char *store_loop_folder(const struct store_loop *loop);
 /* store_statistics() of at most a second ago.  From any thread. */
 void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics);
 
+/* CPU time of the loop's thread so far.  Any thread, until store_loop_stop(). */
+int64_t store_loop_cpu_ns(const struct store_loop *loop);
+
 /* From any thread.  False: too much waits already; the caller answers "unavailable". */
 bool store_loop_submit(struct store_loop *loop, struct part *part);
 

@@ -158,6 +158,7 @@ static void on_answer(struct sync *sync, const struct note *note)
         hang_up(sync);
         return;
     }
+    load_meter_told(sync->meter, sync->load_asked);
     atomic_store(&sync->master_answered, sync->master_index);
     if (!atomic_exchange(&sync->connected, true)) {
         LOG_EVENT(LOG_LEVEL_INFO, "master_found",
@@ -192,6 +193,7 @@ static void act(struct sync *sync, int64_t now_ns)
 {
     if (now_ns >= sync->next_gauges_ns) {
         status_report_gauges(sync->server);
+        load_meter_tick(sync->meter, now_ns);
         transport_listener_drop_stalled(sync->server->listener,
                                         (uint32_t)(sync->server->settings->answer_stall_us / 1000));
         sync->next_gauges_ns = now_ns + SYNC_GAUGES_NS;
@@ -270,6 +272,7 @@ void sync_destroy(struct sync *sync)
     mailbox_destroy(sync->mailbox);
     assignment_list_destroy(sync->assignments);
     arena_deinit(&sync->arena);
+    load_meter_destroy(sync->meter);
     memory_free(sync);
 }
 
@@ -287,7 +290,8 @@ enum status sync_create(struct server *server, struct sync **ret_sync, struct er
     arena_init(&sync->arena, SYNC_ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = sync_masters_parse(server->settings->masters, &sync->masters, ret_error);
     if (status == STATUS_OK && (mailbox_create(&mailbox, &sync->mailbox) != STATUS_OK ||
-                                assignment_list_create(&sync->assignments) != STATUS_OK)) {
+                                assignment_list_create(&sync->assignments) != STATUS_OK ||
+                                load_meter_create(server, &sync->meter) != STATUS_OK)) {
         status = error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
     }
     if (status != STATUS_OK) {

@@ -12,6 +12,7 @@
 #include "common/base/buffer.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
+#include "tabletserver/serve/load_meter.h"
 #include "tabletserver/serve/served_map.h"
 #include "tabletserver/serve/sync.h"
 #include "tabletserver/tablet/assignment.h"
@@ -50,6 +51,8 @@ struct sync {
     bool started;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
+    struct load_meter *meter;
+    uint64_t load_asked; /* number of the load report that goes along with the question */
 };
 
 /* What the server holds at one moment; in the arena of the round. */

@@ -129,8 +129,10 @@ void sync_encode_request(struct sync *sync, struct buffer *message)
         .known_version = atomic_load(&sync->version),
         .known_generation = sync->catalog_generation,
         .full = true,
+        .load = load_meter_report(sync->meter),
     };
 
+    sync->load_asked = request.load.number;
     request.server.stores = describe_stores(sync);
     if (request.server.stores == NULL || sync_collect_held(sync, &held) != STATUS_OK) {
         message->failed = true;

@@ -188,6 +188,8 @@ static struct gather *gather_take(struct write_order *order)
     gather->next = NULL;
     gather->count = 0;
     gather->size_bytes = 0;
+    gather->cell_count = 0;
+    gather->row_bytes = 0;
     memset(gather->seen, 0, sizeof gather->seen);
     return gather;
 }
@@ -246,6 +248,11 @@ void write_flush(struct write_order *order, struct tablet_order *tablet)
         return;
     }
     tablet->gather = NULL;
+    load_counters_add_write(
+        store_tablet_load(tablet->tablet),
+        &(struct load_write_counts){.writes = gather->count,
+                                    .cells = gather->cell_count,
+                                    .bytes = gather->size_bytes + gather->row_bytes});
     enum status status = append(order, tablet, gather, 0, gather->count);
     if (status == STATUS_NO_SPACE && gather->count > 1) {
         /* On a full disk deletes still pass, but not in one record with what does not. */
@@ -278,6 +285,8 @@ static void put_entry(struct gather *gather,
     };
     uint32_t bit = seen_bit(&gather->entries[at].request);
     gather->seen[bit / 64] |= UINT64_C(1) << bit % 64;
+    gather->cell_count += change_count;
+    gather->row_bytes += work->operation->row.size_bytes;
     for (size_t i = 0; i < change_count; i++) {
         gather->size_bytes += changes[i].value.size_bytes + changes[i].qualifier.size_bytes;
     }

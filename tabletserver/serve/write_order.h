@@ -30,7 +30,9 @@ struct server;
 struct gather {
     struct gather *next; /* in the list of spare ones */
     uint32_t count;
-    uint64_t size_bytes;
+    uint64_t size_bytes; /* of values and qualifiers */
+    uint64_t cell_count;
+    uint64_t row_bytes;
     uint64_t seen[GATHER_SEEN_BITS / 64]; /* a bit for each request gathered (a Bloom filter) */
     struct record_entry entries[GATHER_ENTRIES_MAX];
     struct work *works[GATHER_ENTRIES_MAX];

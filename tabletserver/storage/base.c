@@ -5,7 +5,7 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/base_internal.h"
+#include "tabletserver/storage/base_cursor.h"
 
 #define FORMAT_VERSION 1
 
@@ -154,6 +154,7 @@ enum status base_open(struct kv *kv, struct base **ret_base, struct error *ret_e
     }
     base->kv = kv;
     base_links_init(&base->links);
+    base_spares_init(&base->spares);
     *ret_base = base;
     return STATUS_OK;
 }
@@ -161,6 +162,7 @@ enum status base_open(struct kv *kv, struct base **ret_base, struct error *ret_e
 void base_close(struct base *base)
 {
     base_links_deinit(&base->links);
+    base_spares_deinit(&base->spares);
     memory_free(base);
 }
 
@@ -168,7 +170,7 @@ void base_close(struct base *base)
 
 enum status base_snapshot_begin(struct base *base, struct base_snapshot **ret_snapshot)
 {
-    struct base_snapshot *snapshot = memory_allocate_zeroed(1, sizeof *snapshot);
+    struct base_snapshot *snapshot = memory_allocate(sizeof *snapshot);
     if (snapshot == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -177,8 +179,12 @@ enum status base_snapshot_begin(struct base *base, struct base_snapshot **ret_sn
         memory_free(snapshot);
         return status;
     }
-    snapshot->store.read = snapshot->read;
-    snapshot->store.links = &base->links;
+    snapshot->base = base;
+    snapshot->store = (struct base_store){.read = snapshot->read, .links = &base->links};
+    snapshot->tombstones_known = false;
+    snapshot->tombstones_exist = false;
+    snapshot->trouble.status = STATUS_OK;
+    snapshot->trouble.text[0] = '\0';
     *ret_snapshot = snapshot;
     return STATUS_OK;
 }

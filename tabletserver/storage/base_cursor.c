@@ -1,7 +1,12 @@
 #include "tabletserver/storage/base_cursor.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+
+#define SPARE_BUFFER_BYTES_MAX ((size_t)16 * 1024)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
@@ -166,14 +171,8 @@ static enum status skip_column(struct layer_cursor *layer, struct entry *ret_ent
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-static void close_cursor(struct layer_cursor *layer)
+static void cursor_destroy(struct base_cursor *cursor)
 {
-    struct base_cursor *cursor = (struct base_cursor *)layer;
-    base_walk_close(&cursor->data);
-    base_tombstone_finder_close(&cursor->finder);
-    if (cursor->value_cursor != NULL) {
-        kv_cursor_close(cursor->value_cursor);
-    }
     base_tombstones_deinit(&cursor->tombstones);
     chunk_reader_deinit(&cursor->reader);
     buffer_deinit(&cursor->piece_start);
@@ -187,6 +186,75 @@ static void close_cursor(struct layer_cursor *layer)
     memory_free(cursor);
 }
 
+void base_spares_init(struct base_spares *spares)
+{
+    *spares = (struct base_spares){.count = 0};
+    pthread_mutex_init(&spares->lock, NULL);
+}
+
+void base_spares_deinit(struct base_spares *spares)
+{
+    for (uint32_t i = 0; i < spares->count; i++) {
+        cursor_destroy(spares->cursors[i]);
+    }
+    pthread_mutex_destroy(&spares->lock);
+}
+
+/* Do its buffers hold little?  One that has met a large value or key is not kept for it. */
+static bool is_small(const struct base_cursor *cursor)
+{
+    return cursor->row.capacity_bytes <= SPARE_BUFFER_BYTES_MAX &&
+           cursor->row_key.capacity_bytes <= SPARE_BUFFER_BYTES_MAX &&
+           cursor->column.capacity_bytes <= SPARE_BUFFER_BYTES_MAX &&
+           cursor->value.capacity_bytes <= SPARE_BUFFER_BYTES_MAX &&
+           cursor->tombstones.capacity == 0;
+}
+
+static bool give_spare(struct base_spares *spares, struct base_cursor *cursor)
+{
+    pthread_mutex_lock(&spares->lock);
+    bool given = spares->count < BASE_SPARES_MAX;
+    if (given) {
+        spares->cursors[spares->count++] = cursor;
+    }
+    pthread_mutex_unlock(&spares->lock);
+    return given;
+}
+
+/* One that may be used already; its front is all zeros.  NULL without memory. */
+static struct base_cursor *take_spare(struct base_spares *spares)
+{
+    struct base_cursor *cursor = NULL;
+    pthread_mutex_lock(&spares->lock);
+    if (spares->count > 0) {
+        cursor = spares->cursors[--spares->count];
+    }
+    pthread_mutex_unlock(&spares->lock);
+    if (cursor != NULL) {
+        memset(cursor, 0, offsetof(struct base_cursor, piece_start));
+        return cursor;
+    }
+    cursor = memory_allocate_zeroed(1, sizeof *cursor);
+    if (cursor != NULL) {
+        base_tombstones_init(&cursor->tombstones);
+        chunk_reader_init(&cursor->reader);
+    }
+    return cursor;
+}
+
+static void close_cursor(struct layer_cursor *layer)
+{
+    struct base_cursor *cursor = (struct base_cursor *)layer;
+    base_walk_close(&cursor->data);
+    base_tombstone_finder_close(&cursor->finder);
+    if (cursor->value_cursor != NULL) {
+        kv_cursor_close(cursor->value_cursor);
+    }
+    if (!is_small(cursor) || !give_spare(&cursor->snapshot->base->spares, cursor)) {
+        cursor_destroy(cursor);
+    }
+}
+
 static const struct layer_cursor_operations OPERATIONS = {
     .seek_row = base_cursor_seek_row,
     .seek_entry = seek_entry,
@@ -195,7 +263,8 @@ static const struct layer_cursor_operations OPERATIONS = {
     .close = close_cursor,
 };
 
-/* Once a snapshot: is there any tombstone at all? */
+/* Once a version of the file: is there any tombstone at all?  Mostly there is none, and the next
+ * snapshot of the same version need not look. */
 static enum status look_for_tombstones(struct base_snapshot *snapshot, struct kv_cursor *file)
 {
     const uint8_t first[1] = {BASE_SPACE_DELETE};
@@ -205,11 +274,18 @@ static enum status look_for_tombstones(struct base_snapshot *snapshot, struct kv
     if (snapshot->tombstones_known) {
         return STATUS_OK;
     }
-    enum status status = kv_cursor_move(file, KV_SEEK, bytes_of(first, 1), &key, &value, &found);
-    if (status == STATUS_OK) {
-        snapshot->tombstones_exist = found && key.data[0] == BASE_SPACE_DELETE;
-        snapshot->tombstones_known = true;
+    atomic_uint_fast64_t *untombed = &snapshot->base->untombed_version;
+    uint64_t version = kv_read_version(snapshot->read);
+    enum status status = STATUS_OK;
+    if (atomic_load_explicit(untombed, memory_order_relaxed) != version) {
+        status = kv_cursor_move(file, KV_SEEK, bytes_of(first, 1), &key, &value, &found);
+        snapshot->tombstones_exist = status == STATUS_OK && found &&
+                                     key.data[0] == BASE_SPACE_DELETE;
+        if (status == STATUS_OK && !snapshot->tombstones_exist) {
+            atomic_store_explicit(untombed, version, memory_order_relaxed);
+        }
     }
+    snapshot->tombstones_known = status == STATUS_OK;
     return status;
 }
 
@@ -218,7 +294,7 @@ enum status base_cursor_open(struct base_snapshot *snapshot,
                              uint32_t piece_count,
                              struct layer_cursor **ret_cursor)
 {
-    struct base_cursor *cursor = memory_allocate_zeroed(1, sizeof *cursor);
+    struct base_cursor *cursor = take_spare(&snapshot->base->spares);
     if (cursor == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -226,8 +302,6 @@ enum status base_cursor_open(struct base_snapshot *snapshot,
     cursor->snapshot = snapshot;
     cursor->pieces = pieces;
     cursor->piece_count = piece_count;
-    base_tombstones_init(&cursor->tombstones);
-    chunk_reader_init(&cursor->reader);
     enum status status = base_walk_open(&cursor->data, &snapshot->store, BASE_SPACE_DATA);
     if (status == STATUS_OK) {
         status = look_for_tombstones(snapshot, cursor->data.cursor);

@@ -29,17 +29,12 @@ struct base_cursor {
 
     bool piece_open;
     uint32_t piece;
-    struct buffer piece_start; /* row' of its range; empty = open */
-    struct buffer piece_end;
-    struct base_walk data;
-    struct base_tombstone_finder finder;
     bool with_tombstones;
     struct kv_cursor *value_cursor; /* opened when first needed */
 
     bool row_open;
-    struct buffer row;
-    struct buffer row_key;
-    /* What of both comes from the path of the walk, and stays while that does (layer_moves). */
+    /* What of row and row_key comes from the path of the walk, and stays while that does
+     * (layer_moves). */
     uint64_t path_layer_moves;
     size_t path_row_bytes;
     size_t path_row_key_bytes;
@@ -47,28 +42,40 @@ struct base_cursor {
     bool row_has_tombstones;
     enum base_place place;
 
-    struct base_tombstones tombstones;
     bool tombstones_loaded;
     size_t tombstone_next;
     const struct entry *head_row; /* deletes that cover more than the position sought */
     const struct entry *head_family;
 
     bool chunk_open;
-    struct chunk_reader reader;
     bool cell_ready;
     struct chunk_cell cell;
     bool column_known; /* of the entry last handed out */
     uint32_t column_family;
     struct bytes column_qualifier;
 
+    /* All above begins as zeros; what follows keeps its memory from one use to the next. */
+    struct buffer piece_start; /* row' of its range; empty = open */
+    struct buffer piece_end;
+    struct buffer row;
+    struct buffer row_key;
     struct buffer seek;
     struct buffer qualifier;
     struct buffer column;
     struct buffer value;
+    struct base_tombstones tombstones;
+    struct chunk_reader reader;
+    struct base_walk data;
+    struct base_tombstone_finder finder;
 };
 
 /* Note what is damaged, for base_snapshot_trouble(); other errors pass through. */
 enum status base_cursor_trouble(struct base_cursor *cursor, enum status status, const char *what);
+
+/* --- base_cursor.c ---------------------------------------------------------------------------- */
+
+void base_spares_init(struct base_spares *spares);
+void base_spares_deinit(struct base_spares *spares);
 
 /* --- base_cursor_row.c ------------------------------------------------------------------------ */
 

@@ -4,6 +4,9 @@
 #ifndef TABLETSERVER_STORAGE_BASE_INTERNAL_H
 #define TABLETSERVER_STORAGE_BASE_INTERNAL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/base_cells.h"
 #include "tabletserver/storage/base_gap.h"
@@ -29,12 +32,24 @@
 /* So much new is held in memory before full chunks are written. */
 #define BASE_OUT_BYTES_MAX ((size_t)4 * BASE_CHUNK_BYTES)
 
+/* Closed cursors that kept their memory: a point read opens one and allocates nothing for it. */
+#define BASE_SPARES_MAX 16
+
+struct base_spares {
+    pthread_mutex_t lock;
+    uint32_t count;
+    struct base_cursor *cursors[BASE_SPARES_MAX];
+};
+
 struct base {
     struct kv *kv;
     struct base_links links;
+    struct base_spares spares;
+    atomic_uint_fast64_t untombed_version; /* of the file: it has no tombstone; 0 = not known */
 };
 
 struct base_snapshot {
+    struct base *base;
     struct kv_read *read;
     struct base_store store;
     bool tombstones_known;

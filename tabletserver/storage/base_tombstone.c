@@ -208,7 +208,11 @@ enum status base_tombstone_decode(struct bytes key,
 enum status base_tombstone_finder_open(struct base_tombstone_finder *finder,
                                        const struct base_store *store)
 {
-    *finder = (struct base_tombstone_finder){0};
+    finder->gap_known = false;
+    finder->gap_start = BUFFER_INIT;
+    finder->gap_has_end = false;
+    finder->gap_end = BUFFER_INIT;
+    finder->qualifier = BUFFER_INIT;
     return base_walk_open(&finder->walk, store, BASE_SPACE_DELETE);
 }
 

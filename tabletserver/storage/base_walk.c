@@ -1,5 +1,6 @@
 #include "tabletserver/storage/base_walk.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -25,7 +26,9 @@ enum status base_walk_open(struct base_walk *walk,
                            const struct base_store *store,
                            enum base_space space)
 {
-    *walk = (struct base_walk){.store = *store, .space = space};
+    memset(walk, 0, offsetof(struct base_walk, numbers));
+    walk->store = *store;
+    walk->space = space;
     return base_store_cursor_open(store, &walk->cursor);
 }
 

@@ -36,12 +36,9 @@ struct base_walk {
     struct kv_cursor *cursor;
     enum base_space space;
     uint64_t extent;
-    uint32_t depth;                           /* of the layer that it stands in; 0 = top */
-    uint64_t layer_moves;                     /* while it is the same, so is the path */
-    uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
-    uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
-    struct buffer path;                       /* their slices, then the rest of the key stood on */
-    uint8_t stored[KV_KEY_BYTES_MAX];         /* the stored key last looked for */
+    uint32_t depth;       /* of the layer that it stands in; 0 = top */
+    uint64_t layer_moves; /* while it is the same, so is the path */
+    struct buffer path;   /* slices, then the rest of the key stood on */
 
     /* Where it stands, good until the next call (or put) below. */
     bool found;
@@ -53,6 +50,11 @@ struct base_walk {
     /* For writers. */
     uint64_t *number_next; /* gives numbers for sublayers */
     int64_t delta_bytes;   /* net change of stored bytes by puts and deletes */
+
+    /* From here on nothing is read before it was written: opening leaves it as it is. */
+    uint64_t numbers[BASE_DEPTH_MAX];         /* of the sublayers on the path */
+    uint32_t row_bytes_known[BASE_DEPTH_MAX]; /* of row' in the slices up to there */
+    uint8_t stored[KV_KEY_BYTES_MAX];         /* the stored key last looked for */
 };
 
 /* Of all slices on a path of this depth. */

@@ -3,11 +3,11 @@
 #include "common/aggregate/aggregate.h"
 #include "common/base/assert.h"
 
-void row_merge_init(struct row_merge *merge, const struct table *table, int64_t now_us)
+#define KEPT_BYTES_MAX ((size_t)16 * 1024) /* of a buffer, from one read to the next */
+
+void row_merge_init(struct row_merge *merge)
 {
     *merge = (struct row_merge){
-        .table = table,
-        .now_us = now_us,
         .is_done = true,
         .column_qualifier = BUFFER_INIT,
         .merged = {BUFFER_INIT, BUFFER_INIT},
@@ -21,6 +21,31 @@ void row_merge_deinit(struct row_merge *merge)
     buffer_deinit(&merge->column_qualifier);
     buffer_deinit(&merge->merged[0]);
     buffer_deinit(&merge->merged[1]);
+}
+
+void row_merge_open(struct row_merge *merge, const struct table *table, int64_t now_us)
+{
+    merge->table = table;
+    merge->now_us = now_us;
+    merge->layer_count = 0;
+    merge->is_done = true;
+    merge->family = NULL;
+    merge->column_family = 0;
+}
+
+static void let_go_if_large(struct buffer *buffer)
+{
+    if (buffer->capacity_bytes > KEPT_BYTES_MAX) {
+        buffer_deinit(buffer);
+    }
+}
+
+void row_merge_close(struct row_merge *merge)
+{
+    delete_cover_deinit(&merge->cover);
+    let_go_if_large(&merge->column_qualifier);
+    let_go_if_large(&merge->merged[0]);
+    let_go_if_large(&merge->merged[1]);
 }
 
 void row_merge_begin(struct row_merge *merge, struct stamp row_covered)

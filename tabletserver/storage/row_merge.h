@@ -48,8 +48,12 @@ struct row_merge {
     struct buffer merged[2];
 };
 
-void row_merge_init(struct row_merge *merge, const struct table *table, int64_t now_us);
+void row_merge_init(struct row_merge *merge);
 void row_merge_deinit(struct row_merge *merge);
+
+/* For the rows of one read.  Closing lets go of what a large value took; opening again is free. */
+void row_merge_open(struct row_merge *merge, const struct table *table, int64_t now_us);
+void row_merge_close(struct row_merge *merge);
 
 /* A new row: none of its layers yet. */
 void row_merge_begin(struct row_merge *merge, struct stamp row_covered);

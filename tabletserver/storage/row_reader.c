@@ -28,29 +28,34 @@ struct row_reader {
     struct row_merge merge;
 };
 
-static void close_cursors(const struct row_reader_options *options)
+struct row_reader *row_reader_create(void)
 {
-    for (uint32_t i = 0; i < options->layer_count; i++) {
-        struct layer_cursor *cursor = options->layers[i].cursor;
-        cursor->operations->close(cursor);
+    struct row_reader *reader = memory_allocate_zeroed(1, sizeof *reader);
+    if (reader != NULL) {
+        row_merge_init(&reader->merge);
     }
+    return reader;
 }
 
-enum status row_reader_open(const struct row_reader_options *options,
-                            struct row_reader **ret_reader)
+void row_reader_destroy(struct row_reader *reader)
 {
-    ASSERT(options->layer_count <= ROW_READER_LAYERS_MAX);
-    struct row_reader *reader = memory_allocate(sizeof *reader);
     if (reader == NULL) {
-        close_cursors(options);
-        return STATUS_NO_MEMORY;
+        return;
     }
-    *reader = (struct row_reader){
-        .range_deletes = options->range_deletes,
-        .range_delete_count = options->range_delete_count,
-        .row = BUFFER_INIT,
-    };
-    row_merge_init(&reader->merge, options->table, options->now_us);
+    ASSERT(reader->layer_count == 0);
+    row_merge_deinit(&reader->merge);
+    buffer_deinit(&reader->row);
+    memory_free(reader);
+}
+
+void row_reader_open(struct row_reader *reader, const struct row_reader_options *options)
+{
+    ASSERT(reader->layer_count == 0);
+    ASSERT(options->layer_count <= ROW_READER_LAYERS_MAX);
+    reader->range_deletes = options->range_deletes;
+    reader->range_delete_count = options->range_delete_count;
+    reader->direction = DIRECTION_NONE;
+    row_merge_open(&reader->merge, options->table, options->now_us);
     for (uint32_t i = 0; i < options->layer_count; i++) {
         const struct row_reader_layer *from = &options->layers[i];
         if (from->flushed.everything) {
@@ -62,22 +67,16 @@ enum status row_reader_open(const struct row_reader_options *options,
             .flushed = from->flushed,
         };
     }
-    *ret_reader = reader;
-    return STATUS_OK;
 }
 
 void row_reader_close(struct row_reader *reader)
 {
-    if (reader == NULL) {
-        return;
-    }
     for (uint32_t i = 0; i < reader->layer_count; i++) {
         struct layer_cursor *cursor = reader->layers[i].cursor;
         cursor->operations->close(cursor);
     }
-    row_merge_deinit(&reader->merge);
-    buffer_deinit(&reader->row);
-    memory_free(reader);
+    reader->layer_count = 0;
+    row_merge_close(&reader->merge);
 }
 
 static enum direction direction_of(enum row_seek seek)

@@ -56,10 +56,14 @@ struct row_reader_options {
 
 struct row_reader;
 
-/* Takes over the layers' cursors, on error too. */
-enum status row_reader_open(const struct row_reader_options *options,
-                            struct row_reader **ret_reader);
-void row_reader_close(struct row_reader *reader); /* NULL is fine */
+/* A closed one; NULL without memory.  It may be opened and closed any number of times and keeps its
+ * memory meanwhile, but for what a large row or value took. */
+struct row_reader *row_reader_create(void);
+void row_reader_destroy(struct row_reader *reader); /* closed; NULL is fine */
+
+/* Takes over the layers' cursors, and closes them with itself. */
+void row_reader_open(struct row_reader *reader, const struct row_reader_options *options);
+void row_reader_close(struct row_reader *reader);
 
 /* Stand on the nearest row that some layer has entries for; it may turn out to have no visible
  * cell.  *ret_row lives until the next seek. */

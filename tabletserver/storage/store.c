@@ -99,6 +99,7 @@ static void destroy(struct store *store)
     }
     kv_close(store->kv);
     store_lock_release(&store->lock);
+    store_spare_reads_deinit(&store->spare_reads);
     buffer_deinit(&store->payload);
     buffer_deinit(&store->scrub_resume);
     (void)pthread_cond_destroy(&store->condition_changed);
@@ -139,6 +140,7 @@ static enum status allocate(const char *folder,
     (void)pthread_cond_init(&store->condition_changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&store->mutex, NULL);
+    store_spare_reads_init(&store->spare_reads);
     *ret_store = store;
     return STATUS_OK;
 }

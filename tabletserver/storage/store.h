@@ -34,6 +34,7 @@
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
 #include "tabletserver/storage/dedupe.h"
+#include "tabletserver/storage/load_counters.h"
 #include "tabletserver/storage/record.h"
 #include "tabletserver/storage/row_reader.h"
 
@@ -145,6 +146,9 @@ struct dedupe *store_tablet_dedupe(struct store_tablet *tablet);
 /* For the layer above; NULL at first. */
 void store_tablet_set_context(struct store_tablet *tablet, void *context);
 void *store_tablet_context(const struct store_tablet *tablet);
+
+/* What it has had to do; counted by the layer above. */
+struct load_counters *store_tablet_load(struct store_tablet *tablet);
 
 uint64_t store_tablet_prepared(const struct store_tablet *tablet);
 uint64_t store_tablet_committed(const struct store_tablet *tablet);
@@ -278,6 +282,8 @@ struct store_statistics {
 /* Any thread. */
 enum store_condition store_condition_now(const struct store *store);
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
+/* CPU time of the store's background thread since it was opened.  Any thread, until the close. */
+int64_t store_background_cpu_ns(const struct store *store);
 
 /* Abort unless the invariants hold.  Tests. */
 void store_check(struct store *store);

@@ -120,6 +120,7 @@ struct store_collect_state {
 
 struct store_tablet {
     atomic_uint references;
+    struct load_counters load;                 /* beside the references: see there */
     struct store *store;                       /* [C] */
     struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct */
     void *context;                             /* [L] */
@@ -218,10 +219,19 @@ struct store_read {
     uint64_t sequence;
     uint64_t clock; /* records above `sequence` have a higher one */
     struct base_snapshot *snapshot;
-    struct row_reader *reader;
     struct store_pieces *pieces;
     struct store_range_deletes *range_deletes;
+    struct row_reader *reader; /* it and the arena keep their memory from one read to the next */
     struct arena arena;
+};
+
+/* Reads that have ended, with their memory: a point read then allocates little. */
+#define STORE_SPARE_READS_MAX 16
+
+struct store_spare_reads {
+    pthread_mutex_t lock;
+    uint32_t count;
+    struct store_read *reads[STORE_SPARE_READS_MAX];
 };
 
 struct store {
@@ -253,8 +263,9 @@ struct store {
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
-    bool failure_told;                       /* [L] */
-    bool flush_wanted;                       /* [L] of some tablet */
+    struct store_spare_reads spare_reads;
+    bool failure_told;        /* [L] */
+    bool flush_wanted;        /* [L] of some tablet */
     atomic_bool freeze_asked; /* the disk is full: what deletes are in memory make room */
     bool recovering;
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
@@ -417,6 +428,9 @@ enum status store_split_prepare(struct store_tablet *parent,
 void store_split_cancel(struct store_tablet *parent);
 
 /* --- store_read.c -------------------------------------------------------------------------------- */
+
+void store_spare_reads_init(struct store_spare_reads *spares);
+void store_spare_reads_deinit(struct store_spare_reads *spares); /* no read is open */
 
 /* Tests only: called between the capture of a read and its snapshot. */
 extern void (*store_read_between)(void *context);

@@ -212,7 +212,8 @@ static enum status open_reader(struct store_read *read,
         close_layers(options);
         return status;
     }
-    return row_reader_open(options, &read->reader);
+    row_reader_open(read->reader, options);
+    return STATUS_OK;
 }
 
 static enum status attempt(struct store_read *read,
@@ -246,26 +247,88 @@ static enum status attempt(struct store_read *read,
     return status;
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void read_destroy(struct store_read *read)
+{
+    row_reader_destroy(read->reader);
+    arena_deinit(&read->arena);
+    memory_free(read);
+}
+
+void store_spare_reads_init(struct store_spare_reads *spares)
+{
+    *spares = (struct store_spare_reads){.count = 0};
+    (void)pthread_mutex_init(&spares->lock, NULL);
+}
+
+void store_spare_reads_deinit(struct store_spare_reads *spares)
+{
+    for (uint32_t i = 0; i < spares->count; i++) {
+        read_destroy(spares->reads[i]);
+    }
+    (void)pthread_mutex_destroy(&spares->lock);
+}
+
+static void give_spare(struct store_spare_reads *spares, struct store_read *read)
+{
+    (void)pthread_mutex_lock(&spares->lock);
+    bool given = spares->count < STORE_SPARE_READS_MAX;
+    if (given) {
+        spares->reads[spares->count++] = read;
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
+    if (!given) {
+        read_destroy(read);
+    }
+}
+
+/* One that may have been used; its tablet, snapshot and the like are for the caller to set. */
+static struct store_read *take_spare(struct store_spare_reads *spares)
+{
+    struct store_read *read = NULL;
+    (void)pthread_mutex_lock(&spares->lock);
+    if (spares->count > 0) {
+        read = spares->reads[--spares->count];
+    }
+    (void)pthread_mutex_unlock(&spares->lock);
+    if (read != NULL) {
+        return read;
+    }
+    read = memory_allocate_zeroed(1, sizeof *read);
+    if (read == NULL) {
+        return NULL;
+    }
+    arena_init(&read->arena, READ_ARENA_BLOCK_BYTES, SIZE_MAX);
+    read->reader = row_reader_create();
+    if (read->reader == NULL) {
+        memory_free(read);
+        return NULL;
+    }
+    return read;
+}
+
+/* --- beginning and ending --------------------------------------------------------------------- */
+
 enum status store_read_begin(struct store_tablet *tablet,
                              const struct table *table,
                              enum store_read_point point,
                              int64_t now_us,
                              struct store_read **ret_read)
 {
-    struct store_read *read = memory_allocate_zeroed(1, sizeof *read);
+    struct store_spare_reads *spares = &tablet->store->spare_reads;
+    struct store_read *read = take_spare(spares);
     if (read == NULL) {
         return STATUS_NO_MEMORY;
     }
     read->tablet = tablet;
-    arena_init(&read->arena, READ_ARENA_BLOCK_BYTES, SIZE_MAX);
     /* Each retry means that a whole memtable froze between two steps of ours: a few at most. */
     enum status status = STATUS_ABORTED;
     for (int i = 0; i < READ_RETRIES_MAX && status == STATUS_ABORTED; i++) {
         status = attempt(read, point, table, now_us);
     }
     if (status != STATUS_OK) {
-        arena_deinit(&read->arena);
-        memory_free(read);
+        give_spare(spares, read);
         return status;
     }
     store_tablet_ref(tablet);
@@ -298,7 +361,6 @@ void store_read_end(struct store_read *read)
     }
     row_reader_close(read->reader);
     let_go(read);
-    arena_deinit(&read->arena);
-    memory_free(read);
+    give_spare(&tablet->store->spare_reads, read);
     store_tablet_unref(tablet);
 }

@@ -103,6 +103,11 @@ void store_tablet_unref(struct store_tablet *tablet)
     }
 }
 
+struct load_counters *store_tablet_load(struct store_tablet *tablet)
+{
+    return &tablet->load;
+}
+
 const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet)
 {
     return &tablet->descriptor;

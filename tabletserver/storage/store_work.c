@@ -10,6 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "common/io/thread.h"
 #include "tabletserver/storage/store_internal.h"
 
@@ -263,6 +264,11 @@ enum status store_work_start(struct store *store, struct error *ret_error)
     }
     store->work_started = true;
     return STATUS_OK;
+}
+
+int64_t store_background_cpu_ns(const struct store *store)
+{
+    return store->work_started ? clock_thread_cpu_ns(store->work_thread) : 0;
 }
 
 void store_work_stop(struct store *store)

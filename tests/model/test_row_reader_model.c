@@ -220,8 +220,9 @@ static struct row_reader *open_reader(void)
             options.layers[i].flushed = world.flushed;
         }
     }
-    struct row_reader *reader = NULL;
-    cr_assert_eq(row_reader_open(&options, &reader), STATUS_OK);
+    struct row_reader *reader = row_reader_create();
+    cr_assert_not_null(reader);
+    row_reader_open(reader, &options);
     return reader;
 }
 
@@ -389,6 +390,7 @@ static void run_seed(uint64_t seed)
         read_some(reader);
     }
     row_reader_close(reader);
+    row_reader_destroy(reader);
     for (uint32_t i = 0; i < world.layer_count; i++) {
         memtable_unref(world.layers[i]);
     }

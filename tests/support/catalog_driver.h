@@ -355,6 +355,7 @@ struct fake_server {
     bool idle; /* does not do what it is told */
     struct held_tablet held[DRIVER_HELD_MAX];
     size_t held_count;
+    struct load_report load; /* goes along with its syncs */
 };
 
 static inline void fake_init(struct fake_server *server, uint64_t number)
@@ -412,6 +413,7 @@ static inline uint64_t fake_send(struct driver *driver, struct fake_server *serv
         .full = true,
         .held = server->held,
         .held_count = server->held_count,
+        .load = server->load,
     };
     sync_request_encode(&sync, &body);
     return driver_send(driver, METHOD_SYNC, &body);

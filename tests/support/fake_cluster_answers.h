@@ -21,6 +21,30 @@ static inline struct buffer fake_message(enum status status)
     return message;
 }
 
+static inline struct buffer fake_list_hot_tablets(const struct fake_cluster *cluster,
+                                                  const struct transport_request *request)
+{
+    struct list_hot_tablets_request list;
+    size_t at = 0;
+    enum status status = list_hot_tablets_request_decode(request->body, NULL, &list, NULL);
+    ASSERT(status == STATUS_OK);
+    while (at < cluster->hot_tablet_count && cluster->hot_tablets[at].number <= list.after) {
+        at++;
+    }
+    size_t left = cluster->hot_tablet_count - at;
+    struct list_hot_tablets_response response = {
+        .tablets = &cluster->hot_tablets[at],
+        .tablet_count = left > 0,
+        .next = left > 1 ? cluster->hot_tablets[at].number : 0,
+    };
+    if (cluster->hot_pages_end_nowhere) {
+        response.next = 1;
+    }
+    struct buffer message = fake_message(STATUS_OK);
+    list_hot_tablets_response_encode(&response, &message);
+    return message;
+}
+
 static inline void fake_write_row(struct row_block_writer *writer, const struct fake_row *row)
 {
     uint8_t sum[8];

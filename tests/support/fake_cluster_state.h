@@ -106,7 +106,10 @@ struct fake_cluster {
     int scans;
     int64_t scan_bytes;
     char violation[256];
-    struct bytes status_body; /* what METHOD_STATUS answers */
+    struct bytes status_body;             /* what METHOD_STATUS answers */
+    const struct hot_tablet *hot_tablets; /* what LIST_HOT_TABLETS does, one a page */
+    size_t hot_tablet_count;
+    bool hot_pages_end_nowhere;
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
 };

@@ -48,7 +48,10 @@ struct script {
     size_t tablet_count;
     uint64_t held[FIXTURE_TABLETS_MAX]; /* as last reported */
     size_t held_count;
-    bool silent; /* answer nothing */
+    bool silent;          /* answer nothing */
+    uint64_t load_number; /* of the last load report that was heard, answered or not */
+    uint64_t load_capacity_ns;
+    struct load_figures load; /* of all tablets, all reports */
     atomic_uint syncs;
 };
 
@@ -90,6 +93,27 @@ static void script_answer(struct script *script,
     sync_response_encode(&response, message);
 }
 
+/* As a master does: what was heard already is passed over. */
+static void script_hear_load(struct script *script, const struct load_report *report)
+{
+    if (report->number <= script->load_number) {
+        return;
+    }
+    script->load_number = report->number;
+    script->load_capacity_ns += report->capacity_ns;
+    for (size_t i = 0; i < report->tablet_count; i++) {
+        const struct load_figures *figures = &report->tablets[i].figures;
+        script->load.reads += figures->reads;
+        script->load.read_rows += figures->read_rows;
+        script->load.read_bytes += figures->read_bytes;
+        script->load.read_cpu_ns += figures->read_cpu_ns;
+        script->load.writes += figures->writes;
+        script->load.write_cells += figures->write_cells;
+        script->load.write_bytes += figures->write_bytes;
+        script->load.write_cpu_ns += figures->write_cpu_ns;
+    }
+}
+
 static void script_on_request(void *context,
                               const struct transport_request *request,
                               struct transport_reply *reply)
@@ -101,8 +125,12 @@ static void script_on_request(void *context,
 
     arena_init(&arena, 4096, SIZE_MAX);
     pthread_mutex_lock(&script->lock);
-    if (request->method != METHOD_SYNC || script->silent ||
-        sync_request_decode(request->body, &arena, &sync, NULL) != STATUS_OK) {
+    bool heard = request->method == METHOD_SYNC &&
+                 sync_request_decode(request->body, &arena, &sync, NULL) == STATUS_OK;
+    if (heard) {
+        script_hear_load(script, &sync.load);
+    }
+    if (!heard || script->silent) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "not now");
     } else {
         script_answer(script, &sync, &message);

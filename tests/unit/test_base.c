@@ -1,5 +1,8 @@
 #include <criterion/criterion.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/base/checksum.h"
@@ -71,6 +74,22 @@ Test(endian, varints_round_trip_and_refuse_the_overlong)
     uint64_t value = 0;
     cr_assert_eq(varint_load(overlong, overlong + sizeof overlong, &value), 0);
     cr_assert_eq(zigzag_decode(zigzag_encode(INT64_MIN)), INT64_MIN);
+}
+
+/* What was written by a processor without wide vectors must be read by one that has them. */
+Test(checksum, long_bytes_have_the_sum_of_the_plain_algorithm)
+{
+    static uint8_t bytes[5000];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 31 + i / 251);
+    }
+    for (size_t size = 0; size + 7 <= sizeof bytes; size += size < 600 ? 1 : 97) {
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            uint64_t number = seed * UINT64_C(0x9e3779b97f4a7c15);
+            cr_assert_eq(checksum64(bytes + seed, size, number),
+                         XXH3_64bits_withSeed(bytes + seed, size, number), "%zu bytes", size);
+        }
+    }
 }
 
 Test(checksum, seed_binds_bytes_to_their_place)

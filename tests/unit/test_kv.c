@@ -107,6 +107,51 @@ static void check_snapshots(bool in_memory)
     close_place(&place);
 }
 
+static uint64_t version_now(struct kv *kv)
+{
+    struct kv_read *read = NULL;
+    cr_assert_eq(kv_read_begin(kv, &read), STATUS_OK);
+    uint64_t version = kv_read_version(read);
+    kv_read_end(read);
+    return version;
+}
+
+/* A commit makes another version; aborting and reading do not, and a snapshot stays at its own. */
+static void check_versions(bool in_memory)
+{
+    struct place place = open_place(in_memory);
+    uint64_t first = version_now(place.kv);
+    cr_assert_neq(first, 0);
+    cr_assert_eq(version_now(place.kv), first);
+
+    struct kv_read *before = NULL;
+    cr_assert_eq(kv_read_begin(place.kv, &before), STATUS_OK);
+    struct kv_write *write = begin(place.kv);
+    put(write, "a", "1");
+    cr_assert_eq(version_now(place.kv), first, "not committed yet");
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+    uint64_t second = version_now(place.kv);
+    cr_assert_neq(second, first);
+    cr_assert_eq(kv_read_version(before), first);
+    kv_read_end(before);
+
+    write = begin(place.kv);
+    put(write, "a", "2");
+    kv_write_abort(write);
+    cr_assert_eq(version_now(place.kv), second);
+    close_place(&place);
+}
+
+Test(kv, versions_in_memory)
+{
+    check_versions(true);
+}
+
+Test(kv, versions_on_lmdb)
+{
+    check_versions(false);
+}
+
 Test(kv, snapshots_and_aborts_in_memory)
 {
     check_snapshots(true);
@@ -157,6 +202,25 @@ static void check_cursor(bool in_memory)
     cr_assert_eq(moved(cursor, KV_LAST, ""), 'f');
     kv_cursor_close(cursor);
     kv_read_end(read);
+
+    /* Cursors of the next snapshots, which may have been used before, see what these see. */
+    for (char key = 'g'; key < 'j'; key++) {
+        struct kv_cursor *cursors[4];
+        write = begin(place.kv);
+        put(write, (char[]){key, '\0'}, "");
+        cr_assert_eq(kv_write_commit(write), STATUS_OK);
+        cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+        for (int i = 0; i < 4; i++) {
+            cr_assert_eq(kv_cursor_open_read(read, &cursors[i]), STATUS_OK);
+            cr_assert_eq(moved(cursors[i], KV_NEXT, ""), '-', "it stands past the end");
+            cr_assert_eq(moved(cursors[i], KV_SEEK, "g"), 'g');
+        }
+        for (int i = 0; i < 4; i++) {
+            cr_assert_eq(moved(cursors[i], KV_LAST, ""), key);
+            kv_cursor_close(cursors[i]);
+        }
+        kv_read_end(read);
+    }
     close_place(&place);
 }
 

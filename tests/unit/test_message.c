@@ -209,6 +209,52 @@ static void any_servers_response(struct random_source *s, struct buffer *out)
     servers_response_encode(&message, out);
 }
 
+static struct load_figures any_figures(struct random_source *s)
+{
+    return (struct load_figures){any_u64(s), any_u64(s), any_u64(s), any_u64(s),
+                                 any_u64(s), any_u64(s), any_u64(s), any_u64(s)};
+}
+
+static struct load_report any_load_report(struct random_source *s)
+{
+    struct load_report report = {
+        .number = any_u64(s), .elapsed_ns = any_u64(s), .capacity_ns = any_u64(s)};
+    struct tablet_load *tablets = any_list(s, sizeof *tablets, &report.tablet_count);
+    for (size_t i = 0; i < report.tablet_count; i++) {
+        tablets[i] = (struct tablet_load){any_u64(s), any_figures(s)};
+    }
+    report.tablets = tablets;
+    return report;
+}
+
+static void any_list_hot_tablets_request(struct random_source *s, struct buffer *out)
+{
+    struct list_hot_tablets_request message = {any_i64(s), any_i64(s), any_u64(s), any_u32(s)};
+    list_hot_tablets_request_encode(&message, out);
+}
+
+static void any_list_hot_tablets_response(struct random_source *s, struct buffer *out)
+{
+    struct list_hot_tablets_response message = {.next = any_u64(s)};
+    struct hot_tablet *tablets = any_list(s, sizeof *tablets, &message.tablet_count);
+    for (size_t i = 0; i < message.tablet_count; i++) {
+        tablets[i] = (struct hot_tablet){
+            .number = any_u64(s),
+            .table = any_u64(s),
+            .table_name = any_bytes(s),
+            .tablet = any_u64(s),
+            .server = any_u64(s),
+            .range = any_range(s),
+            .start_us = any_i64(s),
+            .end_us = any_i64(s),
+            .capacity_ns = any_u64(s),
+            .figures = any_figures(s),
+        };
+    }
+    message.tablets = tablets;
+    list_hot_tablets_response_encode(&message, out);
+}
+
 static void any_sync_request(struct random_source *s, struct buffer *out)
 {
     struct sync_request message = {.server = any_server(s),
@@ -222,6 +268,7 @@ static void any_sync_request(struct random_source *s, struct buffer *out)
             any_u64(s), any_bool(s), any_bytes(s)};
     }
     message.held = held;
+    message.load = any_load_report(s);
     sync_request_encode(&message, out);
 }
 

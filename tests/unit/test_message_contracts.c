@@ -67,6 +67,80 @@ Test(message, a_document_keeps_every_field)
     buffer_deinit(&out);
 }
 
+Test(message, lists_of_load_believe_no_count)
+{
+    /* [array32 of 2^32-1 hot tablets, of which one follows, next] */
+    static const uint8_t hot[] = {0x92, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x91, 7, 0};
+    /* [server, version, generation, full, held, [number, elapsed, capacity, array32 of 2^32-1]] */
+    static const uint8_t sync[] = {0x96, 0x90, 1,    2,    0xc3, 0x90, 0x94, 1, 2,
+                                   3,    0xdd, 0xff, 0xff, 0xff, 0xff, 0x92, 7, 0x90};
+    struct arena arena;
+    struct list_hot_tablets_response response;
+    struct sync_request request;
+    struct error error;
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(
+        list_hot_tablets_response_decode(bytes_of(hot, sizeof hot), &arena, &response, &error),
+        STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "list_hot_tablets_response.tablets") != NULL, "%s", error.text);
+    cr_assert_eq(sync_request_decode(bytes_of(sync, sizeof sync), &arena, &request, &error),
+                 STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "sync_request.load.tablets") != NULL, "%s", error.text);
+    cr_assert_eq(arena.used_bytes, 0);
+    arena_deinit(&arena);
+}
+
+Test(message, a_sync_without_load_is_that_of_an_older_server)
+{
+    /* [server, version, generation, full, held] */
+    static const uint8_t sync[] = {0x95, 0x90, 1, 2, 0xc3, 0x90};
+    struct arena arena;
+    struct sync_request request = {.load = {.number = 7}};
+    arena_init(&arena, 4096, SIZE_MAX);
+    cr_assert_eq(sync_request_decode(bytes_of(sync, sizeof sync), &arena, &request, NULL),
+                 STATUS_OK);
+    cr_assert_eq(request.known_generation, 2);
+    cr_assert_eq(request.load.number, 0);
+    cr_assert_eq(request.load.tablet_count, 0);
+    arena_deinit(&arena);
+}
+
+Test(message, a_hot_tablet_keeps_every_field)
+{
+    const struct hot_tablet tablet = {
+        .number = 1,
+        .table = 2,
+        .table_name = bytes_of_text("t"),
+        .tablet = 3,
+        .server = UINT64_MAX,
+        .range = {bytes_of_text("a"), BYTES_EMPTY},
+        .start_us = -5,
+        .end_us = INT64_MAX,
+        .capacity_ns = 6,
+        .figures = {7, 8, 9, 10, 11, 12, 13, 14},
+    };
+    const struct list_hot_tablets_response response = {&tablet, 1, 99};
+    struct list_hot_tablets_response back = {0};
+    struct buffer out = BUFFER_INIT;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    list_hot_tablets_response_encode(&response, &out);
+    cr_assert_eq(list_hot_tablets_response_decode(buffer_bytes(&out), &arena, &back, NULL),
+                 STATUS_OK);
+    cr_assert_eq(back.next, 99);
+    cr_assert_eq(back.tablet_count, 1);
+    const struct hot_tablet *got = back.tablets;
+    cr_assert(got->number == 1 && got->table == 2 && got->tablet == 3);
+    cr_assert_eq(got->server, UINT64_MAX);
+    cr_assert(bytes_equal(got->table_name, tablet.table_name));
+    cr_assert(bytes_equal(got->range.start, tablet.range.start));
+    cr_assert_eq(got->range.end.size_bytes, 0);
+    cr_assert(got->start_us == -5 && got->end_us == INT64_MAX && got->capacity_ns == 6);
+    cr_assert_eq(memcmp(&got->figures, &tablet.figures, sizeof got->figures), 0);
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}
+
 Test(message, documents_to_put_believe_no_count)
 {
     /* [[array32 of 2^32-1 documents, of which one follows]] */

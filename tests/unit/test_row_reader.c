@@ -150,10 +150,10 @@ static void add(int layer, const char *row, const char *qualifier, uint64_t adde
 }
 
 /* Layers [0, count): the newest is the newer memtable. */
-static enum status try_open(uint32_t count,
-                            struct row_reader_options *options,
-                            struct row_reader **ret)
+static struct row_reader *open_with(uint32_t count, struct row_reader_options *options)
 {
+    struct row_reader *reader = row_reader_create();
+    cr_assert_not_null(reader);
     options->table = &fixture.table;
     options->layer_count = count;
     for (uint32_t i = 0; i < count; i++) {
@@ -164,15 +164,14 @@ static enum status try_open(uint32_t count,
                      STATUS_OK);
         options->layers[i].cursor = &fixture.spies[i].base;
     }
-    return row_reader_open(options, ret);
+    row_reader_open(reader, options);
+    return reader;
 }
 
 static struct row_reader *open_reader(uint32_t count)
 {
     struct row_reader_options options = {0};
-    struct row_reader *reader = NULL;
-    cr_assert_eq(try_open(count, &options, &reader), STATUS_OK);
-    return reader;
+    return open_with(count, &options);
 }
 
 static bool seek(struct row_reader *reader,
@@ -211,6 +210,7 @@ Test(row_reader, folds_of_all_layers_are_one_cell)
     cr_assert(seek(reader, ROW_AFTER, "row", NULL));
     cr_assert(!next(reader, CELL_NEXT, &cell));
     row_reader_close(reader);
+    row_reader_destroy(reader);
     cr_assert(fixture.spies[0].closed && fixture.spies[1].closed);
 }
 
@@ -234,6 +234,7 @@ Test(row_reader, a_newer_delete_hides_the_older_layers_column)
     cr_assert(bytes_equal(cell.qualifier, bytes_of_text("b")));
     cr_assert(!next(reader, CELL_NEXT, &cell));
     row_reader_close(reader);
+    row_reader_destroy(reader);
 }
 
 /* A rule that keeps one version looks at two of ten thousand; so does a consumer of one. */
@@ -258,6 +259,7 @@ Test(row_reader, the_rest_of_a_column_is_skipped)
             cr_assert_leq(spy->entries, 4);
             cr_assert_eq(spy->skips, 1);
             row_reader_close(reader);
+            row_reader_destroy(reader);
         }
         put(1, "row", 5, "other", 1); /* the second time both layers have the row */
     }
@@ -282,6 +284,7 @@ Test(row_reader, families_that_are_gone_are_passed_by_a_search)
     cr_assert(!next(reader, CELL_NEXT, &cell));
     cr_assert_lt(fixture.spies[0].entries + fixture.spies[1].entries, 20);
     row_reader_close(reader);
+    row_reader_destroy(reader);
 }
 
 /* Layers that do not have the next row are not asked again for each row of the others. */
@@ -308,6 +311,7 @@ Test(row_reader, a_scan_asks_each_layer_only_when_it_has_moved)
         cr_assert_leq(fixture.spies[0].row_seeks, 7);
         cr_assert_leq(fixture.spies[1].row_seeks, 502);
         row_reader_close(reader);
+        row_reader_destroy(reader);
     }
 }
 
@@ -316,8 +320,7 @@ Test(row_reader, a_layer_that_is_flushed_whole_is_not_asked)
     put(0, "row", 1, "a", 1);
     put(1, "row", 1, "b", 1);
     struct row_reader_options options = {.layers = {{.flushed = {.everything = true}}}};
-    struct row_reader *reader = NULL;
-    cr_assert_eq(try_open(2, &options, &reader), STATUS_OK);
+    struct row_reader *reader = open_with(2, &options);
     cr_assert(fixture.spies[0].closed);
     struct cell cell;
     cr_assert(seek(reader, ROW_AT_OR_AFTER, "", "row"));
@@ -325,6 +328,7 @@ Test(row_reader, a_layer_that_is_flushed_whole_is_not_asked)
     cr_assert(bytes_equal(cell.qualifier, bytes_of_text("a")));
     cr_assert(!next(reader, CELL_NEXT, &cell));
     row_reader_close(reader);
+    row_reader_destroy(reader);
 }
 
 Test(row_reader, a_row_that_is_done_stays_done_until_rewound)
@@ -342,6 +346,7 @@ Test(row_reader, a_row_that_is_done_stays_done_until_rewound)
     cr_assert(next(reader, CELL_NEXT, &cell));
     cr_assert(bytes_equal(cell.qualifier, bytes_of_text("b")));
     row_reader_close(reader);
+    row_reader_destroy(reader);
 }
 
 /* --- trouble ------------------------------------------------------------------------------------ */
@@ -406,24 +411,37 @@ Test(row_reader, without_memory_it_says_so_and_can_go_on)
         cr_assert_eq(read_all(reader, &cells), STATUS_OK);
         cr_assert_eq(cells, 4);
         row_reader_close(reader);
+        row_reader_destroy(reader);
     }
 }
 
-Test(row_reader, open_takes_the_cursors_over_even_when_it_fails)
+Test(row_reader, opened_again_it_knows_nothing_of_the_read_before)
 {
-    struct row_reader_options options = {.table = &fixture.table, .layer_count = 2};
-    for (uint32_t i = 0; i < 2; i++) {
-        fixture.spies[i] = (struct spy){.base = {&spy_operations}};
-        cr_assert_eq(memtable_cursor_open(fixture.memtables[i], 0, &fixture.spies[i].inner),
-                     STATUS_OK);
-        options.layers[i].cursor = &fixture.spies[i].base;
-    }
-    struct row_reader *reader = NULL;
+    fill_for_trouble();
+    struct row_reader *reader = open_reader(2);
+    struct cell cell;
+    int cells = 0;
+    cr_assert_eq(read_all(reader, &cells), STATUS_OK);
+    cr_assert(seek(reader, ROW_LAST, "", "row2"));
+    cr_assert(next(reader, CELL_NEXT, &cell));
+    row_reader_close(reader);
+    cr_assert(fixture.spies[0].closed && fixture.spies[1].closed);
+
+    struct row_reader_options options = {.table = &fixture.table};
+    row_reader_open(reader, &options);
+    cr_assert(seek(reader, ROW_AT_OR_AFTER, "", NULL));
+    cr_assert(!next(reader, CELL_NEXT, &cell), "a cell of a layer that is closed");
+    row_reader_close(reader);
+    row_reader_destroy(reader);
+}
+
+Test(row_reader, without_memory_there_is_none)
+{
     memory_fail_arm(0, 1);
-    cr_assert_eq(row_reader_open(&options, &reader), STATUS_NO_MEMORY);
+    struct row_reader *reader = row_reader_create();
     memory_fail_disarm();
     cr_assert_null(reader);
-    cr_assert(fixture.spies[0].closed && fixture.spies[1].closed);
+    row_reader_destroy(reader);
 }
 
 Test(row_reader, trouble_in_a_layer_is_handed_on)
@@ -443,6 +461,7 @@ Test(row_reader, trouble_in_a_layer_is_handed_on)
             cr_assert_eq(read_all(reader, &cells), STATUS_OK);
             cr_assert_eq(cells, 4);
             row_reader_close(reader);
+            row_reader_destroy(reader);
         }
     }
 }

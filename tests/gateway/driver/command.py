@@ -226,6 +226,9 @@ class Run:
             self.tally.check(what, compare.judge(expected, outcome))
             return
         table = table_of_ours(step.arguments["table"], *self.place_of(step))
+        if step.action == "makeHot":
+            self.tally.check(what, None if self.make_hot(table) else "ebt does not list it as hot")
+            return
         words = [f"prefix={step.arguments['prefix']}"] if "prefix" in step.arguments else []
         status, output, errors = self.cluster.ebt("--json", "read", table, *words)
         if status != 0:
@@ -234,6 +237,17 @@ class Run:
         rows = rows_of_ebt(output)
         rows = numbered_rows(rows) if step.arguments.get("numbers") else plain_rows(rows)
         self.tally.check(what, compare.judge(expected, {"result": {"rows": rows}}))
+
+    def make_hot(self, table):
+        """Write to a table of edubba-load's until ebt lists one of its tablets."""
+        load = [self.cluster.shop.program("client/load/edubba-load"), "--masters",
+                self.cluster.masters, "--quiet", "write", "--table", table, "--duration", "2"]
+        for _ in range(20):
+            self.cluster.shop.run_for_status(load, 120)
+            status, output, _ = self.cluster.ebt("--json", "hot-tablets", table, "last=10m")
+            if status == 0 and output.strip():
+                return True
+        return False
 
 
 def run_clients(options, shop, tally):

@@ -23,7 +23,7 @@ ACTIONS = {
     "deleteProfile": {"instance", "profile"}, "hotTablets": {"instance", "cluster"},
 }
 # What the driver does itself.
-OWN_ACTIONS = {"ebt": {"arguments"}, "ebtReads": {"table"}}
+OWN_ACTIONS = {"ebt": {"arguments"}, "ebtReads": {"table"}, "makeHot": {"table"}}
 
 COMMON = {"name", "do", "expect", "clients", "refusable", "why", "in", "large"}
 TO_RUNNERS = {"in", "large"}  # of these

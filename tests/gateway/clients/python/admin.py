@@ -276,8 +276,8 @@ def delete_profile(admin, step):
 
 
 def hot_tablets(admin, step):
-    return {"tablets": [_id(tablet) for tablet in
-                        admin.instances.list_hot_tablets(parent=admin.cluster(step))]}
+    tablets = admin.instances.list_hot_tablets(parent=admin.cluster(step))
+    return {"tables": sorted({tablet.table_name.rsplit("/", 1)[1] for tablet in tablets})}
 
 
 ACTIONS = {

@@ -1,0 +1,60 @@
+/* Hot tablets: what servers report of the load goes into the history, and is listed from there. */
+#include "master/core/catalog_state.h"
+
+static bool find_tablet(void *context, uint64_t number, struct load_place *ret_place)
+{
+    const struct catalog *catalog = context;
+    const struct tablet *tablet = number_map_get(&catalog->tablets, number);
+    if (tablet == NULL) {
+        return false;
+    }
+    *ret_place = (struct load_place){tablet->record.table, tablet->record.range};
+    return true;
+}
+
+void hot_take(struct catalog *catalog, const struct sync_request *sync)
+{
+    const struct load_source source = {
+        .server = sync->server.number,
+        .incarnation = sync->server.incarnation,
+        .now_us = catalog->now_us,
+    };
+    load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog);
+}
+
+/* Leave out what tables that are gone had to do, and name the others. */
+static size_t name_tables(const struct catalog *catalog, struct hot_tablet *tablets, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct table_entry *entry = number_map_get(&catalog->tables, tablets[i].table);
+        if (entry != NULL) {
+            tablets[kept] = tablets[i];
+            tablets[kept++].table_name = entry->image->record.table.id;
+        }
+    }
+    return kept;
+}
+
+void read_list_hot_tablets(struct catalog *catalog,
+                           uint64_t request,
+                           const struct list_hot_tablets_request *list)
+{
+    struct load_page page = {0};
+    enum status status = load_history_list(&catalog->load, list, catalog->now_us, &catalog->scratch,
+                                           &page);
+    if (status != STATUS_OK) {
+        struct error error = {0};
+        (void)error_set(&error, STATUS_RESOURCE_EXHAUSTED, "the master has no memory to answer");
+        emit_error(catalog, request, &error);
+        return;
+    }
+    struct buffer message = effects_begin_message();
+    struct list_hot_tablets_response response = {
+        .tablets = page.tablets,
+        .tablet_count = name_tables(catalog, page.tablets, page.count),
+        .next = page.next,
+    };
+    list_hot_tablets_response_encode(&response, &message);
+    emit_reply(catalog, request, &message);
+}

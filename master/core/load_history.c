@@ -1,0 +1,381 @@
+#include "master/core/load_history.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+/* A tablet that was hot: for a minute that is over, or in the running one. */
+struct load_entry {
+    struct list_link link;
+    struct hot_tablet hot; /* its keys lie behind the struct */
+    size_t size_bytes;
+};
+
+/* A server's running minute. */
+struct load_server {
+    struct list_link link;
+    uint64_t number;
+    uint64_t incarnation;
+    uint64_t report;  /* number of the last one taken */
+    int64_t start_us; /* of the first report's time in this minute */
+    int64_t end_us;   /* of the last one's */
+    uint64_t capacity_ns;
+    struct list running;           /* of struct load_entry: hot in some report of this minute */
+    struct number_map running_map; /* the same by tablet */
+};
+
+static bool is_hot(const struct load_figures *figures, uint64_t capacity_ns)
+{
+    uint64_t cpu_ns = figures->read_cpu_ns + figures->write_cpu_ns;
+    return cpu_ns > 0 && cpu_ns >= capacity_ns / 100 * LOAD_HOT_PERCENT;
+}
+
+static void add_figures(struct load_figures *sum, const struct load_figures *added)
+{
+    sum->reads += added->reads;
+    sum->read_rows += added->read_rows;
+    sum->read_bytes += added->read_bytes;
+    sum->read_cpu_ns += added->read_cpu_ns;
+    sum->writes += added->writes;
+    sum->write_cells += added->write_cells;
+    sum->write_bytes += added->write_bytes;
+    sum->write_cpu_ns += added->write_cpu_ns;
+}
+
+/* --- entries ------------------------------------------------------------------------------------ */
+
+static struct bytes copy_key(uint8_t *at, struct bytes key)
+{
+    if (key.size_bytes > 0) {
+        memcpy(at, key.data, key.size_bytes);
+    }
+    return bytes_of(at, key.size_bytes);
+}
+
+/* NULL without memory. */
+static struct load_entry *entry_create(uint64_t server,
+                                       uint64_t tablet,
+                                       const struct load_place *place)
+{
+    size_t start_bytes = place->range.start.size_bytes;
+    size_t size_bytes = sizeof(struct load_entry) + start_bytes + place->range.end.size_bytes;
+    struct load_entry *entry = memory_allocate(size_bytes);
+    if (entry == NULL) {
+        return NULL;
+    }
+    uint8_t *keys = (uint8_t *)(entry + 1);
+    *entry = (struct load_entry){
+        .hot = {.table = place->table,
+                .tablet = tablet,
+                .server = server,
+                .range = {copy_key(keys, place->range.start),
+                          copy_key(keys + start_bytes, place->range.end)}},
+        .size_bytes = size_bytes,
+    };
+    return entry;
+}
+
+static void drop_oldest(struct load_history *history)
+{
+    struct load_entry *oldest = list_first(&history->entries);
+    ASSERT(oldest != NULL);
+    list_remove(&oldest->link);
+    history->entry_count -= 1;
+    history->entry_bytes -= oldest->size_bytes;
+    memory_free(oldest);
+}
+
+static bool is_too_much(const struct load_history *history, int64_t now_us)
+{
+    const struct load_entry *oldest = list_first(&history->entries);
+    return oldest != NULL && (history->entry_count > history->entries_max ||
+                              history->entry_bytes > history->bytes_max ||
+                              oldest->hot.end_us < now_us - LOAD_AGE_MAX_US);
+}
+
+/* Takes the entry over. */
+static void write_down(struct load_history *history, struct load_entry *entry)
+{
+    entry->hot.number = ++history->last_number;
+    list_append(&history->entries, &entry->link, entry);
+    history->entry_count += 1;
+    history->entry_bytes += entry->size_bytes;
+}
+
+/* --- minutes ------------------------------------------------------------------------------------ */
+
+/* As it stands so far. */
+static void tell_time(const struct load_server *server, struct hot_tablet *hot)
+{
+    hot->start_us = server->start_us;
+    hot->end_us = server->end_us;
+    hot->capacity_ns = server->capacity_ns;
+}
+
+static void end_minute(struct load_history *history, struct load_server *server)
+{
+    LIST_FOREACH(struct load_entry, entry, &server->running) {
+        list_remove(&entry->link);
+        (void)number_map_remove(&server->running_map, entry->hot.tablet);
+        if (is_hot(&entry->hot.figures, server->capacity_ns)) {
+            tell_time(server, &entry->hot);
+            write_down(history, entry);
+        } else {
+            memory_free(entry);
+        }
+    }
+    server->capacity_ns = 0;
+}
+
+static void look_at_clock(struct load_history *history, int64_t now_us)
+{
+    int64_t minute_us = now_us - now_us % LOAD_MINUTE_US;
+    if (minute_us != history->minute_us) {
+        LIST_FOREACH(struct load_server, server, &history->servers) {
+            end_minute(history, server);
+        }
+        history->minute_us = minute_us;
+    }
+    while (is_too_much(history, now_us)) {
+        drop_oldest(history);
+    }
+}
+
+/* --- servers ------------------------------------------------------------------------------------ */
+
+/* NULL without memory. */
+static struct load_server *find_server(struct load_history *history, uint64_t number)
+{
+    struct load_server *server = number_map_get(&history->server_map, number);
+    if (server != NULL) {
+        return server;
+    }
+    if (number_map_reserve(&history->server_map, 1) != STATUS_OK) {
+        return NULL;
+    }
+    server = memory_allocate_zeroed(1, sizeof *server);
+    if (server != NULL) {
+        server->number = number;
+        list_init(&server->running);
+        number_map_init(&server->running_map);
+        list_append(&history->servers, &server->link, server);
+        (void)number_map_put(&history->server_map, number, server);
+    }
+    return server;
+}
+
+/* Follow a tablet from now to the end of the minute.  NULL without memory, or if it is gone. */
+static struct load_entry *follow(struct load_server *server,
+                                 uint64_t tablet,
+                                 load_find find,
+                                 void *context)
+{
+    struct load_place place;
+
+    if (tablet == 0 || !find(context, tablet, &place) ||
+        number_map_reserve(&server->running_map, 1) != STATUS_OK) {
+        return NULL;
+    }
+    struct load_entry *entry = entry_create(server->number, tablet, &place);
+    if (entry != NULL) {
+        list_append(&server->running, &entry->link, entry);
+        (void)number_map_put(&server->running_map, tablet, entry);
+    }
+    return entry;
+}
+
+static bool is_news(struct load_server *server,
+                    const struct load_source *source,
+                    const struct load_report *report)
+{
+    if (report->number == 0 || source->incarnation < server->incarnation ||
+        (source->incarnation == server->incarnation && report->number <= server->report)) {
+        return false;
+    }
+    server->incarnation = source->incarnation;
+    server->report = report->number;
+    return true;
+}
+
+static void take_time(struct load_server *server,
+                      const struct load_report *report,
+                      int64_t minute_us,
+                      int64_t now_us)
+{
+    if (server->capacity_ns == 0) {
+        int64_t start_us = now_us -
+                           (int64_t)(report->elapsed_ns / 1000 % (uint64_t)LOAD_AGE_MAX_US);
+        server->start_us = start_us > minute_us ? start_us : minute_us;
+    }
+    server->end_us = now_us;
+    server->capacity_ns += report->capacity_ns;
+}
+
+void load_history_take(struct load_history *history,
+                       const struct load_source *source,
+                       const struct load_report *report,
+                       load_find find,
+                       void *context)
+{
+    look_at_clock(history, source->now_us);
+    if (report->number == 0) {
+        return;
+    }
+    struct load_server *server = find_server(history, source->server);
+    if (server == NULL || !is_news(server, source, report) || report->capacity_ns == 0) {
+        return;
+    }
+    take_time(server, report, history->minute_us, source->now_us);
+    for (size_t i = 0; i < report->tablet_count; i++) {
+        const struct tablet_load *load = &report->tablets[i];
+        struct load_entry *entry = number_map_get(&server->running_map, load->tablet);
+        if (entry == NULL && is_hot(&load->figures, report->capacity_ns)) {
+            entry = follow(server, load->tablet, find, context);
+        }
+        if (entry != NULL) {
+            add_figures(&entry->hot.figures, &load->figures);
+        }
+    }
+}
+
+/* --- listing ------------------------------------------------------------------------------------ */
+
+/* A page being filled, or counted while it has no room. */
+struct filling {
+    const struct list_hot_tablets_request *request;
+    size_t count_max;
+    size_t size_bytes;
+    struct load_page page;
+};
+
+static bool overlaps(const struct list_hot_tablets_request *request,
+                     int64_t start_us,
+                     int64_t end_us)
+{
+    return end_us > request->start_us && start_us < request->end_us;
+}
+
+/* False: the page is full, and this one is left for the next. */
+static bool put(struct filling *filling, const struct hot_tablet *hot)
+{
+    size_t size_bytes = sizeof *hot + hot->range.start.size_bytes + hot->range.end.size_bytes;
+    if (filling->page.count == filling->count_max ||
+        (filling->page.count > 0 && filling->size_bytes + size_bytes > LOAD_PAGE_BYTES_MAX)) {
+        filling->page.next = hot->number - 1;
+        return false;
+    }
+    filling->page.tablets[filling->page.count++] = *hot;
+    filling->size_bytes += size_bytes;
+    return true;
+}
+
+static void put_entries(const struct load_history *history, struct filling *filling)
+{
+    LIST_FOREACH(const struct load_entry, entry, &history->entries) {
+        if (entry->hot.number > filling->request->after &&
+            overlaps(filling->request, entry->hot.start_us, entry->hot.end_us) &&
+            !put(filling, &entry->hot)) {
+            return;
+        }
+    }
+}
+
+/* They have no number to go on from, so all of them are on the last page: it may be longer. */
+static void put_running(const struct load_server *server, struct filling *filling)
+{
+    if (!overlaps(filling->request, server->start_us, server->end_us)) {
+        return;
+    }
+    LIST_FOREACH(const struct load_entry, entry, &server->running) {
+        if (is_hot(&entry->hot.figures, server->capacity_ns)) {
+            struct hot_tablet *hot = &filling->page.tablets[filling->page.count++];
+            *hot = entry->hot;
+            tell_time(server, hot);
+        }
+    }
+}
+
+enum status load_history_list(struct load_history *history,
+                              const struct list_hot_tablets_request *request,
+                              int64_t now_us,
+                              struct arena *arena,
+                              struct load_page *ret_page)
+{
+    struct filling filling = {.request = request, .count_max = LOAD_PAGE_ENTRIES_MAX};
+    size_t room = 0;
+
+    look_at_clock(history, now_us);
+    if (request->count_max > 0 && request->count_max < filling.count_max) {
+        filling.count_max = request->count_max;
+    }
+    LIST_FOREACH(const struct load_server, server, &history->servers) {
+        room += server->running_map.count;
+    }
+    room += history->entry_count < filling.count_max ? history->entry_count : filling.count_max;
+    filling.page.tablets = arena_allocate_array(arena, room + 1, sizeof *filling.page.tablets);
+    if (filling.page.tablets == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    put_entries(history, &filling);
+    if (filling.page.next == 0) {
+        LIST_FOREACH(const struct load_server, server, &history->servers) {
+            put_running(server, &filling);
+        }
+    }
+    ASSERT(filling.page.count <= room);
+    *ret_page = filling.page;
+    return STATUS_OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
+
+void load_history_init(struct load_history *history)
+{
+    *history = (struct load_history){.entries_max = LOAD_ENTRIES_MAX, .bytes_max = LOAD_BYTES_MAX};
+    list_init(&history->servers);
+    list_init(&history->entries);
+    number_map_init(&history->server_map);
+}
+
+void load_history_deinit(struct load_history *history)
+{
+    LIST_FOREACH(struct load_server, server, &history->servers) {
+        LIST_FOREACH(struct load_entry, entry, &server->running) {
+            memory_free(entry);
+        }
+        number_map_deinit(&server->running_map);
+        memory_free(server);
+    }
+    LIST_FOREACH(struct load_entry, entry, &history->entries) {
+        memory_free(entry);
+    }
+    number_map_deinit(&history->server_map);
+}
+
+void load_history_check(const struct load_history *history)
+{
+    size_t count = 0;
+    size_t size_bytes = 0;
+    uint64_t number = 0;
+
+    LIST_FOREACH(const struct load_entry, entry, &history->entries) {
+        ASSERT(entry->hot.number > number);
+        ASSERT(is_hot(&entry->hot.figures, entry->hot.capacity_ns));
+        number = entry->hot.number;
+        count += 1;
+        size_bytes += entry->size_bytes;
+    }
+    ASSERT(number <= history->last_number);
+    ASSERT(count == history->entry_count);
+    ASSERT(size_bytes == history->entry_bytes);
+    LIST_FOREACH(const struct load_server, server, &history->servers) {
+        ASSERT(number_map_get(&history->server_map, server->number) == server);
+        size_t running = 0;
+        LIST_FOREACH(const struct load_entry, entry, &server->running) {
+            ASSERT(number_map_get(&server->running_map, entry->hot.tablet) == entry);
+            running += 1;
+        }
+        ASSERT(running == server->running_map.count);
+    }
+}

@@ -1,0 +1,109 @@
+/* What a tablet server reports of its tablets' load: all of it, once, however often it must ask. */
+#include "tests/support/server_steps.h"
+
+static struct load_figures reported(void)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    struct load_figures figures = fixture.script.load;
+    pthread_mutex_unlock(&fixture.script.lock);
+    return figures;
+}
+
+static uint64_t reports(void)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    uint64_t number = fixture.script.load_number;
+    pthread_mutex_unlock(&fixture.script.lock);
+    return number;
+}
+
+static void set_silent(bool silent)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.silent = silent;
+    pthread_mutex_unlock(&fixture.script.lock);
+}
+
+static void expect_ok(struct client *client, struct operation operation)
+{
+    struct operation_result result = client_run(client, &operation);
+    cr_assert_eq(result.status, STATUS_OK, "%u", result.status);
+}
+
+static void scan_all(struct client *client)
+{
+    const struct row_range everything = {BYTES_EMPTY, BYTES_EMPTY};
+    const struct scan_request scan = {
+        .table = FIXTURE_TABLE, .rows = &everything, .row_range_count = 1, .credit_bytes = 1 << 20};
+    struct buffer message = BUFFER_INIT;
+    request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
+    scan_request_encode(&scan, &message);
+    uint64_t request = client_send(client, METHOD_SCAN, &message);
+    WAIT_FOR(client_has_ended(client, request));
+}
+
+Test(server, reports_what_its_tablets_had_to_do)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+
+    for (uint64_t i = 1; i <= 10; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof row, "row%llu", (unsigned long long)i);
+        expect_ok(client, client_put(client, row, "q", "0123456789", i));
+    }
+    WAIT_FOR(reported().writes == 10);
+    struct load_figures written = reported();
+    cr_assert_eq(written.write_cells, 10);
+    cr_assert_eq(written.write_bytes, 9 * 4 + 5 + 10 * (1 + 10), "rows, qualifiers, values");
+    cr_assert_eq(written.reads, 0);
+    cr_assert_gt(written.write_cpu_ns, 0);
+    cr_assert_eq(written.read_cpu_ns, 0);
+
+    expect_ok(client, client_get(client, "row1"));
+    expect_ok(client, client_get(client, "nothing"));
+    scan_all(client);
+    WAIT_FOR(reported().reads == 3);
+    struct load_figures read = reported();
+    cr_assert_eq(read.read_rows, 2 + 10);
+    cr_assert_gt(read.read_bytes, 11 * 10);
+    cr_assert_gt(read.read_cpu_ns, 0);
+    cr_assert_eq(read.writes, 10);
+    cr_assert_eq(read.write_cpu_ns, written.write_cpu_ns, "reads are not charged to writes");
+
+    expect_ok(client, client_increment(client, "counter", "n", 11));
+    expect_ok(client, check_and_put(client, "row1", "yes", "no", 12));
+    WAIT_FOR(reported().writes == 12);
+    cr_assert_eq(reported().reads, 3, "the rows they look at are part of the write");
+    cr_assert_eq(reported().read_cpu_ns, read.read_cpu_ns);
+    pthread_mutex_lock(&fixture.script.lock);
+    cr_assert_lt(fixture.script.load.read_cpu_ns + fixture.script.load.write_cpu_ns,
+                 fixture.script.load_capacity_ns);
+    pthread_mutex_unlock(&fixture.script.lock);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+/* Reports are heard and their answers lost: they come again, and count once. */
+Test(server, reports_nothing_twice)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    uint64_t sequence = 0;
+
+    expect_ok(client, client_put(client, "a", "q", "v", ++sequence));
+    WAIT_FOR(reported().writes == 1);
+    set_silent(true);
+    expect_ok(client, client_put(client, "a", "q", "v", ++sequence));
+    WAIT_FOR(reported().writes == 2);
+    uint64_t number = reports();
+    expect_ok(client, client_put(client, "a", "q", "v", ++sequence));
+    set_silent(false);
+    WAIT_FOR(reported().writes == 3);
+    cr_assert_gt(reports(), number);
+    uint64_t after = reports();
+    WAIT_FOR(reports() > after);
+    cr_assert_eq(reported().writes, 3);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
