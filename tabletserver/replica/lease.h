@@ -34,8 +34,7 @@
 
 #include "common/base/error.h"
 
-#define LEASE_PEERS_MAX   1024
-#define LEASE_STALLED_MAX 16 /* stores of a server */
+#define LEASE_PEERS_MAX 1024
 #define LEASE_EXCEPTIONS_MAX \
     4096 /* named in one acknowledgement; more: the whole lease is not given */
 #define LEASE_NEVER INT64_MAX
@@ -59,15 +58,14 @@ struct lease_exception {
 struct lease_beacon {
     uint64_t number; /* rises by one per peer */
     uint64_t incarnation;
-    uint64_t exceptions_seen;            /* of the peer's, up to this number */
-    uint64_t stalled[LEASE_STALLED_MAX]; /* stores whose log stands still: as if they were silent */
-    uint32_t stalled_count;
+    uint64_t exceptions_seen; /* of the peer's, up to this number */
 };
 
 struct lease_acknowledgement {
     uint64_t number;                          /* of the beacon */
     uint64_t beacon_incarnation;              /* of it */
     uint64_t incarnation;                     /* of who acknowledges */
+    bool gives_lease;                         /* all exceptions are named */
     uint64_t exceptions_number;               /* rises with each exception */
     const struct lease_exception *exceptions; /* borrowed during the step */
     uint32_t exception_count;
@@ -78,9 +76,8 @@ enum lease_event_type {
     LEASE_EVENT_PEER,   /* peer is one that shares tablets; again: no longer, if !present */
     LEASE_EVENT_BEACON, /* received */
     LEASE_EVENT_ACKNOWLEDGEMENT, /* received */
-    LEASE_EVENT_GRANT,           /* tablet, version: opened for peer, with the leader's store */
+    LEASE_EVENT_GRANT,           /* tablet, version: opened for peer, which leads it */
     LEASE_EVENT_EXCEPT,          /* tablet, version: no more */
-    LEASE_EVENT_STALLED,         /* store stands still, or (!present) no longer */
 };
 
 struct lease_event {
@@ -89,7 +86,7 @@ struct lease_event {
     uint64_t peer;  /* server */
     uint64_t tablet;
     uint64_t version;
-    uint64_t store;
+    uint64_t incarnation; /* GRANT: of the peer's process that opened it */
     bool present;
     struct lease_beacon beacon;
     struct lease_acknowledgement acknowledgement;
@@ -100,7 +97,8 @@ enum lease_effect_type {
     LEASE_EFFECT_ACKNOWLEDGE, /* send to peer; exceptions are the module's until the next step */
     LEASE_EFFECT_HELD_UNTIL,  /* this server may count on peer until at_ns */
     LEASE_EFFECT_EXCEPTED_BY_PEER, /* ... but not for (tablet, version) */
-    LEASE_EFFECT_PEER_RESTARTED,   /* its incarnation is new: nothing is opened with it any more */
+    LEASE_EFFECT_PEER_RESTARTED,   /* its newest process is `incarnation`: what an older one opened,
+                                    counts no more.  Also when it is the first one heard of */
     LEASE_EFFECT_EXCEPTED,         /* EXCEPT is in force; free of the promise from at_ns on */
     LEASE_EFFECT_SILENT, /* grace for (tablet, version) is over: its leader is not heard */
 };
@@ -108,6 +106,7 @@ enum lease_effect_type {
 struct lease_effect {
     enum lease_effect_type type;
     uint64_t peer;
+    uint64_t incarnation; /* PEER_RESTARTED */
     uint64_t tablet;
     uint64_t version;
     int64_t at_ns;
@@ -126,15 +125,14 @@ struct lease;
 /* now_ns counts as the receipt of a beacon from everyone: what was granted before is forgotten, and
  * holds.  Errors: STATUS_NO_MEMORY. */
 enum status lease_create(const struct lease_settings *settings,
-                         uint64_t server,
                          uint64_t incarnation,
                          int64_t now_ns,
                          struct lease **ret_lease);
 void lease_destroy(struct lease *lease); /* NULL is fine */
 
 /* Advance by one event.  Messages of older incarnations, of peers not told of, doubled and late
- * ones are dropped.  Errors: STATUS_NO_MEMORY (GRANT, PEER: nothing has changed), STATUS_LIMIT (PEER:
- * too many). */
+ * ones are dropped.  Errors, of PEER, GRANT and EXCEPT, which then have changed nothing:
+ * STATUS_NO_MEMORY, STATUS_LIMIT (too many peers). */
 enum status lease_step(struct lease *lease,
                        const struct lease_event *event,
                        struct lease_effects *ret_effects);

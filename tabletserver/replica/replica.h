@@ -135,7 +135,7 @@ enum replica_event_type {
     REPLICA_EVENT_GONE,       /* the catalog has the tablet no more: split, merged or dropped */
     REPLICA_EVENT_HELD,       /* peer's lease (lease.h) holds / does not hold (!present) */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
-    REPLICA_EVENT_PEER_RESTARTED,   /* from is another process now: nothing is opened with it */
+    REPLICA_EVENT_PEER_RESTARTED, /* what `from` opened as a process before `incarnation` is void */
     REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
     REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
     REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
@@ -150,6 +150,7 @@ struct replica_event {
     struct replica_member from;
     uint64_t sequence;
     uint64_t version;
+    uint64_t incarnation;
     int64_t at_ns;
     bool present;
     struct replica_message message;             /* RECEIVE */

@@ -507,8 +507,8 @@ inline replace(t)
     away[t] = true
 }
 
-#define CAN_YIELD(s, t) (IDLE(s) && SERVES(s) && IS_MEMBER(t, s) && !yield_given && !BARRED(s) && \
-                         committed[s] == appended[s])
+/* Also with entries that are not committed: a primary whose disk stands still. */
+#define CAN_YIELD(s, t) (IDLE(s) && SERVES(s) && IS_MEMBER(t, s) && !yield_given)
 inline yield(s, t)
 {
 #ifndef BUG_SERVES_AFTER_YIELDING
