@@ -1,0 +1,504 @@
+#include "tabletserver/replica/lease.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+
+#define SENT_MAX     16 /* beacons that are remembered until they are acknowledged */
+#define PER_MILLION  1000000
+#define EFFECTS_MORE 8 /* of one step, beside those that are counted */
+
+/* (tablet, version) was promised to a peer, which leads it. */
+struct grant {
+    uint64_t tablet;
+    uint64_t version;
+    uint64_t incarnation; /* of the process that it was promised to */
+    int64_t from_ns;
+    bool told;  /* SILENT was */
+    bool stale; /* that process is gone: no beacon renews it */
+};
+
+struct peer {
+    uint64_t server;
+    uint64_t incarnation; /* the newest known; 0 = none yet */
+    bool present;
+    /* holder */
+    uint64_t number; /* of the last beacon sent */
+    int64_t sent_ns[SENT_MAX];
+    int64_t beacon_due_ns;
+    int64_t held_until_ns; /* 0 = not */
+    uint64_t exceptions_seen;
+    /* grantor */
+    int64_t heard_ns; /* receipt of the last acknowledged beacon, or since when it may have been */
+    struct grant *grants;
+    uint32_t grant_count;
+    uint32_t grant_capacity;
+    struct lease_exception *exceptions;
+    uint64_t *exception_numbers; /* of each; ascending */
+    uint32_t exception_count;
+    uint32_t exception_capacity;
+    uint32_t number_capacity;
+    uint64_t exceptions_number; /* of the last */
+};
+
+struct lease {
+    struct lease_settings settings;
+    uint64_t incarnation;
+    int64_t begun_ns;
+    int64_t now_ns;
+    struct peer *peers;
+    uint32_t peer_count;
+    uint32_t peer_capacity;
+    uint64_t grant_count; /* of all peers */
+    struct lease_effect *effects;
+    uint32_t effect_count;
+    uint32_t effect_capacity;
+};
+
+/* --- room --------------------------------------------------------------------------------------- */
+
+static enum status grow(void **array, uint32_t *capacity, uint32_t count, size_t item_size_bytes)
+{
+    if (count <= *capacity) {
+        return STATUS_OK;
+    }
+    uint32_t more = count * 2;
+    void *fresh = memory_allocate_zeroed(more, item_size_bytes);
+    if (fresh == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    if (*array != NULL) {
+        memcpy(fresh, *array, *capacity * item_size_bytes);
+        memory_free(*array);
+    }
+    *array = fresh;
+    *capacity = more;
+    return STATUS_OK;
+}
+
+/* So that no step of one more peer, or one more grant, lacks room. */
+static enum status reserve_effects(struct lease *lease)
+{
+    uint64_t count = lease->grant_count + 1 + 2 * (lease->peer_count + 1U) + LEASE_EXCEPTIONS_MAX +
+                     EFFECTS_MORE;
+    ASSERT(count < UINT32_MAX / 2);
+    return grow((void **)&lease->effects, &lease->effect_capacity, (uint32_t)count,
+                sizeof *lease->effects);
+}
+
+static struct lease_effect *emit(struct lease *lease, enum lease_effect_type type, uint64_t peer)
+{
+    ASSERT(lease->effect_count < lease->effect_capacity);
+    struct lease_effect *effect = &lease->effects[lease->effect_count++];
+    *effect = (struct lease_effect){.type = type, .peer = peer};
+    return effect;
+}
+
+/* --- peers -------------------------------------------------------------------------------------- */
+
+static struct peer *find_peer(const struct lease *lease, uint64_t server)
+{
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        if (lease->peers[i].server == server) {
+            return &lease->peers[i];
+        }
+    }
+    return NULL;
+}
+
+static struct grant *find_grant(struct peer *peer, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < peer->grant_count; i++) {
+        if (peer->grants[i].tablet == tablet) {
+            return &peer->grants[i];
+        }
+    }
+    return NULL;
+}
+
+static int64_t grace_end(const struct lease *lease,
+                         const struct peer *peer,
+                         const struct grant *grant)
+{
+    bool renewed = !grant->stale && peer->heard_ns > grant->from_ns;
+    return (renewed ? peer->heard_ns : grant->from_ns) + lease->settings.grace_ns;
+}
+
+static enum status add_peer(struct lease *lease, uint64_t server)
+{
+    if (lease->peer_count == LEASE_PEERS_MAX) {
+        return STATUS_LIMIT;
+    }
+    enum status status = reserve_effects(lease);
+    if (status == STATUS_OK) {
+        status = grow((void **)&lease->peers, &lease->peer_capacity, lease->peer_count + 1,
+                      sizeof *lease->peers);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct peer peer = {.server = server,
+                        .present = true,
+                        .beacon_due_ns = lease->now_ns,
+                        .heard_ns = lease->begun_ns};
+    lease->peers[lease->peer_count++] = peer;
+    return STATUS_OK;
+}
+
+/* What is promised to it stays so: a peer that is away is only not talked to. */
+static enum status on_peer(struct lease *lease, const struct lease_event *event)
+{
+    struct peer *peer = find_peer(lease, event->peer);
+    if (peer == NULL) {
+        return event->present ? add_peer(lease, event->peer) : STATUS_OK;
+    }
+    if (event->present && !peer->present) {
+        peer->beacon_due_ns = lease->now_ns;
+    }
+    peer->present = event->present;
+    return STATUS_OK;
+}
+
+/*
+ * False: the message is of a process that is gone.  The first one heard of is told like any other:
+ * a tablet may have been opened by the process before it, which was never heard here.
+ */
+static bool note_incarnation(struct lease *lease, struct peer *peer, uint64_t incarnation)
+{
+    if (incarnation <= peer->incarnation) {
+        return incarnation == peer->incarnation;
+    }
+    peer->incarnation = incarnation;
+    for (uint32_t i = 0; i < peer->grant_count; i++) {
+        struct grant *grant = &peer->grants[i];
+        if (grant->incarnation < incarnation) {
+            grant->from_ns = grace_end(lease, peer, grant) - lease->settings.grace_ns;
+            grant->stale = true;
+        }
+    }
+    /* The new one has opened nothing yet, so there is nothing to except. */
+    peer->exception_count = 0;
+    peer->held_until_ns = 0;
+    peer->exceptions_seen = 0;
+    emit(lease, LEASE_EFFECT_PEER_RESTARTED, peer->server)->incarnation = incarnation;
+    return true;
+}
+
+/* --- the grantor's side ------------------------------------------------------------------------- */
+
+static void forget_seen(struct peer *peer, uint64_t seen)
+{
+    uint32_t gone = 0;
+    while (gone < peer->exception_count && peer->exception_numbers[gone] <= seen) {
+        gone++;
+    }
+    peer->exception_count -= gone;
+    if (gone == 0 || peer->exception_count == 0) {
+        return;
+    }
+    memmove(peer->exceptions, peer->exceptions + gone,
+            peer->exception_count * sizeof *peer->exceptions);
+    memmove(peer->exception_numbers, peer->exception_numbers + gone,
+            peer->exception_count * sizeof *peer->exception_numbers);
+}
+
+static void hear(struct lease *lease, struct peer *peer)
+{
+    peer->heard_ns = lease->now_ns;
+    for (uint32_t i = 0; i < peer->grant_count; i++) {
+        peer->grants[i].told = peer->grants[i].told && peer->grants[i].stale;
+    }
+}
+
+static void on_beacon(struct lease *lease, struct peer *peer, const struct lease_beacon *beacon)
+{
+    if (!note_incarnation(lease, peer, beacon->incarnation)) {
+        return;
+    }
+    forget_seen(peer, beacon->exceptions_seen);
+    uint32_t named = peer->exception_count;
+    bool all = named <= LEASE_EXCEPTIONS_MAX;
+    if (all) {
+        hear(lease, peer);
+    } else {
+        named = LEASE_EXCEPTIONS_MAX;
+    }
+    struct lease_effect *effect = emit(lease, LEASE_EFFECT_ACKNOWLEDGE, peer->server);
+    effect->acknowledgement = (struct lease_acknowledgement){
+        .number = beacon->number,
+        .beacon_incarnation = beacon->incarnation,
+        .incarnation = lease->incarnation,
+        .gives_lease = all,
+        .exceptions_number = named > 0 ? peer->exception_numbers[named - 1]
+                                       : peer->exceptions_number,
+        .exceptions = peer->exceptions,
+        .exception_count = named,
+    };
+}
+
+static enum status on_grant(struct lease *lease, struct peer *peer, const struct lease_event *event)
+{
+    enum status status = reserve_effects(lease);
+    if (status == STATUS_OK) {
+        status = grow((void **)&peer->grants, &peer->grant_capacity, peer->grant_count + 1,
+                      sizeof *peer->grants);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct grant *grant = find_grant(peer, event->tablet);
+    if (grant == NULL) {
+        grant = &peer->grants[peer->grant_count++];
+        lease->grant_count++;
+    } else {
+        ASSERT(grant->version <= event->version);
+    }
+    *grant = (struct grant){.tablet = event->tablet,
+                            .version = event->version,
+                            .incarnation = event->incarnation,
+                            .from_ns = lease->now_ns,
+                            .stale = event->incarnation < peer->incarnation};
+    return STATUS_OK;
+}
+
+static enum status add_exception(struct peer *peer, uint64_t tablet, uint64_t version)
+{
+    enum status status = grow((void **)&peer->exceptions, &peer->exception_capacity,
+                              peer->exception_count + 1, sizeof *peer->exceptions);
+    if (status == STATUS_OK) {
+        status = grow((void **)&peer->exception_numbers, &peer->number_capacity,
+                      peer->exception_count + 1, sizeof *peer->exception_numbers);
+    }
+    if (status == STATUS_OK) {
+        peer->exceptions[peer->exception_count] = (struct lease_exception){tablet, version};
+        peer->exception_numbers[peer->exception_count++] = ++peer->exceptions_number;
+    }
+    return status;
+}
+
+/* Without a grant there may have been one of the process before: it ends as if given when this one
+ * began. */
+static enum status on_except(struct lease *lease,
+                             struct peer *peer,
+                             const struct lease_event *event)
+{
+    enum status status = add_exception(peer, event->tablet, event->version);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    int64_t end_ns = lease->begun_ns + lease->settings.grace_ns;
+    struct grant *grant = find_grant(peer, event->tablet);
+    if (grant != NULL && grant->version <= event->version) {
+        int64_t grant_end_ns = grace_end(lease, peer, grant);
+        end_ns = grant_end_ns > end_ns ? grant_end_ns : end_ns;
+        *grant = peer->grants[--peer->grant_count];
+        lease->grant_count--;
+    }
+    struct lease_effect *effect = emit(lease, LEASE_EFFECT_EXCEPTED, peer->server);
+    effect->tablet = event->tablet;
+    effect->version = event->version;
+    effect->at_ns = end_ns;
+    return STATUS_OK;
+}
+
+/* --- the holder's side -------------------------------------------------------------------------- */
+
+static void on_acknowledgement(struct lease *lease,
+                               struct peer *peer,
+                               const struct lease_acknowledgement *acknowledgement)
+{
+    if (acknowledgement->beacon_incarnation != lease->incarnation ||
+        acknowledgement->exception_count > LEASE_EXCEPTIONS_MAX || acknowledgement->number == 0 ||
+        acknowledgement->number > peer->number ||
+        acknowledgement->number + SENT_MAX <= peer->number ||
+        !note_incarnation(lease, peer, acknowledgement->incarnation)) {
+        return;
+    }
+    for (uint32_t i = 0; i < acknowledgement->exception_count; i++) {
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_EXCEPTED_BY_PEER, peer->server);
+        effect->tablet = acknowledgement->exceptions[i].tablet;
+        effect->version = acknowledgement->exceptions[i].version;
+    }
+    if (acknowledgement->exceptions_number > peer->exceptions_seen) {
+        peer->exceptions_seen = acknowledgement->exceptions_number;
+    }
+    int64_t until_ns = peer->sent_ns[acknowledgement->number % SENT_MAX] + lease->settings.lease_ns;
+    if (acknowledgement->gives_lease && until_ns > peer->held_until_ns) {
+        peer->held_until_ns = until_ns;
+        emit(lease, LEASE_EFFECT_HELD_UNTIL, peer->server)->at_ns = until_ns;
+    }
+}
+
+static void send_beacon(struct lease *lease, struct peer *peer)
+{
+    peer->number++;
+    peer->sent_ns[peer->number % SENT_MAX] = lease->now_ns;
+    peer->beacon_due_ns = lease->now_ns + lease->settings.beacon_ns;
+    emit(lease, LEASE_EFFECT_BEACON, peer->server)->beacon = (struct lease_beacon){
+        .number = peer->number,
+        .incarnation = lease->incarnation,
+        .exceptions_seen = peer->exceptions_seen,
+    };
+}
+
+/* --- time --------------------------------------------------------------------------------------- */
+
+static void tell_silences(struct lease *lease, struct peer *peer)
+{
+    for (uint32_t i = 0; i < peer->grant_count; i++) {
+        struct grant *grant = &peer->grants[i];
+        if (!grant->told && grace_end(lease, peer, grant) <= lease->now_ns) {
+            grant->told = true;
+            struct lease_effect *effect = emit(lease, LEASE_EFFECT_SILENT, peer->server);
+            effect->tablet = grant->tablet;
+            effect->version = grant->version;
+        }
+    }
+}
+
+static void on_tick(struct lease *lease)
+{
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        struct peer *peer = &lease->peers[i];
+        if (peer->present && peer->beacon_due_ns <= lease->now_ns) {
+            send_beacon(lease, peer);
+        }
+        tell_silences(lease, peer);
+    }
+}
+
+/* --- public ------------------------------------------------------------------------------------- */
+
+enum status lease_settings_check(const struct lease_settings *settings, struct error *ret_error)
+{
+    const struct lease_settings *s = settings;
+    if (s->beacon_ns <= 0 || s->lease_ns <= 0 || s->grace_ns <= 0 || s->drift_ppm >= PER_MILLION) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "beacon, lease and grace must be above 0");
+    }
+    if (s->lease_ns / 2 <= s->beacon_ns) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "the lease must be longer than two beacons: one may be lost");
+    }
+    /* Rounded against us. */
+    int64_t slow_ns = s->lease_ns + (s->lease_ns / PER_MILLION + 1) * s->drift_ppm;
+    int64_t fast_ns = s->grace_ns - (s->grace_ns / PER_MILLION + 1) * s->drift_ppm;
+    if (slow_ns >= fast_ns) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "the grace must be longer than the lease, by what clocks may differ");
+    }
+    return STATUS_OK;
+}
+
+enum status lease_create(const struct lease_settings *settings,
+                         uint64_t incarnation,
+                         int64_t now_ns,
+                         struct lease **ret_lease)
+{
+    ASSERT(lease_settings_check(settings, NULL) == STATUS_OK);
+    ASSERT(incarnation != 0);
+    struct lease *lease = memory_allocate_zeroed(1, sizeof *lease);
+    if (lease == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    lease->settings = *settings;
+    lease->incarnation = incarnation;
+    lease->begun_ns = now_ns;
+    lease->now_ns = now_ns;
+    *ret_lease = lease;
+    return STATUS_OK;
+}
+
+void lease_destroy(struct lease *lease)
+{
+    if (lease == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        memory_free(lease->peers[i].grants);
+        memory_free(lease->peers[i].exceptions);
+        memory_free(lease->peers[i].exception_numbers);
+    }
+    memory_free(lease->peers);
+    memory_free(lease->effects);
+    memory_free(lease);
+}
+
+enum status lease_step(struct lease *lease,
+                       const struct lease_event *event,
+                       struct lease_effects *ret_effects)
+{
+    ASSERT(event->now_ns >= lease->now_ns);
+    lease->now_ns = event->now_ns;
+    lease->effect_count = 0;
+    struct peer *peer = find_peer(lease, event->peer);
+    enum status status = STATUS_OK;
+    switch (event->type) {
+    case LEASE_EVENT_TICK:
+        on_tick(lease);
+        break;
+    case LEASE_EVENT_PEER:
+        status = on_peer(lease, event);
+        break;
+    case LEASE_EVENT_BEACON:
+        if (peer != NULL) {
+            on_beacon(lease, peer, &event->beacon);
+        }
+        break;
+    case LEASE_EVENT_ACKNOWLEDGEMENT:
+        if (peer != NULL) {
+            on_acknowledgement(lease, peer, &event->acknowledgement);
+        }
+        break;
+    case LEASE_EVENT_GRANT:
+        ASSERT(peer != NULL);
+        status = on_grant(lease, peer, event);
+        break;
+    case LEASE_EVENT_EXCEPT:
+        ASSERT(peer != NULL);
+        status = on_except(lease, peer, event);
+        break;
+    }
+    ASSERT(IMPLIES(status != STATUS_OK, lease->effect_count == 0));
+    *ret_effects = (struct lease_effects){lease->effects, lease->effect_count};
+    return status;
+}
+
+int64_t lease_deadline_ns(const struct lease *lease)
+{
+    int64_t deadline_ns = LEASE_NEVER;
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        const struct peer *peer = &lease->peers[i];
+        if (peer->present && peer->beacon_due_ns < deadline_ns) {
+            deadline_ns = peer->beacon_due_ns;
+        }
+        for (uint32_t j = 0; j < peer->grant_count; j++) {
+            int64_t end_ns = grace_end(lease, peer, &peer->grants[j]);
+            if (!peer->grants[j].told && end_ns < deadline_ns) {
+                deadline_ns = end_ns;
+            }
+        }
+    }
+    return deadline_ns;
+}
+
+void lease_check(const struct lease *lease)
+{
+    uint64_t grant_count = 0;
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        const struct peer *peer = &lease->peers[i];
+        grant_count += peer->grant_count;
+        ASSERT(peer->heard_ns <= lease->now_ns);
+        ASSERT(peer->held_until_ns <= lease->now_ns + lease->settings.lease_ns);
+        for (uint32_t j = 0; j < peer->exception_count; j++) {
+            ASSERT(peer->exception_numbers[j] <= peer->exceptions_number);
+            ASSERT(j == 0 || peer->exception_numbers[j - 1] < peer->exception_numbers[j]);
+            for (uint32_t k = 0; k < peer->grant_count; k++) {
+                ASSERT(peer->grants[k].tablet != peer->exceptions[j].tablet ||
+                       peer->grants[k].version > peer->exceptions[j].version);
+            }
+        }
+    }
+    ASSERT(grant_count == lease->grant_count);
+}

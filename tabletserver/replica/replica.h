@@ -1,0 +1,277 @@
+/*
+ * A replica: one tablet's copy in one store, and its part in PacificA (docs/replication.md, whose
+ * numbers of rules and invariants are quoted here).
+ *
+ *                 taught, added                 proposed itself, taken, inherited all
+ *     LEARNER -----------------> SECONDARY ------------------------------> PRIMARY
+ *        ^                          ^  |                                    |  |
+ *        | opened as such           |  | proposed itself: turned away       |  | restarted, yielded:
+ *        |                          |  | (grants nothing, takes nothing)    |  | serves no more
+ *     OUTSIDER <--------------------+--+------ a version without it --------+--+
+ *                                   '--------- a version led by another ----'
+ *
+ * A step takes one event and says what must be done: nothing else leaves or enters.  An entry goes
+ *
+ *     WRITE --> APPEND, SEND prepare --> SYNCED, RECEIVE prepared --> COMMIT (and, at the others, the
+ *     committed point with the next prepare) --> COMMIT
+ *
+ * Invariants, checked by replica_check() after every step:
+ *   (1) committed <= synced <= appended; the window holds exactly the entries in (committed, appended].
+ *   (2) Versions of entries do not fall along the log; none is above the configuration's.
+ *   (3) A primary's version was adopted by this process (I1); while a proposal is out nothing else is
+ *       proposed (rule 9).
+ *   (4) serving => primary, not yielded, not turned away, committed >= start, and every member of the
+ *       union has been opened.  (Whether leases hold is looked at where time is: serve.)
+ *   (5) Nothing was sent that its store has not synced (I7): PREPARED <= synced, OPENED after
+ *       CONFIGURED.
+ *   (6) A member, or a learner whose addition is in doubt, never drops an entry at or below the start
+ *       of the reign that it is opened under; any other learner drops down to committed (rules 4, 16).
+ *
+ * Messages may be lost, doubled, late, out of order.  Entries' payloads are borrowed during the step
+ * in which they come; what is in the window is copied.
+ *
+ * This module is pure: no clock (now_ns is handed in: CLOCK_BOOTTIME), no I/O, no randomness.  It
+ * knows nothing of what entries mean but for barriers.  Thread rule: the loop of its store.
+ */
+#ifndef TABLETSERVER_REPLICA_REPLICA_H
+#define TABLETSERVER_REPLICA_REPLICA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/stamp.h"
+#include "common/base/status.h"
+#include "tabletserver/replica/configuration.h"
+
+#define REPLICA_NEVER INT64_MAX /* as a deadline */
+
+/* Effects of one step: two for each peer, each entry that one COMMIT frees is no effect of its own. */
+#define REPLICA_EFFECTS_MAX (2 * REPLICA_PEERS_MAX + 8)
+/* PREPAREs that one step sends to one peer that is behind; more with the next PREPARED. */
+#define REPLICA_PREPARES_PER_STEP 1
+
+struct replica;
+
+struct replica_settings {
+    int64_t resend_ns;          /* nothing heard for so long of what was sent: again */
+    int64_t commit_idle_ns;     /* 20 ms: COMMITTED alone, when no PREPARE carried it */
+    int64_t open_timeout_ns;    /* 0.5 s: a member that does not answer a new primary (rule 15) */
+    int64_t prepare_timeout_ns; /* 3 s: a member that lives but does not prepare (rule 13) */
+    int64_t propose_ns;         /* a proposal that is not settled is repeated after it */
+    int64_t stagger_ns;        /* the n-th secondary waits n times this before it proposes itself */
+    uint64_t window_bytes_max; /* entries above committed; a primary refuses WRITE above it */
+    uint32_t min_in_sync;      /* rule 6 */
+};
+
+/* --- what travels ------------------------------------------------------------------------------- */
+
+/* One record of the tablet's log.  version: under which it was first given out (rule 3). */
+struct replica_entry {
+    uint64_t sequence;
+    uint64_t version;
+    struct stamp stamp;
+    uint8_t type; /* enum record_type of storage; not looked at */
+    bool barrier; /* nothing may be given out behind it until it is lifted (section 7) */
+    bool lifts;   /* lifts the barrier before it */
+    struct bytes payload;
+};
+
+enum replica_role {
+    REPLICA_OUTSIDER,
+    REPLICA_LEARNER,
+    REPLICA_SECONDARY,
+    REPLICA_PRIMARY,
+};
+
+enum replica_message_type {
+    REPLICA_OPEN = 1,
+    REPLICA_OPENED = 2,
+    REPLICA_PREPARE = 3,
+    REPLICA_PREPARED = 4,
+    REPLICA_COMMITTED = 5,
+    REPLICA_BEHIND = 6,
+    REPLICA_YIELD = 7,
+    REPLICA_DAMAGED = 8, /* instead of OPENED or PREPARED: remove me */
+};
+
+/* docs/replication.md, section 4.  Fields that a type does not name are zero. */
+struct replica_message {
+    enum replica_message_type type;
+    uint64_t version;     /* all: the sender's configuration */
+    uint64_t incarnation; /* all: of the sender's process */
+    uint64_t sequence;    /* OPEN: start; OPENED, PREPARED: prepared; COMMITTED, YIELD: committed */
+    uint64_t committed;   /* OPEN, OPENED, PREPARE */
+    uint64_t previous_version; /* OPEN: of the entry at start; PREPARE: of the entry before; 0 = not
+                                  known any more (it is committed) */
+    bool as_learner;           /* OPEN */
+    struct replica_configuration configuration; /* OPEN */
+    struct replica_entry entry;                 /* PREPARE */
+};
+
+/* What a primary or secondary wants of the catalog (rule 12). */
+enum replica_proposal_kind {
+    REPLICA_PROPOSE_MEMBERS, /* next: the configuration after */
+    REPLICA_PROPOSE_SPLIT,   /* next: version + 1, for both children; barrier names them */
+    REPLICA_PROPOSE_MERGE,
+};
+
+struct replica_proposal {
+    enum replica_proposal_kind kind;
+    uint64_t base; /* the version that it replaces */
+    struct replica_configuration next;
+    uint64_t barrier; /* sequence of the entry that says what is split or merged; 0 = none */
+};
+
+/* --- events --------------------------------------------------------------------------------------- */
+
+enum replica_event_type {
+    REPLICA_EVENT_TICK,       /* replica_deadline_ns() has passed; harmless at other times */
+    REPLICA_EVENT_WRITE,      /* a primary's store has an entry to give out */
+    REPLICA_EVENT_SYNCED,     /* sequence: the store's log has all up to it */
+    REPLICA_EVENT_CONFIGURED, /* version: the effect CONFIGURE is synced */
+    REPLICA_EVENT_RECEIVE,    /* message, from */
+    REPLICA_EVENT_CATALOG,    /* configuration: what the master told; the newest it has */
+    REPLICA_EVENT_GONE,       /* the catalog has the tablet no more: split, merged or dropped */
+    REPLICA_EVENT_HELD,       /* peer's lease (lease.h) holds / does not hold (!present) */
+    REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
+    REPLICA_EVENT_PEER_RESTARTED, /* what `from` opened as a process before `incarnation` is void */
+    REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
+    REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
+    REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
+    REPLICA_EVENT_TAUGHT,   /* learner `from` is whole; (at the learner) this replica is */
+    REPLICA_EVENT_READ,     /* an entry for a member that is behind the window, from the log */
+    REPLICA_EVENT_DAMAGED,  /* a checksum failed here */
+};
+
+struct replica_event {
+    enum replica_event_type type;
+    int64_t now_ns; /* never goes back */
+    struct replica_member from;
+    uint64_t sequence;
+    uint64_t version;
+    uint64_t incarnation;
+    int64_t at_ns;
+    bool present;
+    struct replica_message message;             /* RECEIVE */
+    struct replica_configuration configuration; /* CATALOG */
+    struct replica_entry entry;        /* WRITE: sequence and version are given by the step; READ */
+    struct replica_union goal_members; /* GOAL */
+    uint64_t goal_leader;              /* GOAL: store; 0 = whoever */
+};
+
+/* --- effects -------------------------------------------------------------------------------------- */
+
+enum replica_effect_type {
+    REPLICA_EFFECT_SEND,   /* message, to */
+    REPLICA_EFFECT_APPEND, /* log entry; then SYNCED.  Its payload is the event's or the window's */
+    REPLICA_EFFECT_CONFIGURE, /* log configuration, role, kept: what is above it is dropped, in the log
+                                 and in memory; then CONFIGURED */
+    REPLICA_EFFECT_COMMIT,    /* up to sequence: make it visible, answer */
+    REPLICA_EFFECT_LEAD,      /* from now on primary: apply the window as prepared */
+    REPLICA_EFFECT_FOLLOW,    /* no longer: take what is above sequence out of the memtable */
+    REPLICA_EFFECT_SERVE,     /* peers: serve while each of them's lease holds */
+    REPLICA_EFFECT_CEASE,     /* serve no more, from this step on */
+    REPLICA_EFFECT_GRANT,     /* to: lease.h, LEASE_EVENT_GRANT under version */
+    REPLICA_EFFECT_EXCEPT,    /* to: LEASE_EVENT_EXCEPT under version */
+    REPLICA_EFFECT_PROPOSE, /* proposal, to the master */
+    REPLICA_EFFECT_READ,    /* the log's entry `sequence` for member `to`; then READ */
+    REPLICA_EFFECT_TEACH,   /* begin to teach `to` (teach.h), which has everything up to sequence */
+};
+
+struct replica_effect {
+    enum replica_effect_type type;
+    struct replica_member to;
+    uint64_t sequence;
+    uint64_t version;
+    enum replica_role role;
+    bool doubt_noted; /* CONFIGURE: a lone primary is about to propose (rule 2) */
+    struct replica_message message;
+    struct replica_entry entry;
+    struct replica_configuration configuration;
+    struct replica_proposal proposal;
+    struct replica_union peers;
+};
+
+/* Perform in order.  Bytes are the replica's, or the event's, until the next step. */
+struct replica_effects {
+    struct replica_effect items[REPLICA_EFFECTS_MAX];
+    uint32_t count;
+};
+
+/* --- life ----------------------------------------------------------------------------------------- */
+
+/* What the store found, or, for a new tablet, version 1 and nothing. */
+struct replica_recovered {
+    struct replica_member self;
+    uint64_t incarnation;
+    struct replica_configuration configuration;
+    enum replica_role role; /* OUTSIDER or LEARNER when it is no member */
+    bool doubt_noted;       /* rule 2: a lone primary has proposed */
+    bool damaged;
+    uint64_t committed;                 /* what the store can prove */
+    uint64_t committed_version;         /* of the entry there; 0 = not known */
+    const struct replica_entry *window; /* those above committed, ascending without gaps; copied */
+    uint32_t window_count;
+};
+
+/* A lone primary without a noted doubt leads at once, under its version; everyone else waits to be opened, or proposes
+ * (rules 2, 10).  Effects as of a step.  Errors: STATUS_NO_MEMORY. */
+enum status replica_create(const struct replica_settings *settings,
+                           const struct replica_recovered *recovered,
+                           int64_t now_ns,
+                           struct replica **ret_replica,
+                           struct replica_effects *ret_effects);
+void replica_destroy(struct replica *replica); /* NULL is fine */
+
+/*
+ * Advance by one event.  On an error nothing has changed and there are no effects.  What comes from
+ * others is never an error: it is dropped, or answered.
+ *
+ * Errors:
+ *   WRITE  STATUS_NOT_OWNER (not primary, or not yet, or no longer serving), STATUS_UNAVAILABLE (fewer
+ *          members than min_in_sync, a barrier, or a hand-over is under way: come again),
+ *          STATUS_RESOURCE_EXHAUSTED (the window is full)
+ *   all    STATUS_NO_MEMORY
+ */
+enum status replica_step(struct replica *replica,
+                         const struct replica_event *event,
+                         struct replica_effects *ret_effects);
+
+/* When it wants a TICK next; REPLICA_NEVER if it does not. */
+int64_t replica_deadline_ns(const struct replica *replica);
+
+/* --- looking -------------------------------------------------------------------------------------- */
+
+enum replica_trouble {
+    REPLICA_FINE,
+    REPLICA_FEW_MEMBERS, /* fewer than min_in_sync: writes are refused */
+    REPLICA_IN_DOUBT,    /* a proposal is not settled */
+    REPLICA_INHERITING,  /* primary, with entries of its predecessor to commit */
+    REPLICA_TURNED_AWAY, /* proposed itself */
+    REPLICA_WAITING,     /* to be opened by its primary */
+    REPLICA_IS_DAMAGED,
+};
+
+struct replica_view {
+    enum replica_role role;
+    struct replica_configuration configuration;
+    enum replica_trouble trouble;
+    bool serving; /* as far as this module can tell: leases are looked at by the clock */
+    uint64_t committed;
+    uint64_t synced;
+    uint64_t appended;
+    uint64_t start; /* PRIMARY: of its reign */
+    uint64_t window_bytes;
+    uint64_t barrier; /* sequence of one that is not lifted; 0 = none */
+};
+
+struct replica_view replica_look(const struct replica *replica);
+
+/* An entry of the window; NULL when it is not in it.  Good until the next step. */
+const struct replica_entry *replica_window_find(const struct replica *replica, uint64_t sequence);
+
+/* Abort unless the invariants hold. */
+void replica_check(const struct replica *replica);
+
+#endif /* TABLETSERVER_REPLICA_REPLICA_H */

@@ -1,0 +1,461 @@
+/*
+ * Leases between two servers.  The last test lets two of them talk over a bad network with clocks of
+ * different rates, and looks from outside: who counts on a promise, and who is free of it.
+ */
+#include <criterion/criterion.h>
+#include <signal.h>
+
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+#include "tabletserver/replica/lease.h"
+
+#define MS INT64_C(1000000)
+
+static const struct lease_settings SETTINGS = {
+    .beacon_ns = 250 * MS, .lease_ns = 1400 * MS, .grace_ns = 2000 * MS, .drift_ppm = 50000};
+
+static struct lease *make(uint64_t incarnation, int64_t now_ns)
+{
+    struct lease *lease = NULL;
+    cr_assert_eq(lease_create(&SETTINGS, incarnation, now_ns, &lease), STATUS_OK);
+    return lease;
+}
+
+static struct lease_effects step(struct lease *lease, struct lease_event event)
+{
+    struct lease_effects effects;
+    cr_assert_eq(lease_step(lease, &event, &effects), STATUS_OK);
+    lease_check(lease);
+    return effects;
+}
+
+static struct lease_effects tick(struct lease *lease, int64_t now_ns)
+{
+    return step(lease, (struct lease_event){.type = LEASE_EVENT_TICK, .now_ns = now_ns});
+}
+
+static void meet(struct lease *lease, int64_t now_ns, uint64_t peer)
+{
+    struct lease_effects effects = step(
+        lease, (struct lease_event){
+                   .type = LEASE_EVENT_PEER, .now_ns = now_ns, .peer = peer, .present = true});
+    cr_assert_eq(effects.count, 0);
+}
+
+static struct lease_event about(enum lease_event_type type, int64_t now_ns, uint64_t tablet)
+{
+    return (struct lease_event){.type = type,
+                                .now_ns = now_ns,
+                                .peer = 2,
+                                .tablet = tablet,
+                                .version = 5,
+                                .incarnation = 3};
+}
+
+static struct lease_event beacon(int64_t now_ns,
+                                 uint64_t number,
+                                 uint64_t incarnation,
+                                 uint64_t seen)
+{
+    return (struct lease_event){
+        .type = LEASE_EVENT_BEACON,
+        .now_ns = now_ns,
+        .peer = 2,
+        .beacon = {.number = number, .incarnation = incarnation, .exceptions_seen = seen}};
+}
+
+/* Meet peer 2, and hear of its process 3. */
+static void greet(struct lease *lease, int64_t now_ns)
+{
+    meet(lease, now_ns, 2);
+    struct lease_effects effects = step(lease, beacon(now_ns, 0, 3, 0));
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(effects.items[0].incarnation, 3);
+}
+
+static struct lease_event answer(int64_t now_ns, uint64_t number, uint64_t incarnation)
+{
+    return (struct lease_event){.type = LEASE_EVENT_ACKNOWLEDGEMENT,
+                                .now_ns = now_ns,
+                                .peer = 2,
+                                .acknowledgement = {.number = number,
+                                                    .beacon_incarnation = 7,
+                                                    .incarnation = incarnation,
+                                                    .gives_lease = true}};
+}
+
+Test(lease, settings_are_ordered)
+{
+    struct lease_settings settings = SETTINGS;
+    cr_assert_eq(lease_settings_check(&settings, NULL), STATUS_OK);
+    settings.grace_ns = 1540 * MS; /* 1.4 * 1.05 = 1.47; 1.54 * 0.95 = 1.463 */
+    cr_assert_eq(lease_settings_check(&settings, NULL), STATUS_INVALID_ARGUMENT);
+    settings.grace_ns = 1560 * MS;
+    cr_assert_eq(lease_settings_check(&settings, NULL), STATUS_OK);
+    settings.beacon_ns = 700 * MS;
+    cr_assert_eq(lease_settings_check(&settings, NULL), STATUS_INVALID_ARGUMENT);
+    settings = SETTINGS;
+    settings.drift_ppm = 1000000;
+    cr_assert_eq(lease_settings_check(&settings, NULL), STATUS_INVALID_ARGUMENT);
+}
+
+Test(lease, counts_from_sending)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    cr_assert_eq(lease_deadline_ns(lease), 0);
+    struct lease_effects effects = tick(lease, 100 * MS);
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_BEACON);
+    cr_assert_eq(effects.items[0].beacon.number, 1);
+    cr_assert_eq(lease_deadline_ns(lease), 350 * MS);
+    (void)tick(lease, 350 * MS);
+
+    effects = step(lease, answer(900 * MS, 1, 3));
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_HELD_UNTIL);
+    cr_assert_eq(effects.items[0].at_ns, 1500 * MS);
+    effects = step(lease, answer(901 * MS, 2, 3));
+    cr_assert_eq(effects.items[0].at_ns, 1750 * MS);
+    /* Doubled and late ones change nothing; one that was never sent neither. */
+    cr_assert_eq(step(lease, answer(902 * MS, 2, 3)).count, 0);
+    cr_assert_eq(step(lease, answer(902 * MS, 1, 3)).count, 0);
+    cr_assert_eq(step(lease, answer(902 * MS, 3, 3)).count, 0);
+    cr_assert_eq(step(lease, answer(902 * MS, 0, 3)).count, 0);
+    lease_destroy(lease);
+}
+
+Test(lease, old_beacons_and_old_processes_count_nothing)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    for (int64_t i = 0; i < 20; i++) {
+        (void)tick(lease, i * 250 * MS);
+    }
+    cr_assert_eq(step(lease, answer(5000 * MS, 4, 3)).count, 0); /* no longer known when sent */
+    struct lease_event other = answer(5000 * MS, 20, 3);
+    other.acknowledgement.beacon_incarnation = 6; /* of this server's process before */
+    cr_assert_eq(step(lease, other).count, 0);
+    other = answer(5000 * MS, 20, 3);
+    other.acknowledgement.gives_lease = false;
+    cr_assert_eq(step(lease, other).count, 0);
+    cr_assert_eq(step(lease, answer(5000 * MS, 20, 3)).count, 1);
+
+    struct lease_effects effects = step(lease, answer(5001 * MS, 20, 4));
+    cr_assert_eq(effects.count, 2);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(effects.items[1].type, LEASE_EFFECT_HELD_UNTIL);
+    cr_assert_eq(step(lease, answer(5002 * MS, 20, 3)).count, 0);
+    other = answer(5002 * MS, 20, 9);
+    other.peer = 3;
+    cr_assert_eq(step(lease, other).count, 0); /* a stranger */
+    lease_destroy(lease);
+}
+
+Test(lease, silence_is_counted_from_receipt)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    (void)step(lease, about(LEASE_EVENT_GRANT, 5000 * MS, 11));
+    struct lease_effects effects = step(lease, beacon(5300 * MS, 1, 3, 0));
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_ACKNOWLEDGE);
+    cr_assert_eq(effects.items[0].acknowledgement.number, 1);
+    cr_assert(effects.items[0].acknowledgement.gives_lease);
+
+    (void)step(lease,
+               (struct lease_event){.type = LEASE_EVENT_PEER, .now_ns = 5300 * MS, .peer = 2});
+    cr_assert_eq(lease_deadline_ns(lease), 7300 * MS);
+    cr_assert_eq(tick(lease, 7300 * MS - 1).count, 0);
+    effects = tick(lease, 7300 * MS);
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_SILENT);
+    cr_assert_eq(effects.items[0].tablet, 11);
+    cr_assert_eq(tick(lease, 7400 * MS).count, 0);
+    cr_assert_eq(lease_deadline_ns(lease), LEASE_NEVER);
+    /* Heard, and silent again. */
+    (void)step(lease, beacon(7500 * MS, 2, 3, 0));
+    cr_assert_eq(tick(lease, 9500 * MS).count, 1);
+    lease_destroy(lease);
+}
+
+Test(lease, a_restarted_peer_does_not_renew_what_the_old_one_was_promised)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    (void)step(lease, beacon(4000 * MS, 1, 3, 0));
+    (void)step(lease, about(LEASE_EVENT_GRANT, 5000 * MS, 11));
+    struct lease_effects effects = step(lease, beacon(5500 * MS, 1, 4, 0));
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(effects.items[1].type, LEASE_EFFECT_ACKNOWLEDGE);
+    (void)step(lease, beacon(6000 * MS, 2, 4, 0));
+    cr_assert_eq(step(lease, beacon(6500 * MS, 9, 3, 0)).count, 0); /* late, of the old one */
+    effects = step(lease, about(LEASE_EVENT_EXCEPT, 6500 * MS, 11));
+    cr_assert_eq(effects.items[0].at_ns, 7000 * MS);
+    lease_destroy(lease);
+}
+
+Test(lease, exceptions_bind_until_they_were_seen)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    (void)step(lease, about(LEASE_EVENT_GRANT, 5000 * MS, 11));
+    (void)step(lease, beacon(5100 * MS, 1, 3, 0));
+    struct lease_effects effects = step(lease, about(LEASE_EVENT_EXCEPT, 5200 * MS, 11));
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_EXCEPTED);
+    cr_assert_eq(effects.items[0].at_ns, 7100 * MS);
+    for (uint64_t number = 2; number < 5; number++) {
+        effects = step(lease, beacon(5300 * MS, number, 3, 0));
+        cr_assert_eq(effects.items[0].acknowledgement.exception_count, 1);
+        cr_assert_eq(effects.items[0].acknowledgement.exceptions[0].tablet, 11);
+        cr_assert_eq(effects.items[0].acknowledgement.exceptions[0].version, 5);
+    }
+    uint64_t seen = effects.items[0].acknowledgement.exceptions_number;
+    effects = step(lease, beacon(5400 * MS, 5, 3, seen));
+    cr_assert_eq(effects.items[0].acknowledgement.exception_count, 0);
+    cr_assert_eq(tick(lease, 9000 * MS).count, 1); /* a beacon; nobody is silent */
+    lease_destroy(lease);
+}
+
+/* What the process before has promised is forgotten, and holds. */
+Test(lease, waits_for_what_it_cannot_remember)
+{
+    struct lease *lease = make(7, 1000 * MS);
+    greet(lease, 1000 * MS);
+    struct lease_effects effects = step(lease, about(LEASE_EVENT_EXCEPT, 1100 * MS, 11));
+    cr_assert_eq(effects.items[0].at_ns, 3000 * MS);
+    lease_destroy(lease);
+}
+
+Test(lease, many_exceptions_are_named_in_turns_without_a_lease)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    for (uint64_t tablet = 1; tablet <= LEASE_EXCEPTIONS_MAX + 10; tablet++) {
+        (void)step(lease, about(LEASE_EVENT_EXCEPT, 0, tablet));
+    }
+    struct lease_effects effects = step(lease, beacon(100 * MS, 1, 3, 0));
+    const struct lease_acknowledgement *answered = &effects.items[0].acknowledgement;
+    cr_assert(!answered->gives_lease);
+    cr_assert_eq(answered->exception_count, LEASE_EXCEPTIONS_MAX);
+    effects = step(lease, beacon(200 * MS, 2, 3, answered->exceptions_number));
+    answered = &effects.items[0].acknowledgement;
+    cr_assert(answered->gives_lease);
+    cr_assert_eq(answered->exception_count, 10);
+    cr_assert_eq(answered->exceptions[9].tablet, LEASE_EXCEPTIONS_MAX + 10);
+    lease_destroy(lease);
+}
+
+Test(lease, without_memory_nothing_changes)
+{
+    struct lease *lease = make(7, 0);
+    struct lease_event events[] = {
+        {.type = LEASE_EVENT_PEER, .peer = 2, .present = true},
+        about(LEASE_EVENT_GRANT, 0, 11),
+        about(LEASE_EVENT_EXCEPT, 0, 11),
+    };
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        struct lease_effects effects;
+        enum status status = STATUS_NO_MEMORY;
+        for (uint64_t after = 0; status == STATUS_NO_MEMORY; after++) {
+            cr_assert_lt(after, 20);
+            memory_fail_arm(after, 0);
+            status = lease_step(lease, &events[i], &effects);
+            memory_fail_disarm();
+            lease_check(lease);
+        }
+        cr_assert_eq(status, STATUS_OK);
+    }
+    lease_destroy(lease);
+}
+
+/* --- two servers, seen from outside ------------------------------------------------------------- */
+
+#define MESSAGES 8
+
+struct message {
+    int64_t at_ns; /* true time of arrival; 0 = none */
+    struct lease_effect effect;
+    struct lease_exception exceptions[4];
+};
+
+struct world {
+    struct prng prng;
+    int64_t now_ns;      /* true time */
+    int64_t rate_ppm[2]; /* by which a clock is too fast */
+    int64_t offset_ns[2];
+    struct lease *lease[2]; /* 0 holds, 1 grants */
+    struct message way[MESSAGES];
+    bool opened; /* as the holder knows */
+    bool excepted;
+    int64_t held_until_ns; /* by the holder's clock */
+    bool granted;          /* as the grantor knows */
+    bool freeing;
+    int64_t free_from_ns; /* by the grantor's clock */
+    uint64_t incarnation;
+    uint64_t overlaps;
+    uint64_t served;
+    uint64_t freed;
+};
+
+static int64_t clock_of(const struct world *world, int who)
+{
+    return world->now_ns + world->now_ns / 1000000 * world->rate_ppm[who] + world->offset_ns[who];
+}
+
+static void perform(struct world *world, int who, struct lease_effects effects)
+{
+    for (uint32_t i = 0; i < effects.count; i++) {
+        const struct lease_effect *effect = &effects.items[i];
+        switch (effect->type) {
+        case LEASE_EFFECT_BEACON:
+        case LEASE_EFFECT_ACKNOWLEDGE: {
+            if ((who == 1) != (effect->type == LEASE_EFFECT_ACKNOWLEDGE) ||
+                prng_below(&world->prng, 4) == 0) {
+                break; /* only the holder's beacons are of interest; a quarter is lost */
+            }
+            struct message *message = &world->way[prng_below(&world->prng, MESSAGES)];
+            message->effect = *effect;
+            message->at_ns = world->now_ns + 1 +
+                             (int64_t)prng_below(&world->prng,
+                                                 prng_below(&world->prng, 3) == 0 ? 3000 : 50) *
+                                 MS;
+            for (uint32_t j = 0; j < effect->acknowledgement.exception_count && j < 4; j++) {
+                message->exceptions[j] = effect->acknowledgement.exceptions[j];
+            }
+            break;
+        }
+        case LEASE_EFFECT_HELD_UNTIL:
+            world->held_until_ns = who == 0 ? effect->at_ns : world->held_until_ns;
+            break;
+        case LEASE_EFFECT_EXCEPTED_BY_PEER:
+            world->excepted = true;
+            break;
+        case LEASE_EFFECT_PEER_RESTARTED:
+            world->opened = world->opened && (who == 1 || effect->incarnation == 1);
+            break;
+        case LEASE_EFFECT_EXCEPTED:
+            world->freeing = true;
+            world->free_from_ns = effect->at_ns;
+            break;
+        case LEASE_EFFECT_SILENT:
+            break;
+        }
+    }
+}
+
+static void deliver(struct world *world, struct message *message)
+{
+    int to = message->effect.type == LEASE_EFFECT_BEACON ? 1 : 0;
+    struct lease_event event = {.now_ns = clock_of(world, to), .peer = to == 1 ? 1 : 2};
+    event.type = to == 1 ? LEASE_EVENT_BEACON : LEASE_EVENT_ACKNOWLEDGEMENT;
+    event.beacon = message->effect.beacon;
+    event.acknowledgement = message->effect.acknowledgement;
+    event.acknowledgement.exceptions = message->exceptions;
+    if (prng_below(&world->prng, 4) != 0) { /* else it comes once more */
+        message->at_ns = 0;
+    } else {
+        message->at_ns += 500 * MS;
+    }
+    perform(world, to, step(world->lease[to], event));
+}
+
+static void grantor_event(struct world *world, enum lease_event_type type)
+{
+    struct lease_event event = {.type = type,
+                                .now_ns = clock_of(world, 1),
+                                .peer = 1,
+                                .tablet = 11,
+                                .version = 5,
+                                .incarnation = 1};
+    perform(world, 1, step(world->lease[1], event));
+}
+
+static void restart_grantor(struct world *world)
+{
+    lease_destroy(world->lease[1]);
+    world->lease[1] = make(++world->incarnation, clock_of(world, 1));
+    meet(world->lease[1], clock_of(world, 1), 1);
+    world->granted = false;
+}
+
+static void look(struct world *world)
+{
+    bool serves = world->opened && !world->excepted && clock_of(world, 0) < world->held_until_ns;
+    bool is_free = world->freeing && clock_of(world, 1) >= world->free_from_ns;
+    world->served += serves ? 1 : 0;
+    world->freed += is_free ? 1 : 0;
+    world->overlaps += serves && is_free ? 1 : 0;
+}
+
+static void live(uint64_t seed, int64_t rate_ppm, struct world *ret_world)
+{
+    struct world world = {.prng = prng_of_seed(seed), .incarnation = 1};
+    world.rate_ppm[0] = -rate_ppm;
+    world.rate_ppm[1] = rate_ppm;
+    world.offset_ns[1] = (int64_t)prng_below(&world.prng, 100000) * MS;
+    world.lease[0] = make(1, clock_of(&world, 0));
+    world.lease[1] = make(1, clock_of(&world, 1));
+    meet(world.lease[0], clock_of(&world, 0), 2);
+    meet(world.lease[1], clock_of(&world, 1), 1);
+    /* The answer to OPEN takes its time as well; the lease of the pair may be there before. */
+    int64_t open_ns = (int64_t)prng_below(&world.prng, 300) * 10 * MS;
+    int64_t opened_ns = open_ns + (int64_t)prng_below(&world.prng, 100) * 10 * MS;
+    int64_t except_ns = opened_ns + (int64_t)prng_below(&world.prng, 600) * 10 * MS;
+    int64_t restart_ns = prng_below(&world.prng, 2) == 0
+                             ? INT64_MAX
+                             : opened_ns + (int64_t)prng_below(&world.prng, 600) * 10 * MS;
+    for (world.now_ns = 0; world.now_ns < 16000 * MS; world.now_ns += 10 * MS) {
+        for (size_t i = 0; i < MESSAGES; i++) {
+            if (world.way[i].at_ns != 0 && world.way[i].at_ns <= world.now_ns) {
+                deliver(&world, &world.way[i]);
+            }
+        }
+        if (world.now_ns == open_ns) {
+            grantor_event(&world, LEASE_EVENT_GRANT);
+        }
+        world.opened = world.opened || world.now_ns == opened_ns;
+        if (world.now_ns >= restart_ns) {
+            restart_grantor(&world);
+            restart_ns = INT64_MAX;
+        }
+        if (world.now_ns == except_ns) {
+            grantor_event(&world, LEASE_EVENT_EXCEPT);
+        }
+        perform(&world, 0, tick(world.lease[0], clock_of(&world, 0)));
+        perform(&world, 1, tick(world.lease[1], clock_of(&world, 1)));
+        look(&world);
+    }
+    lease_destroy(world.lease[0]);
+    lease_destroy(world.lease[1]);
+    *ret_world = world;
+}
+
+/* Clocks as far apart as is allowed: never both. */
+Test(lease, nobody_is_free_while_the_other_counts)
+{
+    uint64_t served = 0;
+    uint64_t freed = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct world world;
+        live(seed, 48000, &world);
+        cr_assert_eq(world.overlaps, 0, "seed %llu", (unsigned long long)seed);
+        served += world.served;
+        freed += world.freed;
+    }
+    cr_assert_gt(served, 20000); /* of 640 000 looks */
+    cr_assert_gt(freed, 100000);
+}
+
+/* And that the test can see it: with clocks further apart than that, some are. */
+Test(lease, clocks_too_far_apart_are_noticed_by_this_test)
+{
+    uint64_t overlaps = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct world world;
+        live(seed, 450000, &world);
+        overlaps += world.overlaps;
+    }
+    cr_assert_gt(overlaps, 0);
+}
