@@ -536,9 +536,10 @@ static enum status lmdb_cursor_open_read(struct kv_read *base, struct kv_cursor 
     struct lmdb_cursor *cursor = NULL;
     enum status status = STATUS_OK;
     if (read->spare_count > 0) {
-        cursor = read->spares[--read->spare_count];
-        int code = mdb_cursor_renew(read->txn, cursor->lmdb);
-        ASSERT(code == 0); /* it is of this very transaction, which was renewed */
+        /* Of this very transaction, which was renewed; refused only where it has met damage. */
+        cursor = read->spares[read->spare_count - 1];
+        status = status_of_lmdb(mdb_cursor_renew(read->txn, cursor->lmdb));
+        read->spare_count -= status == STATUS_OK ? 1 : 0;
     } else {
         status = cursor_create(read->txn, read->kv->dbi, &cursor);
     }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "common/io/kv.h"
@@ -528,6 +529,70 @@ static void read_everything(const char *folder)
     while (status == STATUS_OK && found) {
         status = kv_cursor_move(cursor, KV_NEXT, BYTES_EMPTY, &key, &value, &found);
     }
+}
+
+#define LMDB_PAGE_BYTES 4096
+
+/* Have every branch page point to pages that are not there.  LMDB's page: a header of 16 bytes with
+ * flags at 10 (1 = branch) and the end of the offsets at 12; a node has its page's high bits at 4. */
+static void damage_branches(const char *folder)
+{
+    char path[300];
+    uint8_t page[LMDB_PAGE_BYTES];
+    snprintf(path, sizeof path, "%s/data.mdb", folder);
+    FILE *file = fopen(path, "r+b");
+    int damaged = 0;
+    cr_assert_not_null(file);
+    for (long at = 2L * LMDB_PAGE_BYTES; fseek(file, at, SEEK_SET) == 0; at += LMDB_PAGE_BYTES) {
+        if (fread(page, sizeof page, 1, file) != 1) {
+            break;
+        }
+        uint16_t lower = load_le16(page + 12);
+        if (load_le16(page + 10) != 1 || lower > sizeof page) {
+            continue;
+        }
+        for (uint16_t offset = 16; offset < lower; offset += 2) {
+            page[load_le16(page + offset) + 4] = 0xff;
+        }
+        cr_assert_eq(fseek(file, at, SEEK_SET), 0);
+        cr_assert_eq(fwrite(page, sizeof page, 1, file), 1);
+        damaged++;
+    }
+    cr_assert_eq(fclose(file), 0);
+    cr_assert_gt(damaged, 0, "the tree has no branch");
+}
+
+/* LMDB refuses a transaction that met damage: its next cursor, a used one, is an error and no more. */
+Test(kv, after_damage_a_cursor_is_refused)
+{
+    struct place place = open_place(false);
+    struct kv_write *write = begin(place.kv);
+    for (int i = 0; i < 2000; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "key %d", i);
+        put(write, key, "a value that takes some room in its leaf, so that there are many");
+    }
+    cr_assert_eq(kv_write_commit(write), STATUS_OK);
+
+    struct kv_read *read = NULL;
+    struct kv_cursor *cursor = NULL;
+    struct bytes key;
+    struct bytes value;
+    bool found = false;
+    cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+    damage_branches(place.folder);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of_text("key 5"), &key, &value, &found),
+                 STATUS_CORRUPT);
+    kv_cursor_close(cursor);
+    cr_assert_neq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    kv_read_end(read);
+
+    cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK, "a new transaction begins anew");
+    kv_cursor_close(cursor);
+    kv_read_end(read);
+    close_place(&place);
 }
 
 /* LMDB does not return from that; whoever reads the log must learn which file it was. */
