@@ -48,6 +48,9 @@ enum replica_change {
     REPLICA_CHANGE_BAD,     /* none of these: nobody may propose it */
 };
 
+/* Do the invariants hold?  What comes from disk and from others is judged before it is believed. */
+bool replica_configuration_is_sound(const struct replica_configuration *configuration);
+
 /* Index of the store among the members; member_count when it is none. */
 uint32_t replica_configuration_find(const struct replica_configuration *configuration,
                                     uint64_t store);

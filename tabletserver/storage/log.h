@@ -33,11 +33,16 @@
 #include "common/base/error.h"
 #include "common/base/stamp.h"
 
+/* Types below it are entries of a tablet's replicated log; from it on they are the store's own. */
+#define LOG_RECORD_TYPE_OWN 16
+
 /* A prepared entry: of which tablet, under which configuration, at which sequence, what to do. */
 struct log_record {
-    uint8_t type; /* enum record_type (record.h); the log does not look at it */
+    uint8_t type; /* enum record_type (record.h) */
     uint64_t tablet;
-    uint64_t configuration; /* version of the tablet's configuration */
+    uint64_t configuration; /* version of the tablet's under which it was first given out */
+    uint64_t behind;        /* so many entries, this one included, were not known to be committed
+                               when it was logged; at most `sequence`.  Not in the store's own */
     uint64_t sequence;
     struct stamp stamp;
     struct bytes payload;

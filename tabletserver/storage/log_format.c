@@ -18,14 +18,15 @@
  *
  *   batch header                      record, in a batch's payload; v = varint
  *      0  4  magic "EdBt"                type, 1 byte
- *      4  4  payload bytes               v tablet, v configuration, v sequence
- *      8  8  position                    stamp clock, 8 bytes; v cluster, v index
- *     16  8  proven-synced position      v payload size, payload
- *     24  8  epoch
- *     32  4  record count             The payload of a batch ends with 0 to 7 zero bytes, so that
- *     36  4  flags                    the next batch begins at a multiple of 8.
- *     40  8  checksum of the payload
- *     48  8  checksum of 0..47
+ *      4  4  payload bytes               v tablet, v configuration
+ *      8  8  position                    v behind: format 2, types below 16
+ *     16  8  proven-synced position      v sequence
+ *     24  8  epoch                       stamp clock, 8 bytes; v cluster, v index
+ *     32  4  record count                v payload size, payload
+ *     36  4  flags: 1 = clean end,
+ *               2 = records of format 2
+ *     40  8  checksum of the payload  The payload of a batch ends with 0 to 7 zero bytes, so that
+ *     48  8  checksum of 0..47        the next batch begins at a multiple of 8.
  *
  * Magic, version and checksum of blocks stay where they are in every version to come, so that an
  * old program can tell a newer format from damage.
@@ -70,9 +71,10 @@ static enum status block_check(const uint8_t *block,
     }
     uint32_t version = load_le32(block + 8);
     uint32_t unknown = load_le32(block + 12) & ~LOG_FEATURES_KNOWN;
-    if (version != LOG_FORMAT_VERSION || unknown != 0) {
+    if (version < 1 || version > LOG_FORMAT_VERSION || unknown != 0) {
         return error_set(ret_error, STATUS_VERSION,
-                         "written in log format %u with features %#x; this program knows format %d",
+                         "written in log format %u with features %#x; this program knows formats "
+                         "1 to %d",
                          version, unknown, LOG_FORMAT_VERSION);
     }
     if (store_number != 0 && load_le64(block + 16) != store_number) {
@@ -218,7 +220,7 @@ void log_batch_header_encode(const struct log_batch_header *header,
     store_le64(ret_bytes + 16, header->synced_position);
     store_le64(ret_bytes + 24, header->epoch);
     store_le32(ret_bytes + 32, header->record_count);
-    store_le32(ret_bytes + 36, header->flags);
+    store_le32(ret_bytes + 36, header->flags | LOG_BATCH_FORMAT_2);
     store_le64(ret_bytes + 40, header->payload_checksum);
     store_le64(ret_bytes + 48, checksum64(ret_bytes, 48, seed));
 }
@@ -239,13 +241,15 @@ const char *log_batch_header_decode(const uint8_t bytes[LOG_BATCH_HEADER_BYTES],
     if (load_le64(bytes + 48) != checksum64(bytes, 48, seed)) {
         return "the checksum of the batch header is wrong";
     }
+    uint32_t flags = load_le32(bytes + 36);
     struct log_batch_header header = {
         .payload_bytes = load_le32(bytes + 4),
         .position = load_le64(bytes + 8),
         .synced_position = load_le64(bytes + 16),
         .epoch = load_le64(bytes + 24),
         .record_count = load_le32(bytes + 32),
-        .flags = load_le32(bytes + 36),
+        .flags = flags & ~(uint32_t)LOG_BATCH_FORMAT_2,
+        .format = (flags & LOG_BATCH_FORMAT_2) != 0 ? 2 : 1,
         .payload_checksum = load_le64(bytes + 40),
     };
     if (header.position != position || header.synced_position > position ||
@@ -260,7 +264,7 @@ const char *log_batch_header_decode(const uint8_t bytes[LOG_BATCH_HEADER_BYTES],
 
 size_t log_record_size_bytes_max(const struct log_record *record)
 {
-    return 1 + 8 + 6 * VARINT_SIZE_MAX + record->payload.size_bytes;
+    return 1 + 8 + 7 * VARINT_SIZE_MAX + record->payload.size_bytes;
 }
 
 void log_record_encode(const struct log_record *record, struct buffer *out)
@@ -270,6 +274,9 @@ void log_record_encode(const struct log_record *record, struct buffer *out)
     buffer_append_u8(out, record->type);
     byte_append_varint(out, record->tablet);
     byte_append_varint(out, record->configuration);
+    if (record->type < LOG_RECORD_TYPE_OWN) {
+        byte_append_varint(out, record->behind);
+    }
     byte_append_varint(out, record->sequence);
     buffer_append(out, clock, sizeof clock);
     byte_append_varint(out, record->stamp.cluster);
@@ -277,17 +284,20 @@ void log_record_encode(const struct log_record *record, struct buffer *out)
     byte_append_bytes(out, record->payload);
 }
 
-bool log_record_decode(struct byte_reader *reader, struct log_record *ret_record)
+bool log_record_decode(struct byte_reader *reader, uint32_t format, struct log_record *ret_record)
 {
     struct log_record record = {.type = byte_reader_u8(reader)};
     record.tablet = byte_reader_varint(reader);
     record.configuration = byte_reader_varint(reader);
+    if (format >= 2 && record.type < LOG_RECORD_TYPE_OWN) {
+        record.behind = byte_reader_varint(reader);
+    }
     record.sequence = byte_reader_varint(reader);
     record.stamp.clock = byte_reader_le64(reader);
     record.stamp.cluster = (uint32_t)byte_reader_varint_max(reader, UINT32_MAX);
     record.stamp.index = (uint32_t)byte_reader_varint_max(reader, UINT32_MAX);
     record.payload = byte_reader_bytes(reader);
-    if (!byte_reader_ok(reader)) {
+    if (!byte_reader_ok(reader) || record.behind > record.sequence) {
         return false;
     }
     *ret_record = record;

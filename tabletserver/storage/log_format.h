@@ -14,6 +14,9 @@
  *           The part of a batch that lies in later segments needs no seed of theirs: it is covered
  *           by the batch's checksum, and that those segments are the right ones is said by their
  *           headers (next number, next position).
+ * FORMAT    Of records: said by each batch for its own, because a log that a program of format 1
+ *           wrote goes on in the same segment.  Such a program is stopped by the anchor, which is
+ *           written, in today's format, before anything else is.
  * EPOCH     Each opening of the log is one.  A batch carries the epoch that wrote it; epochs never
  *           fall along the stream.  See log_replay.h.
  * ANCHOR    A small file with two slots written in turn: from where on the log is kept, the
@@ -35,7 +38,7 @@
 #include "tabletserver/storage/byte_reader.h"
 #include "tabletserver/storage/log.h"
 
-#define LOG_FORMAT_VERSION 1
+#define LOG_FORMAT_VERSION 2 /* 1 is read, and written no more: its records had no `behind` */
 #define LOG_FEATURES_KNOWN 0u
 
 #define LOG_BLOCK_BYTES        4096 /* a segment's header; a slot of the anchor */
@@ -80,12 +83,14 @@ struct log_anchor {
 
 enum log_batch_flag {
     LOG_BATCH_CLEAN_END = 1, /* the log was closed after this batch */
+    LOG_BATCH_FORMAT_2 = 2,  /* of its records; the header's encoder and decoder deal with it */
 };
 
 struct log_batch_header {
     uint32_t payload_bytes; /* a multiple of 8 */
     uint32_t record_count;
     uint32_t flags;
+    uint32_t format; /* of its records, as decoded; encoded is LOG_FORMAT_VERSION */
     uint64_t position;
     uint64_t synced_position; /* everything below it was durable before this was written */
     uint64_t epoch;
@@ -138,7 +143,7 @@ size_t log_record_size_bytes_max(const struct log_record *record);
 
 void log_record_encode(const struct log_record *record, struct buffer *out);
 
-/* False when it does not decode.  The payload borrows. */
-bool log_record_decode(struct byte_reader *reader, struct log_record *ret_record);
+/* A record of a batch in that format.  False when it does not decode.  The payload borrows. */
+bool log_record_decode(struct byte_reader *reader, uint32_t format, struct log_record *ret_record);
 
 #endif /* TABLETSERVER_STORAGE_LOG_FORMAT_H */

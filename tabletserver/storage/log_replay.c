@@ -244,7 +244,7 @@ static bool step_records(struct log_replay *replay,
         return false;
     }
     *ret_output = (struct log_replay_output){.position = replay->position};
-    if (!log_record_decode(&replay->reader, &ret_output->record)) {
+    if (!log_record_decode(&replay->reader, replay->batch.format, &ret_output->record)) {
         (void)finish_corrupt(replay, "a record of the batch does not decode");
         return false;
     }

@@ -25,6 +25,13 @@ enum record_type {
     RECORD_DROP_RANGE = 2, /* DropRowRange, clipped to the tablet */
     RECORD_SPLIT = 3,      /* the tablet ends here; two children begin */
     RECORD_GC_HORIZON = 4, /* cells of a family older than this may be dropped for good */
+    /* record_replica.h */
+    RECORD_SPLIT_ABORTED = 5,
+    RECORD_FROZEN = 6,
+    RECORD_THAWED = 7,
+    RECORD_ABSORB = 8,
+    RECORD_ABSORB_ABORTED = 9,
+    RECORD_CONFIGURATION = 16, /* the store's own: in no replicated log (LOG_RECORD_TYPE_OWN) */
 };
 
 /* Exactly once, as in RIFL: who asked, which of its requests, and what it still waits for. */

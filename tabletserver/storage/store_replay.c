@@ -5,6 +5,7 @@
  * bounded: when replay fills it, memtables are flushed on the way, as in life.
  */
 #include "common/base/assert.h"
+#include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/replay_plan.h"
 #include "tabletserver/storage/store_internal.h"
 
@@ -171,6 +172,21 @@ static enum status replay_split(struct replay *replay, struct error *ret_error)
                : status;
 }
 
+/* Counted, and looked at; what it means for the tablet the catalog says. */
+static enum status check_barrier(const struct log_record *record, struct error *ret_error)
+{
+    struct record_frozen frozen;
+    struct record_absorb absorb;
+    switch (record->type) {
+    case RECORD_FROZEN:
+        return record_decode_frozen(record->payload, &frozen, ret_error);
+    case RECORD_ABSORB:
+        return record_decode_absorb(record->payload, &absorb, ret_error);
+    default:
+        return record_decode_lift(record->payload, ret_error);
+    }
+}
+
 static enum status replay_record(struct replay *replay, struct error *ret_error)
 {
     switch ((enum record_type)replay->record->type) {
@@ -182,6 +198,14 @@ static enum status replay_record(struct replay *replay, struct error *ret_error)
         return replay_split(replay, ret_error);
     case RECORD_GC_HORIZON:
         return replay_horizon(replay, ret_error);
+    case RECORD_SPLIT_ABORTED:
+    case RECORD_FROZEN:
+    case RECORD_THAWED:
+    case RECORD_ABSORB:
+    case RECORD_ABSORB_ABORTED:
+        return check_barrier(replay->record, ret_error);
+    case RECORD_CONFIGURATION:
+        break;
     }
     return error_set(ret_error, STATUS_VERSION,
                      "log record of type %u was written by a newer version", replay->record->type);

@@ -120,12 +120,14 @@ enum status store_append_record(struct store_tablet *tablet,
         return status;
     }
     uint64_t sequence = atomic_load_explicit(&tablet->prepared, memory_order_relaxed) + 1;
-    struct log_record record = {.type = (uint8_t)type,
-                                .tablet = tablet->descriptor.tablet,
-                                .configuration = tablet->descriptor.configuration,
-                                .sequence = sequence,
-                                .stamp = stamp,
-                                .payload = payload};
+    struct log_record record = {
+        .type = (uint8_t)type,
+        .tablet = tablet->descriptor.tablet,
+        .configuration = tablet->descriptor.configuration,
+        .behind = sequence - atomic_load_explicit(&tablet->committed, memory_order_relaxed),
+        .sequence = sequence,
+        .stamp = stamp,
+        .payload = payload};
     uint64_t position = 0;
     status = log_append(store->log, &record, &position);
     if (status != STATUS_OK) {

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "common/base/checksum.h"
 #include "tabletserver/storage/log_replay.h"
 
 #define SEGMENT_BYTES LOG_SEGMENT_BYTES_MIN
@@ -23,6 +24,7 @@
 #define FLAG_UNSYNCED     16u
 #define FLAG_CLEAN_END    32u
 #define FLAG_BAD_POSITION 64u
+#define FLAG_FORMAT_1     128u
 
 struct world {
     struct log_segment_header segments[2];
@@ -63,6 +65,10 @@ static void put_batch(struct world *world, uint8_t flags, const uint8_t *bytes, 
     };
     header.payload_checksum ^= (flags & FLAG_BAD_PAYLOAD) != 0 ? 1 : 0;
     log_batch_header_encode(&header, seed, at);
+    if ((flags & FLAG_FORMAT_1) != 0) {
+        store_le32(at + 36, header.flags);
+        store_le64(at + 48, checksum64(at, 48, seed));
+    }
     at[40] ^= (flags & FLAG_BAD_HEADER) != 0 ? 1 : 0;
     world->used += LOG_BATCH_HEADER_BYTES + payload_bytes;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tabletserver/storage/record.h"
+#include "tabletserver/storage/record_replica.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
@@ -25,6 +26,9 @@ static bool round_trip(uint8_t type, struct bytes payload, struct arena *arena, 
     struct record_drop_range drop;
     struct record_split split;
     struct record_gc_horizon horizon;
+    struct record_frozen frozen;
+    struct record_absorb absorb;
+    struct record_configuration configuration;
     struct error error;
     switch (type) {
     case RECORD_WRITE:
@@ -50,6 +54,24 @@ static bool round_trip(uint8_t type, struct bytes payload, struct arena *arena, 
             return false;
         }
         record_encode_gc_horizon(&horizon, out);
+        return true;
+    case RECORD_FROZEN:
+        if (record_decode_frozen(payload, &frozen, &error) != STATUS_OK) {
+            return false;
+        }
+        record_encode_frozen(&frozen, out);
+        return true;
+    case RECORD_ABSORB:
+        if (record_decode_absorb(payload, &absorb, &error) != STATUS_OK) {
+            return false;
+        }
+        record_encode_absorb(&absorb, out);
+        return true;
+    case RECORD_CONFIGURATION:
+        if (record_decode_configuration(payload, &configuration, &error) != STATUS_OK) {
+            return false;
+        }
+        record_encode_configuration(&configuration, out);
         return true;
     default:
         return false;

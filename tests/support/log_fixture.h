@@ -89,6 +89,7 @@ __attribute__((unused)) static enum status on_replay(void *context,
     cr_assert_eq(record->type, (uint8_t)(i % 4));
     cr_assert_eq(record->tablet, i * 3);
     cr_assert_eq(record->configuration, i / 2);
+    cr_assert_eq(record->behind, i / 3);
     cr_assert_eq(record->sequence, i);
     cr_assert_eq(record->stamp.clock, ~i);
     cr_assert_eq(record->stamp.cluster, 5);
@@ -154,6 +155,7 @@ __attribute__((unused)) static enum status try_append(uint64_t i,
         .type = (uint8_t)(i % 4),
         .tablet = i * 3,
         .configuration = i / 2,
+        .behind = i / 3,
         .sequence = i,
         .stamp = {~i, 5, 6},
         .payload = bytes_of(payload, payload_bytes),

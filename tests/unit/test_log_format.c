@@ -30,7 +30,7 @@ Test(log_format, segment_header_has_these_bytes)
     struct log_segment_header back;
     log_segment_header_encode(&segment, block);
     cr_assert_arr_eq(block, "EDUBLOGS", 8);
-    cr_assert_eq(load_le32(block + 8), 1);
+    cr_assert_eq(load_le32(block + 8), 2);
     cr_assert_eq(load_le32(block + 12), 0);
     cr_assert_eq(load_le64(block + 16), segment.store_number);
     cr_assert_eq(load_le64(block + 24), segment.generation);
@@ -77,9 +77,24 @@ static enum status decode_with(size_t at, uint64_t value, size_t size, struct er
 Test(log_format, newer_versions_and_unknown_features_are_refused_as_such)
 {
     struct error error = {0};
-    cr_assert_eq(decode_with(8, 2, 4, &error), STATUS_VERSION);
-    cr_assert_not_null(strstr(error.text, "format 2"), "%s", error.text);
+    cr_assert_eq(decode_with(8, 3, 4, &error), STATUS_VERSION);
+    cr_assert_not_null(strstr(error.text, "format 3"), "%s", error.text);
+    cr_assert_eq(decode_with(8, 0, 4, &error), STATUS_VERSION);
     cr_assert_eq(decode_with(12, 1, 4, &error), STATUS_VERSION);
+}
+
+Test(log_format, format_1_is_still_read)
+{
+    uint8_t slots[2 * LOG_BLOCK_BYTES];
+    struct log_anchor back;
+    cr_assert_eq(decode_with(8, 1, 4, NULL), STATUS_OK);
+    for (size_t slot = 0; slot < sizeof slots; slot += LOG_BLOCK_BYTES) {
+        log_anchor_encode(&anchor, slots + slot);
+        store_le32(slots + slot + 8, 1);
+        store_le64(slots + slot + 4088, checksum64(slots + slot, 4088, 0));
+    }
+    cr_assert_eq(log_anchor_decode(slots, 3, &back, NULL), STATUS_OK);
+    cr_assert_eq(back.counter, anchor.counter);
 }
 
 Test(log_format, segment_headers_that_make_no_sense)
@@ -140,7 +155,7 @@ Test(log_format, an_anchor_of_another_store_or_version)
     for (size_t slot = 0; slot < sizeof slots; slot += LOG_BLOCK_BYTES) {
         log_anchor_encode(&anchor, slots);
         log_anchor_encode(&anchor, slots + LOG_BLOCK_BYTES);
-        store_le32(slots + slot + 8, 2);
+        store_le32(slots + slot + 8, 3);
         store_le64(slots + slot + 4088, checksum64(slots + slot, 4088, 0));
         cr_assert_eq(log_anchor_decode(slots, 3, &back, NULL), STATUS_VERSION);
     }
@@ -169,6 +184,8 @@ Test(log_format, batch_headers_hold_only_in_their_place)
     cr_assert_eq(back.payload_bytes, batch.payload_bytes);
     cr_assert_eq(back.record_count, batch.record_count);
     cr_assert_eq(back.flags, batch.flags);
+    cr_assert_eq(back.format, 2);
+    cr_assert_eq(load_le32(bytes + 36), LOG_BATCH_CLEAN_END | LOG_BATCH_FORMAT_2);
     cr_assert_eq(back.position, batch.position);
     cr_assert_eq(back.synced_position, batch.synced_position);
     cr_assert_eq(back.epoch, batch.epoch);
@@ -210,7 +227,7 @@ Test(log_format, batch_headers_that_make_no_sense)
         {4, 63, 4},
         {8, 8200, 8},
         {16, 8193, 8}, /* proven beyond its own begin */
-        {36, 2, 4},
+        {36, 4, 4},
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         uint8_t bytes[LOG_BATCH_HEADER_BYTES];
@@ -238,25 +255,87 @@ Test(log_format, records_round_trip_and_are_strict)
             .type = (uint8_t)prng_next(&prng),
             .tablet = prng_next(&prng) >> prng_below(&prng, 64),
             .configuration = prng_next(&prng) >> prng_below(&prng, 64),
-            .sequence = prng_next(&prng) >> prng_below(&prng, 64),
+            .sequence = 1 + (prng_next(&prng) >> 1 >> prng_below(&prng, 63)),
             .stamp = {prng_next(&prng), (uint32_t)prng_next(&prng), (uint32_t)prng_next(&prng)},
             .payload = bytes_of(payload, prng_below(&prng, sizeof payload)),
         };
+        bool replicated = record.type < LOG_RECORD_TYPE_OWN;
+        record.behind = replicated ? prng_below(&prng, record.sequence) : 0;
         log_record_encode(&record, &out);
         cr_assert_leq(out.size_bytes, log_record_size_bytes_max(&record));
         struct byte_reader reader = byte_reader_of(buffer_bytes(&out));
-        cr_assert(log_record_decode(&reader, &back));
+        cr_assert(log_record_decode(&reader, 2, &back));
         cr_assert_eq(byte_reader_left(&reader), 0);
         cr_assert_eq(back.type, record.type);
         cr_assert_eq(back.tablet, record.tablet);
         cr_assert_eq(back.configuration, record.configuration);
+        cr_assert_eq(back.behind, record.behind);
         cr_assert_eq(back.sequence, record.sequence);
         cr_assert_eq(stamp_compare(back.stamp, record.stamp), 0);
         cr_assert(bytes_equal(back.payload, record.payload));
         for (size_t size = 0; size < out.size_bytes; size++) {
             reader = byte_reader_of(bytes_of(out.data, size));
-            cr_assert_not(log_record_decode(&reader, &back));
+            cr_assert_not(log_record_decode(&reader, 2, &back));
         }
         buffer_deinit(&out);
     }
+}
+
+/* type 1, tablet 2, configuration 3, [behind 4,] sequence 5, stamp, payload "x" */
+static const uint8_t record_1[] = {1, 2, 3, 5, 9, 0, 0, 0, 0, 0, 0, 0, 6, 7, 1, 'x'};
+static const uint8_t record_2[] = {1, 2, 3, 4, 5, 9, 0, 0, 0, 0, 0, 0, 0, 6, 7, 1, 'x'};
+
+Test(log_format, records_of_both_formats_have_these_bytes)
+{
+    struct log_record back;
+    struct buffer out = BUFFER_INIT;
+    struct byte_reader reader = byte_reader_of(bytes_of(record_1, sizeof record_1));
+    cr_assert(log_record_decode(&reader, 1, &back));
+    cr_assert_eq(byte_reader_left(&reader), 0);
+    cr_assert_eq(back.sequence, 5);
+    cr_assert_eq(back.behind, 0, "all that format 1 has was a lone copy's: committed when synced");
+    reader = byte_reader_of(bytes_of(record_2, sizeof record_2));
+    cr_assert(log_record_decode(&reader, 2, &back));
+    cr_assert_eq(byte_reader_left(&reader), 0);
+    cr_assert_eq(back.configuration, 3);
+    cr_assert_eq(back.behind, 4);
+    cr_assert_eq(back.sequence, 5);
+    cr_assert_eq(back.stamp.clock, 9);
+    log_record_encode(&back, &out);
+    cr_assert(bytes_equal(buffer_bytes(&out), bytes_of(record_2, sizeof record_2)));
+    buffer_deinit(&out);
+}
+
+Test(log_format, the_stores_own_records_say_nothing_of_commits)
+{
+    uint8_t own[sizeof record_1];
+    struct log_record back;
+    memcpy(own, record_1, sizeof own);
+    own[0] = LOG_RECORD_TYPE_OWN;
+    struct byte_reader reader = byte_reader_of(bytes_of(own, sizeof own));
+    cr_assert(log_record_decode(&reader, 2, &back));
+    cr_assert_eq(byte_reader_left(&reader), 0);
+    cr_assert_eq(back.sequence, 5);
+}
+
+Test(log_format, nothing_is_further_behind_than_the_first_entry)
+{
+    uint8_t bytes[sizeof record_2];
+    struct log_record back;
+    memcpy(bytes, record_2, sizeof bytes);
+    bytes[3] = 6;
+    struct byte_reader reader = byte_reader_of(bytes_of(bytes, sizeof bytes));
+    cr_assert_not(log_record_decode(&reader, 2, &back));
+}
+
+Test(log_format, a_batch_of_format_1_says_so_by_not_saying_anything)
+{
+    uint8_t bytes[LOG_BATCH_HEADER_BYTES];
+    struct log_batch_header back;
+    log_batch_header_encode(&batch, 7, bytes);
+    store_le32(bytes + 36, LOG_BATCH_CLEAN_END);
+    store_le64(bytes + 48, checksum64(bytes, 48, 7));
+    cr_assert_null(log_batch_header_decode(bytes, batch.position, 7, &back));
+    cr_assert_eq(back.format, 1);
+    cr_assert_eq(back.flags, LOG_BATCH_CLEAN_END);
 }

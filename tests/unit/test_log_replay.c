@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include "common/base/checksum.h"
+#include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "tabletserver/storage/log_replay.h"
@@ -103,6 +105,21 @@ static uint64_t add_batch(uint32_t record_count, size_t payload_bytes)
         log_record_encode(&record, &payload);
     }
     return add_payload(&payload, record_count, 0);
+}
+
+/* One record as a program of format 1 wrote it, in a batch that says nothing of formats. */
+static void add_batch_of_format_1(void)
+{
+    struct buffer payload = BUFFER_INIT;
+    const uint8_t head[] = {1, 2, 0}; /* type, tablet, configuration */
+    const uint8_t rest[8 + 3] = {0};  /* stamp, empty payload */
+    buffer_append(&payload, head, sizeof head);
+    buffer_append_u8(&payload, (uint8_t)world.sequence++);
+    buffer_append(&payload, rest, sizeof rest);
+    uint64_t position = add_payload(&payload, 1, 0);
+    uint8_t *header = stream_at(position);
+    store_le32(header + 36, 0);
+    store_le64(header + 48, checksum64(header, 48, seed_at(position)));
 }
 
 static void add_clean_end(void)
@@ -213,6 +230,14 @@ Test(log_replay, records_in_order_and_a_clean_end)
     cr_assert_eq(end.proven, last); /* the last batch itself is proven by nothing */
 }
 
+Test(log_replay, a_log_of_format_1_goes_on_in_format_2_in_the_same_segment)
+{
+    add_batch_of_format_1();
+    add_batch_of_format_1();
+    add_batch(2, 10);
+    expect_end(world.next, 4);
+}
+
 Test(log_replay, batches_cross_segments_wherever_the_boundary_falls)
 {
     for (size_t payload_bytes = SEGMENT_ROOM - 200; payload_bytes < SEGMENT_ROOM; payload_bytes++) {
@@ -304,7 +329,7 @@ Test(log_replay, the_hint_and_the_anchor_prove)
 Test(log_replay, segments_missing_at_the_end_are_noticed_where_something_proves_them)
 {
     uint64_t end = LOG_POSITION_FIRST + SEGMENT_ROOM;
-    size_t overhead = LOG_BATCH_HEADER_BYTES + 16;
+    size_t overhead = LOG_BATCH_HEADER_BYTES + 24;
     add_batch(1, SEGMENT_ROOM - overhead);
     cr_assert_leq(world.next, end);
     while (world.next < end) { /* fill up to the boundary exactly */
@@ -422,7 +447,7 @@ static void expect_bad_payload(uint32_t record_count, const uint8_t *payload, si
 
 Test(log_replay, a_whole_batch_that_does_not_decode_is_corrupt)
 {
-    uint8_t record[32] = {1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7};
+    uint8_t record[32] = {1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7};
     expect_bad_payload(1, record, 16); /* its payload goes beyond the batch */
     expect_bad_payload(2, record, 24); /* one record, not two */
     expect_bad_payload(1, record, 32); /* more than padding is left over */

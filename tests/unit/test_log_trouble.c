@@ -234,6 +234,7 @@ Test(log, a_failed_allocation_takes_nothing)
     struct log_record record = {.type = 1,
                                 .tablet = 3,
                                 .configuration = 0,
+                                .behind = 0,
                                 .sequence = 1,
                                 .stamp = {~UINT64_C(1), 5, 6},
                                 .payload = bytes_of(payload, sizeof payload)};

@@ -1,0 +1,138 @@
+/*
+ * v = varint.
+ *
+ *   FROZEN         v merged_tablet, v left_tablet
+ *   ABSORB         v merged_tablet, v right_tablet, v right_sequence, v right_version
+ *   CONFIGURATION  v version, members, 1 role, 1 flags (1 = doubt noted), v kept_sequence
+ *
+ *   members        v count, then each: v server, v store; then v index of the leader
+ */
+#include "tabletserver/storage/record_replica.h"
+
+#include "common/base/assert.h"
+#include "tabletserver/storage/byte_reader.h"
+
+#define FLAG_DOUBT_NOTED 1u
+
+static enum status corrupt(struct error *ret_error, const char *what)
+{
+    return error_set(ret_error, STATUS_CORRUPT, "log record: %s does not decode", what);
+}
+
+static bool is_used_up(const struct byte_reader *reader)
+{
+    return byte_reader_ok(reader) && byte_reader_left(reader) == 0;
+}
+
+void record_encode_frozen(const struct record_frozen *frozen, struct buffer *out)
+{
+    byte_append_varint(out, frozen->merged_tablet);
+    byte_append_varint(out, frozen->left_tablet);
+}
+
+void record_encode_absorb(const struct record_absorb *absorb, struct buffer *out)
+{
+    byte_append_varint(out, absorb->merged_tablet);
+    byte_append_varint(out, absorb->right_tablet);
+    byte_append_varint(out, absorb->right_sequence);
+    byte_append_varint(out, absorb->right_version);
+}
+
+void record_append_members(struct buffer *out, const struct replica_configuration *configuration)
+{
+    byte_append_varint(out, configuration->member_count);
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        byte_append_varint(out, configuration->members[i].server);
+        byte_append_varint(out, configuration->members[i].store);
+    }
+    byte_append_varint(out, configuration->leader);
+}
+
+void record_read_members(struct byte_reader *reader,
+                         uint64_t version,
+                         struct replica_configuration *ret_configuration)
+{
+    struct replica_configuration configuration = {.version = version};
+    configuration.member_count = (uint32_t)byte_reader_varint_max(reader, REPLICA_MEMBERS_MAX);
+    for (uint32_t i = 0; i < configuration.member_count; i++) {
+        configuration.members[i].server = byte_reader_varint(reader);
+        configuration.members[i].store = byte_reader_varint(reader);
+    }
+    configuration.leader = (uint32_t)byte_reader_varint_max(reader, REPLICA_MEMBERS_MAX);
+    if (!byte_reader_ok(reader) || !replica_configuration_is_sound(&configuration)) {
+        reader->failed = true;
+        return;
+    }
+    *ret_configuration = configuration;
+}
+
+void record_encode_configuration(const struct record_configuration *record, struct buffer *out)
+{
+    ASSERT(replica_configuration_is_sound(&record->configuration));
+    byte_append_varint(out, record->configuration.version);
+    record_append_members(out, &record->configuration);
+    buffer_append_u8(out, record->role);
+    buffer_append_u8(out, record->doubt_noted ? FLAG_DOUBT_NOTED : 0);
+    byte_append_varint(out, record->kept_sequence);
+}
+
+enum status record_decode_frozen(struct bytes payload,
+                                 struct record_frozen *ret_frozen,
+                                 struct error *ret_error)
+{
+    struct byte_reader reader = byte_reader_of(payload);
+    struct record_frozen frozen;
+    frozen.merged_tablet = byte_reader_varint(&reader);
+    frozen.left_tablet = byte_reader_varint(&reader);
+    if (!is_used_up(&reader)) {
+        return corrupt(ret_error, "a FROZEN");
+    }
+    *ret_frozen = frozen;
+    return STATUS_OK;
+}
+
+enum status record_decode_absorb(struct bytes payload,
+                                 struct record_absorb *ret_absorb,
+                                 struct error *ret_error)
+{
+    struct byte_reader reader = byte_reader_of(payload);
+    struct record_absorb absorb;
+    absorb.merged_tablet = byte_reader_varint(&reader);
+    absorb.right_tablet = byte_reader_varint(&reader);
+    absorb.right_sequence = byte_reader_varint(&reader);
+    absorb.right_version = byte_reader_varint(&reader);
+    if (!is_used_up(&reader)) {
+        return corrupt(ret_error, "an ABSORB");
+    }
+    *ret_absorb = absorb;
+    return STATUS_OK;
+}
+
+enum status record_decode_configuration(struct bytes payload,
+                                        struct record_configuration *ret_record,
+                                        struct error *ret_error)
+{
+    struct byte_reader reader = byte_reader_of(payload);
+    struct record_configuration record = {.role = 0};
+    uint64_t version = byte_reader_varint(&reader);
+    record_read_members(&reader, version, &record.configuration);
+    record.role = byte_reader_u8(&reader);
+    uint8_t flags = byte_reader_u8(&reader);
+    if (byte_reader_ok(&reader) && (flags & ~FLAG_DOUBT_NOTED) != 0) {
+        return error_set(ret_error, STATUS_VERSION,
+                         "log record: a CONFIGURATION has flags %#x, which a newer version wrote",
+                         flags);
+    }
+    record.doubt_noted = (flags & FLAG_DOUBT_NOTED) != 0;
+    record.kept_sequence = byte_reader_varint(&reader);
+    if (!is_used_up(&reader)) {
+        return corrupt(ret_error, "a CONFIGURATION");
+    }
+    *ret_record = record;
+    return STATUS_OK;
+}
+
+enum status record_decode_lift(struct bytes payload, struct error *ret_error)
+{
+    return payload.size_bytes == 0 ? STATUS_OK : corrupt(ret_error, "what lifts a barrier");
+}
