@@ -161,6 +161,12 @@ void dedupe_commit(struct dedupe *dedupe, uint64_t sequence)
     }
 }
 
+void dedupe_drop_above(struct dedupe *dedupe, uint64_t sequence)
+{
+    ASSERT(sequence >= dedupe->committed_sequence);
+    dedupe_table_drop_above(dedupe, sequence);
+}
+
 uint32_t dedupe_record_count(const struct dedupe *dedupe)
 {
     return dedupe->request_count;

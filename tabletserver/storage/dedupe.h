@@ -70,6 +70,10 @@ enum status dedupe_reserve(struct dedupe *dedupe, uint32_t records, size_t resul
 /* Everything up to this log sequence is committed. */
 void dedupe_commit(struct dedupe *dedupe, uint64_t sequence);
 
+/* What lay above this log sequence was dropped from the log: its requests are new again.  (What a
+ * client has said no longer to wait for stays said.) */
+void dedupe_drop_above(struct dedupe *dedupe, uint64_t sequence);
+
 /* Versioned, checksummed-by-the-caller image of all committed records, appended to out (check
  * out->failed); and back.  An uncommitted record is not in it: its log entry may yet be lost.
  * Loading adds to what is there (a merge unites two tablets' records; a split loads one image

@@ -469,3 +469,16 @@ void dedupe_table_expire(struct dedupe *dedupe, int64_t now_us, uint32_t count_m
         }
     }
 }
+
+void dedupe_table_drop_above(struct dedupe *dedupe, uint64_t log_sequence)
+{
+    /* They came last.  What an image brought stands among them by age, with a sequence of 0. */
+    struct dedupe_record *record = dedupe->newest_record;
+    while (record != NULL && (record->log_sequence == 0 || record->log_sequence > log_sequence)) {
+        struct dedupe_record *older = record->older;
+        if (record->log_sequence > log_sequence) {
+            drop_record(dedupe, record);
+        }
+        record = older;
+    }
+}

@@ -140,6 +140,9 @@ void dedupe_table_trim(struct dedupe *dedupe,
  * many all in all. */
 void dedupe_table_expire(struct dedupe *dedupe, int64_t now_us, uint32_t count_max);
 
+/* Forget the records that log records above that sequence brought. */
+void dedupe_table_drop_above(struct dedupe *dedupe, uint64_t log_sequence);
+
 /* Bytes of emergency memory that a record of a new client may take. */
 size_t dedupe_table_record_size_bytes(size_t result_size);
 

@@ -46,6 +46,20 @@ static enum flush_effect finish(struct flush_progress *progress)
     return begin(progress) == FLUSH_RUN ? FLUSH_DROP_AND_RUN : FLUSH_DROP;
 }
 
+static void cut(struct flush_progress *progress, const struct flush_event *event)
+{
+    ASSERT(event->last_sequence >= progress->committed);
+    ASSERT(event->frozen_count <= progress->frozen_count);
+    ASSERT(IMPLIES(progress->state == FLUSH_RUNNING, event->frozen_count > 0));
+    progress->frozen_count = event->frozen_count;
+    for (uint32_t i = 0; i < progress->frozen_count; i++) {
+        if (progress->last_sequences[i] > event->last_sequence) {
+            ASSERT(i + 1 == progress->frozen_count);
+            progress->last_sequences[i] = event->last_sequence;
+        }
+    }
+}
+
 enum flush_effect flush_progress_step(struct flush_progress *progress,
                                       const struct flush_event *event)
 {
@@ -57,6 +71,9 @@ enum flush_effect flush_progress_step(struct flush_progress *progress,
     case FLUSH_EVENT_COMMITTED:
         ASSERT(event->last_sequence >= progress->committed);
         progress->committed = event->last_sequence;
+        return begin(progress);
+    case FLUSH_EVENT_CUT:
+        cut(progress, event);
         return begin(progress);
     case FLUSH_EVENT_UNBLOCKED:
         ASSERT(progress->blocked);

@@ -9,7 +9,8 @@
  *             (2) none is begun before all in it is committed: what may yet vanish from the log
  *                 must never reach the base;
  *             (3) nothing is begun while a parent, whose data is older, is not yet in the base;
- *             (4) a memtable is dropped only after the transaction that ends it is durable.
+ *             (4) what is begun is never cut;
+ *             (5) a memtable is dropped only after the transaction that ends it is durable.
  *
  * Pure: step(state, event) -> effect.
  */
@@ -24,6 +25,8 @@
 enum flush_event_kind {
     FLUSH_EVENT_FROZEN,    /* a memtable was frozen: last_sequence */
     FLUSH_EVENT_COMMITTED, /* last_sequence is committed */
+    FLUSH_EVENT_CUT,       /* what lay above last_sequence was dropped: frozen_count memtables are
+                              left, and the newest of them ends there at the latest */
     FLUSH_EVENT_UNBLOCKED, /* the parent is in the base */
     FLUSH_EVENT_ADVANCED,  /* a transaction is durable, there is more of the memtable */
     FLUSH_EVENT_FINISHED,  /* the transaction that ends the memtable is durable */
@@ -34,6 +37,7 @@ enum flush_event_kind {
 struct flush_event {
     enum flush_event_kind kind;
     uint64_t last_sequence;
+    uint32_t frozen_count; /* CUT */
 };
 
 enum flush_effect {

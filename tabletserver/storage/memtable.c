@@ -190,6 +190,8 @@ void memtable_apply(struct memtable *memtable,
     if (node == NULL) {
         node = make_row(memtable, row, &changes[0], sequence, stamp);
         i = 1;
+    } else if (memtable_row_first_sequence(node) == MEMTABLE_ROW_GONE) {
+        memtable_row_revive(memtable, node, sequence);
     }
     for (; i < count; i++) {
         struct stamp own = stamp;

@@ -75,6 +75,14 @@ void memtable_apply(struct memtable *memtable,
                     const struct change *changes,
                     size_t count);
 
+/*
+ * Take out again what lies above sequence, which is not below the floor: it was never committed.
+ * Rows that it made are gone, and folds have what they had.  What is applied next may have sequences
+ * and stamps of what was taken out; its memory is not used again.  Looks at every cell.  Returns the
+ * highest stamp clock that is left; 0 = none.  Readers above sequence see it go.
+ */
+uint64_t memtable_drop_above(struct memtable *memtable, uint64_t sequence);
+
 /* No reader at or below this sequence will be opened or is open below it any more. */
 void memtable_raise_floor(struct memtable *memtable, uint64_t sequence);
 

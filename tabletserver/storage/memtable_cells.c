@@ -300,7 +300,9 @@ size_t memtable_cells_heads_size_bytes(void)
 
 static struct stamp newest_stamp(const struct memtable_cell *cell)
 {
-    return memtable_version_stamp(atomic_load_explicit(&cell->versions, memory_order_relaxed));
+    const struct memtable_version *newest = atomic_load_explicit(&cell->versions,
+                                                                 memory_order_relaxed);
+    return newest != NULL ? memtable_version_stamp(newest) : STAMP_OLDEST;
 }
 
 /* Heads for the row's list: the first ones, or higher ones with what the old ones hold. */

@@ -351,10 +351,58 @@ void memtable_fold_add(struct memtable *memtable,
     if (add->value_size > 0) {
         memcpy(add->value, change->value.data, add->value_size);
     }
+    if (base_of(cell) == NULL) { /* all that there was has been taken out */
+        atomic_store_explicit(&cell->versions, add, memory_order_release);
+        fold->tail = add;
+        return;
+    }
     atomic_store_explicit(&fold->tail->next, add, memory_order_release);
     fold->tail = add;
     fold->pending_count++;
     settle(memtable, row, cell);
+}
+
+/* Behind `kept`, or all of the chain (NULL).  The base's memory is the cell's own, and not used again.
+ * Under the lock. */
+static void cut_chain(struct memtable *memtable,
+                      struct memtable_cell *cell,
+                      struct memtable_version *kept)
+{
+    struct memtable_fold *fold = memtable_cell_fold(cell);
+    struct memtable_version *base = base_of(cell);
+    struct memtable_version *add = next_of(kept != NULL ? kept : base);
+    if (kept != NULL) {
+        atomic_store_explicit(&kept->next, NULL, memory_order_release);
+    } else {
+        ASSERT(fold->sketch == NULL); /* that would be a folded state */
+        atomic_store_explicit(&cell->versions, NULL, memory_order_release);
+    }
+    while (add != NULL) {
+        struct memtable_version *next = next_of(add);
+        fold->pending_count--;
+        recycle_add(memtable, add);
+        add = next;
+    }
+    fold->tail = kept;
+}
+
+uint64_t memtable_fold_drop_above(struct memtable *memtable,
+                                  struct memtable_cell *cell,
+                                  uint64_t sequence)
+{
+    pthread_mutex_t *lock = stripe_of(memtable, cell);
+    (void)pthread_mutex_lock(lock);
+    struct memtable_version *kept = NULL;
+    struct memtable_version *next = base_of(cell);
+    while (next != NULL && next->sequence <= sequence) {
+        kept = next;
+        next = next_of(next);
+    }
+    if (next != NULL) {
+        cut_chain(memtable, cell, kept);
+    }
+    (void)pthread_mutex_unlock(lock);
+    return kept != NULL ? kept->clock : 0;
 }
 
 void memtable_fold_deinit_all(struct memtable *memtable)

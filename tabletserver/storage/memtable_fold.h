@@ -20,6 +20,9 @@
  *
  * The writer never waits for readers: when the lock is taken it folds later.
  *
+ * TAKING OUT what was never committed cuts the chain behind the last add that was, under the lock.
+ * That may be the base itself, where the cell is younger: then there is no chain until the next add.
+ *
  * DELETES.  An add is folded into the base only if no delete at or below the floor lies between
  * their stamps; one that does kills the base for every reader there is or will be, and the add
  * starts a new one.  So a base as a whole is older or younger than any delete.
@@ -68,6 +71,12 @@ void memtable_fold_add(struct memtable *memtable,
                        const struct change *change,
                        uint64_t sequence,
                        struct stamp stamp);
+
+/* Take the adds above sequence out again; it is not below the floor, so none of them is folded.
+ * Returns the clock of the newest that is left; 0 = none: the next add starts anew. */
+uint64_t memtable_fold_drop_above(struct memtable *memtable,
+                                  struct memtable_cell *cell,
+                                  uint64_t sequence);
 
 /* What a reader keeps between reads of folds. */
 struct memtable_fold_reader {

@@ -14,7 +14,8 @@
  * up, and stores each link with release order; readers load links with acquire order.  Links only
  * ever change to lead to a nearer node, nodes are never unlinked or freed before the memtable, and
  * a reader ignores what has a higher sequence than its own; so it needs no lock.  Levels above the
- * bottom are only short cuts: it does no harm to see them too old.
+ * bottom are only short cuts: it does no harm to see them too old.  What is taken out of a chain
+ * (memtable_drop.c) still leads on to the rest of it.
  */
 #ifndef TABLETSERVER_STORAGE_MEMTABLE_NODES_H
 #define TABLETSERVER_STORAGE_MEMTABLE_NODES_H
@@ -87,6 +88,9 @@ struct memtable_cells {
     _Atomic(struct memtable_cell *) heads[];
 };
 
+/* All that a row had was taken out (memtable_drop.c): readers pass it over, until it is written to. */
+#define MEMTABLE_ROW_GONE UINT64_MAX
+
 struct memtable_row;
 
 struct memtable_link {
@@ -98,7 +102,7 @@ struct memtable_link {
 
 struct memtable_row {
     _Atomic(struct memtable_cells *) cells; /* NULL while the first cell is the only one */
-    uint64_t first_sequence;                /* of the change that made the row */
+    _Atomic uint64_t first_sequence;        /* of the change that made the row, or _GONE */
     uint16_t key_size;
     uint8_t height;
     struct memtable_link links[];
@@ -153,6 +157,8 @@ static inline struct bytes memtable_version_value(const struct memtable_version 
 {
     return (struct bytes){version->value, version->value_size};
 }
+
+/* A cell whose versions are all taken out has none, and stands in its row for the next one. */
 
 /* The newest version that a reader at sequence sees; NULL when there is none.  Not for FOLD. */
 static inline const struct memtable_version *memtable_version_at(const struct memtable_cell *cell,

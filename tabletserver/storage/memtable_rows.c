@@ -110,7 +110,7 @@ struct bytes memtable_shared_prefix(const struct memtable *memtable)
 
 static const struct memtable_row *first_visible(const struct memtable_row *row, uint64_t sequence)
 {
-    while (row != NULL && row->first_sequence > sequence) {
+    while (row != NULL && memtable_row_first_sequence(row) > sequence) {
         row = atomic_load_explicit(&row->links[0].row, memory_order_acquire);
     }
     return row;
@@ -145,7 +145,7 @@ static const struct memtable_row *last_visible(const struct memtable *memtable,
                                                const struct memtable_row *row,
                                                uint64_t sequence)
 {
-    while (row != NULL && row->first_sequence > sequence) {
+    while (row != NULL && memtable_row_first_sequence(row) > sequence) {
         row = find_before(memtable, memtable_row_key(row), false);
     }
     return row;
@@ -260,7 +260,7 @@ struct memtable_row *memtable_row_make(void *memory,
 {
     struct memtable_row *row = memory;
     atomic_init(&row->cells, NULL);
-    row->first_sequence = sequence;
+    atomic_init(&row->first_sequence, sequence);
     row->key_size = (uint16_t)key.size_bytes;
     row->height = (uint8_t)height;
     memcpy((uint8_t *)memory + key_offset(height), key.data, key.size_bytes);
@@ -283,6 +283,13 @@ static struct memtable_link *last_before(struct memtable_link *links,
     }
 }
 
+/* One more, or one less. */
+static void count_row(struct memtable *memtable, uint64_t difference)
+{
+    uint64_t count = atomic_load_explicit(&memtable->row_count, memory_order_relaxed);
+    atomic_store_explicit(&memtable->row_count, count + difference, memory_order_relaxed);
+}
+
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
 {
     struct memtable_row_finger *finger = &memtable->row_finger;
@@ -302,10 +309,20 @@ void memtable_row_link(struct memtable *memtable, struct memtable_row *row)
         finger->before[level] = row->links;
     }
     finger->row = row;
-    atomic_store_explicit(&memtable->row_count,
-                          atomic_load_explicit(&memtable->row_count, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    count_row(memtable, 1);
     memtable_series_note(memtable, memtable_row_key(row));
+}
+
+void memtable_row_drop(struct memtable *memtable, struct memtable_row *row)
+{
+    atomic_store_explicit(&row->first_sequence, MEMTABLE_ROW_GONE, memory_order_relaxed);
+    count_row(memtable, UINT64_MAX);
+}
+
+void memtable_row_revive(struct memtable *memtable, struct memtable_row *row, uint64_t sequence)
+{
+    atomic_store_explicit(&row->first_sequence, sequence, memory_order_relaxed);
+    count_row(memtable, 1);
 }
 
 static bool check_level(const struct memtable *memtable, unsigned level)

@@ -16,6 +16,11 @@ struct bytes memtable_row_key(const struct memtable_row *row);
 /* It will be looked at soon: what stands in front of its first cell is brought into the cache. */
 void memtable_row_fetch(const struct memtable_row *row); /* NULL is fine */
 
+static inline uint64_t memtable_row_first_sequence(const struct memtable_row *row)
+{
+    return atomic_load_explicit(&row->first_sequence, memory_order_relaxed);
+}
+
 /* The cell that lies in the row itself. */
 struct memtable_cell *memtable_row_first_cell(const struct memtable_row *row);
 
@@ -56,6 +61,10 @@ struct memtable_row *memtable_row_make(void *memory,
                                        unsigned height,
                                        uint64_t sequence);
 void memtable_row_link(struct memtable *memtable, struct memtable_row *row);
+
+/* All of the row's changes are taken out, or, of such a row, the next one comes. */
+void memtable_row_drop(struct memtable *memtable, struct memtable_row *row);
+void memtable_row_revive(struct memtable *memtable, struct memtable_row *row, uint64_t sequence);
 
 /* For tests: every level's rows ascend, and its prefixes are those of its rows. */
 bool memtable_rows_check(const struct memtable *memtable);

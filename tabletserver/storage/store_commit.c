@@ -129,7 +129,7 @@ enum status store_freeze(struct store_tablet *tablet)
     tablet->layers[0] = fresh;
     tablet->layer_count++;
     tablet->freeze_count++;
-    struct flush_event event = {FLUSH_EVENT_FROZEN, active->last_sequence};
+    struct flush_event event = {.kind = FLUSH_EVENT_FROZEN, .last_sequence = active->last_sequence};
     (void)flush_progress_step(&tablet->progress, &event);
     (void)pthread_mutex_unlock(&tablet->mutex);
     store_work_wake(store);
@@ -256,7 +256,7 @@ bool store_advance(struct store_tablet *tablet, uint64_t sequence)
     atomic_store_explicit(&tablet->committed, sequence, memory_order_release);
     bool run = false;
     if (flushable >= tablet->progress.committed) {
-        struct flush_event event = {FLUSH_EVENT_COMMITTED, flushable};
+        struct flush_event event = {.kind = FLUSH_EVENT_COMMITTED, .last_sequence = flushable};
         run = flush_progress_step(&tablet->progress, &event) == FLUSH_RUN;
     }
     (void)pthread_mutex_unlock(&tablet->mutex);

@@ -1,6 +1,7 @@
 /*
  * The memtable against a list of changes: random changes at random sequences, readers held open at
- * random sequences, the floor raised up to the oldest of them, rows and entries read in every way.
+ * random sequences, the floor raised up to the oldest of them, rows and entries read in every way,
+ * and what lies above the floor taken out again, for others in its place.
  */
 #include <string.h>
 
@@ -197,6 +198,40 @@ static void use_reader(struct reader *reader)
     read_some(reader);
 }
 
+/* Readers at or below what stays go on and see nothing of it. */
+static void drop_some(void)
+{
+    uint64_t kept = world.floor + prng_below(&world.prng, world.sequence - world.floor + 1);
+    uint64_t left = memtable_drop_above(world.memtable, kept);
+    size_t count = 0;
+    uint64_t clock = 0;
+    for (size_t i = 0; i < world.history.count; i++) {
+        if (world.history.items[i].sequence <= kept) {
+            world.history.items[count++] = world.history.items[i];
+            clock = world.history.items[count - 1].entry.stamp.clock;
+        }
+    }
+    world.history.count = count;
+    if (kept < world.sequence) {
+        /* Lower than it was, where a write without changes had the highest. */
+        cr_assert_eq(left, clock, "seed %lu: %lu for %lu", world.seed, left, clock);
+        world.clock = clock;
+    }
+    world.sequence = kept;
+    uint64_t rows = 0;
+    for (uint64_t i = 0; i < HISTORY_ROW_COUNT; i++) {
+        rows += history_has_row(&world.history, kept, history_row(i)) ? 1 : 0;
+    }
+    cr_assert_eq(memtable_row_count(world.memtable), rows, "seed %lu", world.seed);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        struct reader *reader = &world.readers[i];
+        if (reader->cursor != NULL && reader->sequence > kept) {
+            reader->cursor->operations->close(reader->cursor);
+            reader->cursor = NULL;
+        }
+    }
+}
+
 /* What keys are expected to begin with is right for some of them, or for none. */
 static void expect_some(void)
 {
@@ -218,11 +253,14 @@ static void run_seed(uint64_t seed)
     expect_some();
     cr_assert_eq(memtable_bytes(world.memtable), 0);
     uint64_t reads = 1 + prng_below(&world.prng, 4);
+    uint64_t drops = 5 + 40 * prng_below(&world.prng, 3);
     for (int step = 0; step < STEPS; step++) {
         if (prng_chance(&world.prng, 1 + reads)) {
             use_reader(&world.readers[prng_below(&world.prng, READERS_MAX)]);
         } else if (prng_chance(&world.prng, 3)) {
             raise_floor();
+        } else if (prng_chance(&world.prng, drops)) {
+            drop_some();
         } else {
             write_some();
         }
