@@ -56,6 +56,9 @@ static void cut(struct flush_progress *progress, const struct flush_event *event
         if (progress->last_sequences[i] > event->last_sequence) {
             ASSERT(i + 1 == progress->frozen_count);
             progress->last_sequences[i] = event->last_sequence;
+            /* It is not begun before the next COMMITTED: what goes along with it is not ready. */
+            uint64_t before = event->last_sequence - 1;
+            progress->committed = before < progress->committed ? before : progress->committed;
         }
     }
 }
@@ -74,7 +77,7 @@ enum flush_effect flush_progress_step(struct flush_progress *progress,
         return begin(progress);
     case FLUSH_EVENT_CUT:
         cut(progress, event);
-        return begin(progress);
+        return FLUSH_WAIT;
     case FLUSH_EVENT_UNBLOCKED:
         ASSERT(progress->blocked);
         progress->blocked = false;

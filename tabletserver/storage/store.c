@@ -20,6 +20,7 @@ void store_settings_default(struct store_settings *settings)
         .log_limit_bytes = 512 * MIB,
         .log_segment_bytes = 64 * 1024 * 1024,
         .log_pending_bytes_max = 64 * MIB,
+        .window_bytes_max = 64 * MIB,
         .map_size_bytes = 0,
         .flush_transaction_bytes = 4 * MIB,
         .flush_pace_percent = 50,
@@ -471,6 +472,10 @@ void store_poll(struct store *store)
     store_take_events(store);
     if (atomic_exchange(&store->freeze_asked, false)) {
         store_freeze_for_room(store);
+    }
+    if (atomic_load_explicit(&store->metas_written, memory_order_relaxed)) {
+        atomic_store(&store->metas_written, false);
+        store_release_log(store);
     }
     for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
         struct store_tablet *tablet = store->tablets[i];

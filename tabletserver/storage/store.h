@@ -48,6 +48,7 @@ struct store_settings {
     uint64_t log_limit_bytes;      /* log since a memtable's first entry: freezes above it */
     uint32_t log_segment_bytes;
     uint64_t log_pending_bytes_max;
+    uint64_t window_bytes_max;        /* of one tablet's entries that wait to be committed */
     uint64_t map_size_bytes;          /* LMDB address space; 0 = size of the file system */
     uint64_t flush_transaction_bytes; /* dirty pages per LMDB transaction */
     uint32_t flush_pace_percent;      /* share of time the flush thread may be busy; 100 = all */
@@ -64,7 +65,7 @@ void store_settings_default(struct store_settings *settings);
 struct store_tablet_descriptor {
     uint64_t tablet;        /* number, never reused */
     uint64_t table;         /* number */
-    uint64_t configuration; /* version */
+    uint64_t configuration; /* version; follows store_tablet_configure() */
     struct row_range range;
 };
 
@@ -90,6 +91,10 @@ struct store_callbacks {
                      struct store_tablet *parent,
                      struct store_tablet *left,
                      struct store_tablet *right);
+    /* Of a tablet with others (store_replica.h): everything up to sequence is durable here. */
+    void (*on_synced)(void *context, struct store_tablet *tablet, uint64_t sequence);
+    /* All that store_tablet_configure() has adopted is durable. */
+    void (*on_configured)(void *context, struct store_tablet *tablet);
     /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
     void (*on_failed)(void *context, const struct error *error);
 };

@@ -39,7 +39,14 @@ static void check_tablet(struct store_tablet *tablet)
     }
     (void)pthread_mutex_unlock(&tablet->mutex);
     ASSERT(IMPLIES(tablet->pending_count > 0, tablet->pending_listed));
-    ASSERT(IMPLIES(tablet->pending_count == 0, prepared == committed));
+    bool alone = atomic_load(&tablet->alone);
+    ASSERT(IMPLIES(alone && !tablet->pending_listed, prepared == committed));
+    ASSERT(IMPLIES(tablet->leads, tablet->window.count == 0));
+    ASSERT(committed <= tablet->synced);
+    ASSERT(tablet->synced <= store_tablet_appended(tablet));
+    const struct store_window_entry *waiting = store_window_first(&tablet->window);
+    ASSERT(IMPLIES(waiting != NULL, waiting->entry.sequence == prepared + 1));
+    ASSERT(IMPLIES(waiting != NULL, waiting->position >= tablet->store->log_released));
 }
 
 void store_check(struct store *store)

@@ -114,6 +114,7 @@ enum status store_freeze(struct store_tablet *tablet)
     }
     memtable_expect(fresh->memtable, memtable_shared_prefix(active->memtable));
     active->last_sequence = store_tablet_prepared(tablet);
+    fresh->after_sequence = active->last_sequence;
     active->image_due = true;
     if (active->last_sequence <= store_tablet_committed(tablet) && !take_image(tablet, active)) {
         store_layer_unref(store, fresh);
@@ -171,6 +172,7 @@ void store_freeze_full_tablets(struct store *store)
     if (store->log_position - store->log_position_checked >=
         store->settings.log_limit_bytes / AGE_CHECKS_PER_LIMIT) {
         store->log_position_checked = store->log_position;
+        store_ask_metas(store, false);
         for (uint32_t i = 0; i < store->tablet_count; i++) {
             if (store_is_full(store->tablets[i])) {
                 /* Without memory, or with all layers in use, it is tried again next time. */
@@ -208,6 +210,7 @@ void store_flush_all(struct store *store)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         store_flush_soon(store->tablets[i]);
     }
+    store_ask_metas(store, true);
     store_commit(store);
 }
 
@@ -293,6 +296,59 @@ static void finish_split(struct store_tablet *tablet)
                               tablet->children[1]);
 }
 
+/* Who is alone commits what is synced.  False: something is left for want of memory or layers. */
+static bool commit_alone(struct store_tablet *tablet)
+{
+    struct store *store = tablet->store;
+    bool serving = atomic_load(&tablet->state) != STORE_TABLET_DROPPING;
+    uint64_t before = store_tablet_committed(tablet);
+    bool done = true;
+    if (tablet->window.count > 0) { /* it was not, a moment ago */
+        done = store_commit_up_to(tablet, tablet->synced) == STATUS_OK;
+    }
+    uint64_t prepared = store_tablet_prepared(tablet);
+    uint64_t sequence = tablet->synced < prepared ? tablet->synced : prepared;
+    bool advanced = store_advance(tablet, sequence);
+    if (sequence > before && serving) {
+        store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
+    }
+    if (atomic_load(&tablet->state) == STORE_TABLET_BARRIER &&
+        store_tablet_committed(tablet) == tablet->split_sequence) {
+        finish_split(tablet);
+    }
+    return done && advanced;
+}
+
+/* Who has others tells what is synced, and commits by word. */
+static bool tell_synced(struct store_tablet *tablet, uint64_t sequence)
+{
+    struct store *store = tablet->store;
+    bool advanced = store_advance(tablet, store_tablet_committed(tablet));
+    if (sequence != 0 && atomic_load(&tablet->state) != STORE_TABLET_DROPPING) {
+        store->callbacks.on_synced(store->callbacks.context, tablet, sequence);
+    }
+    return advanced;
+}
+
+/* False: there is something to wait for. */
+static bool settle(struct store_tablet *tablet, uint64_t synced)
+{
+    struct store *store = tablet->store;
+    uint64_t sequence = take_synced(tablet, synced);
+    if (sequence != 0) {
+        tablet->synced = sequence;
+    }
+    if (store_settle_configuration(tablet, synced) &&
+        atomic_load(&tablet->state) != STORE_TABLET_DROPPING) {
+        store->callbacks.on_configured(store->callbacks.context, tablet);
+    }
+    bool alone = atomic_load_explicit(&tablet->alone, memory_order_relaxed);
+    bool done = alone ? commit_alone(tablet) : tell_synced(tablet, sequence);
+    return done && tablet->pending_count == 0 &&
+           tablet->configuring_position == STORE_POSITION_NONE &&
+           atomic_load(&tablet->state) != STORE_TABLET_BARRIER;
+}
+
 void store_commit_synced(struct store *store)
 {
     uint64_t synced = atomic_load_explicit(&store->synced_position, memory_order_acquire);
@@ -302,20 +358,7 @@ void store_commit_synced(struct store *store)
         struct store_tablet *tablet = list;
         list = tablet->pending_next;
         tablet->pending_next = NULL;
-        bool serving = atomic_load(&tablet->state) != STORE_TABLET_DROPPING;
-        uint64_t before = store_tablet_committed(tablet);
-        uint64_t sequence = take_synced(tablet, synced);
-        sequence = sequence != 0 ? sequence : before;
-        bool advanced = store_advance(tablet, sequence);
-        if (sequence > before && serving) {
-            store->callbacks.on_committed(store->callbacks.context, tablet, sequence);
-        }
-        if (atomic_load(&tablet->state) == STORE_TABLET_BARRIER &&
-            store_tablet_committed(tablet) == tablet->split_sequence) {
-            finish_split(tablet);
-        }
-        bool barrier = atomic_load(&tablet->state) == STORE_TABLET_BARRIER;
-        if (tablet->pending_count > 0 || barrier || !advanced) {
+        if (!settle(tablet, synced)) {
             tablet->pending_next = store->pending_tablets;
             store->pending_tablets = tablet;
         } else {
@@ -329,6 +372,10 @@ void store_commit_synced(struct store *store)
 
 static void lower(uint64_t *position, struct store_tablet *tablet)
 {
+    const struct store_window_entry *waiting = store_window_first(&tablet->window);
+    uint64_t held = store_configuration_holds(tablet);
+    *position = held < *position ? held : *position;
+    *position = waiting != NULL && waiting->position < *position ? waiting->position : *position;
     (void)pthread_mutex_lock(&tablet->mutex);
     for (uint32_t i = 0; i < tablet->layer_count; i++) {
         uint64_t first = atomic_load_explicit(&tablet->layers[i]->first_position,

@@ -305,6 +305,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     if (run->reached.everything) {
         event.kind = FLUSH_EVENT_FINISHED;
         tablet->dedupe_piece_count = dedupe_pieces;
+        store_note_meta_written(tablet);
         tablet->flushed_sequence = run->layer->last_sequence;
         tablet->flushed_clock = run->layer->clock;
         tablet->estimate_due = true;
@@ -369,6 +370,10 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
 
 enum status store_flush_step(struct store *store, bool *ret_worked)
 {
+    enum status asked = store_metas_step(store, ret_worked);
+    if (asked != STATUS_OK || *ret_worked) {
+        return asked;
+    }
     struct choice choice = choose(store);
     *ret_worked = choice.tablet != NULL;
     if (choice.tablet == NULL) {

@@ -372,7 +372,7 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
     (void)pthread_mutex_lock(&store->mutex);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
+        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE || !atomic_load(&tablet->alone)) {
             continue;
         }
         if (tablet->collect.due_us == 0) {

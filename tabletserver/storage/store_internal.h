@@ -32,6 +32,8 @@
 #include "tabletserver/storage/store.h"
 #include "tabletserver/storage/store_identity.h"
 #include "tabletserver/storage/store_meta.h"
+#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/store_window.h"
 
 #define STORE_FOLDER_BYTES_MAX 2048
 #define STORE_LAYERS_MAX       (1 + FLUSH_FROZEN_MAX) /* active first, then frozen, newest first */
@@ -65,11 +67,12 @@ struct store_layer {
     atomic_uint references;    /* a frozen one is kept until the loop has taken its event */
     struct memtable *memtable; /* [C] */
     uint64_t owner;            /* [C] tablet whose sequences it has */
+    uint64_t after_sequence;   /* [C] all that it holds lies above */
     atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
     atomic_size_t bytes;                 /* as counted in the store's memory */
     bool frozen;
-    uint64_t last_sequence; /* [C] once frozen */
-    uint64_t clock;         /* [C] once frozen: highest in it */
+    uint64_t last_sequence; /* [T] once frozen; [C] once committed */
+    uint64_t clock;         /* the same: highest in it */
     bool image_due;         /* [L] frozen, the image not yet taken */
     struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
     atomic_uint_fast64_t doomed_bytes; /* of cells that deletes in it collect */
@@ -122,7 +125,7 @@ struct store_tablet {
     atomic_uint references;
     struct load_counters load;                 /* beside the references: see there */
     struct store *store;                       /* [C] */
-    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct */
+    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [L] */
     void *context;                             /* [L] */
     _Atomic(enum store_tablet_state) state;    /* changed by the loop */
 
@@ -150,6 +153,22 @@ struct store_tablet {
     uint32_t pending_count;
     struct store_tablet *pending_next; /* [L] in the store's list of those with any */
     bool pending_listed;
+    uint64_t synced; /* [L] sequence: everything up to it is durable here */
+
+    /* A replica. */
+    bool leads;                               /* [L] what is appended is applied at once */
+    atomic_bool alone;                        /* changed by the loop: what is synced is committed */
+    struct store_window window;               /* [L] */
+    struct store_configuration configuration; /* [L] adopted last */
+    uint64_t configuring_position;            /* [L] of its record, while that is not durable */
+    uint64_t configured_position;             /* [L] of the durable one's, until the base has it */
+    struct store_configuration durable;       /* [T] */
+    uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
+    uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
+    atomic_uint_least32_t written_number;     /* in the base */
+    atomic_bool meta_wanted; /* the metadata record shall be written for its own sake */
+    uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
+    uint64_t gap_found;
 
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
@@ -264,9 +283,11 @@ struct store {
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     struct store_spare_reads spare_reads;
-    bool failure_told;        /* [L] */
-    bool flush_wanted;        /* [L] of some tablet */
-    atomic_bool freeze_asked; /* the disk is full: what deletes are in memory make room */
+    bool failure_told;         /* [L] */
+    bool flush_wanted;         /* [L] of some tablet */
+    atomic_bool metas_wanted;  /* of some tablets: for the work thread */
+    atomic_bool metas_written; /* for the loop: the log may be let go */
+    atomic_bool freeze_asked;  /* the disk is full: what deletes are in memory make room */
     bool recovering;
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
@@ -338,6 +359,9 @@ struct store_range_deletes *store_range_deletes_create(const struct range_delete
                                                        const struct row_range *range,
                                                        uint64_t without,
                                                        const struct range_delete *more);
+/* Those at or below a sequence. */
+struct store_range_deletes *store_range_deletes_up_to(const struct store_range_deletes *deletes,
+                                                      uint64_t sequence);
 struct store_range_deletes *store_range_deletes_ref(struct store_range_deletes *deletes);
 void store_range_deletes_unref(struct store_range_deletes *deletes);
 
@@ -372,6 +396,23 @@ void store_layer_forget(struct store *store, struct store_layer *layer);
 
 /* --- store_write.c, store_commit.c --------------------------------------------------------------- */
 
+/* May anything be appended now?  The tablet's state, the store's, memory.  Errors: as of
+ * store_append_write(). */
+enum status store_check_append(struct store_tablet *tablet, bool only_deletes);
+/* Into the log; store->log_position is then that of its batch.  Errors: as of log_append(), a full
+ * disk noted. */
+enum status store_log_record(struct store *store, const struct log_record *record);
+/* Note which sequence is durable with which batch.  Room first: pushing cannot fail. */
+enum status store_reserve_pending(struct store_tablet *tablet);
+void store_push_pending(struct store_tablet *tablet, uint64_t position, uint64_t sequence);
+/* What lies above sequence is dropped. */
+void store_cut_pending(struct store_tablet *tablet, uint64_t sequence);
+/* Have the next poll look at it. */
+void store_list_pending(struct store_tablet *tablet);
+/* The layer needs the log from this position on. */
+void store_layer_hold_log(struct store_layer *layer, uint64_t position);
+/* Everything up to sequence is in the memtables. */
+void store_publish_prepared(struct store_tablet *tablet, uint64_t sequence, uint64_t clock);
 /* Append one encoded record of the tablet (barriers and limits were checked). */
 enum status store_append_record(struct store_tablet *tablet,
                                 enum record_type type,
@@ -399,6 +440,28 @@ void store_raise_floor(struct store_tablet *tablet);
 bool store_advance(struct store_tablet *tablet, uint64_t sequence);
 /* Loop: commit what is synced, call back. */
 void store_commit_synced(struct store *store);
+
+/* --- store_replica.c, store_configure.c ----------------------------------------------------------- */
+
+/* Apply what of the window lies at or below sequence, and commit as far as that came.  Errors: as of
+ * store_tablet_commit(). */
+enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence);
+bool store_is_alone(const struct store *store, const struct store_configuration *configuration);
+void store_set_configuration(struct store_tablet *tablet,
+                             const struct store_configuration *configuration);
+/* The present one is durable in the log, in the batch at position. */
+void store_note_durable_configuration(struct store_tablet *tablet, uint64_t position);
+/* The log is synced up to there: has the configuration become durable by it? */
+bool store_settle_configuration(struct store_tablet *tablet, uint64_t synced);
+/* From where on the log is needed for the configuration; STORE_POSITION_NONE = it is not. */
+uint64_t store_configuration_holds(struct store_tablet *tablet);
+/* Loop: have metadata records written of tablets whose configurations hold back much of the log, or of
+ * all that hold any. */
+void store_ask_metas(struct store *store, bool all);
+/* Work thread: one transaction with all that were asked for. */
+enum status store_metas_step(struct store *store, bool *ret_worked);
+/* Work thread: the metadata record encoded last is in the base. */
+void store_note_meta_written(struct store_tablet *tablet);
 /* By bytes, or by the log that it holds back. */
 bool store_is_full(const struct store_tablet *tablet);
 void store_freeze_full_tablets(struct store *store);
@@ -500,6 +563,25 @@ enum status store_on_replay(void *context,
                             struct error *ret_error);
 /* After the log is open: everything replayed counts as committed. */
 enum status store_finish_recovery(struct store *store, struct error *ret_error);
+
+/* --- store_replay.c, store_replay_replica.c -------------------------------------------------------- */
+
+/* A write of which the base may have a part (up to hold_until). */
+enum status store_replay_write(struct store_tablet *tablet,
+                               const struct store_entry *entry,
+                               const struct record_write *write);
+/* Flush until it may freeze again. */
+enum status store_replay_free_layer(struct store_tablet *tablet);
+/* Freeze and flush where memory or the log's limit asks for it. */
+enum status store_replay_relieve(struct store_tablet *tablet);
+enum status store_replay_explain_gap(uint64_t expected, uint64_t found, struct error *ret_error);
+/* A record of a tablet that has a configuration, or gets one by it. */
+enum status store_replay_of_replica(struct store_tablet *tablet,
+                                    const struct log_record *record,
+                                    uint64_t position,
+                                    struct error *ret_error);
+/* The log has no more of it. */
+enum status store_replay_end(struct store_tablet *tablet, struct error *ret_error);
 
 /* --- store_work.c --------------------------------------------------------------------------------- */
 

@@ -152,6 +152,17 @@ struct store_range_deletes *store_range_deletes_create(const struct range_delete
     return copy;
 }
 
+/* They ascend by sequence: each came behind the others. */
+struct store_range_deletes *store_range_deletes_up_to(const struct store_range_deletes *deletes,
+                                                      uint64_t sequence)
+{
+    uint32_t count = 0;
+    while (count < deletes->count && deletes->deletes[count].sequence <= sequence) {
+        count++;
+    }
+    return store_range_deletes_create(deletes->deletes, count, NULL, 0, NULL);
+}
+
 struct store_range_deletes *store_range_deletes_ref(struct store_range_deletes *deletes)
 {
     atomic_fetch_add_explicit(&deletes->references, 1, memory_order_relaxed);

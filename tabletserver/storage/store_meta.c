@@ -4,8 +4,11 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "tabletserver/storage/byte_reader.h"
+#include "tabletserver/storage/record_replica.h"
 
 #define FORMAT_VERSION 1
+#define TABLET_VERSION 2 /* with a configuration; 1 is one that knows none */
+#define FLAG_DOUBT     1u
 #define CHECKSUM_BYTES 8
 #define ITEMS_MAX      (1 << 20) /* of each list in one record */
 
@@ -57,10 +60,11 @@ static void seal(struct buffer *out, size_t start, enum store_meta_kind kind, ui
     }
 }
 
-/* Check the seal and the version; *ret_reader reads what is between. */
+/* Check the seal and the version (1 to version_max); *ret_reader reads from the version on. */
 static enum status open_value(struct bytes value,
                               enum store_meta_kind kind,
                               uint64_t number,
+                              uint8_t version_max,
                               struct byte_reader *ret_reader,
                               struct error *ret_error)
 {
@@ -74,12 +78,12 @@ static enum status open_value(struct bytes value,
                          "metadata record %c%llu: checksum does not match", (int)kind,
                          (unsigned long long)number);
     }
-    if (value.data[0] != FORMAT_VERSION) {
+    if (value.data[0] < 1 || value.data[0] > version_max) {
         return error_set(ret_error, STATUS_VERSION,
                          "metadata record %c%llu has format %u; this version knows up to %d",
-                         (int)kind, (unsigned long long)number, value.data[0], FORMAT_VERSION);
+                         (int)kind, (unsigned long long)number, value.data[0], version_max);
     }
-    *ret_reader = byte_reader_of(bytes_of(value.data + 1, body - 1));
+    *ret_reader = byte_reader_of(bytes_of(value.data, body));
     return STATUS_OK;
 }
 
@@ -100,9 +104,17 @@ static struct row_range get_range(struct byte_reader *reader)
 void store_meta_encode_tablet(const struct store_meta_tablet *tablet, struct buffer *out)
 {
     size_t start = out->size_bytes;
-    buffer_append_u8(out, FORMAT_VERSION);
+    bool configured = tablet->configuration.members.version != 0;
+    ASSERT(IMPLIES(configured,
+                   tablet->configuration.members.version == tablet->descriptor.configuration));
+    buffer_append_u8(out, configured ? TABLET_VERSION : FORMAT_VERSION);
     byte_append_varint(out, tablet->descriptor.table);
     byte_append_varint(out, tablet->descriptor.configuration);
+    if (configured) {
+        record_append_members(out, &tablet->configuration.members);
+        buffer_append_u8(out, tablet->configuration.role);
+        buffer_append_u8(out, tablet->configuration.doubt_noted ? FLAG_DOUBT : 0);
+    }
     put_range(out, &tablet->descriptor.range);
     byte_append_varint(out, tablet->sequence);
     byte_append_varint(out, tablet->clock);
@@ -187,6 +199,17 @@ static void get_lists(struct byte_reader *reader,
     tablet->horizons = horizons;
 }
 
+static void get_configuration(struct byte_reader *reader, struct store_meta_tablet *meta)
+{
+    record_read_members(reader, meta->descriptor.configuration, &meta->configuration.members);
+    meta->configuration.role = byte_reader_u8(reader);
+    uint8_t flags = byte_reader_u8(reader);
+    if ((flags & ~FLAG_DOUBT) != 0) {
+        reader->failed = true;
+    }
+    meta->configuration.doubt_noted = (flags & FLAG_DOUBT) != 0;
+}
+
 enum status store_meta_decode_tablet(uint64_t tablet,
                                      struct bytes value,
                                      struct arena *arena,
@@ -194,13 +217,18 @@ enum status store_meta_decode_tablet(uint64_t tablet,
                                      struct error *ret_error)
 {
     struct byte_reader reader;
-    enum status status = open_value(value, STORE_META_TABLET, tablet, &reader, ret_error);
+    enum status status = open_value(value, STORE_META_TABLET, tablet, TABLET_VERSION, &reader,
+                                    ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     struct store_meta_tablet meta = {.descriptor.tablet = tablet};
+    uint8_t version = byte_reader_u8(&reader);
     meta.descriptor.table = byte_reader_varint(&reader);
     meta.descriptor.configuration = byte_reader_varint(&reader);
+    if (version == TABLET_VERSION) {
+        get_configuration(&reader, &meta);
+    }
     meta.descriptor.range = get_range(&reader);
     meta.sequence = byte_reader_varint(&reader);
     meta.clock = byte_reader_varint(&reader);
@@ -233,11 +261,12 @@ enum status store_meta_decode_store(struct bytes value,
                                     struct error *ret_error)
 {
     struct byte_reader reader;
-    enum status status = open_value(value, STORE_META_STORE, 0, &reader, ret_error);
+    enum status status = open_value(value, STORE_META_STORE, 0, FORMAT_VERSION, &reader, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     struct store_meta_store store;
+    (void)byte_reader_u8(&reader); /* the version */
     store.store_number = byte_reader_varint(&reader);
     store.clock = byte_reader_varint(&reader);
     store.synced_position = byte_reader_varint(&reader);
@@ -265,11 +294,13 @@ enum status store_meta_decode_erasure(uint64_t number,
                                       struct error *ret_error)
 {
     struct byte_reader reader;
-    enum status status = open_value(value, STORE_META_ERASURE, number, &reader, ret_error);
+    enum status status = open_value(value, STORE_META_ERASURE, number, FORMAT_VERSION, &reader,
+                                    ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     struct store_meta_erasure erasure;
+    (void)byte_reader_u8(&reader); /* the version */
     erasure.extent = byte_reader_varint(&reader);
     erasure.range = get_range(&reader);
     if (!byte_reader_ok(&reader) || byte_reader_left(&reader) != 0) {

@@ -24,6 +24,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/row_reader.h"
 #include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store_replica.h"
 
 #define STORE_META_KEY_BYTES_MAX      16
 #define STORE_META_DEDUPE_PIECE_BYTES (15 * 4096 - 64) /* whole pages, with LMDB's own header */
@@ -71,6 +72,8 @@ struct store_meta_tablet {
     uint32_t range_delete_count;
     const struct store_meta_horizon *horizons;
     uint32_t horizon_count;
+    struct store_configuration configuration; /* members.version 0 = none is known; else the same as
+                                                 the descriptor's */
 };
 
 struct store_meta_store {

@@ -37,6 +37,11 @@ static void encode_tablet(struct store_tablet *tablet,
     }
     meta->range_deletes = deletes;
     meta->horizons = horizons;
+    meta->configuration = tablet->durable;
+    if (tablet->durable.members.version != 0) {
+        meta->descriptor.configuration = tablet->durable.members.version;
+    }
+    tablet->encoded_number = tablet->durable_number;
     store_meta_encode_tablet(meta, out);
 }
 
@@ -46,8 +51,7 @@ enum status store_put_tablet_meta(struct base_writer *writer,
                                   uint64_t clock,
                                   uint32_t dedupe_piece_count)
 {
-    struct store_meta_tablet meta = {.descriptor = tablet->descriptor,
-                                     .sequence = sequence,
+    struct store_meta_tablet meta = {.sequence = sequence,
                                      .clock = clock,
                                      .row_estimate = atomic_load(&tablet->row_estimate),
                                      .dedupe_piece_count = dedupe_piece_count};
@@ -55,6 +59,7 @@ enum status store_put_tablet_meta(struct base_writer *writer,
     struct arena arena;
     arena_init(&arena, 1024, SIZE_MAX);
     (void)pthread_mutex_lock(&tablet->mutex);
+    meta.descriptor = tablet->descriptor;
     struct range_delete *deletes = arena_allocate_array(&arena, tablet->range_deletes->count + 1U,
                                                         sizeof *deletes);
     struct store_meta_horizon *horizons = arena_allocate_array(&arena, tablet->horizon_count + 1U,

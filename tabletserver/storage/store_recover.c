@@ -95,6 +95,11 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
     atomic_store(&tablet->clock, meta->clock);
     atomic_store(&tablet->row_estimate, meta->row_estimate);
     flush_progress_init(&tablet->progress, meta->sequence, false);
+    tablet->layers[0]->after_sequence = meta->sequence;
+    tablet->synced = meta->sequence;
+    store_set_configuration(tablet, &meta->configuration);
+    tablet->durable = meta->configuration;
+    tablet->leads = meta->configuration.members.version == 0; /* the others: when all is replayed */
     tablet->flushed_sequence = meta->sequence;
     tablet->flushed_clock = meta->clock;
     tablet->dedupe_piece_count = meta->dedupe_piece_count;
@@ -294,7 +299,12 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s: %s", store->folder, status_text(status));
     }
-    status = check_log_end(store, ret_error);
+    for (uint32_t i = 0; i < store->tablet_count && status == STATUS_OK; i++) {
+        status = store_replay_end(store->tablets[i], ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = check_log_end(store, ret_error);
+    }
     if (status != STATUS_OK) {
         return status;
     }

@@ -1,11 +1,11 @@
 /*
  * Recovery, second half: what the log adds to the base.
  *
- * Everything replayed is committed: the log gave it out, so it is whole and durable.  Memory stays
+ * Of a tablet without a configuration everything replayed is committed: the log gave it out, so it is
+ * whole and durable.  Of others (store_replay_replica.c) it is what later entries prove.  Memory stays
  * bounded: when replay fills it, memtables are flushed on the way, as in life.
  */
 #include "common/base/assert.h"
-#include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/replay_plan.h"
 #include "tabletserver/storage/store_internal.h"
 
@@ -13,7 +13,9 @@
 
 struct replay {
     struct store_tablet *tablet;
-    const struct log_record *record;
+    uint64_t sequence;
+    struct stamp stamp;
+    struct bytes payload;
     struct arena arena;
     struct applied_map map;
 };
@@ -28,8 +30,8 @@ static enum status apply_changes(struct replay *replay,
     enum status status = memtable_reserve(memtable, entry->row, entry->changes + first, count);
     if (status == STATUS_OK) {
         stamp.index += (uint32_t)first;
-        memtable_apply(memtable, replay->record->sequence, stamp, entry->row,
-                       entry->changes + first, count);
+        memtable_apply(memtable, replay->sequence, stamp, entry->row, entry->changes + first,
+                       count);
     }
     return status;
 }
@@ -38,7 +40,7 @@ static enum status replay_entry(struct replay *replay,
                                 const struct record_entry *entry,
                                 struct stamp stamp)
 {
-    uint64_t sequence = replay->record->sequence;
+    uint64_t sequence = replay->sequence;
     enum status status = STATUS_OK;
     if (entry->change_count > 0) {
         switch (replay_plan_row(&replay->map, sequence, entry->row)) {
@@ -63,20 +65,35 @@ static enum status replay_entry(struct replay *replay,
     return status;
 }
 
+static enum status replay_entries(struct replay *replay,
+                                  const struct record_write *write,
+                                  struct error *ret_error)
+{
+    struct stamp stamp = replay->stamp;
+    enum status status = applied_map_decode(buffer_bytes(&replay->tablet->applied), &replay->arena,
+                                            &replay->map, ret_error);
+    for (size_t i = 0; i < write->entry_count && status == STATUS_OK; i++) {
+        status = replay_entry(replay, &write->entries[i], stamp);
+        stamp.index += (uint32_t)write->entries[i].change_count;
+    }
+    return status;
+}
+
 static enum status replay_write(struct replay *replay, struct error *ret_error)
 {
     struct record_write write;
-    struct stamp stamp = replay->record->stamp;
-    enum status status = record_decode_write(replay->record->payload, &replay->arena, &write,
-                                             ret_error);
-    if (status == STATUS_OK) {
-        status = applied_map_decode(buffer_bytes(&replay->tablet->applied), &replay->arena,
-                                    &replay->map, ret_error);
-    }
-    for (size_t i = 0; i < write.entry_count && status == STATUS_OK; i++) {
-        status = replay_entry(replay, &write.entries[i], stamp);
-        stamp.index += (uint32_t)write.entries[i].change_count;
-    }
+    enum status status = record_decode_write(replay->payload, &replay->arena, &write, ret_error);
+    return status == STATUS_OK ? replay_entries(replay, &write, ret_error) : status;
+}
+
+enum status store_replay_write(struct store_tablet *tablet,
+                               const struct store_entry *entry,
+                               const struct record_write *write)
+{
+    struct replay replay = {.tablet = tablet, .sequence = entry->sequence, .stamp = entry->stamp};
+    arena_init(&replay.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    enum status status = replay_entries(&replay, write, NULL);
+    arena_deinit(&replay.arena);
     return status;
 }
 
@@ -115,9 +132,14 @@ static bool is_pressed(struct store *store, void *with)
     return store_memory_presses(store);
 }
 
+enum status store_replay_free_layer(struct store_tablet *tablet)
+{
+    return flush_while(tablet->store, has_all_layers, tablet);
+}
+
 static enum status freeze_surely(struct store_tablet *tablet)
 {
-    enum status status = flush_while(tablet->store, has_all_layers, tablet);
+    enum status status = store_replay_free_layer(tablet);
     return status == STATUS_OK ? store_freeze(tablet) : status;
 }
 
@@ -125,71 +147,54 @@ static enum status replay_drop_range(struct replay *replay, struct error *ret_er
 {
     struct store_tablet *tablet = replay->tablet;
     struct record_drop_range drop;
-    enum status status = record_decode_drop_range(replay->record->payload, &drop, ret_error);
+    enum status status = record_decode_drop_range(replay->payload, &drop, ret_error);
     if (status == STATUS_OK) {
         status = freeze_surely(tablet);
     }
     if (status != STATUS_OK) {
         return status;
     }
-    struct range_delete delete = {drop.range, replay->record->stamp, replay->record->sequence};
+    struct range_delete delete = {drop.range, replay->stamp, replay->sequence};
     struct store_range_deletes *more = store_range_deletes_create(
         tablet->range_deletes->deletes, tablet->range_deletes->count, NULL, 0, &delete);
     if (more == NULL) {
         return STATUS_NO_MEMORY;
     }
     store_tablet_publish_range_deletes(tablet, more);
-    return drop.request.client == 0
-               ? STATUS_OK
-               : dedupe_record(tablet->dedupe, &drop.request, replay->record->sequence,
-                               replay->record->stamp.clock, BYTES_EMPTY);
+    return drop.request.client == 0 ? STATUS_OK
+                                    : dedupe_record(tablet->dedupe, &drop.request, replay->sequence,
+                                                    replay->stamp.clock, BYTES_EMPTY);
 }
 
 static enum status replay_horizon(struct replay *replay, struct error *ret_error)
 {
     struct record_gc_horizon decoded;
-    enum status status = record_decode_gc_horizon(replay->record->payload, &decoded, ret_error);
+    enum status status = record_decode_gc_horizon(replay->payload, &decoded, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     struct store_meta_horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
-                                         replay->record->sequence};
+                                         replay->sequence};
     return store_tablet_raise_horizon(replay->tablet, &horizon) ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 static enum status replay_split(struct replay *replay, struct error *ret_error)
 {
     struct record_split split;
-    enum status status = record_decode_split(replay->record->payload, &split, ret_error);
+    enum status status = record_decode_split(replay->payload, &split, ret_error);
     if (status == STATUS_OK && !row_range_contains(&replay->tablet->descriptor.range, split.key)) {
         status = error_set(ret_error, STATUS_CORRUPT, "split at a key outside the tablet");
     }
     if (status == STATUS_OK) {
         status = flush_while(replay->tablet->store, has_long_lineage, replay->tablet);
     }
-    return status == STATUS_OK
-               ? store_split_prepare(replay->tablet, &split, replay->record->sequence)
-               : status;
+    return status == STATUS_OK ? store_split_prepare(replay->tablet, &split, replay->sequence)
+                               : status;
 }
 
-/* Counted, and looked at; what it means for the tablet the catalog says. */
-static enum status check_barrier(const struct log_record *record, struct error *ret_error)
+static enum status replay_record(struct replay *replay, uint8_t type, struct error *ret_error)
 {
-    struct record_frozen frozen;
-    struct record_absorb absorb;
-    switch (record->type) {
-    case RECORD_FROZEN:
-        return record_decode_frozen(record->payload, &frozen, ret_error);
-    case RECORD_ABSORB:
-        return record_decode_absorb(record->payload, &absorb, ret_error);
-    default:
-        return record_decode_lift(record->payload, ret_error);
-    }
-}
-
-static enum status replay_record(struct replay *replay, struct error *ret_error)
-{
-    switch ((enum record_type)replay->record->type) {
+    switch ((enum record_type)type) {
     case RECORD_WRITE:
         return replay_write(replay, ret_error);
     case RECORD_DROP_RANGE:
@@ -203,12 +208,36 @@ static enum status replay_record(struct replay *replay, struct error *ret_error)
     case RECORD_THAWED:
     case RECORD_ABSORB:
     case RECORD_ABSORB_ABORTED:
-        return check_barrier(replay->record, ret_error);
+        return error_set(ret_error, STATUS_CORRUPT,
+                         "log record of type %u in a tablet without a configuration", type);
     case RECORD_CONFIGURATION:
         break;
     }
     return error_set(ret_error, STATUS_VERSION,
-                     "log record of type %u was written by a newer version", replay->record->type);
+                     "log record of type %u was written by a newer version", type);
+}
+
+enum status store_replay_relieve(struct store_tablet *tablet)
+{
+    struct store *store = tablet->store;
+    if (store_is_full(tablet) && store_tablet_prepared(tablet) >= tablet->hold_until) {
+        enum status status = freeze_surely(tablet);
+        if (status != STATUS_OK) {
+            return status;
+        }
+    }
+    if (store_memory_presses(store)) {
+        store_freeze_full_tablets(store);
+        return flush_while(store, is_pressed, NULL);
+    }
+    return STATUS_OK;
+}
+
+enum status store_replay_explain_gap(uint64_t expected, uint64_t found, struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_CORRUPT,
+                     "the log goes on with sequence %llu where %llu is due; records are missing",
+                     (unsigned long long)found, (unsigned long long)expected);
 }
 
 /*
@@ -223,32 +252,16 @@ static enum status note_replayed(struct store_tablet *tablet,
                                  const struct log_record *record,
                                  uint64_t position)
 {
-    struct store *store = tablet->store;
     struct store_layer *layer = tablet->layers[0];
-    if (atomic_load(&layer->first_position) == STORE_POSITION_NONE) {
-        atomic_store(&layer->first_position, position);
-    }
-    store_count_memory(store, layer);
-    atomic_store(&tablet->prepared, record->sequence);
-    atomic_store(&tablet->clock, record->stamp.clock);
-    store->recovered_records++;
+    store_layer_hold_log(layer, position);
+    store_count_memory(tablet->store, layer);
+    store_publish_prepared(tablet, record->sequence, record->stamp.clock);
+    tablet->synced = record->sequence;
+    tablet->store->recovered_records++;
     if (!store_advance(tablet, record->sequence)) {
         return STATUS_NO_MEMORY;
     }
-    if (record->type == RECORD_SPLIT) {
-        return store_split_apply(tablet);
-    }
-    if (store_is_full(tablet) && record->sequence >= tablet->hold_until) {
-        enum status status = freeze_surely(tablet);
-        if (status != STATUS_OK) {
-            return status;
-        }
-    }
-    if (store_memory_presses(store)) {
-        store_freeze_full_tablets(store);
-        return flush_while(store, is_pressed, NULL);
-    }
-    return STATUS_OK;
+    return record->type == RECORD_SPLIT ? store_split_apply(tablet) : store_replay_relieve(tablet);
 }
 
 static enum status replay_one(struct store_tablet *tablet,
@@ -258,18 +271,17 @@ static enum status replay_one(struct store_tablet *tablet,
 {
     uint64_t expected = store_tablet_prepared(tablet) + 1;
     if (record->sequence != expected) {
-        return error_set(
-            ret_error, STATUS_CORRUPT,
-            "the log goes on with sequence %llu where %llu is due; records are missing",
-            (unsigned long long)record->sequence, (unsigned long long)expected);
+        return store_replay_explain_gap(expected, record->sequence, ret_error);
     }
-    struct replay replay = {.tablet = tablet, .record = record};
+    struct replay replay = {.tablet = tablet,
+                            .sequence = record->sequence,
+                            .stamp = record->stamp,
+                            .payload = record->payload};
     arena_init(&replay.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
-    enum status status = replay_record(&replay, ret_error);
+    enum status status = replay_record(&replay, record->type, ret_error);
     arena_deinit(&replay.arena);
     return status == STATUS_OK ? note_replayed(tablet, record, position) : status;
 }
-
 enum status store_on_replay(void *context,
                             const struct log_record *record,
                             uint64_t position,
@@ -285,11 +297,14 @@ enum status store_on_replay(void *context,
     store->log_position = position;
     hlc_observe(&store->hlc, record->stamp.clock);
     struct store_tablet *tablet = store_tablet_find(store, record->tablet);
+    bool own = record->type >= LOG_RECORD_TYPE_OWN;
     /* A tablet that nobody knows was dropped, or split and is wholly in the base. */
-    if (tablet == NULL || record->sequence <= tablet->flushed_sequence) {
+    if (tablet == NULL || (!own && record->sequence <= tablet->flushed_sequence)) {
         return STATUS_OK;
     }
-    enum status status = replay_one(tablet, record, position, ret_error);
+    bool of_replica = own || tablet->configuration.members.version != 0;
+    enum status status = of_replica ? store_replay_of_replica(tablet, record, position, ret_error)
+                                    : replay_one(tablet, record, position, ret_error);
     if (status != STATUS_OK) {
         if (ret_error->status != status || ret_error->text[0] == '\0') {
             (void)error_set(ret_error, status, "%s", status_text(status));

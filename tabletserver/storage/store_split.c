@@ -117,6 +117,8 @@ static void begin_child(struct store_tablet *parent, struct store_tablet *child)
     atomic_store(&child->prepared, parent->split_sequence);
     atomic_store(&child->committed, parent->split_sequence);
     atomic_store(&child->clock, atomic_load(&parent->clock));
+    child->synced = parent->split_sequence;
+    child->layers[0]->after_sequence = parent->split_sequence;
     for (uint32_t i = 1; i < parent->layer_count; i++) {
         child->layers[child->layer_count++] = store_layer_ref(parent->layers[i]);
     }

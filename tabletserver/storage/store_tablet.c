@@ -23,6 +23,7 @@ static void destroy(struct store_tablet *tablet)
     store_pieces_unref(tablet->pieces);
     store_range_deletes_unref(tablet->range_deletes);
     dedupe_destroy(tablet->dedupe);
+    store_window_deinit(&tablet->window);
     buffer_deinit(&tablet->split_dedupe);
     buffer_deinit(&tablet->applied);
     buffer_deinit(&tablet->sweep_resume);
@@ -67,6 +68,10 @@ enum status store_tablet_allocate(struct store *store,
     copy_descriptor(tablet, descriptor);
     (void)pthread_mutex_init(&tablet->mutex, NULL);
     flush_progress_init(&tablet->progress, 0, false);
+    tablet->leads = true;
+    atomic_init(&tablet->alone, true);
+    tablet->configuring_position = STORE_POSITION_NONE;
+    tablet->configured_position = STORE_POSITION_NONE;
     enum status status = store_layer_create(descriptor->tablet, &tablet->layers[0]);
     if (status == STATUS_OK) {
         tablet->layer_count = 1;

@@ -13,7 +13,7 @@
 
 /* --- pending commits ---------------------------------------------------------------------------- */
 
-static enum status reserve_pending(struct store_tablet *tablet)
+enum status store_reserve_pending(struct store_tablet *tablet)
 {
     if (tablet->pending_count < tablet->pending_capacity) {
         return STATUS_OK;
@@ -34,8 +34,18 @@ static enum status reserve_pending(struct store_tablet *tablet)
     return STATUS_OK;
 }
 
+void store_list_pending(struct store_tablet *tablet)
+{
+    if (!tablet->pending_listed) {
+        tablet->pending_listed = true;
+        tablet->pending_next = tablet->store->pending_tablets;
+        tablet->store->pending_tablets = tablet;
+        store_tablet_ref(tablet);
+    }
+}
+
 /* One item per batch of the log, not per record. */
-static void push_pending(struct store_tablet *tablet, uint64_t position, uint64_t sequence)
+void store_push_pending(struct store_tablet *tablet, uint64_t position, uint64_t sequence)
 {
     uint32_t mask = tablet->pending_capacity - 1;
     if (tablet->pending_count > 0) {
@@ -49,17 +59,31 @@ static void push_pending(struct store_tablet *tablet, uint64_t position, uint64_
     tablet->pending[(tablet->pending_head + tablet->pending_count) & mask] = (struct store_pending){
         position, sequence};
     tablet->pending_count++;
-    if (!tablet->pending_listed) {
-        tablet->pending_listed = true;
-        tablet->pending_next = tablet->store->pending_tablets;
-        tablet->store->pending_tablets = tablet;
-        store_tablet_ref(tablet);
+    store_list_pending(tablet);
+}
+
+void store_cut_pending(struct store_tablet *tablet, uint64_t sequence)
+{
+    uint32_t mask = tablet->pending_capacity - 1;
+    while (tablet->pending_count > 0) {
+        uint32_t last = tablet->pending_head + tablet->pending_count - 1;
+        uint64_t before = tablet->pending_count > 1 ? tablet->pending[(last - 1) & mask].sequence
+                                                    : tablet->synced;
+        if (tablet->pending[last & mask].sequence <= sequence) {
+            break;
+        }
+        if (before < sequence) {
+            tablet->pending[last & mask].sequence = sequence;
+            break;
+        }
+        tablet->pending_count--;
     }
+    tablet->synced = tablet->synced < sequence ? tablet->synced : sequence;
 }
 
 /* --- one record --------------------------------------------------------------------------------- */
 
-static enum status check_tablet(const struct store_tablet *tablet)
+static enum status check_state(const struct store_tablet *tablet)
 {
     switch (atomic_load_explicit(&tablet->state, memory_order_relaxed)) {
     case STORE_TABLET_LIVE:
@@ -71,6 +95,12 @@ static enum status check_tablet(const struct store_tablet *tablet)
         return STATUS_NOT_OWNER;
     }
     UNREACHABLE();
+}
+
+/* For what this store gives out itself. */
+static enum status check_tablet(const struct store_tablet *tablet)
+{
+    return tablet->leads ? check_state(tablet) : STATUS_NOT_OWNER;
 }
 
 static enum status check_memory(struct store *store, bool deletes_only)
@@ -85,6 +115,18 @@ static enum status check_memory(struct store *store, bool deletes_only)
     }
     store_freeze_full_tablets(store);
     return STATUS_RESOURCE_EXHAUSTED;
+}
+
+static enum status check_store(struct store *store, bool only_deletes)
+{
+    enum status status = store_trouble_check(store, only_deletes);
+    return status == STATUS_OK ? check_memory(store, only_deletes) : status;
+}
+
+enum status store_check_append(struct store_tablet *tablet, bool only_deletes)
+{
+    enum status status = check_state(tablet);
+    return status == STATUS_OK ? check_store(tablet->store, only_deletes) : status;
 }
 
 /* Clocks of one tablet rise with its sequences, whatever the caller hands in. */
@@ -108,6 +150,22 @@ static enum status note_full_log(struct store *store)
     return STATUS_NO_SPACE;
 }
 
+enum status store_log_record(struct store *store, const struct log_record *record)
+{
+    enum status status = log_append(store->log, record, &store->log_position);
+    if (status == STATUS_OK) {
+        atomic_fetch_add_explicit(&store->records, 1, memory_order_relaxed);
+    }
+    return status == STATUS_NO_SPACE ? note_full_log(store) : status;
+}
+
+void store_layer_hold_log(struct store_layer *layer, uint64_t position)
+{
+    if (atomic_load_explicit(&layer->first_position, memory_order_relaxed) == STORE_POSITION_NONE) {
+        atomic_store_explicit(&layer->first_position, position, memory_order_relaxed);
+    }
+}
+
 enum status store_append_record(struct store_tablet *tablet,
                                 enum record_type type,
                                 struct bytes payload,
@@ -115,7 +173,7 @@ enum status store_append_record(struct store_tablet *tablet,
                                 uint64_t *ret_sequence)
 {
     struct store *store = tablet->store;
-    enum status status = reserve_pending(tablet);
+    enum status status = store_reserve_pending(tablet);
     if (status != STATUS_OK) {
         return status;
     }
@@ -128,18 +186,12 @@ enum status store_append_record(struct store_tablet *tablet,
         .sequence = sequence,
         .stamp = stamp,
         .payload = payload};
-    uint64_t position = 0;
-    status = log_append(store->log, &record, &position);
+    status = store_log_record(store, &record);
     if (status != STATUS_OK) {
-        return status == STATUS_NO_SPACE ? note_full_log(store) : status;
+        return status;
     }
-    store->log_position = position;
-    struct store_layer *layer = tablet->layers[0];
-    if (atomic_load_explicit(&layer->first_position, memory_order_relaxed) == STORE_POSITION_NONE) {
-        atomic_store_explicit(&layer->first_position, position, memory_order_relaxed);
-    }
-    push_pending(tablet, position, sequence);
-    atomic_fetch_add_explicit(&store->records, 1, memory_order_relaxed);
+    store_layer_hold_log(tablet->layers[0], store->log_position);
+    store_push_pending(tablet, store->log_position, sequence);
     *ret_sequence = sequence;
     return STATUS_OK;
 }
@@ -149,7 +201,7 @@ enum status store_append_record(struct store_tablet *tablet,
  * comes second, so that whoever reads the clock first and the sequence second knows that all
  * beyond that sequence is stamped later than that clock.
  */
-static void publish(struct store_tablet *tablet, uint64_t sequence, uint64_t clock)
+void store_publish_prepared(struct store_tablet *tablet, uint64_t sequence, uint64_t clock)
 {
     atomic_store_explicit(&tablet->prepared, sequence, memory_order_release);
     atomic_store_explicit(&tablet->clock, clock, memory_order_release);
@@ -268,10 +320,7 @@ enum status store_append_write(struct store_tablet *tablet,
     bool only_deletes = deletes_only(write);
     enum status status = check_tablet(tablet);
     if (status == STATUS_OK) {
-        status = store_trouble_check(store, only_deletes);
-    }
-    if (status == STATUS_OK) {
-        status = check_memory(store, only_deletes);
+        status = check_store(store, only_deletes);
     }
     if (status == STATUS_OK) {
         status = reserve_dedupe(tablet, write);
@@ -298,7 +347,7 @@ enum status store_append_write(struct store_tablet *tablet,
     }
     apply(tablet, write, sequence, stamp);
     store_count_memory(store, tablet->layers[0]);
-    publish(tablet, sequence, stamp.clock);
+    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
     return STATUS_OK;
 }
@@ -354,7 +403,7 @@ enum status store_append_drop_range(struct store_tablet *tablet,
         status = dedupe_record(tablet->dedupe, &drop->request, sequence, stamp.clock, BYTES_EMPTY);
         ASSERT(status == STATUS_OK); /* was reserved */
     }
-    publish(tablet, sequence, stamp.clock);
+    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
     return STATUS_OK;
 }
@@ -367,6 +416,7 @@ enum status store_append_split(struct store_tablet *tablet,
     struct store *store = tablet->store;
     ASSERT(bytes_compare(split->key, tablet->descriptor.range.start) > 0);
     ASSERT(row_range_contains(&tablet->descriptor.range, split->key));
+    ASSERT(tablet->configuration.members.version == 0); /* else the catalog says when */
     enum status status = check_tablet(tablet);
     if (status == STATUS_OK) {
         status = store_trouble_check(store, true);
@@ -395,7 +445,7 @@ enum status store_append_split(struct store_tablet *tablet,
         return status;
     }
     ASSERT(sequence == expected);
-    publish(tablet, sequence, stamp.clock);
+    store_publish_prepared(tablet, sequence, stamp.clock);
     atomic_store(&tablet->state, STORE_TABLET_BARRIER);
     *ret_sequence = sequence;
     return STATUS_OK;
@@ -436,9 +486,34 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     (void)pthread_mutex_lock(&tablet->mutex);
     (void)store_tablet_raise_horizon(tablet, &raised);
     (void)pthread_mutex_unlock(&tablet->mutex);
-    publish(tablet, sequence, stamp.clock);
+    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
     return STATUS_OK;
+}
+
+enum status store_append_barrier(struct store_tablet *tablet,
+                                 enum record_type type,
+                                 struct bytes payload,
+                                 uint64_t clock,
+                                 uint64_t *ret_sequence)
+{
+    ASSERT(type == RECORD_SPLIT || (type >= RECORD_SPLIT_ABORTED && type <= RECORD_ABSORB_ABORTED));
+    ASSERT(tablet->configuration.members.version != 0);
+    enum status status = check_tablet(tablet);
+    if (status == STATUS_OK) {
+        status = store_trouble_check(tablet->store, true);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct stamp stamp = {take_clock(tablet, clock), 0, 0};
+    uint64_t sequence = 0;
+    status = store_append_record(tablet, type, payload, stamp, &sequence);
+    if (status == STATUS_OK) {
+        store_publish_prepared(tablet, sequence, stamp.clock);
+        *ret_sequence = sequence;
+    }
+    return status;
 }
 
 uint64_t store_next_clock(struct store *store)

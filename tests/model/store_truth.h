@@ -79,7 +79,7 @@ static struct fixture fixture;
 static struct prng prng;
 static struct cell_model cells[CELLS_MAX];
 static size_t cell_count;
-static uint32_t tablets_max;
+__attribute__((unused)) static uint32_t tablets_max;
 static struct held held[HELD_MAX];
 
 /* --- names ---------------------------------------------------------------------------------------- */
@@ -117,6 +117,53 @@ static struct bytes value_of(uint32_t seed, uint32_t size)
         memcpy(value + i, &random, size - i < 8 ? size - i : 8);
     }
     return bytes_of(value, size);
+}
+
+/* --- changes -------------------------------------------------------------------------------------- */
+
+static struct model_change random_change(void)
+{
+    struct model_change c = {.family = (uint8_t)(1 + prng_below(&prng, 4)),
+                             .qualifier = (uint8_t)prng_below(&prng, 4),
+                             .timestamp = (int8_t)prng_below(&prng, 6)};
+    uint64_t dice = prng_below(&prng, 40);
+    if (dice == 0) {
+        c.kind = CHANGE_DELETE_ROW;
+    } else if (dice <= 2) {
+        c.kind = CHANGE_DELETE_FAMILY;
+    } else if (dice <= 6) {
+        c.kind = CHANGE_DELETE_CELLS;
+        c.start = (int8_t)prng_below(&prng, 5);
+        c.end = (int8_t)(c.start + 1 + (int8_t)prng_below(&prng, 4));
+    } else {
+        c.kind = c.family >= 3 ? CHANGE_FOLD : CHANGE_PUT;
+        c.value_seed = (uint32_t)prng_below(&prng, 1000);
+        c.value_size = (uint32_t)prng_below(&prng, 30);
+        if (prng_chance(&prng, 12)) {
+            c.value_size = (uint32_t)prng_below(&prng, 5000);
+        } else if (prng_chance(&prng, 60)) {
+            c.value_size = (uint32_t)prng_below(&prng, VALUE_MAX);
+        }
+    }
+    return c;
+}
+
+static struct change to_change(const struct model_change *c, uint8_t operand[8])
+{
+    struct change change = {.kind = (enum change_kind)c->kind,
+                            .family = c->family,
+                            .qualifier = qualifier_name(c->qualifier),
+                            .timestamp_us = c->timestamp,
+                            .start_us = c->start,
+                            .end_us = c->end};
+    if (c->kind == CHANGE_FOLD) {
+        store_be64(operand, c->value_seed);
+        change.value = bytes_of(operand, 8);
+        change.aggregate = c->family == 3 ? AGGREGATE_INTSUM : AGGREGATE_INTMAX;
+    } else if (c->kind == CHANGE_PUT) {
+        change.value = value_of(c->value_seed, c->value_size);
+    }
+    return change;
 }
 
 /* --- the truth ------------------------------------------------------------------------------------ */
@@ -353,7 +400,7 @@ static void expect_tablet(struct store_tablet *tablet, enum store_read_point poi
     store_read_end(read);
 }
 
-static void expect_all(enum store_read_point point)
+__attribute__((unused)) static void expect_all(enum store_read_point point)
 {
     for (uint32_t i = 0; i < store_tablet_count(fixture.store); i++) {
         expect_tablet(store_tablet_at(fixture.store, i), point);

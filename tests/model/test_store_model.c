@@ -96,51 +96,6 @@ static void mark_committed(void)
     }
 }
 
-static struct model_change random_change(void)
-{
-    struct model_change c = {.family = (uint8_t)(1 + prng_below(&prng, 4)),
-                             .qualifier = (uint8_t)prng_below(&prng, 4),
-                             .timestamp = (int8_t)prng_below(&prng, 6)};
-    uint64_t dice = prng_below(&prng, 40);
-    if (dice == 0) {
-        c.kind = CHANGE_DELETE_ROW;
-    } else if (dice <= 2) {
-        c.kind = CHANGE_DELETE_FAMILY;
-    } else if (dice <= 6) {
-        c.kind = CHANGE_DELETE_CELLS;
-        c.start = (int8_t)prng_below(&prng, 5);
-        c.end = (int8_t)(c.start + 1 + (int8_t)prng_below(&prng, 4));
-    } else {
-        c.kind = c.family >= 3 ? CHANGE_FOLD : CHANGE_PUT;
-        c.value_seed = (uint32_t)prng_below(&prng, 1000);
-        c.value_size = (uint32_t)prng_below(&prng, 30);
-        if (prng_chance(&prng, 12)) {
-            c.value_size = (uint32_t)prng_below(&prng, 5000);
-        } else if (prng_chance(&prng, 60)) {
-            c.value_size = (uint32_t)prng_below(&prng, VALUE_MAX);
-        }
-    }
-    return c;
-}
-
-static struct change to_change(const struct model_change *c, uint8_t operand[8])
-{
-    struct change change = {.kind = (enum change_kind)c->kind,
-                            .family = c->family,
-                            .qualifier = qualifier_name(c->qualifier),
-                            .timestamp_us = c->timestamp,
-                            .start_us = c->start,
-                            .end_us = c->end};
-    if (c->kind == CHANGE_FOLD) {
-        store_be64(operand, c->value_seed);
-        change.value = bytes_of(operand, 8);
-        change.aggregate = c->family == 3 ? AGGREGATE_INTSUM : AGGREGATE_INTMAX;
-    } else if (c->kind == CHANGE_PUT) {
-        change.value = value_of(c->value_seed, c->value_size);
-    }
-    return change;
-}
-
 static struct operation *note(enum kind kind, struct store_tablet *tablet)
 {
     cr_assert_lt(shared->count, OPERATIONS_MAX);

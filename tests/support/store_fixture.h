@@ -40,6 +40,9 @@ struct fixture {
     uint64_t failed_count;
     struct error failure;
     uint64_t committed_count;
+    uint64_t synced; /* of the tablet that was told of last */
+    uint64_t synced_count;
+    uint64_t configured_count;
 };
 
 static struct family fixture_families[] = {
@@ -112,6 +115,21 @@ static void fixture_on_split(void *context,
     fixture->split_count++;
 }
 
+static void fixture_on_synced(void *context, struct store_tablet *tablet, uint64_t sequence)
+{
+    struct fixture *fixture = context;
+    (void)tablet;
+    fixture->synced = sequence;
+    fixture->synced_count++;
+}
+
+static void fixture_on_configured(void *context, struct store_tablet *tablet)
+{
+    struct fixture *fixture = context;
+    (void)tablet;
+    fixture->configured_count++;
+}
+
 static void fixture_on_failed(void *context, const struct error *error)
 {
     struct fixture *fixture = context;
@@ -121,14 +139,16 @@ static void fixture_on_failed(void *context, const struct error *error)
 
 static struct store_callbacks fixture_callbacks(struct fixture *fixture)
 {
-    return (struct store_callbacks){fixture,
-                                    fixture_wake,
-                                    fixture_now_us,
-                                    fixture_on_committed,
-                                    fixture_on_created,
-                                    fixture_on_dropped,
-                                    fixture_on_split,
-                                    fixture_on_failed};
+    return (struct store_callbacks){.context = fixture,
+                                    .wake = fixture_wake,
+                                    .now_us = fixture_now_us,
+                                    .on_committed = fixture_on_committed,
+                                    .on_created = fixture_on_created,
+                                    .on_dropped = fixture_on_dropped,
+                                    .on_split = fixture_on_split,
+                                    .on_synced = fixture_on_synced,
+                                    .on_configured = fixture_on_configured,
+                                    .on_failed = fixture_on_failed};
 }
 
 /* Small limits: what takes hours in life happens in a second here. */

@@ -353,3 +353,29 @@ Test(dedupe, many_records_of_one_client_stay_cheap)
     }
     dedupe_destroy(dedupe);
 }
+
+Test(dedupe, requests_of_dropped_entries_are_new_again)
+{
+    struct dedupe *dedupe = make();
+    struct buffer image = BUFFER_INIT;
+    record(dedupe, request_of(7, 1, 1), 1);
+    dedupe_commit(dedupe, 1);
+    dedupe_encode(dedupe, &image);
+    record(dedupe, request_of(7, 2, 1), 2);
+    record(dedupe, request_of(7, 3, 1), 3);
+    record(dedupe, request_of(7, 4, 1), 3);
+    record(dedupe, request_of(8, 1, 1), 4);
+    cr_assert_eq(dedupe_load(dedupe, buffer_bytes(&image), NULL), STATUS_OK);
+    dedupe_drop_above(dedupe, 2);
+    cr_assert_eq(check(dedupe, request_of(7, 1, 1)), DEDUPE_DONE);
+    cr_assert_eq(check(dedupe, request_of(7, 2, 1)), DEDUPE_PENDING);
+    cr_assert_eq(check(dedupe, request_of(7, 3, 1)), DEDUPE_NEW);
+    cr_assert_eq(check(dedupe, request_of(7, 4, 1)), DEDUPE_NEW);
+    cr_assert_eq(check(dedupe, request_of(8, 1, 1)), DEDUPE_NEW);
+    record(dedupe, request_of(7, 4, 1), 3); /* of whoever leads now, at the same sequence */
+    dedupe_commit(dedupe, 3);
+    cr_assert_eq(check(dedupe, request_of(7, 4, 1)), DEDUPE_DONE);
+    cr_assert_eq(check(dedupe, request_of(7, 3, 1)), DEDUPE_NEW);
+    buffer_deinit(&image);
+    dedupe_destroy(dedupe);
+}

@@ -9,7 +9,7 @@ static struct flush_progress progress;
 
 static enum flush_effect step(enum flush_event_kind kind, uint64_t last_sequence)
 {
-    struct flush_event event = {kind, last_sequence};
+    struct flush_event event = {.kind = kind, .last_sequence = last_sequence};
     enum flush_effect effect = flush_progress_step(&progress, &event);
     flush_progress_check(&progress);
     return effect;
@@ -112,4 +112,53 @@ Test(flush_progress, random_walks)
             }
         }
     }
+}
+
+static void cut(uint64_t last_sequence, uint32_t frozen_count)
+{
+    struct flush_event event = {FLUSH_EVENT_CUT, last_sequence, frozen_count};
+    cr_assert_eq(flush_progress_step(&progress, &event), FLUSH_WAIT);
+    flush_progress_check(&progress);
+}
+
+Test(flush_progress, what_is_dropped_is_not_waited_for)
+{
+    flush_progress_init(&progress, 0, false);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 5), FLUSH_WAIT);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 9), FLUSH_WAIT);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 3), FLUSH_WAIT);
+    cut(4, 1); /* the second is gone, the first ends earlier */
+    cr_assert_eq(progress.frozen_count, 1);
+    cr_assert_eq(progress.last_sequences[0], 4);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 4), FLUSH_RUN);
+}
+
+Test(flush_progress, a_cut_down_to_what_is_committed_waits_for_the_next_word)
+{
+    flush_progress_init(&progress, 0, false);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 9), FLUSH_WAIT);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 4), FLUSH_WAIT);
+    cut(4, 1);
+    cr_assert_not(flush_progress_ready(&progress));
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 4), FLUSH_RUN);
+}
+
+Test(flush_progress, a_cut_above_raises_nothing)
+{
+    flush_progress_init(&progress, 0, false);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 9), FLUSH_WAIT);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 2), FLUSH_WAIT);
+    cut(7, 1);
+    cr_assert_eq(progress.committed, 2);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 6), FLUSH_WAIT);
+}
+
+Test(flush_progress, what_is_being_written_stays_while_newer_ones_go)
+{
+    flush_progress_init(&progress, 5, false);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 5), FLUSH_RUN);
+    cr_assert_eq(step(FLUSH_EVENT_FROZEN, 9), FLUSH_WAIT);
+    cut(6, 2);
+    cr_assert_eq(step(FLUSH_EVENT_FINISHED, 0), FLUSH_DROP);
+    cr_assert_eq(step(FLUSH_EVENT_COMMITTED, 6), FLUSH_RUN);
 }

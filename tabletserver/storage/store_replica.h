@@ -1,0 +1,124 @@
+/*
+ * A store as the disk of replicas: what store.h offers to a tablet with one copy, taken apart.
+ *
+ *   alone        the only member, nothing in doubt, or no configuration known: what is synced is
+ *                committed, the store says so itself (on_committed)
+ *   with others  what is synced is only prepared here (on_synced); what is committed the caller
+ *                says: store_tablet_commit()
+ *   leads        what is appended is applied at once, as prepared: store_append_write() and the like
+ *   follows      entries come with sequence, version and stamp (store_append_entry()).  They wait in
+ *                the WINDOW, decoded, and are applied when they are committed; so what may have to be
+ *                dropped is dropped by forgetting it
+ *
+ *      store_append_entry ---> log, window --- store_tablet_commit ---> memtable, visible
+ *                                   '--------- store_tablet_lead -----> memtable, prepared
+ *
+ *   committed <= prepared (in the memtables) <= appended (in the log);  the window = (prepared,
+ *   appended].  Who leads has no window; who follows has committed == prepared, but for what it
+ *   applied while it led.
+ *
+ * A tablet that is opened again is alone, applied and leads, or it follows: entries up to the last
+ * proven committed point are applied, those above wait in the window.
+ *
+ * The rules quoted are those of docs/replication.md.  Thread rule: the store's loop, but for
+ * store_log_read().
+ */
+#ifndef TABLETSERVER_STORAGE_STORE_REPLICA_H
+#define TABLETSERVER_STORAGE_STORE_REPLICA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/error.h"
+#include "common/base/stamp.h"
+#include "tabletserver/replica/configuration.h"
+#include "tabletserver/storage/record.h"
+#include "tabletserver/storage/store.h"
+
+/* One entry of a tablet's replicated log. */
+struct store_entry {
+    uint64_t sequence;
+    uint64_t version; /* under which it was first given out (rule 3) */
+    struct stamp stamp;
+    uint8_t type; /* enum record_type, below RECORD_CONFIGURATION */
+    struct bytes payload;
+};
+
+struct store_configuration {
+    struct replica_configuration members; /* version 0 = none is known */
+    uint8_t role;     /* enum replica_role: kept for the caller, not looked at */
+    bool doubt_noted; /* a lone primary is about to propose (rule 2) */
+};
+
+/* --- entries -------------------------------------------------------------------------------------- */
+
+/*
+ * Requires: the tablet follows; the sequence is the next, store_tablet_appended() + 1.
+ * Errors: STATUS_RESOURCE_EXHAUSTED (window, memtables or log backlog full: come again),
+ * STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_CLOSED, STATUS_NOT_OWNER (it is being dropped),
+ * STATUS_CORRUPT with what is wrong (it does not decode, lies outside the tablet's range, or its
+ * stamp is older than that of the entry before), STATUS_VERSION (a type of a newer program).
+ * After an error nothing was taken.
+ */
+enum status store_append_entry(struct store_tablet *tablet,
+                               const struct store_entry *entry,
+                               struct error *ret_error);
+
+/* Requires: the tablet leads and has a configuration.  A barrier, or what lifts one (types 3 and 5 to
+ * 9): an entry that does nothing here; what it means the catalog says (section 7).  Errors as
+ * store_append_write(). */
+enum status store_append_barrier(struct store_tablet *tablet,
+                                 enum record_type type,
+                                 struct bytes payload,
+                                 uint64_t clock,
+                                 uint64_t *ret_sequence);
+
+/*
+ * Everything up to sequence is committed: visible, and flushed in its time.  Requires: not above what
+ * on_synced has told.  Less than is committed already is no error.  Not for a tablet that is alone.
+ * Errors, only while it follows: STATUS_NO_MEMORY, STATUS_RESOURCE_EXHAUSTED (all layers are in use);
+ * it is committed as far as store_tablet_committed() says, come again.
+ */
+enum status store_tablet_commit(struct store_tablet *tablet, uint64_t sequence);
+
+/* Highest sequence in the log, synced or not. */
+uint64_t store_tablet_appended(const struct store_tablet *tablet);
+
+/* The window: count entries, ascending, the last of them `appended`.  Good until the next call that
+ * changes the tablet. */
+uint32_t store_tablet_window_count(const struct store_tablet *tablet);
+struct store_entry store_tablet_window_at(const struct store_tablet *tablet, uint32_t index);
+
+/* --- roles ---------------------------------------------------------------------------------------- */
+
+bool store_tablet_leads(const struct store_tablet *tablet);
+
+/* From now on it leads: the window is applied as prepared.  Errors as store_tablet_commit(): come
+ * again. */
+enum status store_tablet_lead(struct store_tablet *tablet);
+
+/* From now on it follows.  What it has applied and is not committed stays, as prepared: it goes with
+ * store_tablet_configure(), or is committed after all. */
+void store_tablet_follow(struct store_tablet *tablet);
+
+/*
+ * Adopt a configuration, and drop what lies above kept_sequence, in the log, the window and the
+ * memtables: cells, range deletes, adds, exactly-once records, rows.  (A GC horizon above it goes too,
+ * and what it replaced with it: less is erased until the next.)  It is durable when on_configured
+ * comes: nothing may be done under it before (I7).  Where memtables have something to drop this looks
+ * at every cell of one of them.
+ *
+ * Requires: a sound configuration; kept_sequence at or above committed; above appended it means that.
+ * Errors: STATUS_NO_MEMORY, STATUS_NO_SPACE, STATUS_RESOURCE_EXHAUSTED, STATUS_CLOSED,
+ * STATUS_NOT_OWNER, STATUS_UNAVAILABLE (its first configuration, and not all of what it has given out
+ * before is committed: come again).  Nothing has changed then.
+ */
+enum status store_tablet_configure(struct store_tablet *tablet,
+                                   const struct store_configuration *configuration,
+                                   uint64_t kept_sequence);
+
+/* The one that was adopted last, durable or not.  Good until the next. */
+const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet);
+
+#endif /* TABLETSERVER_STORAGE_STORE_REPLICA_H */
