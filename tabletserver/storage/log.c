@@ -88,6 +88,10 @@ void log_destroy(struct log *log)
     for (size_t i = 0; i < log->segments.count; i++) {
         log_segment_destroy(log->segments.at[i]);
     }
+    for (size_t i = 0; i < log->kept.count; i++) {
+        log_segment_destroy(log->kept.at[i]);
+    }
+    memory_free(log->kept.at);
     memory_free(log->segments.at);
     memory_free(log->spares);
     buffer_deinit(&log->gathering.bytes);
@@ -116,6 +120,8 @@ struct log *log_create(const struct log_options *options)
     log->options = *options;
     log->options.folder = log->folder;
     log->spares_wanted = options->spare_segments_max;
+    log->keep_from = UINT64_MAX;
+    log->keep_bytes = options->keep_bytes;
     log->anchor_file = FILE_CLOSED;
     return log;
 }
@@ -287,11 +293,36 @@ void log_keep_spares(struct log *log, uint32_t count_max)
     (void)pthread_mutex_unlock(&log->mutex);
 }
 
+void log_keep_from(struct log *log, uint64_t position)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    log->keep_from = position < log->keep_from ? position : log->keep_from;
+    (void)pthread_mutex_unlock(&log->mutex);
+}
+
+void log_keep_bytes(struct log *log, uint64_t bytes_max)
+{
+    uint64_t most = log->options.keep_bytes;
+    uint64_t wanted = bytes_max < most ? bytes_max : most;
+    (void)pthread_mutex_lock(&log->mutex);
+    if (wanted < log->keep_bytes) {
+        (void)pthread_cond_signal(&log->keeper_wake);
+    }
+    log->keep_bytes = wanted;
+    (void)pthread_mutex_unlock(&log->mutex);
+}
+
 void log_statistics(struct log *log, struct log_statistics *ret_statistics)
 {
     (void)pthread_mutex_lock(&log->mutex);
     *ret_statistics = log->statistics;
     ret_statistics->no_space = log->no_space && log_room_is_short(log);
+    ret_statistics->kept_count = log->kept.count;
+    if (log->kept.count > 0) {
+        ret_statistics->kept_position = log->kept.at[0]->header.first_position;
+    } else {
+        ret_statistics->kept_position = ret_statistics->first_position;
+    }
     ret_statistics->next_position = log->gathering.position +
                                     log_align(log->gathering.bytes.size_bytes);
     (void)pthread_mutex_unlock(&log->mutex);

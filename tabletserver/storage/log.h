@@ -50,10 +50,12 @@ struct log_record {
 
 struct log_options {
     const char *folder;
-    uint64_t store_number;         /* bound into every segment header */
-    uint32_t segment_bytes;        /* multiple of 4096, at least 16384; default 64 MiB */
-    uint32_t spare_segments_max;   /* recycled ones kept ready, as log_keep_spares() has it */
-    uint64_t pending_bytes_max;    /* log_append refuses above it (back-pressure), except a
+    uint64_t store_number;  /* bound into every segment header */
+    uint32_t segment_bytes; /* multiple of 4096, at least 16384; default 64 MiB */
+    int64_t keep_ns; /* segments with what may be wanted again stay so long after their release, */
+    uint64_t keep_bytes;         /* as far as all of them take no more than that: log_keep_from() */
+    uint32_t spare_segments_max; /* recycled ones kept ready, as log_keep_spares() has it */
+    uint64_t pending_bytes_max;  /* log_append refuses above it (back-pressure), except a
                                       record larger than that when nothing is pending */
     uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
     void *context;
@@ -78,7 +80,9 @@ struct log_statistics {
     uint64_t next_position;
     uint64_t synced_position;
     uint64_t segment_count;
-    uint64_t file_count; /* segments and spares; one on its way in or out counts too */
+    uint64_t kept_position; /* from there on log_read() may read */
+    uint64_t kept_count;    /* segments kept after their release; not among segment_count */
+    uint64_t file_count; /* segments, kept ones and spares; one on its way in or out counts too */
     bool no_space;       /* a segment is wanted and there was no room for it */
     uint64_t torn_bytes; /* cut at the last recovery */
 };
@@ -110,6 +114,27 @@ void log_release(struct log *log, uint64_t position);
 /* From now on keep at most so many recycled segments (spare_segments_max at first, and never more);
  * the log's thread deletes those above it. */
 void log_keep_spares(struct log *log, uint32_t count_max);
+
+/* What lies at or above position may be wanted again after its release: log_read().  Higher than the
+ * last time has no effect. */
+void log_keep_from(struct log *log, uint64_t position);
+
+/* From now on keep at most so much after its release (keep_bytes at first, and never more).  It is
+ * given up anyway where there is no room for a new segment. */
+void log_keep_bytes(struct log *log, uint64_t bytes_max);
+
+/* A record that was read; the payload is good for the call.  False = no more. */
+typedef bool (*log_read_function)(void *context,
+                                  const struct log_record *record,
+                                  uint64_t position);
+
+/* Read back from the batch at position, which a record was told of, up to what is synced now.  Any
+ * thread that may wait for the disk.  Errors: STATUS_NOT_FOUND (it is not kept any more, or damaged),
+ * STATUS_NO_MEMORY. */
+enum status log_read(struct log *log,
+                     uint64_t position,
+                     log_read_function on_record,
+                     void *context);
 
 void log_statistics(struct log *log, struct log_statistics *ret_statistics);
 

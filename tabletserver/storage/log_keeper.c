@@ -4,6 +4,9 @@
  * Making one writes and syncs a whole segment of zeros, or recycles a spare; either takes far
  * longer than a batch may wait, so it is done one segment ahead, away from the writer.  Where the
  * disk is full it is tried again each second, and at once when a segment has been released.
+ *
+ * What is released may be wanted again by other copies of its tablets: then it is kept for a time
+ * behind the start of the log, never to be replayed, and retired later, or when there is no room.
  */
 #include <time.h>
 
@@ -15,6 +18,7 @@
 #include "tabletserver/storage/log_state.h"
 
 #define RETRY_SECONDS 1
+#define NS_A_SECOND   INT64_C(1000000000)
 
 /* What passes: no space, no memory, no descriptors.  Anything else says that the disk is bad. */
 static bool may_retry(enum status status)
@@ -128,6 +132,61 @@ static enum status retire(struct log *log, struct log_segment *segment, struct e
     return status;
 }
 
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
+}
+
+/* Take a released segment among those that are kept; false: nobody wants it.  (One that is not kept
+ * leaves a hole behind older ones: log_read() finds that they do not follow, and they age.) */
+static bool keep(struct log *log, struct log_segment *segment)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    bool kept = log->options.keep_ns > 0 && log->keep_bytes >= segment->header.segment_bytes &&
+                log_segment_end(&segment->header) > log->keep_from &&
+                log_segments_reserve(&log->kept);
+    if (kept) {
+        segment->released_ns = monotonic_ns();
+        log_segments_add(&log->kept, segment);
+    }
+    (void)pthread_mutex_unlock(&log->mutex);
+    return kept;
+}
+
+/* Is the oldest of them to go?  One that is being read stays a little longer.  Needs the mutex. */
+static bool may_give_up(const struct log *log)
+{
+    struct log_recycle_kept kept = {
+        .count = log->kept.count,
+        .bytes_max = log->keep_bytes,
+        .keep_ns = log->options.keep_ns,
+        .room_wanted = log->no_space && log_room_is_short(log),
+    };
+    if (kept.count == 0 || log->kept.at[0]->readers > 0) {
+        return false;
+    }
+    for (size_t i = 0; i < log->kept.count; i++) {
+        kept.bytes += log->kept.at[i]->header.segment_bytes;
+    }
+    kept.oldest_ns = log->kept.at[0]->released_ns;
+    return log_recycle_gives_up(&kept, monotonic_ns());
+}
+
+static enum status give_up(struct log *log, struct error *ret_error)
+{
+    struct log_segment *oldest = NULL;
+    (void)pthread_mutex_lock(&log->mutex);
+    if (may_give_up(log)) {
+        oldest = log->kept.at[0];
+        log->kept.count--;
+        memmove(log->kept.at, log->kept.at + 1, log->kept.count * sizeof *log->kept.at);
+    }
+    (void)pthread_mutex_unlock(&log->mutex);
+    return oldest != NULL ? retire(log, oldest, ret_error) : STATUS_OK;
+}
+
 /* The plan, or nothing to do (also without memory for it: the next release plans again). */
 static bool plan_release(struct log *log, struct log_recycle_plan *ret_plan)
 {
@@ -177,7 +236,7 @@ static enum status release_segments(struct log *log, struct error *ret_error)
         if (segment == NULL) {
             return STATUS_OK;
         }
-        status = retire(log, segment, ret_error);
+        status = keep(log, segment) ? STATUS_OK : retire(log, segment, ret_error);
         if (status != STATUS_OK) {
             return status;
         }
@@ -191,6 +250,19 @@ static enum status shed_spare(struct log *log, struct error *ret_error)
     enum status status = log_segment_remove(log->folder, LOG_SPARE_PREFIX, number, ret_error);
     count_file(log, false);
     return status;
+}
+
+/* Until there may be something to do: while anything is kept, it ages.  With the mutex. */
+static void wait_for_wake(struct log *log)
+{
+    struct timespec until;
+    if (log->kept.count == 0) {
+        (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
+        return;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += RETRY_SECONDS;
+    (void)pthread_cond_timedwait(&log->keeper_wake, &log->mutex, &until);
 }
 
 /* Wait for the next second, or for a wake-up.  With the mutex. */
@@ -207,6 +279,7 @@ static void wait_to_retry(struct log *log)
 enum keeper_task {
     KEEPER_STOP,
     KEEPER_RELEASE,
+    KEEPER_GIVE_UP,
     KEEPER_ADD_ROOM,
     KEEPER_SHED,
 };
@@ -216,6 +289,9 @@ static enum keeper_task next_task(const struct log *log)
 {
     if (log->release_wanted) {
         return KEEPER_RELEASE;
+    }
+    if (may_give_up(log)) {
+        return KEEPER_GIVE_UP;
     }
     if (log_room_is_short(log)) {
         return KEEPER_ADD_ROOM;
@@ -227,11 +303,11 @@ static enum keeper_task wait_for_task(struct log *log)
 {
     enum keeper_task task = KEEPER_STOP;
     (void)pthread_mutex_lock(&log->mutex);
-    if (log->no_space) {
+    if (log->no_space && !may_give_up(log)) {
         wait_to_retry(log);
     }
     while (!log->stopping && !log->failed && next_task(log) == KEEPER_STOP) {
-        (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
+        wait_for_wake(log);
     }
     if (!log->stopping && !log->failed) {
         task = next_task(log);
@@ -248,6 +324,8 @@ static enum status perform(struct log *log,
     switch (task) {
     case KEEPER_RELEASE:
         return release_segments(log, ret_error);
+    case KEEPER_GIVE_UP:
+        return give_up(log, ret_error);
     case KEEPER_ADD_ROOM:
         return log_add_room(log, ret_may_retry, ret_error);
     case KEEPER_SHED:

@@ -139,7 +139,8 @@ static enum status take_spare(struct log *log, uint64_t number, struct error *re
 }
 
 /*
- * Below the start of the log is what an interrupted release left behind.  A repair puts aside the
+ * Below the start of the log is what was kept for others, or what an interrupted release left behind:
+ * it is not replayed, and its space is used again.  A repair puts aside the
  * first segment that is damaged or does not follow, and all after it.
  */
 static enum status take_segment(struct log *log,
@@ -148,7 +149,9 @@ static enum status take_segment(struct log *log,
                                 struct error *ret_error)
 {
     if (number < log->anchor.start_segment) {
-        return log_segment_remove(log->folder, LOG_SEGMENT_PREFIX, number, ret_error);
+        enum status status = log_segment_put_aside(log->folder, number, LOG_SPARE_PREFIX,
+                                                   ret_error);
+        return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
     }
     struct error error = {.status = STATUS_OK};
     enum status status = STATUS_CORRUPT;

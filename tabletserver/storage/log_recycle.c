@@ -33,3 +33,9 @@ enum log_recycle_fate log_recycle_fate(const struct log_recycle_segment *segment
                 segment->segment_bytes == spares->segment_bytes;
     return keep ? LOG_RECYCLE_SPARE : LOG_RECYCLE_DELETE;
 }
+
+bool log_recycle_gives_up(const struct log_recycle_kept *kept, int64_t now_ns)
+{
+    return kept->count > 0 && (kept->room_wanted || kept->bytes > kept->bytes_max ||
+                               now_ns - kept->oldest_ns >= kept->keep_ns);
+}

@@ -12,6 +12,7 @@
 #ifndef TABLETSERVER_STORAGE_LOG_RECYCLE_H
 #define TABLETSERVER_STORAGE_LOG_RECYCLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,19 @@ struct log_recycle_plan log_recycle_plan(const struct log_recycle_segment *segme
                                          uint64_t start_segment,
                                          uint64_t start_position,
                                          uint64_t release_position);
+
+/* Segments that were released and are kept for a time, oldest first. */
+struct log_recycle_kept {
+    size_t count;
+    uint64_t bytes; /* of all of them */
+    uint64_t bytes_max;
+    int64_t oldest_ns; /* when the oldest was released */
+    int64_t keep_ns;
+    bool room_wanted; /* there is no room for a new segment */
+};
+
+/* Shall the oldest go now? */
+bool log_recycle_gives_up(const struct log_recycle_kept *kept, int64_t now_ns);
 
 struct log_recycle_spares {
     uint32_t count; /* there are now */

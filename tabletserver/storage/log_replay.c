@@ -13,8 +13,9 @@ static struct log_replay_segment *segments_of(const struct log_replay *replay)
 static uint64_t stream_end(const struct log_replay *replay)
 {
     size_t count = log_replay_segment_count(replay);
-    return count == 0 ? replay->anchor.start_position
-                      : log_segment_end(&segments_of(replay)[count - 1].header);
+    uint64_t end = count == 0 ? replay->anchor.start_position
+                              : log_segment_end(&segments_of(replay)[count - 1].header);
+    return end < replay->limit ? end : replay->limit;
 }
 
 /* The segment in which the position lies; it must lie in one. */
@@ -298,6 +299,7 @@ void log_replay_init(struct log_replay *replay,
     *replay = (struct log_replay){
         .anchor = *anchor,
         .phase = LOG_REPLAY_PHASE_BATCH,
+        .limit = UINT64_MAX,
         .position = anchor->start_position,
         .window_position = anchor->start_position,
         .proven_position = anchor->synced_position > hint ? anchor->synced_position : hint,
@@ -310,6 +312,11 @@ void log_replay_deinit(struct log_replay *replay)
 {
     buffer_deinit(&replay->segments);
     buffer_deinit(&replay->window);
+}
+
+void log_replay_limit(struct log_replay *replay, uint64_t position)
+{
+    replay->limit = position;
 }
 
 size_t log_replay_segment_count(const struct log_replay *replay)

@@ -84,6 +84,7 @@ struct log_replay {
     enum log_replay_phase phase;
     uint64_t position; /* of the batch being read, or the next */
     uint64_t proven_position;
+    uint64_t limit; /* the stream is taken to end there at the latest */
     uint64_t epoch; /* of the last batch; none after it may be older */
     bool clean;
 
@@ -118,6 +119,9 @@ enum status log_replay_add_segment(struct log_replay *replay,
                                    uint64_t number,
                                    const struct log_segment_header *header,
                                    struct error *ret_error);
+
+/* Nothing at or beyond this position, the end of a batch, is looked at. */
+void log_replay_limit(struct log_replay *replay, uint64_t position);
 
 size_t log_replay_segment_count(const struct log_replay *replay);
 const struct log_replay_segment *log_replay_segment_at(const struct log_replay *replay,

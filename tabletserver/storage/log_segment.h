@@ -34,6 +34,8 @@ struct log_segment {
     struct file file;
     struct log_segment_header header;
     uint64_t first_batch_position; /* LOG_POSITION_NONE when no batch begins in it */
+    int64_t released_ns;           /* of one that is kept: since when (monotonic clock) */
+    uint32_t readers;              /* of log_read(): it stays while there are any */
 };
 
 /* "<folder>/<prefix><number>.log".  Errors: STATUS_LIMIT. */

@@ -7,7 +7,7 @@
  *
  * Fields are guarded by `mutex`, except those marked: [constant] after opening, [writer], [keeper].
  * A segment is destroyed by the keeper only, and only below the start of the log, where the writer
- * never is; so the writer may use a segment's file without the mutex.
+ * never is, and without readers; so writer and readers may use a segment's file without the mutex.
  *
  * Failure: the first of writer and keeper that gets an error it must not retry sets `failed` and
  * calls on_failed, once.  `report_mutex` is held around every callback, and nothing is reported
@@ -49,6 +49,9 @@ struct log {
     pthread_t keeper;
 
     struct log_segments segments;
+    struct log_segments kept; /* released, before `segments`; oldest first */
+    uint64_t keep_from;       /* nothing that ends below it is kept */
+    uint64_t keep_bytes;
     struct log_batch gathering;
     bool commit_wanted;    /* the gathering batch may go */
     uint64_t flight_bytes; /* of the batch on its way */

@@ -11,6 +11,7 @@
 
 #define MIB            (UINT64_C(1024) * 1024)
 #define LOG_SPARES_MAX 64
+#define NS_PER_US      1000
 
 void store_settings_default(struct store_settings *settings)
 {
@@ -20,6 +21,8 @@ void store_settings_default(struct store_settings *settings)
         .log_limit_bytes = 512 * MIB,
         .log_segment_bytes = 64 * 1024 * 1024,
         .log_pending_bytes_max = 64 * MIB,
+        .log_keep_us = INT64_C(600) * 1000 * 1000,
+        .log_keep_bytes = 1024 * MIB,
         .window_bytes_max = 64 * MIB,
         .map_size_bytes = 0,
         .flush_transaction_bytes = 4 * MIB,
@@ -135,6 +138,7 @@ static enum status allocate(const char *folder,
     store->events_end = &store->events;
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;
+    store->log_keep_from = UINT64_MAX;
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -190,6 +194,8 @@ static enum status open_log(struct store *store, uint64_t synced_position, struc
         /* All that a full log may let go of at once: to delete a file, and to make another one when
          * it is wanted again, holds up the disk for 10 ms and more each time. */
         .spare_segments_max = store_log_spares_max(store),
+        .keep_ns = store->settings.log_keep_us * NS_PER_US,
+        .keep_bytes = store->settings.log_keep_bytes,
         .pending_bytes_max = store->settings.log_pending_bytes_max,
         .synced_position_hint = synced_position,
         .context = store,

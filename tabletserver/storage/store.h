@@ -48,8 +48,10 @@ struct store_settings {
     uint64_t log_limit_bytes;      /* log since a memtable's first entry: freezes above it */
     uint32_t log_segment_bytes;
     uint64_t log_pending_bytes_max;
-    uint64_t window_bytes_max;        /* of one tablet's entries that wait to be committed */
-    uint64_t map_size_bytes;          /* LMDB address space; 0 = size of the file system */
+    int64_t log_keep_us;       /* what the log lets go of is kept so long for other copies, */
+    uint64_t log_keep_bytes;   /* as far as it takes no more than that */
+    uint64_t window_bytes_max; /* of one tablet's entries that wait to be committed */
+    uint64_t map_size_bytes;   /* LMDB address space; 0 = size of the file system */
     uint64_t flush_transaction_bytes; /* dirty pages per LMDB transaction */
     uint32_t flush_pace_percent;      /* share of time the flush thread may be busy; 100 = all */
     uint64_t ballast_bytes;           /* kept so that deletes work on a full disk; 0 = none */

@@ -173,6 +173,7 @@ void store_freeze_full_tablets(struct store *store)
         store->settings.log_limit_bytes / AGE_CHECKS_PER_LIMIT) {
         store->log_position_checked = store->log_position;
         store_ask_metas(store, false);
+        store_trim_marks(store);
         for (uint32_t i = 0; i < store->tablet_count; i++) {
             if (store_is_full(store->tablets[i])) {
                 /* Without memory, or with all layers in use, it is tried again next time. */

@@ -165,7 +165,9 @@ void store_set_configuration(struct store_tablet *tablet,
     if (configuration->members.version != 0) {
         tablet->descriptor.configuration = configuration->members.version;
     }
-    atomic_store(&tablet->alone, store_is_alone(tablet->store, configuration));
+    bool alone = store_is_alone(tablet->store, configuration);
+    tablet->shared = tablet->shared || !alone;
+    atomic_store(&tablet->alone, alone);
 }
 
 static enum status log_configuration(struct store_tablet *tablet,
@@ -221,6 +223,9 @@ enum status store_tablet_configure(struct store_tablet *tablet,
     }
     cut_perform(tablet, &cut);
     store_set_configuration(tablet, configuration);
+    if (tablet->shared) {
+        store_mark_drop(tablet, kept, store->log_position);
+    }
     tablet->configuring_position = store->log_position;
     store_list_pending(tablet);
     return STATUS_OK;

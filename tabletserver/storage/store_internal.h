@@ -28,6 +28,7 @@
 #include "tabletserver/storage/base.h"
 #include "tabletserver/storage/flush_progress.h"
 #include "tabletserver/storage/log.h"
+#include "tabletserver/storage/log_marks.h"
 #include "tabletserver/storage/memtable.h"
 #include "tabletserver/storage/store.h"
 #include "tabletserver/storage/store_identity.h"
@@ -156,9 +157,11 @@ struct store_tablet {
     uint64_t synced; /* [L] sequence: everything up to it is durable here */
 
     /* A replica. */
-    bool leads;                               /* [L] what is appended is applied at once */
-    atomic_bool alone;                        /* changed by the loop: what is synced is committed */
-    struct store_window window;               /* [L] */
+    bool shared;                /* [L] has, or has had, other members: its log is kept for them */
+    struct log_marks marks;     /* [T] changed by the loop */
+    bool leads;                 /* [L] what is appended is applied at once */
+    atomic_bool alone;          /* changed by the loop: what is synced is committed */
+    struct store_window window; /* [L] */
     struct store_configuration configuration; /* [L] adopted last */
     uint64_t configuring_position;            /* [L] of its record, while that is not durable */
     uint64_t configured_position;             /* [L] of the durable one's, until the base has it */
@@ -276,6 +279,7 @@ struct store {
     uint64_t log_position;                /* [L] of the last append */
     uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
     uint64_t log_released;                /* [L] */
+    uint64_t log_keep_from;               /* [L] what the log was told */
     atomic_uint_fast64_t synced_position;
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
@@ -563,6 +567,17 @@ enum status store_on_replay(void *context,
                             struct error *ret_error);
 /* After the log is open: everything replayed counts as committed. */
 enum status store_finish_recovery(struct store *store, struct error *ret_error);
+
+/* --- store_log_read.c ------------------------------------------------------------------------------ */
+
+/* Of a tablet that is shared: entry `sequence` is in the batch at position; what is above `kept` was
+ * dropped there. */
+void store_mark(struct store_tablet *tablet, uint64_t sequence, uint64_t position);
+void store_mark_drop(struct store_tablet *tablet, uint64_t kept, uint64_t position);
+/* Forget marks into what is not kept any more. */
+void store_trim_marks(struct store *store);
+/* After recovery: tell the log what replay has marked. */
+void store_keep_replayed(struct store *store);
 
 /* --- store_replay.c, store_replay_replica.c -------------------------------------------------------- */
 

@@ -313,6 +313,7 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
     store->log_position = numbers.next_position;
     store->log_position_checked = numbers.next_position;
     atomic_store(&store->synced_position, numbers.synced_position);
+    store_keep_replayed(store);
     store_release_log(store);
     return STATUS_OK;
 }

@@ -61,6 +61,9 @@ static enum status replay_entry(struct store_tablet *tablet,
     copy->position = position;
     store_window_push(&tablet->window, copy);
     tablet->store->recovered_records++;
+    if (tablet->shared) {
+        store_mark(tablet, record->sequence, position);
+    }
     return commit_replayed(tablet, record->sequence - record->behind);
 }
 
@@ -92,6 +95,9 @@ static enum status replay_configuration(struct store_tablet *tablet,
                                                       decoded.doubt_noted};
     store_set_configuration(tablet, &configuration);
     store_note_durable_configuration(tablet, position);
+    if (tablet->shared && tablet->gap_expected == 0) {
+        store_mark_drop(tablet, store_tablet_appended(tablet), position);
+    }
     tablet->leads = false;
     return STATUS_OK;
 }

@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/arena.h"
 #include "common/base/bytes.h"
 #include "common/base/error.h"
 #include "common/base/stamp.h"
@@ -120,5 +121,25 @@ enum status store_tablet_configure(struct store_tablet *tablet,
 
 /* The one that was adopted last, durable or not.  Good until the next. */
 const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet);
+
+/* --- reading the log back ------------------------------------------------------------------------- */
+
+struct store_log_slice {
+    const struct store_entry *entries; /* of consecutive sequences */
+    uint32_t count;
+};
+
+/*
+ * Committed entries from from_sequence (at least 1) on, about bytes_max of them and at least one; none
+ * if it is above committed.  All in the arena.  What the log has let go of is kept for a time
+ * (store_settings), of tablets that have, or have had, others.  Any thread that may wait for the disk.
+ * Errors: STATUS_NOT_FOUND (it is not there any more, or damaged: there are other ways to catch up),
+ * STATUS_NO_MEMORY.
+ */
+enum status store_log_read(struct store_tablet *tablet,
+                           uint64_t from_sequence,
+                           uint64_t bytes_max,
+                           struct arena *arena,
+                           struct store_log_slice *ret_slice);
 
 #endif /* TABLETSERVER_STORAGE_STORE_REPLICA_H */

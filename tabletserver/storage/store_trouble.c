@@ -148,6 +148,7 @@ static bool judge(struct store *store,
                     disk_free < SHORT * (store->settings.memory_limit_bytes +
                                          store->settings.log_limit_bytes);
     log_keep_spares(store->log, is_short ? SPARES_WHEN_SHORT : store_log_spares_max(store));
+    log_keep_bytes(store->log, is_short ? 0 : store->settings.log_keep_bytes);
     uint64_t log_bytes = log_numbers.file_count * store->settings.log_segment_bytes;
     if (atomic_load(&store->condition) == STORE_FULL && log_bytes > store->log_peak_bytes) {
         store->log_peak_bytes = log_bytes;

@@ -59,6 +59,9 @@ void store_push_pending(struct store_tablet *tablet, uint64_t position, uint64_t
     tablet->pending[(tablet->pending_head + tablet->pending_count) & mask] = (struct store_pending){
         position, sequence};
     tablet->pending_count++;
+    if (tablet->shared) {
+        store_mark(tablet, sequence, position);
+    }
     store_list_pending(tablet);
 }
 

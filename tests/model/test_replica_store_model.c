@@ -46,6 +46,7 @@ static struct replica_shared *all;
 static struct store_tablet *tablet;
 static uint64_t synced_seen;
 static uint64_t configured_seen;
+static uint64_t log_read_count; /* entries */
 
 /* --- the list ------------------------------------------------------------------------------------- */
 
@@ -149,9 +150,33 @@ static void expect_window(void)
     }
 }
 
+/* What the log gives back is what was committed; it may have let it go. */
+static void expect_log(void)
+{
+    uint64_t committed = store_tablet_committed(tablet);
+    uint64_t from = 1 + prng_below(&prng, committed + 1);
+    struct store_log_slice slice = {.count = 0};
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    enum status status = store_log_read(tablet, from, prng_below(&prng, 20000), &arena, &slice);
+    cr_assert(status == STATUS_OK || status == STATUS_NOT_FOUND, "%s", status_text(status));
+    cr_assert(status != STATUS_OK || from > committed || slice.count > 0);
+    cr_assert_leq(from + slice.count, committed + 1 > from ? committed + 1 : from);
+    for (uint32_t i = 0; i < slice.count; i++) {
+        const struct store_entry *entry = &slice.entries[i];
+        const struct item *item = &all->items[item_of(from + i, all->item_count)];
+        cr_assert_eq(entry->sequence, from + i);
+        cr_assert_eq(entry->version, item->version);
+        cr_assert_eq(entry->stamp.clock, item->clock);
+    }
+    log_read_count += slice.count;
+    arena_deinit(&arena);
+}
+
 static void expect_everything(void)
 {
     expect_window();
+    expect_log();
     expect_tablet(tablet, STORE_READ_COMMITTED);
     expect_tablet(tablet, STORE_READ_PREPARED);
     expect_requests();
@@ -277,7 +302,7 @@ static struct item *note_item(void)
     cr_assert_lt(all->item_count, ITEMS_MAX);
     struct item *item = &all->items[all->item_count];
     memset(item, 0, sizeof *item);
-    item->version = store_tablet_configuration(tablet)->members.version;
+    item->version = store_tablet_describe(tablet)->configuration;
     item->committed = store_tablet_committed(tablet);
     return item;
 }
@@ -380,7 +405,7 @@ static void drop_range(void)
 static void put_barrier(void)
 {
     struct item *item = note_entry(WRITE);
-    if (item->version == 0) {
+    if (store_tablet_configuration(tablet)->members.version == 0) {
         return;
     }
     begin_entry(item);
@@ -397,7 +422,7 @@ static struct store_configuration random_configuration(void)
 {
     struct store_configuration next = {.role = (uint8_t)prng_below(&prng, 4),
                                        .doubt_noted = prng_chance(&prng, 5)};
-    next.members.version = ++all->version;
+    next.members.version = 1 + ++all->version; /* it was created under 1 */
     switch (prng_below(&prng, 4)) {
     case 0:
         next.members.member_count = 1;
@@ -432,7 +457,8 @@ static void configure(void)
     if (status != STATUS_OK) {
         cr_assert(status == STATUS_RESOURCE_EXHAUSTED || status == STATUS_UNAVAILABLE, "%s",
                   status_text(status));
-        cr_assert(status == STATUS_RESOURCE_EXHAUSTED || item->version == 0);
+        cr_assert(status == STATUS_RESOURCE_EXHAUSTED ||
+                  store_tablet_configuration(tablet)->members.version == 0);
         all->item_count--;
         shared->count = before;
         return;
@@ -549,6 +575,8 @@ static void set_limits(uint64_t seed)
     fixture.settings.memory_limit_bytes = 4 * fixture.settings.memtable_limit_bytes + (1 << 20);
     fixture.settings.log_limit_bytes = 20000 << prng_below(&limits, 8);
     fixture.settings.log_segment_bytes = 256 * 1024;
+    fixture.settings.log_keep_us = prng_chance(&limits, 4) ? 1000 : INT64_C(600000000);
+    fixture.settings.log_keep_bytes = 256 * 1024 * prng_below(&limits, 20);
     fixture.settings.window_bytes_max = 10000 << prng_below(&limits, 8);
     fixture.settings.flush_transaction_bytes = 4096 << prng_below(&limits, 6);
     fixture.settings.flush_pace_percent = prng_chance(&limits, 2) ? 100 : 5;
@@ -568,9 +596,10 @@ static void live(uint64_t seed, int life, uint32_t steps)
         struct store_statistics numbers;
         store_statistics(fixture.store, &numbers);
         fprintf(stderr,
-                "seed %d life %d: %u records, %u entries, %d committed, %d flushes, %d recovered\n",
+                "seed %d life %d: %u records, %u entries, %d committed, %d flushes, "
+                "%d read back, %d recovered\n",
                 (int)seed, life, all->item_count, shared->count, (int)all->committed,
-                (int)numbers.flushes, (int)numbers.recovered_records);
+                (int)numbers.flushes, (int)log_read_count, (int)numbers.recovered_records);
     }
 }
 

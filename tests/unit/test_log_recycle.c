@@ -70,3 +70,18 @@ Test(log_recycle, spares_up_to_the_maximum_and_of_the_right_size)
     spares.count = 2;
     cr_assert_eq(log_recycle_fate(&segments[0], &spares), LOG_RECYCLE_DELETE);
 }
+
+Test(log_recycle, what_is_kept_goes_by_age_by_size_and_for_room)
+{
+    struct log_recycle_kept kept = {
+        .count = 2, .bytes = 200, .bytes_max = 200, .oldest_ns = 1000, .keep_ns = 50};
+    cr_assert_not(log_recycle_gives_up(&kept, 1049));
+    cr_assert(log_recycle_gives_up(&kept, 1050));
+    kept.bytes_max = 199;
+    cr_assert(log_recycle_gives_up(&kept, 1000));
+    kept.bytes_max = 200;
+    kept.room_wanted = true;
+    cr_assert(log_recycle_gives_up(&kept, 1000));
+    kept.count = 0;
+    cr_assert_not(log_recycle_gives_up(&kept, 2000));
+}

@@ -461,3 +461,109 @@ Test(store_replica, without_memory_a_commit_comes_again)
     cr_assert_eq(verdict_of(9), DEDUPE_DONE);
     FIXTURE_EXPECT(tablet, "b/1:c@5=v\n");
 }
+
+/* --- reading the log back ------------------------------------------------------------------------- */
+
+static uint32_t read_log(uint64_t from, uint64_t bytes_max, uint64_t version)
+{
+    struct arena arena;
+    struct store_log_slice slice = {.count = 0};
+    arena_init(&arena, 4096, SIZE_MAX);
+    enum status status = store_log_read(tablet, from, bytes_max, &arena, &slice);
+    cr_assert(status == STATUS_OK || status == STATUS_NOT_FOUND);
+    for (uint32_t i = 0; i < slice.count; i++) {
+        cr_assert_eq(slice.entries[i].sequence, from + i);
+        cr_assert_eq(slice.entries[i].version, version);
+        cr_assert_eq(slice.entries[i].type, RECORD_WRITE);
+    }
+    arena_deinit(&arena);
+    return status == STATUS_OK ? slice.count : UINT32_MAX;
+}
+
+Test(store_replica, committed_entries_are_read_back)
+{
+    configure(led, 0);
+    for (int i = 0; i < 10; i++) {
+        lead_write("b", "v");
+    }
+    cr_assert_eq(read_log(1, 1000, 2), 0, "nothing is committed");
+    cr_assert_eq(store_tablet_commit(tablet, 8), STATUS_OK);
+    cr_assert_eq(read_log(1, 1 << 20, 2), 8);
+    cr_assert_eq(read_log(5, 1 << 20, 2), 4);
+    cr_assert_eq(read_log(5, 1, 2), 1);
+    cr_assert_eq(read_log(9, 1 << 20, 2), 0);
+    reopen();
+    cr_assert_eq(store_tablet_commit(tablet, 10), STATUS_OK);
+    cr_assert_eq(read_log(3, 1 << 20, 2), 8, "by replay");
+}
+
+Test(store_replica, what_was_dropped_is_not_read_back)
+{
+    become_secondary();
+    must_take("b", "1", 0);
+    must_take("b", "2", 0);
+    must_take("b", "3", 0);
+    cr_assert_eq(store_tablet_commit(tablet, 1), STATUS_OK);
+    struct store_configuration next = with_version(following, 9);
+    cr_assert_eq(store_tablet_configure(tablet, &next, 1), STATUS_OK); /* all in one batch */
+    must_take("c", "2'", 0);
+    must_take("c", "3'", 0);
+    cr_assert_eq(store_tablet_commit(tablet, 3), STATUS_OK);
+    cr_assert_eq(read_log(1, 1 << 20, 3), 1);
+    cr_assert_eq(read_log(2, 1 << 20, 9), 2);
+    reopen();
+    cr_assert_eq(store_tablet_commit(tablet, 3), STATUS_OK);
+    cr_assert_eq(read_log(2, 1 << 20, 9), 2);
+}
+
+/* Much of the log, committed and flushed. */
+static void write_much(uint64_t bytes)
+{
+    static char large[50000];
+    memset(large, 'v', sizeof large - 1);
+    for (uint64_t done = 0; done < bytes; done += sizeof large) {
+        lead_write("b", large);
+        cr_assert_eq(store_tablet_commit(tablet, store_tablet_prepared(tablet)), STATUS_OK);
+    }
+    fixture_flush(&fixture);
+}
+
+static void reopen_keeping(int64_t keep_us, uint64_t keep_bytes)
+{
+    fixture_close(&fixture);
+    fixture.settings.log_keep_us = keep_us;
+    fixture.settings.log_keep_bytes = keep_bytes;
+    fixture_open(&fixture);
+    tablet = store_tablet_find(fixture.store, 1);
+}
+
+Test(store_replica, what_is_flushed_is_kept_for_those_who_were_away)
+{
+    reopen_keeping(INT64_C(600000000), 64 << 20);
+    configure(led, 0);
+    write_much(10 << 20);
+    FIXTURE_PUMP_UNTIL(&fixture, log_bytes() < 5 << 20);
+    uint64_t count = 0;
+    while (count < store_tablet_committed(tablet)) {
+        uint32_t some = read_log(count + 1, 1 << 20, 2);
+        cr_assert_gt(some, 0);
+        cr_assert_lt(some, 100);
+        count += some;
+    }
+    cr_assert_eq(count, store_tablet_committed(tablet));
+}
+
+Test(store_replica, what_is_kept_is_bounded_in_bytes_and_in_time)
+{
+    reopen_keeping(INT64_C(600000000), 3 << 20);
+    configure(led, 0);
+    write_much(10 << 20);
+    FIXTURE_PUMP_UNTIL(&fixture, log_bytes() < 5 << 20);
+    FIXTURE_PUMP_UNTIL(&fixture, read_log(1, 1000, 2) == UINT32_MAX);
+    cr_assert_eq(read_log(store_tablet_committed(tablet), 1000, 2), 1);
+    reopen_keeping(1, 64 << 20);
+    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
+    uint64_t first = store_tablet_committed(tablet) + 1;
+    write_much(10 << 20);
+    FIXTURE_PUMP_UNTIL(&fixture, read_log(first, 1000, 2) == UINT32_MAX);
+}
