@@ -163,7 +163,9 @@ void store_set_configuration(struct store_tablet *tablet,
 {
     tablet->configuration = *configuration;
     if (configuration->members.version != 0) {
+        (void)pthread_mutex_lock(&tablet->mutex); /* the work thread encodes it */
         tablet->descriptor.configuration = configuration->members.version;
+        (void)pthread_mutex_unlock(&tablet->mutex);
     }
     bool alone = store_is_alone(tablet->store, configuration);
     tablet->shared = tablet->shared || !alone;
