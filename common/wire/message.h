@@ -53,6 +53,8 @@ enum method {
     METHOD_LIST_DOCUMENTS = 40,   /* list_documents_request -> list_documents_response */
     METHOD_LIST_HOT_TABLETS = 41, /* list_hot_tablets_request -> list_hot_tablets_response */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
+    /* a tablet server answers another one (tabletserver/replica/lease_message.h) */
+    METHOD_BEACON = 64, /* beacon -> beacon_ack */
 };
 
 enum lane {
