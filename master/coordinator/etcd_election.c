@@ -1,6 +1,7 @@
 #include "master/coordinator/etcd_election.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/assert.h"
 
@@ -17,17 +18,30 @@ struct exchange {
     struct arena arena;
 };
 
+/* It goes into logs, JSON and answers: nothing but what an address may have. */
+static bool is_address(struct bytes text)
+{
+    for (size_t i = 0; i < text.size_bytes; i++) {
+        if (text.data[i] <= ' ' || text.data[i] > '~' || strchr("\"\\<>", text.data[i]) != NULL) {
+            return false;
+        }
+    }
+    return text.size_bytes < ETCD_LEADER_BYTES_MAX;
+}
+
 static void note_leader(struct etcd_candidate *candidate,
                         const struct etcd_range *range,
                         struct election_answer *answer)
 {
+    candidate->leader[0] = '\0';
     if (range->count == 0) {
-        candidate->leader[0] = '\0';
         return;
     }
     const struct etcd_key_value *leader = &range->items[0];
-    (void)snprintf(candidate->leader, sizeof candidate->leader, "%.*s",
-                   (int)leader->value.size_bytes, (const char *)leader->value.data);
+    if (is_address(leader->value)) {
+        (void)snprintf(candidate->leader, sizeof candidate->leader, "%.*s",
+                       (int)leader->value.size_bytes, (const char *)leader->value.data);
+    }
     answer->leader = (uint64_t)leader->created;
     answer->leader_lease = leader->lease;
 }
