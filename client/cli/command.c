@@ -91,6 +91,10 @@ const struct command COMMANDS[] = {
     {"tablets", "TABLE", "List a table's tablets and who serves them", "", 1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
     {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
+    {"masters", "", "Say which master is the active one, and who stands by",
+     "Asks the masters that were given, and those that they name.  There need not be an active one.\n"
+     "Exit status 1 where there is none.",
+     0, 0, run_masters},
     {"hot-tablets", "[TABLE] [last=AGE]",
      "List the tablets that take most of their servers' time, the hottest first",
      "Of each tablet the hottest minute of the last AGE (2m if it is not said; up to 14d), the running\n"
