@@ -1,4 +1,6 @@
 /* Who is the active master, by asking all of them. */
+#include "client/include/edubba_masters.h"
+
 #include "client/block.h"
 #include "client/client.h"
 #include "client/request.h"

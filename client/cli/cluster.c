@@ -3,6 +3,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "edubba_masters.h"
 
 int run_samplerowkeys(struct session *session)
 {

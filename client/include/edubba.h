@@ -693,26 +693,6 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
                                      size_t *count,
                                      struct edubba_error *error);
 
-struct edubba_master {
-    const char *address;
-    const char *state;  /* "active"; "standby"; "in doubt" (it led, and does nothing until it knows
-                         * whether it still does); "silent" (no answer); "no master" (a tablet
-                         * server, or a master too old to say) */
-    const char *active; /* where it says that the active one is; "" = it does not know */
-    uint64_t reign;     /* rises with every change of the active one; 0 = it does not lead, or keeps
-                         * the catalog by itself and so is the only one */
-    uint64_t cluster;   /* the cluster's number; 0 = not known */
-    const char *error;  /* "silent": why; else "" */
-};
-
-/* What the masters that options name, and those that they name, say of themselves; there need not be
- * an active one.  Each has up to a second to answer.  *masters: edubba_free() it.
- * Errors: those of edubba_client_open(), but EDUBBA_UNAVAILABLE. */
-enum edubba_code edubba_list_masters(const struct edubba_options *options,
-                                     struct edubba_master **masters,
-                                     size_t *count,
-                                     struct edubba_error *error);
-
 /* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it.
  * Numbers of servers, stores, tables and tablets are strings in it: they take all of 64 bits.
  * Where nobody listens at the address it is tried for unreachable_ms, which by default (0) is until

@@ -8,6 +8,7 @@
 #include "common/io/daemon.h"
 #include "common/io/entropy.h"
 #include "common/io/logger.h"
+#include "master/coordinator/catalog_moved.h"
 #include "master/coordinator/coordinator.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
@@ -262,6 +263,9 @@ static enum status open_embedded(struct reign *reign, struct error *ret_error)
     const struct coordinator_identity identity = {(uint64_t)settings->cluster, entropy_u64()};
     enum status status = daemon_lock_folder(settings->folder, &reign->lock, ret_error);
 
+    if (status == STATUS_OK) {
+        status = catalog_moved_check(settings->folder, ret_error);
+    }
     return status == STATUS_OK ? coordinator_open_embedded(settings->folder, &identity,
                                                            &reign->coordinator, ret_error)
                                : status;

@@ -35,7 +35,7 @@ static const struct config_key keys[] = {
     {"http.address", CONFIG_TEXT, &raw.settings.http_address, 0, 0, false},
     {"folder", CONFIG_TEXT, &raw.settings.folder, 0, 0, false},
     {"coordinator", CONFIG_TEXT, &raw.coordinator, 0, 0, false},
-    {"etcd.endpoints", CONFIG_TEXT, &raw.settings.etcd.endpoints, 0, 0, false},
+    {"etcd.endpoints", CONFIG_TEXT_JOINED, &raw.settings.etcd.endpoints, 0, 0, false},
     {"etcd.prefix", CONFIG_TEXT, &raw.settings.etcd.prefix, 0, 0, false},
     {"etcd.ca", CONFIG_TEXT, &raw.settings.etcd.ca, 0, 0, false},
     {"etcd.certificate", CONFIG_TEXT, &raw.settings.etcd.certificate, 0, 0, false},

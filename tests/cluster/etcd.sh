@@ -6,7 +6,7 @@
 #   start_master_on_etcd N [SETTING...]
 # Ports: PORT + 60 + N and PORT + 70 + N; masters PORT + 20 + N, their HTTP 100 higher.
 ETCD_ENDPOINTS='' ETCD_CLUSTER='' ETCD_SCHEME=http
-ETCD_OPTIONS=()
+ETCD_OPTIONS=() TLS_SETTINGS=()
 
 # A CA, one certificate for servers and one for clients.
 etcd_certificates() {
@@ -48,6 +48,7 @@ etcd_begin() {
         ETCD_SCHEME=https
         ETCD_OPTIONS+=(--cert-file "$WORK/tls/server.pem" --key-file "$WORK/tls/server.key" --client-cert-auth
             --trusted-ca-file "$WORK/tls/ca.pem")
+        TLS_SETTINGS=(--set "etcd.ca=$WORK/tls/ca.pem" --set "etcd.certificate=$WORK/tls/client.pem" --set "etcd.key=$WORK/tls/client.key")
     fi
     for n in 1 2 3; do
         ETCD_ENDPOINTS+=${ETCD_ENDPOINTS:+,}$ETCD_SCHEME://127.0.0.1:$((PORT + 60 + n))

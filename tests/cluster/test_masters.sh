@@ -55,14 +55,35 @@ end_client() {
 }
 
 etcd_begin
-for n in 1 2 3; do start_master_on_etcd $n || exit 1; done
+
+# --- one master grows into three: its catalog is imported, the server keeps its data ------------------------------------
+export PATH=$BUILD/master:$PATH
+import() { ebt catalog import --set coordinator=etcd --set "etcd.endpoints=$ETCD_ENDPOINTS" --set "folder=$WORK/one" "${TLS_SETTINGS[@]}"; }
+launch one "$BUILD/master/edubba-master" "folder=$WORK/one" "address=tcp://127.0.0.1:$((PORT + 21))" \
+    "http.address=127.0.0.1:$((PORT + 121))" || exit 1
 start_server 1 || exit 1
+says "a table is made by one master" 0 "" ebt createtable T families=n::intsum,cf
+says "a row is written" 0 "" ebt set T row cf:a=before
+before=$(ebt ls; ebt tablets T | awk '{ print $1, $2, $3 }')
+says "no import beside a running master" 1 "LOCK is locked" import
+stop_soft one
+says "no import of what is not there" 1 "no catalog" ebt catalog import --set coordinator=etcd \
+    --set "etcd.endpoints=$ETCD_ENDPOINTS" --set "folder=$WORK/none" "${TLS_SETTINGS[@]}"
+says "the catalog is imported" 0 "records are in etcd" import
+says "not twice" 1 "already" import
+says "its folder is not served any more" 1 "moved into etcd" "$BUILD/master/edubba-master" --set "folder=$WORK/one" \
+    --set "address=tcp://127.0.0.1:$((PORT + 28))" --set "http.address=127.0.0.1:$((PORT + 128))"
+for n in 1 2 3; do start_master_on_etcd $n || exit 1; done
 active=$(active_master)
 [[ $active != none ]] || { echo "no master became active"; tail -n 5 "$WORK"/master*.log; exit 1; }
 says "ebt masters shows one active" 0 "active" ebt masters
 same "and two that stand by" "$(ebt masters | grep -c standby)" 2
-says "a table is made" 0 "" ebt createtable T families=n::intsum
-says "one master in the list is enough" 0 "alive" ebt --masters "tcp://127.0.0.1:$((PORT + 20 + active % 3 + 1))" servers
+same "tables and tablets are what they were" "$(ebt ls; ebt tablets T | awk '{ print $1, $2, $3 }')" "$before"
+says "rows too" 0 "before" ebt lookup T row
+says "one master in the list is enough" 0 "127.0.0.1:$((PORT + 1))" ebt --masters "tcp://127.0.0.1:$((PORT + 20 + active % 3 + 1))" servers
+start_server 2 "masters=tcp://127.0.0.1:$((PORT + 20 + active % 3 + 1))" || exit 1
+for _ in $(seq 100); do [[ $(ebt --json servers | grep -c '"alive":true') == 2 ]] && break; sleep 0.05; done
+same "for a tablet server too" "$(ebt --json servers | grep -c '"alive":true')" 2
 says "health of one that stands by" 0 "ok" curl -s --max-time 2 "http://127.0.0.1:$((PORT + 120 + active % 3 + 1))/health"
 
 # --- kill -9 of the active master ---------------------------------------------------------------------------------
