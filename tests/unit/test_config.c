@@ -30,8 +30,8 @@ static const struct config_key keys[] = {
      .minimum = 4096,
      .maximum = INT64_MAX},
     {.name = "http.client.interval", .type = CONFIG_DURATION_US, .target = &settings.interval_us},
-    {.name = "masters", .type = CONFIG_TEXT_JOINED, .target = &settings.masters},
     {.name = "folders", .type = CONFIG_TEXT_LIST, .target = &settings.folders},
+    {.name = "masters", .type = CONFIG_TEXT_JOINED, .target = &settings.masters},
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
