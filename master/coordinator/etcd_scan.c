@@ -4,7 +4,7 @@
 
 #define PAGE_KEYS_START   256
 #define PAGE_KEYS_MAX     16384
-#define PAGE_BYTES_WANTED (2U << 20)
+#define PAGE_BYTES_WANTED (8U << 20)
 #define ARENA_BLOCK_BYTES (1U << 20)
 
 static const struct etcd_patience read_patience = {.attempt_ms = 3000, .total_ms = 15000};
