@@ -52,6 +52,7 @@ enum method {
     METHOD_PUT_DOCUMENTS = 39,    /* put_documents_request -> put_documents_response */
     METHOD_LIST_DOCUMENTS = 40,   /* list_documents_request -> list_documents_response */
     METHOD_LIST_HOT_TABLETS = 41, /* list_hot_tablets_request -> list_hot_tablets_response */
+    METHOD_MASTER = 42,           /* nothing -> master_response: any master, active or not */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     /* a tablet server answers another one (tabletserver/replica/lease_message.h) */
     METHOD_BEACON = 64, /* beacon -> beacon_ack */
@@ -102,6 +103,12 @@ struct request_head {
 struct response_head {
     uint32_t status; /* enum status */
     struct bytes text;
+};
+
+/* The body of an UNAVAILABLE answer of a master that is not the active one. */
+struct standby_response {
+    struct bytes active; /* the address of the one that is; empty = it is not known, or is this one,
+                            which does not know whether it still is */
 };
 
 void request_head_encode(const struct request_head *head, struct buffer *out);
@@ -347,6 +354,19 @@ struct table_name_request {
     struct bytes name;
 };
 
+enum master_state {
+    MASTER_ACTIVE = 1,
+    MASTER_STANDBY = 2,
+    MASTER_IN_DOUBT = 3, /* it led, and does not know whether it still does: it does nothing */
+};
+
+struct master_response {
+    uint64_t cluster;
+    uint32_t state;      /* enum master_state */
+    uint64_t reign;      /* its own; 0 = it does not lead, or is the only master there can be */
+    struct bytes active; /* where the active one is, as far as it knows */
+};
+
 enum alter_kind {
     ALTER_CREATE_FAMILY = 1, /* family */
     ALTER_UPDATE_GC = 2,     /* family.name, family.gc */
@@ -572,6 +592,8 @@ struct sync_response {
     X(locate_request)           \
     X(locate_response)          \
     X(create_table_request)     \
+    X(standby_response)         \
+    X(master_response)          \
     X(table_name_request)       \
     X(alter_table_request)      \
     X(table_response)           \

@@ -117,7 +117,7 @@ void catalog_status_json(const struct catalog *catalog, struct buffer *out)
     catalog_counts(catalog, &counts);
     buffer_append_format(
         out,
-        "{\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
+        "{\"role\":\"active\",\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
         "\"tablets\":%llu,\"tables\":[",
         (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
         (unsigned long long)counts.version, (unsigned long long)counts.requests_waiting,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/io/transport_address.h"
+#include "master/coordinator/etcd_keys.h"
 
 #define MICROSECOND_NS INT64_C(1000)
 #define SECOND_US      INT64_C(1000000)
@@ -22,15 +23,25 @@ static struct {
     int64_t requests_max;
     int64_t tables_max;
     int64_t tablets_max;
+    const char *coordinator;
     const char *log_level;
     const char *log_format;
 } raw;
 
 static const struct config_key keys[] = {
     {"address", CONFIG_TEXT, &raw.settings.address, 0, 0, false},
+    {"advertise", CONFIG_TEXT, &raw.settings.advertise, 0, 0, false},
     {"insecure", CONFIG_BOOL, &raw.settings.insecure, 0, 0, false},
     {"http.address", CONFIG_TEXT, &raw.settings.http_address, 0, 0, false},
     {"folder", CONFIG_TEXT, &raw.settings.folder, 0, 0, false},
+    {"coordinator", CONFIG_TEXT, &raw.coordinator, 0, 0, false},
+    {"etcd.endpoints", CONFIG_TEXT_JOINED, &raw.settings.etcd.endpoints, 0, 0, false},
+    {"etcd.prefix", CONFIG_TEXT, &raw.settings.etcd.prefix, 0, 0, false},
+    {"etcd.ca", CONFIG_TEXT, &raw.settings.etcd.ca, 0, 0, false},
+    {"etcd.certificate", CONFIG_TEXT, &raw.settings.etcd.certificate, 0, 0, false},
+    {"etcd.key", CONFIG_TEXT, &raw.settings.etcd.key, 0, 0, false},
+    {"etcd.lease", CONFIG_DURATION_US, &raw.settings.etcd.lease_us, 2 * SECOND_US, 60 * SECOND_US,
+     false},
     {"cluster", CONFIG_NUMBER, &raw.settings.cluster, 1, UINT32_MAX, false},
     {"server.timeout", CONFIG_DURATION_US, &raw.server_timeout_us, SECOND_US / 10, HOUR_US, false},
     {"server.place_timeout", CONFIG_DURATION_US, &raw.place_timeout_us, SECOND_US / 10, HOUR_US,
@@ -65,6 +76,16 @@ struct master_settings *settings_with_defaults(void)
 
     catalog_settings_default(catalog);
     raw.settings.address = "tcp://127.0.0.1:7400";
+    raw.settings.advertise = "";
+    raw.coordinator = "embedded";
+    raw.settings.etcd = (struct etcd_settings){
+        .endpoints = "http://127.0.0.1:2379",
+        .prefix = "/edubba",
+        .ca = "",
+        .certificate = "",
+        .key = "",
+        .lease_us = 2 * SECOND_US,
+    };
     raw.settings.http_address = "127.0.0.1:7480";
     raw.settings.folder = "/var/lib/edubba/master";
     raw.settings.cluster = 1;
@@ -127,6 +148,56 @@ static void check_addresses(const struct master_settings *settings, struct confi
     }
 }
 
+/* Others must be able to dial what the active master writes into etcd. */
+static bool is_any_host(const char *address)
+{
+    return strstr(address, "//0.0.0.0:") != NULL || strstr(address, "//[::]:") != NULL ||
+           strstr(address, "//*:") != NULL;
+}
+
+static void check_etcd(const struct master_settings *settings, struct config_reading *reading)
+{
+    const struct etcd_settings *etcd = &settings->etcd;
+    struct etcd_keys made;
+    struct error error = {.status = STATUS_OK};
+
+    if (etcd_endpoints_check(etcd->endpoints, settings->insecure, &error) != STATUS_OK) {
+        config_refuse(reading, "etcd.endpoints", "etcd.endpoints: %s", error.text);
+    }
+    if (etcd_keys_make(etcd->prefix, 1, &made, &error) != STATUS_OK) {
+        config_refuse(reading, "etcd.prefix", "%s", error.text);
+    }
+    if ((etcd->certificate[0] == '\0') != (etcd->key[0] == '\0')) {
+        config_refuse(reading, "etcd.key", "etcd.certificate and etcd.key go together");
+    }
+    if (etcd->lease_us % SECOND_US != 0) {
+        config_refuse(reading, "etcd.lease", "etcd.lease: etcd counts in whole seconds");
+    }
+    if (settings->advertise[0] == '\0' && is_any_host(settings->address)) {
+        config_refuse(reading, "advertise",
+                      "advertise: nobody can dial %s: say where others reach this master",
+                      settings->address);
+    }
+}
+
+static void check_coordinator(struct master_settings *settings, struct config_reading *reading)
+{
+    struct error error = {.status = STATUS_OK};
+
+    settings->on_etcd = strcmp(raw.coordinator, "etcd") == 0;
+    if (!settings->on_etcd && strcmp(raw.coordinator, "embedded") != 0) {
+        config_refuse(reading, "coordinator", "coordinator = \"%s\": must be embedded or etcd",
+                      raw.coordinator);
+    }
+    if (settings->advertise[0] != '\0' &&
+        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        config_refuse(reading, "advertise", "advertise: %s", error.text);
+    }
+    if (settings->on_etcd) {
+        check_etcd(settings, reading);
+    }
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -161,4 +232,5 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->tablets_max = (uint64_t)raw.tablets_max;
     check_log(reading);
     check_addresses(settings, reading);
+    check_coordinator(settings, reading);
 }

@@ -157,6 +157,18 @@ static void any_table_name_request(struct random_source *s, struct buffer *out)
     table_name_request_encode(&message, out);
 }
 
+static void any_standby_response(struct random_source *s, struct buffer *out)
+{
+    struct standby_response message = {any_bytes(s)};
+    standby_response_encode(&message, out);
+}
+
+static void any_master_response(struct random_source *s, struct buffer *out)
+{
+    struct master_response message = {any_u64(s), any_u32(s), any_u64(s), any_bytes(s)};
+    master_response_encode(&message, out);
+}
+
 static void any_alter_table_request(struct random_source *s, struct buffer *out)
 {
     struct alter_table_request message = {.name = any_bytes(s)};
