@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
-#include "tabletserver/replica/configuration.h"
+#include "common/base/replica_configuration.h"
 
 /* Member n: server n + 1, store 10 n + 7. */
 static struct replica_member member(uint32_t n)
