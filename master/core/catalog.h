@@ -54,6 +54,9 @@
 /* Changes in one transaction, about; a table with all its initial tablets must fit. */
 #define CATALOG_CHANGES_MAX (LIMIT_SPLITS_PER_CREATE + 24)
 
+/* Requests of proposals that may wait at once. */
+#define CATALOG_PROPOSALS_WAITING_MAX 1024
+
 struct catalog;
 
 struct catalog_settings {
@@ -66,6 +69,11 @@ struct catalog_settings {
     uint64_t soft_limit_start_bytes; /* a tablet of a new table wants to split above it */
     uint64_t soft_limit_max_bytes;   /* doubling ends here */
     uint32_t splits_per_server;      /* under way at once, by size */
+    uint32_t replicas;               /* of a new table that does not say, 1 to LIMIT_REPLICAS */
+    uint32_t min_in_sync;            /* the same, 1 to replicas */
+    int64_t replace_after_ns;        /* a store not heard of for so long is replaced in goals */
+    int64_t keep_outsiders_ns;       /* copies that do not count stay for so long */
+    uint32_t moves_per_server;       /* under way at once, where nothing is lost */
     uint32_t requests_max;           /* waiting at once; more are refused */
     uint64_t tables_max;
     uint64_t tablets_max;

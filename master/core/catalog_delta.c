@@ -52,9 +52,9 @@ static bool is_still_to_be_made(const struct catalog *catalog,
                                 const struct server *server,
                                 uint64_t number)
 {
-    const struct tablet *child = number_map_get(&catalog->tablets, number);
-    return child != NULL && child->record.server == server->number &&
-           child->holding != HOLDING_CREATED && child->holding != HOLDING_SERVING;
+    struct tablet *child = number_map_get(&catalog->tablets, number);
+    const struct copy *copy = child == NULL ? NULL : state_copy_on(child, server->number);
+    return copy != NULL && !state_is_there(copy);
 }
 
 /* The server that must still make the children of a tablet needs it: to it, it is not gone yet. */
@@ -62,8 +62,8 @@ static bool is_needed(const struct catalog *catalog,
                       const struct server *server,
                       const struct gone *gone)
 {
-    return is_still_to_be_made(catalog, server, gone->children[0]) ||
-           is_still_to_be_made(catalog, server, gone->children[1]);
+    return is_still_to_be_made(catalog, server, gone->heirs.left) ||
+           is_still_to_be_made(catalog, server, gone->heirs.right);
 }
 
 /* A page under construction; arrays in scratch, each with room for all. */
@@ -76,15 +76,40 @@ struct page {
     size_t dropped_count;
 };
 
+/* Those who have it, and those who should, are told what is wished. */
+static struct goal goal_for(const struct catalog *catalog,
+                            const struct server *server,
+                            struct tablet *tablet)
+{
+    const struct tablet_goal *goal = &tablet->record.goal;
+    struct goal told = {.leader = goal->leader,
+                        .wish = goal->wish,
+                        .left = goal->left,
+                        .right = goal->right,
+                        .merged = goal->merged,
+                        .row = goal->row};
+    bool concerned = state_copy_on(tablet, server->number) != NULL;
+
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        const struct server *owner = state_owner(catalog, goal->stores[i]);
+        concerned = concerned || owner == server;
+        told.members[told.member_count++] = (struct replica_member){owner->number, goal->stores[i]};
+    }
+    return concerned && server->replicates ? told : (struct goal){0};
+}
+
 static void add_tablet(const struct catalog *catalog,
-                       const struct tablet *tablet,
+                       const struct server *server,
+                       struct tablet *tablet,
                        struct page *page)
 {
     page->tablets[page->tablet_count++] = (struct assigned_tablet){
         .location = read_location(catalog, tablet, true),
-        .store = tablet->record.store,
+        .store = tablet_record_leader(&tablet->record).store,
         .parent = tablet->record.parent,
         .soft_limit_bytes = tablet->record.soft_limit_bytes,
+        .configuration = tablet->record.configuration,
+        .goal = goal_for(catalog, server, tablet),
     };
 }
 
@@ -96,7 +121,9 @@ static void add_gone(const struct catalog *catalog,
 {
     if (gone->changed.kind == CHANGED_TABLE_GONE) {
         page->dropped[page->dropped_count++] = gone->number;
-    } else if (!whole && !is_needed(catalog, server, gone)) {
+    } else if (!whole && !server->replicates && !is_needed(catalog, server, gone)) {
+        /* one that replicates keeps what it has: as a member, until it has converted it; else until
+         * it may go, which the answer to its report says */
         page->tablets[page->tablet_count++] = (struct assigned_tablet){
             .location = {.tablet = gone->number, .table = gone->table},
             .removed = true,
@@ -112,7 +139,7 @@ static void add_changed(const struct catalog *catalog,
 {
     switch (changed->kind) {
     case CHANGED_TABLET:
-        add_tablet(catalog, changed->object, page);
+        add_tablet(catalog, server, changed->object, page);
         break;
     case CHANGED_TABLE: {
         const struct table_entry *entry = changed->object;
@@ -131,7 +158,8 @@ static void add_stale(struct server *server, struct page *page)
 {
     for (size_t i = 0; i < server->stale_count; i++) {
         page->tablets[page->tablet_count++] = (struct assigned_tablet){
-            .location.tablet = server->stale[i],
+            .location.tablet = server->stale[i].tablet,
+            .store = server->stale[i].store,
             .removed = true,
         };
     }
@@ -177,7 +205,7 @@ static bool is_busy(const struct catalog *catalog, const struct server *server)
         return false;
     }
     LIST_FOREACH(const struct tablet, tablet, &catalog->unsettled) {
-        if (tablet->record.server == server->number &&
+        if (tablet_record_leader(&tablet->record).server == server->number &&
             catalog->now_ns - tablet->unsettled_ns < STUCK_NS) {
             return true;
         }

@@ -4,6 +4,7 @@
  * Fewest tablets first; the tablets of one table are spread over zones and servers before a server
  * gets a second one; on the chosen server the store with the fewest tablets, then the most free
  * space.  Stores that are not healthy, or nearly full, are not used while another one is there.
+ * Copies of one tablet go to different servers, and to different zones where there are enough.
  * All ties are broken by number, so equal inputs give equal answers.
  *
  * Pure: no clock, no randomness, no allocation.
@@ -25,11 +26,20 @@ struct placement_store {
     bool usable;            /* server alive, store healthy */
     uint64_t free_bytes;    /* at the last report */
     uint32_t tablet_count;  /* assigned, pending ones included; placement_choose() counts on */
+    bool taken;             /* its server has a copy of the tablet already: never a second one */
+    bool zone_taken;        /* its zone has one: another zone is better */
+    uint32_t lead_count;    /* tablets that it should lead; placement_lead() counts on */
     uint32_t table_tablets; /* of the table that is being placed; placement_choose() counts on */
 };
 
 /* Less free space than this: used only when no store has more. */
 #define PLACEMENT_FREE_BYTES_LOW (UINT64_C(1) << 30)
+
+/* The next choices are for another tablet: no server has a copy of it. */
+void placement_begin(struct placement_store *stores, size_t store_count);
+
+/* The server has a copy of the tablet, or will have. */
+void placement_take(struct placement_store *stores, size_t store_count, uint64_t server);
 
 /*
  * The store for one more tablet of the table, by index; it is counted in at once, so that calling
@@ -40,5 +50,11 @@ bool placement_choose(struct placement_store *stores,
                       size_t store_count,
                       uint64_t avoid_server,
                       size_t *ret_index);
+
+/* Put the one of the chosen copies first whose server leads the fewest tablets: it leads this one. */
+void placement_lead(struct placement_store *stores,
+                    size_t store_count,
+                    size_t *chosen,
+                    size_t chosen_count);
 
 #endif /* MASTER_CORE_PLACEMENT_H */

@@ -178,10 +178,9 @@ Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
         .number = 7,
         .changed_version = 3,
         .table = 2,
-        .configuration = 1,
+        .configuration = {1, 1, 0, {{1, 10}}},
+        .goal = {.store_count = 1, .stores = {10}, .leader = 10},
         .state = TABLET_SERVING,
-        .server = 1,
-        .store = 10,
         .soft_limit_bytes = 1 << 24,
         .range = {bytes_of_text("a"), bytes_of_text("b")},
     };
@@ -190,7 +189,7 @@ Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
     tablet_record_encode(&record, &value);
     cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_OK);
     cr_assert(bytes_equal(back.range.end, bytes_of_text("b")));
-    cr_assert_eq(back.store, 10);
+    cr_assert_eq(tablet_record_leader(&back).store, 10);
     cr_assert_eq(tablet_record_decode(8, buffer_bytes(&value), &back, NULL), STATUS_CORRUPT);
     for (size_t bit = 0; bit < value.size_bytes * 8; bit++) {
         value.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
