@@ -557,6 +557,13 @@ struct assigned_tablet {
     bool removed; /* gone from the catalog; with a store: the copy in that store alone may go */
     struct replica_configuration configuration; /* version 0 when removed */
     struct goal goal;                           /* told to members and to those who should be */
+    uint64_t absorbed; /* it came from merging this one into parent; 0 = none */
+};
+
+/* Where a server is to be found by the others. */
+struct server_address {
+    uint64_t server;
+    struct bytes address;
 };
 
 struct sync_response {
@@ -570,7 +577,9 @@ struct sync_response {
     size_t table_count;
     const uint64_t *dropped_tables;
     size_t dropped_table_count;
-    uint32_t interval_ms; /* sync again after */
+    uint32_t interval_ms;                 /* sync again after */
+    const struct server_address *servers; /* those that are new or changed */
+    size_t server_count;
 };
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and

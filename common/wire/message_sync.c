@@ -199,7 +199,7 @@ enum status sync_request_decode(struct bytes in,
 
 static void write_assigned(struct buffer *out, const struct assigned_tablet *tablet)
 {
-    wire_write_array(out, 7);
+    wire_write_array(out, 8);
     wire_write_location(out, &tablet->location);
     wire_write_u64(out, tablet->store);
     wire_write_u64(out, tablet->parent);
@@ -207,11 +207,12 @@ static void write_assigned(struct buffer *out, const struct assigned_tablet *tab
     wire_write_bool(out, tablet->removed);
     wire_write_configuration(out, &tablet->configuration);
     wire_write_goal(out, &tablet->goal);
+    wire_write_u64(out, tablet->absorbed);
 }
 
 void sync_response_encode(const struct sync_response *message, struct buffer *out)
 {
-    wire_write_array(out, 8);
+    wire_write_array(out, 9);
     wire_write_u64(out, message->generation);
     wire_write_u64(out, message->version);
     wire_write_bool(out, message->reset);
@@ -229,6 +230,12 @@ void sync_response_encode(const struct sync_response *message, struct buffer *ou
         wire_write_u64(out, message->dropped_tables[i]);
     }
     wire_write_u64(out, message->interval_ms);
+    wire_write_array(out, message->server_count);
+    for (size_t i = 0; i < message->server_count; i++) {
+        wire_write_array(out, 2);
+        wire_write_u64(out, message->servers[i].server);
+        wire_write_bytes(out, message->servers[i].address);
+    }
 }
 
 static void read_assigned_list(struct wire_reader *reader,
@@ -253,6 +260,7 @@ static void read_assigned_list(struct wire_reader *reader,
         tablets[i].removed = wire_read_bool(reader, &parts, "tablet.removed");
         wire_read_configuration(reader, &parts, "tablet.configuration", &tablets[i].configuration);
         wire_read_goal(reader, &parts, &tablets[i].goal);
+        tablets[i].absorbed = wire_read_u64(reader, &parts, "tablet.absorbed");
         wire_array_end(reader, &parts);
     }
     wire_array_end(reader, &list);
@@ -282,6 +290,24 @@ static void read_table_lists(struct wire_reader *reader,
     wire_array_end(reader, &list);
 }
 
+static void read_addresses(struct wire_reader *reader,
+                           struct wire_array *fields,
+                           struct sync_response *message)
+{
+    static const struct wire_list_shape shape = {sizeof(struct server_address), 2, SIZE_MAX};
+    struct wire_array list = {0};
+    struct server_address *servers = wire_read_list(reader, fields, "servers", shape, &list);
+    message->servers = servers;
+    message->server_count = list.left;
+    for (size_t i = 0; i < message->server_count && reader->status == STATUS_OK; i++) {
+        struct wire_array parts = wire_read_array(reader, &list, "servers");
+        servers[i].server = wire_read_u64(reader, &parts, "servers");
+        servers[i].address = wire_read_bytes(reader, &parts, "servers");
+        wire_array_end(reader, &parts);
+    }
+    wire_array_end(reader, &list);
+}
+
 enum status sync_response_decode(struct bytes in,
                                  struct arena *arena,
                                  struct sync_response *ret_message,
@@ -297,6 +323,7 @@ enum status sync_response_decode(struct bytes in,
     read_assigned_list(&reader, &fields, &message);
     read_table_lists(&reader, &fields, &message);
     message.interval_ms = wire_read_u32(&reader, &fields, "interval_ms");
+    read_addresses(&reader, &fields, &message);
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -74,6 +74,8 @@ struct page {
     size_t table_count;
     uint64_t *dropped;
     size_t dropped_count;
+    struct server_address *servers;
+    size_t server_count;
 };
 
 /* Those who have it, and those who should, are told what is wished. */
@@ -110,6 +112,7 @@ static void add_tablet(const struct catalog *catalog,
         .soft_limit_bytes = tablet->record.soft_limit_bytes,
         .configuration = tablet->record.configuration,
         .goal = goal_for(catalog, server, tablet),
+        .absorbed = tablet->record.absorbed,
     };
 }
 
@@ -166,6 +169,18 @@ static void add_stale(struct server *server, struct page *page)
     server->stale_count = 0;
 }
 
+/* Where servers are that are new or changed since then: replicas of a tablet must find one another. */
+static void add_servers(const struct catalog *catalog, uint64_t known_version, struct page *page)
+{
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        const struct server_image *image = catalog->servers[i]->image;
+        if (image != NULL && image->record.changed_version > known_version) {
+            page->servers[page->server_count++] = (struct server_address){image->record.number,
+                                                                          image->record.address};
+        }
+    }
+}
+
 /* How many changes from first on make a page: whole transactions. */
 static size_t page_size(const struct list_link *first, const struct list_link **ret_end)
 {
@@ -193,9 +208,11 @@ static bool page_allocate(struct catalog *catalog, size_t count, struct page *re
         .tablets = arena_allocate_array(arena, count + STALE_MAX, sizeof *page.tablets),
         .tables = arena_allocate_array(arena, count + 1, sizeof *page.tables),
         .dropped = arena_allocate_array(arena, count + 1, sizeof *page.dropped),
+        .servers = arena_allocate_array(arena, catalog->server_count, sizeof *page.servers),
     };
     *ret_page = page;
-    return page.tablets != NULL && page.tables != NULL && page.dropped != NULL;
+    return page.tablets != NULL && page.tables != NULL && page.dropped != NULL &&
+           page.servers != NULL;
 }
 
 /* Is something under way on it that its next sync will bring forward? */
@@ -232,6 +249,7 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
     }
     bool dropping = server->stale_count > 0;
     add_stale(server, &page);
+    add_servers(catalog, whole ? 0 : server->known_version, &page);
     bool more = end->owner != NULL;
     const struct changed *last = more ? end->previous->owner : NULL;
     bool quick = held || dropping || count > 0 || is_busy(catalog, server);
@@ -248,6 +266,8 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
         .dropped_table_count = page.dropped_count,
         .interval_ms = quick ? catalog->settings.sync_interval_quick_ms
                              : catalog->settings.sync_interval_ms,
+        .servers = page.servers,
+        .server_count = page.server_count,
     };
     if (whole) {
         server->map_start_version = catalog->counters.version;

@@ -353,6 +353,7 @@ struct fake_server {
     uint32_t interval_ms;
     bool more;
     bool idle; /* does not do what it is told */
+    bool replicates;
     struct held_tablet held[DRIVER_HELD_MAX];
     size_t held_count;
     struct load_report load; /* goes along with its syncs */
@@ -414,6 +415,7 @@ static inline uint64_t fake_send(struct driver *driver, struct fake_server *serv
         .held = server->held,
         .held_count = server->held_count,
         .load = server->load,
+        .replicates = server->replicates,
     };
     sync_request_encode(&sync, &body);
     return driver_send(driver, METHOD_SYNC, &body);

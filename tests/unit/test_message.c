@@ -293,7 +293,13 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
             tablets[i].configuration = any_configuration(s);
         }
         tablets[i].goal = any_goal(s);
+        tablets[i].absorbed = any_u64(s);
     }
+    struct server_address *servers = any_list(s, sizeof *servers, &message.server_count);
+    for (size_t i = 0; i < message.server_count; i++) {
+        servers[i] = (struct server_address){any_u64(s), any_bytes(s)};
+    }
+    message.servers = servers;
     struct table *tables = any_list(s, sizeof *tables, &message.table_count);
     for (size_t i = 0; i < message.table_count; i++) {
         tables[i] = any_table(s);
