@@ -15,8 +15,10 @@
  * refused for a reason that does not go away by itself, but what no honest replica proposes.
  */
 
-/* In one transaction: a coordinator's own limit is 128 operations, of which a merge takes three. */
-#define PROPOSALS_PER_TRANSACTION LIMIT_PROPOSALS_PER_MESSAGE
+/* In one transaction: etcd takes 128 operations.  A merge is three of them, a change of members one. */
+#define CHANGES_MAX      120
+#define CHANGES_EACH_MAX 3
+_Static_assert(CHANGES_MAX >= LIMIT_PROPOSALS_PER_MESSAGE, "a message of the usual kind must fit");
 
 /* A proposal being judged; why NULL = it may be taken. */
 struct judged {
@@ -216,6 +218,9 @@ static void consider(struct catalog *catalog,
          !is_current(transaction, right, proposal->right_base))) {
         return; /* it came too late: the answer says so */
     }
+    if (transaction->change_count + CHANGES_EACH_MAX > CHANGES_MAX) {
+        return; /* it will come again */
+    }
     if (!replica_configuration_has(&judged.tablet->record.configuration, judged.proposer)) {
         why = "the proposer is no member";
     } else if (proposal->kind == PROPOSAL_MEMBERS) {
@@ -322,8 +327,7 @@ void propose_failed(struct catalog *catalog, struct list *proposals, const struc
 /* Judge what one request proposes; false when the transaction has no room for all of it. */
 static bool consider_request(struct catalog *catalog,
                              struct transaction *transaction,
-                             struct open_request *request,
-                             size_t *proposal_count)
+                             struct open_request *request)
 {
     struct propose_request propose;
     struct error error = {0};
@@ -335,10 +339,10 @@ static bool consider_request(struct catalog *catalog,
                error.text);
         return true;
     }
-    if (*proposal_count + propose.proposal_count > PROPOSALS_PER_TRANSACTION) {
+    if (transaction->change_count > 0 &&
+        transaction->change_count + propose.proposal_count > CHANGES_MAX) {
         return false;
     }
-    *proposal_count += propose.proposal_count;
     for (size_t i = 0; i < propose.proposal_count; i++) {
         consider(catalog, transaction, propose.server, &propose.proposals[i]);
     }
@@ -350,7 +354,6 @@ static bool consider_request(struct catalog *catalog,
 void propose_begin(struct catalog *catalog)
 {
     struct transaction *transaction = transaction_begin(catalog, NULL);
-    size_t proposal_count = 0;
     struct list proposals;
 
     if (transaction == NULL) {
@@ -358,9 +361,8 @@ void propose_begin(struct catalog *catalog)
                "the master has no memory for this");
         return;
     }
-    while (
-        !list_is_empty(&catalog->proposals) &&
-        consider_request(catalog, transaction, list_first(&catalog->proposals), &proposal_count)) {
+    while (!list_is_empty(&catalog->proposals) &&
+           consider_request(catalog, transaction, list_first(&catalog->proposals))) {
     }
     bool idle = transaction->change_count == 0 && !transaction->failed;
     if (!idle && transaction_seal(catalog, transaction) == STATUS_OK) {
