@@ -51,6 +51,7 @@ static enum status load_server(struct catalog *catalog,
     if (server->image == NULL) {
         return no_memory(ret_error);
     }
+    server->replicates = record.replicates;
     for (size_t i = 0; i < record.store_count; i++) {
         struct store *store = state_store_make(catalog, record.stores[i].number);
         if (store == NULL) {

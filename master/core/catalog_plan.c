@@ -48,6 +48,7 @@ enum status plan_server_record(struct catalog *catalog,
     }
     *ret_record = *seen;
     ret_record->draining = image != NULL && image->draining;
+    ret_record->replicates = server->replicates;
     ret_record->stores = stores;
     ret_record->store_count = count;
     return STATUS_OK;
@@ -69,9 +70,9 @@ static bool owns_all(const struct catalog *catalog,
 
 bool plan_server_differs(const struct server_record *a, const struct server_record *b)
 {
-    if (a->incarnation != b->incarnation || !bytes_equal(a->address, b->address) ||
-        !bytes_equal(a->http_address, b->http_address) || !bytes_equal(a->zone, b->zone) ||
-        a->store_count != b->store_count) {
+    if (a->incarnation != b->incarnation || a->replicates != b->replicates ||
+        !bytes_equal(a->address, b->address) || !bytes_equal(a->http_address, b->http_address) ||
+        !bytes_equal(a->zone, b->zone) || a->store_count != b->store_count) {
         return true;
     }
     for (size_t i = 0; i < a->store_count; i++) {

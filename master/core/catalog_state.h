@@ -136,7 +136,7 @@ struct server {
     uint64_t known_version;     /* of the catalog, in its last sync */
     uint64_t map_page_version;  /* end of the last page of a whole map; 0 = none under way */
     uint64_t map_start_version; /* catalog version when that map was begun */
-    bool replicates;            /* it said that it proposes and looks at goals */
+    bool replicates;            /* it said last that it proposes and looks at goals */
     struct list tablets;        /* that have a member here */
     size_t tablet_count;        /* the same */
     size_t leading_count;       /* of those, led from here; of these: */

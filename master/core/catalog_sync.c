@@ -252,7 +252,11 @@ enum status sync_receive(struct catalog *catalog,
         delta_unpark(catalog, server); /* it asks anew: it has waited long enough */
     }
     take_description(catalog, server, &sync->server, image);
-    server->replicates = sync->replicates;
+    if (server->replicates != sync->replicates) {
+        server->replicates = sync->replicates;
+        server->dirty = true;
+        catalog->servers_dirty = true;
+    }
     report_take(catalog, server, sync);
     hot_take(catalog, sync);
     server->known_version = sync->known_generation == catalog->identity.generation

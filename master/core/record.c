@@ -6,7 +6,9 @@
 #include "common/base/limits.h"
 #include "master/core/record_parts.h"
 
-#define CHECKSUM_BYTES 4
+#define CHECKSUM_BYTES    4
+#define SERVER_DRAINING   1 /* flags of a server's record */
+#define SERVER_REPLICATES 2
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -199,7 +201,8 @@ void server_record_encode(const struct server_record *record, struct buffer *out
         record_put_number(out, record->stores[i].number);
         record_put_bytes(out, record->stores[i].folder);
     }
-    record_put_number(out, record->draining);
+    record_put_number(out, (record->draining ? SERVER_DRAINING : 0) |
+                               (record->replicates ? SERVER_REPLICATES : 0));
     record_put_checksum(out, start, RECORD_KIND_SERVER, record->number);
 }
 
@@ -334,7 +337,9 @@ enum status server_record_decode(uint64_t number,
         return error_set(ret_error, status, "no memory to read a server's record");
     }
     /* an older writer did not know it */
-    record.draining = reader.at < reader.end && record_take_number(&reader) != 0;
+    uint64_t flags = reader.at < reader.end ? record_take_number(&reader) : 0;
+    record.draining = (flags & SERVER_DRAINING) != 0;
+    record.replicates = (flags & SERVER_REPLICATES) != 0;
     status = close_value(RECORD_KIND_SERVER, number, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;

@@ -82,7 +82,8 @@ struct server_record {
     struct bytes zone;
     const struct store_record *stores;
     size_t store_count;
-    bool draining; /* its tablets are to go elsewhere, and none may come */
+    bool draining;   /* its tablets are to go elsewhere, and none may come */
+    bool replicates; /* it proposes, and looks at goals */
 };
 
 bool server_record_lists(const struct server_record *record, uint64_t store);
