@@ -23,13 +23,19 @@
  * Invariants, checked by catalog_check():
  *   (1) The tablets of a table cover the key space: no gap, no overlap, none empty.
  *   (2) Numbers of tables and tablets are below the counters; they are never given twice.
- *   (3) A tablet's server exists and owns the tablet's store, or is about to lose it to the owner;
- *       the owner's record names the store.
+ *   (3) A tablet's members are known servers and stores, whose owners' records name them; a single
+ *       member's server owns its store, or is about to lose it to the owner.
  *   (4) Durable before visible: no reply and no sync tells of a change whose transaction has not
  *       been PERSISTED.  In memory, what is pending stands apart and is applied then.
  *   (5) At most one transaction is pending; requests that need one wait for their turn, in order.
  *   (6) A tablet that was ever reported created is never created again: UNAVAILABLE is left only
  *       by a report that it is there.
+ *
+ *   (7) A tablet's members lie on different servers; its version never falls, and a version is one
+ *       configuration for ever (replica_configuration.h).
+ *   (8) A goal names known stores, and numbers that were given out; what is astray is listed.
+ *
+ * Replicated tablets change by proposals (catalog_propose.c), which follow goals (catalog_goal.c).
  *
  * Beside tables it keeps documents: named bytes of a version, which only clients understand; and, in
  * memory only, which tablets were hot (load_history.h).
