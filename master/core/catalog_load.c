@@ -264,6 +264,21 @@ static enum status check_parents(const struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* Invariant (8) for what came from the coordinator. */
+static enum status check_wishes(const struct catalog *catalog,
+                                const struct table_entry *entry,
+                                struct error *ret_error)
+{
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        if (!state_wish_is_sound(catalog, entry->tablets[i])) {
+            return tablet_trouble(&entry->tablets[i]->record,
+                                  "is wished to be split or merged in a way that cannot be",
+                                  ret_error);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Invariant (1) for what came from the coordinator: here it is an error, not an assertion. */
 static enum status order_tablets(struct table_entry *entry, struct error *ret_error)
 {
@@ -396,6 +411,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
         }
         if (status == STATUS_OK) {
             status = check_parents(catalog, entry, ret_error);
+        }
+        if (status == STATUS_OK) {
+            status = check_wishes(catalog, entry, ret_error);
         }
     }
     if (status == STATUS_OK) {

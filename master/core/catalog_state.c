@@ -578,6 +578,36 @@ void state_follow_store(struct catalog *catalog, struct tablet *tablet)
     }
 }
 
+/* --- wishes ----------------------------------------------------------------------------------- */
+
+static bool are_to_merge(const struct tablet *left, const struct tablet *right)
+{
+    const struct tablet_goal *a = &left->record.goal;
+    const struct tablet_goal *b = &right->record.goal;
+    return a->wish == GOAL_MERGE && b->wish == GOAL_MERGE && a->left == b->left &&
+           a->right == b->right && a->merged == b->merged &&
+           left->record.table == right->record.table && left->record.range.end.size_bytes > 0 &&
+           bytes_equal(left->record.range.end, right->record.range.start);
+}
+
+bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct tablet_goal *goal = &tablet->record.goal;
+    const struct tablet *left = number_map_get(&catalog->tablets, goal->left);
+    const struct tablet *right = number_map_get(&catalog->tablets, goal->right);
+
+    switch (goal->wish) {
+    case GOAL_STAY:
+        return true;
+    case GOAL_SPLIT:
+        return left == NULL && right == NULL;
+    case GOAL_MERGE:
+        return left != NULL && right != NULL && are_to_merge(left, right) &&
+               number_map_get(&catalog->tablets, goal->merged) == NULL;
+    }
+    return false;
+}
+
 /* --- what became of a number ------------------------------------------------------------------ */
 
 static bool was_in(const struct gone *gone, uint64_t tablet)

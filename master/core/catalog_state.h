@@ -279,6 +279,9 @@ static inline bool state_leads_by_proposal(const struct catalog *catalog,
     return state_server(catalog, tablet_record_leader(&tablet->record).server)->replicates;
 }
 
+/* Can what is wished of it be done: are the numbers free, and the neighbours wished the same? */
+bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet);
+
 /* What is known of a tablet's number: PROPOSED_CONFIGURATION = the catalog has it.  ret_heirs: what
  * came of one that is gone; 0 where that is gone in turn, or not known.  Linear in the catalog when
  * it is not there. */

@@ -72,6 +72,7 @@ static void introduce_server(void)
                    .stores = &store,
                    .store_count = 1},
         .full = true,
+        .replicates = true,
     };
     struct buffer body = BUFFER_INIT;
     sync_request_encode(&sync, &body);

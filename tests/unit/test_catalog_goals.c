@@ -387,3 +387,65 @@ Test(goals, a_member_that_has_not_converted_yet_is_not_told_to_forget_the_parent
     struct locate_response where = driver_locate(&driver, "t", "");
     cr_assert_eq(where.locations[0].state, TABLET_SERVING, "nor are the children missing");
 }
+
+/* --- older servers ------------------------------------------------------------------------------ */
+
+Test(goals, servers_that_do_not_replicate_are_decided_for_as_ever)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].fake.replicates = false;
+    }
+    driver_crash(&driver);
+    for (size_t i = 0; i < SERVERS; i++) {
+        fake_sync(&driver, &servers[i].fake);
+    }
+    uint64_t request = create_table("t", 1, 1, NULL, 0);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            fake_sync(&driver, &servers[i].fake);
+        }
+    }
+    (void)driver_body(&driver, request);
+    struct location where = driver_locate(&driver, "t", "").locations[0];
+    (void)drain(where.server, true);
+    for (int round = 0; round < 100; round++) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            fake_sync(&driver, &servers[i].fake);
+        }
+        driver_pass(&driver, SECOND_NS);
+        driver_forget_replies(&driver);
+    }
+    cr_assert_eq(drain(where.server, true).goal_count, 1, "its goal is left alone");
+    request = driver_split(&driver, "t", "m");
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SPLITTING);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            fake_sync(&driver, &servers[i].fake);
+        }
+    }
+    (void)driver_body(&driver, request);
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[1].state, TABLET_SERVING);
+}
+
+Test(goals, an_older_server_that_becomes_a_newer_one_takes_goals)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].fake.replicates = false;
+    }
+    replicas_settle(&driver, servers, SERVERS);
+    uint64_t request = create_table("t", 1, 1, NULL, 0);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)driver_body(&driver, request);
+    uint64_t tablet = tablet_at("t", "");
+    struct location before = driver_locate(&driver, "t", "").locations[0];
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].fake.replicates = true;
+        servers[i].fake.incarnation++;
+        servers[i].fake.known_version = 0;
+    }
+    (void)drain(before.server, true);
+    replicas_work(&driver, servers, SERVERS, 4 * 5);
+    struct replica_view view = newest_view(tablet);
+    cr_assert_neq(leader_server(&view)->fake.number, before.server);
+    cr_assert_eq(view.configuration.member_count, 1);
+}

@@ -439,6 +439,74 @@ Test(propose, a_merge_is_guarded_by_both_versions)
                  "above both");
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+Test(propose, without_memory_a_split_is_refused_and_nothing_has_changed)
+{
+    make_replicated("t");
+    uint64_t tablet = tablet_at("t", "");
+    (void)driver_split(&driver, "t", "m");
+    replicas_settle(&driver, servers, SERVERS);
+    struct replica_view view = newest_view(tablet);
+    struct replica_server *leader = leader_server(&view);
+    struct proposal split = replica_split_proposal(leader, replica_view(leader, tablet));
+    const struct propose_request propose = {leader->fake.number, &split, 1};
+    driver.hold_commits = true;
+    for (uint64_t after = 0; driver.transaction == 0; after++) {
+        struct buffer body = BUFFER_INIT;
+        struct catalog_effects effects;
+        propose_request_encode(&propose, &body);
+        struct catalog_event event = {.type = CATALOG_EVENT_REQUEST,
+                                      .number = ++driver.request,
+                                      .method = METHOD_PROPOSE,
+                                      .body = buffer_bytes(&body),
+                                      .now_ns = driver.now_ns};
+        memory_fail_arm(after, 1);
+        enum status status = catalog_step(driver.catalog, &event, &effects);
+        memory_fail_disarm();
+        catalog_check(driver.catalog);
+        for (size_t i = 0; status == STATUS_OK && i < effects.count; i++) {
+            driver_perform(&driver, &effects.items[i]);
+        }
+        buffer_deinit(&body);
+        cr_assert_lt(after, 200);
+        cr_assert(driver.transaction == 0 || after > 5);
+    }
+    driver.hold_commits = false;
+    (void)driver_commit(&driver);
+    cr_assert_eq(driver_locate(&driver, "t", "").location_count, 2);
+}
+
+Test(propose, what_is_durable_is_applied_without_memory_and_the_answer_comes_the_next_time)
+{
+    make_replicated("t");
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    struct replica_member leader = replica_configuration_leader(&view.configuration);
+    struct proposal renewal = members_of(&view, view.configuration);
+    renewal.next.version++;
+    renewal.proposer = leader.store;
+    driver.hold_commits = true;
+    uint64_t request = driver_propose(&driver, leader.server, &renewal, 1);
+    struct catalog_event event = {
+        .type = CATALOG_EVENT_PERSISTED, .number = driver.transaction, .now_ns = driver.now_ns};
+    struct catalog_effects effects;
+    cr_assert_eq(coordinator_commit(driver.coordinator, driver.puts, driver.put_count, NULL),
+                 STATUS_OK);
+    driver.transaction = 0;
+    memory_fail_arm(0, 1);
+    enum status status = catalog_step(driver.catalog, &event, &effects);
+    memory_fail_disarm();
+    cr_assert_eq(status, STATUS_OK);
+    catalog_check(driver.catalog);
+    for (size_t i = 0; i < effects.count; i++) {
+        driver_perform(&driver, &effects.items[i]);
+    }
+    driver.hold_commits = false;
+    cr_assert_neq(driver_reply(&driver, request)->status, STATUS_OK);
+    struct proposed answer = propose_as(leader, renewal);
+    cr_assert(is_taken(&answer, &renewal));
+}
+
 /* --- many ------------------------------------------------------------------------------------- */
 
 /* docs/replication.md, section 10: a server that dies is a thousand configurations in about ten
