@@ -100,9 +100,11 @@ static const struct placement_store *candidate(const struct review *review, uint
     return index == review->store_count ? NULL : &review->stores[index];
 }
 
-static void take_servers(const struct review *review, const struct tablet_goal *goal)
+static void take_servers(const struct review *review,
+                         uint64_t tablet,
+                         const struct tablet_goal *goal)
 {
-    placement_begin(review->stores, review->store_count);
+    placement_begin(review->stores, review->store_count, tablet);
     for (uint32_t i = 0; i < goal->store_count; i++) {
         const struct server *server = state_owner(review->catalog, goal->stores[i]);
         placement_take(review->stores, review->store_count, server->number);
@@ -133,7 +135,7 @@ static uint64_t choose_store(struct review *review,
         review->table = tablet->record.table;
         plan_count_table(review->catalog, review->table, review->stores, review->store_count);
     }
-    take_servers(review, goal);
+    take_servers(review, tablet->record.number, goal);
     uint64_t member = choose_member(review, tablet);
     if (member != 0) {
         return member;

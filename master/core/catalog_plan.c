@@ -260,11 +260,12 @@ static bool place_one(const struct catalog *catalog,
                       struct placement_store *stores,
                       size_t store_count,
                       const struct plan_wanted *wanted,
+                      uint64_t salt,
                       struct store **ret_stores)
 {
     size_t chosen[LIMIT_REPLICAS];
 
-    placement_begin(stores, store_count);
+    placement_begin(stores, store_count, wanted->copies > 1 ? salt : 0);
     for (uint32_t i = 0; i < wanted->copies; i++) {
         if (!placement_choose(stores, store_count, wanted->avoid_server, &chosen[i])) {
             return false;
@@ -291,7 +292,9 @@ enum status plan_place(struct catalog *catalog,
     }
     plan_count_table(catalog, wanted->table, stores, store_count);
     for (size_t i = 0; i < wanted->tablets; i++) {
-        if (!place_one(catalog, stores, store_count, wanted, ret_stores + i * wanted->copies)) {
+        if (!place_one(catalog, stores, store_count, wanted,
+                       wanted->table * LIMIT_SPLITS_PER_CREATE + i + 1,
+                       ret_stores + i * wanted->copies)) {
             return no_place(catalog, wanted->copies, store_count, ret_error);
         }
     }

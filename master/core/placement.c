@@ -8,6 +8,7 @@ struct score {
     uint64_t zone_table_tablets;
     uint64_t server_table_tablets;
     uint64_t server_tablets;
+    uint64_t order;
     uint64_t store_tablets;
     uint64_t used_space; /* ~free_bytes: more free is better */
     uint64_t server;
@@ -27,6 +28,7 @@ static bool score_is_better(const struct score *a, const struct score *b)
                              a->zone_table_tablets,
                              a->server_table_tablets,
                              a->server_tablets,
+                             a->order,
                              a->store_tablets,
                              a->used_space,
                              a->server,
@@ -37,6 +39,7 @@ static bool score_is_better(const struct score *a, const struct score *b)
                               b->zone_table_tablets,
                               b->server_table_tablets,
                               b->server_tablets,
+                              b->order,
                               b->store_tablets,
                               b->used_space,
                               b->server,
@@ -80,6 +83,7 @@ static struct score score_of(const struct placement_store *stores,
         .low = store->free_bytes < PLACEMENT_FREE_BYTES_LOW,
         .zone_taken = store->zone_taken,
         .zone_table_tablets = zone_load(stores, count, store->zone),
+        .order = store->order,
         .store_tablets = store->tablet_count,
         .used_space = ~store->free_bytes,
         .server = store->server,
@@ -95,9 +99,18 @@ static struct score score_of(const struct placement_store *stores,
     return score;
 }
 
-void placement_begin(struct placement_store *stores, size_t store_count)
+static uint64_t order_of(uint64_t server, uint64_t salt)
+{
+    uint64_t mixed = (server * UINT64_C(0x9e3779b97f4a7c15)) ^
+                     (salt * UINT64_C(0xc2b2ae3d27d4eb4f));
+    mixed = (mixed ^ (mixed >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return salt == 0 ? 0 : mixed ^ (mixed >> 32);
+}
+
+void placement_begin(struct placement_store *stores, size_t store_count, uint64_t salt)
 {
     for (size_t i = 0; i < store_count; i++) {
+        stores[i].order = order_of(stores[i].server, salt);
         stores[i].taken = false;
         stores[i].zone_taken = false;
     }

@@ -201,6 +201,51 @@ Test(goals, a_disk_that_failed_in_a_living_server_is_replaced_too)
     cr_assert(replica_has_all(&view));
 }
 
+static size_t commits;
+static size_t puts_most;
+
+static void count_commit(void)
+{
+    commits++;
+    puts_most = driver.put_count > puts_most ? driver.put_count : puts_most;
+}
+
+/* Its 500 copies: half of them led by it or another.  One configuration each when it dies, one goal
+ * after replace_after, one configuration when the new copy is there; and nothing else. */
+Test(goals, a_dead_server_with_five_hundred_copies_costs_few_transactions)
+{
+    static char keys[999][8];
+    static struct bytes splits[999];
+    for (size_t i = 0; i < 999; i++) {
+        snprintf(keys[i], sizeof keys[i], "%04zu", i);
+        splits[i] = bytes_of_text(keys[i]);
+    }
+    uint64_t request = create_table("t", 3, 2, splits, 999);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)driver_body(&driver, request);
+    replicas_work(&driver, servers, SERVERS, 4);
+    size_t copies = servers[0].fake.held_count;
+    cr_assert_eq(copies, 500);
+    driver.on_committed = count_commit;
+    replicas_work(&driver, servers, SERVERS, 4);
+    cr_assert_eq(commits, 0, "nothing is changed for nothing");
+    servers[0].down = true;
+    replicas_work(&driver, servers, SERVERS, 4 * 50);
+    size_t deaths = commits;
+    cr_assert_leq(deaths, 40, "%zu", deaths); /* five proposers, each in messages of its own */
+    commits = 0;
+    replicas_work(&driver, servers, SERVERS, 4 * 30);
+    cr_assert_leq(commits, 60, "%zu", commits);
+    cr_assert_leq(puts_most, 128, "%zu", puts_most);
+    for (size_t i = 1; i < SERVERS; i++) {
+        cr_assert_geq(servers[i].fake.held_count, 590, "%zu", servers[i].fake.held_count);
+        cr_assert_leq(servers[i].fake.held_count, 610, "all others share them, not some");
+    }
+    commits = 0;
+    replicas_work(&driver, servers, SERVERS, 4 * 5);
+    cr_assert_leq(commits, 20, "only who leads is still spread: %zu", commits);
+}
+
 /* --- draining ----------------------------------------------------------------------------------- */
 
 Test(goals, draining_moves_a_few_at_a_time_until_nothing_is_left)

@@ -78,7 +78,7 @@ Test(placement, copies_of_a_tablet_go_to_different_servers_and_zones)
     size_t index = 0;
     stores[3].tablet_count = 50; /* zone b is fuller: another zone is worth more */
     stores[4].tablet_count = 60;
-    placement_begin(stores, 5);
+    placement_begin(stores, 5, 0);
     cr_assert_eq(choose(stores, 5, 0), 0);
     placement_take(stores, 5, 1);
     cr_assert_eq(choose(stores, 5, 0), 3);
@@ -88,8 +88,36 @@ Test(placement, copies_of_a_tablet_go_to_different_servers_and_zones)
     cr_assert_eq(choose(stores, 5, 0), 4);
     placement_take(stores, 5, 4);
     cr_assert(!placement_choose(stores, 5, 0, &index), "never two in one server");
-    placement_begin(stores, 5);
+    placement_begin(stores, 5, 0);
     cr_assert(placement_choose(stores, 5, 0, &index), "but for the next tablet");
+}
+
+/* Six servers, three copies: after the first three only the other three are as good.  Yet over many
+ * tablets every two servers have some together. */
+Test(placement, not_always_the_same_servers_have_copies_together)
+{
+    struct placement_store stores[6];
+    unsigned together[6][6] = {{0}};
+    for (uint64_t i = 0; i < 6; i++) {
+        stores[i] = store_of(i + 1, 10 * i + 1, "");
+    }
+    for (uint64_t tablet = 1; tablet <= 200; tablet++) {
+        size_t chosen[3];
+        placement_begin(stores, 6, tablet);
+        for (size_t i = 0; i < 3; i++) {
+            chosen[i] = choose(stores, 6, 0);
+            placement_take(stores, 6, stores[chosen[i]].server);
+        }
+        for (size_t i = 0; i < 9; i++) {
+            together[chosen[i / 3]][chosen[i % 3]]++;
+        }
+    }
+    for (size_t i = 0; i < 6; i++) {
+        cr_assert_eq(together[i][i], 100);
+        for (size_t j = 0; j < 6; j++) {
+            cr_assert_geq(together[i][j], 20, "%zu and %zu: %u", i, j, together[i][j]);
+        }
+    }
 }
 
 Test(placement, the_server_that_leads_the_fewest_leads_the_next)
