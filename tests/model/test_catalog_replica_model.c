@@ -75,7 +75,9 @@ static struct {
     struct open open[OPEN_MAX];
     size_t open_count;
     uint64_t readings;
-    uint64_t taken; /* proposals that became configurations */
+    uint64_t taken; /* proposals that became configurations; of these: */
+    uint64_t splits;
+    uint64_t merges;
     uint64_t lies;
 } model;
 
@@ -216,6 +218,8 @@ static void see_new(struct known_tablet *known, const struct tablet_record *reco
 {
     const struct replica_configuration *to = &record->configuration;
     cr_assert_eq(known->version_count, 0, "number %lu came again", (unsigned long)record->number);
+    keep_key(record->range.start, known->start);
+    keep_key(record->range.end, known->end);
     if (record->parent == 0) {
         cr_assert_eq(to->version, 1);
         cr_assert_eq(record->state, TABLET_CREATING);
@@ -237,14 +241,15 @@ static void see_new(struct known_tablet *known, const struct tablet_record *reco
         cr_assert(was_replaced(record->absorbed != 0 ? PROPOSAL_MERGE : PROPOSAL_SPLIT, parent,
                                record->parent, to));
         model.taken++;
+        model.splits += record->absorbed == 0 &&
+                        memcmp(known->start, parent->start, KEY_BYTES) != 0;
+        model.merges += record->absorbed != 0;
     }
     known->there = true;
     known->table = record->table;
     known->parent = record->parent;
     known->absorbed = record->absorbed;
     known->members_ns = model.driver.now_ns;
-    keep_key(record->range.start, known->start);
-    keep_key(record->range.end, known->end);
     remember(known, to);
 }
 
@@ -820,9 +825,11 @@ static void run(uint64_t seed)
     }
     uint64_t taken = model.taken;
     heal();
-    printf("seed %lu: %lu configurations in trouble, %lu after; %lu lies; %lu transactions\n",
+    printf("seed %lu: %lu configurations in trouble, %lu after; %lu splits, %lu merges; %lu lies; "
+           "%lu transactions\n",
            (unsigned long)seed, (unsigned long)taken, (unsigned long)(model.taken - taken),
-           (unsigned long)model.lies, (unsigned long)model.readings);
+           (unsigned long)model.splits, (unsigned long)model.merges, (unsigned long)model.lies,
+           (unsigned long)model.readings);
     (void)fflush(stdout);
     cr_assert_gt(taken, 20, "the seed shows nothing");
     end();

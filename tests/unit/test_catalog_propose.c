@@ -85,6 +85,34 @@ Test(propose, a_tablet_of_several_copies_serves_when_its_primary_has_opened_them
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, leader->fake.number);
 }
 
+Test(propose, a_first_configuration_whose_primary_never_comes_is_made_anew)
+{
+    uint64_t request = create_table("t", 3, 2, NULL, 0);
+    driver.now_ns += SECOND_NS;
+    struct sync_response map = replica_sync(&driver, &servers[SERVERS - 1]);
+    cr_assert_eq(map.tablet_count, 1);
+    struct replica_configuration first = map.tablets[0].configuration;
+    struct replica_server *dead = server_of(replica_configuration_leader(&first).server);
+    dead->down = true;
+    driver_pass(&driver, 4 * SECOND_NS);
+    for (int i = 0; i < 4; i++) {
+        replicas_settle(&driver, servers, SERVERS);
+        driver_pass(&driver, SECOND_NS);
+    }
+    (void)driver_body(&driver, request);
+    struct replica_view view = newest_view(1);
+    cr_assert_eq(view.configuration.version, first.version + 1);
+    cr_assert_eq(view.configuration.member_count, 3);
+    cr_assert(!replica_configuration_has(&view.configuration, replica_server_member(dead)));
+    cr_assert(replica_has_all(&view), "and so is its goal");
+    struct proposal late = {.kind = PROPOSAL_MEMBERS, .tablet = 1, .base = first.version};
+    late.next = first;
+    late.next.version++;
+    struct proposed answer = propose_as(replica_configuration_leader(&first), late);
+    cr_assert(replica_configuration_equal(&answer.configuration, &view.configuration),
+              "the one who comes too late is told");
+}
+
 /* --- what is taken ---------------------------------------------------------------------------- */
 
 Test(propose, the_primary_renews_adds_and_removes)
