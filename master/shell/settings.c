@@ -20,6 +20,11 @@ static struct {
     int64_t sync_interval_quick_us;
     int64_t request_timeout_us;
     int64_t splits_per_server;
+    int64_t replicas;
+    int64_t min_in_sync;
+    int64_t replace_after_us;
+    int64_t keep_outsiders_us;
+    int64_t moves_per_server;
     int64_t requests_max;
     int64_t tables_max;
     int64_t tablets_max;
@@ -55,6 +60,13 @@ static const struct config_key keys[] = {
     {"tablet.soft_limit_max", CONFIG_SIZE_BYTES, &raw.settings.catalog.soft_limit_max_bytes, 65536,
      MIB << 20, false},
     {"tablet.splits_per_server", CONFIG_NUMBER, &raw.splits_per_server, 1, 1000, false},
+    {"replication.replicas", CONFIG_NUMBER, &raw.replicas, 1, LIMIT_REPLICAS, false},
+    {"replication.min_in_sync", CONFIG_NUMBER, &raw.min_in_sync, 1, LIMIT_REPLICAS, false},
+    {"replication.replace_after", CONFIG_DURATION_US, &raw.replace_after_us, SECOND_US,
+     24 * HOUR_US, false},
+    {"replication.keep_outsiders", CONFIG_DURATION_US, &raw.keep_outsiders_us, 0, 720 * HOUR_US,
+     false},
+    {"replication.moves_per_server", CONFIG_NUMBER, &raw.moves_per_server, 1, 1000, false},
     {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
     {"limits.answer_bytes_max", CONFIG_SIZE_BYTES, &raw.settings.answer_bytes_max, MIB, MIB << 20,
      false},
@@ -100,6 +112,11 @@ struct master_settings *settings_with_defaults(void)
     raw.sync_interval_quick_us = (int64_t)catalog->sync_interval_quick_ms * 1000;
     raw.request_timeout_us = catalog->request_timeout_ns / MICROSECOND_NS;
     raw.splits_per_server = catalog->splits_per_server;
+    raw.replicas = catalog->replicas;
+    raw.min_in_sync = catalog->min_in_sync;
+    raw.replace_after_us = catalog->replace_after_ns / MICROSECOND_NS;
+    raw.keep_outsiders_us = catalog->keep_outsiders_ns / MICROSECOND_NS;
+    raw.moves_per_server = catalog->moves_per_server;
     raw.requests_max = catalog->requests_max;
     raw.tables_max = (int64_t)catalog->tables_max;
     raw.tablets_max = (int64_t)catalog->tablets_max;
@@ -207,6 +224,10 @@ static void check_together(const struct catalog_settings *catalog, struct config
         config_refuse(reading, "server.timeout",
                       "server.timeout must be at least twice sync.hold and sync.interval");
     }
+    if (raw.min_in_sync > raw.replicas && !config_is_refused(reading, "replication.replicas")) {
+        config_refuse(reading, "replication.min_in_sync",
+                      "replication.min_in_sync must not be above replication.replicas");
+    }
     if (catalog->soft_limit_start_bytes > catalog->soft_limit_max_bytes &&
         !config_is_refused(reading, "tablet.soft_limit_max")) {
         config_refuse(reading, "tablet.soft_limit_start",
@@ -227,6 +248,11 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->sync_interval_quick_ms = (uint32_t)(raw.sync_interval_quick_us / 1000);
     catalog->request_timeout_ns = raw.request_timeout_us * MICROSECOND_NS;
     catalog->splits_per_server = (uint32_t)raw.splits_per_server;
+    catalog->replicas = (uint32_t)raw.replicas;
+    catalog->min_in_sync = (uint32_t)raw.min_in_sync;
+    catalog->replace_after_ns = raw.replace_after_us * MICROSECOND_NS;
+    catalog->keep_outsiders_ns = raw.keep_outsiders_us * MICROSECOND_NS;
+    catalog->moves_per_server = (uint32_t)raw.moves_per_server;
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;

@@ -40,9 +40,9 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/base/replica_configuration.h"
 #include "common/base/stamp.h"
 #include "common/base/status.h"
-#include "tabletserver/replica/configuration.h"
 
 #define REPLICA_NEVER INT64_MAX /* as a deadline */
 
