@@ -58,6 +58,8 @@ enum method {
     METHOD_MERGE_TABLETS = 43,    /* merge_request -> merge_response */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
+    /* a tablet server answers another one (tabletserver/replica/lease_message.h) */
+    METHOD_BEACON = 64, /* beacon -> beacon_ack */
 };
 
 enum lane {
