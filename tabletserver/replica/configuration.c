@@ -38,29 +38,6 @@ static struct replica_member leader_of(const struct replica_configuration *confi
     return configuration->members[configuration->leader];
 }
 
-/* The invariants, as a judgement: what others send is judged before it is believed. */
-static bool is_sound(const struct replica_configuration *configuration)
-{
-    if (configuration->version == 0 || configuration->member_count == 0 ||
-        configuration->member_count > REPLICA_MEMBERS_MAX ||
-        configuration->leader >= configuration->member_count) {
-        return false;
-    }
-    for (uint32_t i = 0; i < configuration->member_count; i++) {
-        struct replica_member member = configuration->members[i];
-        if (member.server == 0 || member.store == 0 ||
-            (i > 0 && configuration->members[i - 1].server >= member.server)) {
-            return false;
-        }
-        for (uint32_t j = 0; j < i; j++) {
-            if (configuration->members[j].store == member.store) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 static struct replica_configuration next_of(const struct replica_configuration *configuration)
 {
     struct replica_configuration next = *configuration;
@@ -126,7 +103,7 @@ enum replica_change replica_configuration_change(const struct replica_configurat
                                                  const struct replica_configuration *to)
 {
     replica_configuration_check(from);
-    if (!is_sound(to) || to->version != from->version + 1) {
+    if (!replica_configuration_is_sound(to) || to->version != from->version + 1) {
         return REPLICA_CHANGE_BAD;
     }
     bool same_leader = same_member(leader_of(from), leader_of(to));
@@ -202,7 +179,29 @@ struct replica_union replica_union_of(const struct replica_configuration *a,
     return both;
 }
 
+bool replica_configuration_is_sound(const struct replica_configuration *configuration)
+{
+    if (configuration->version == 0 || configuration->member_count == 0 ||
+        configuration->member_count > REPLICA_MEMBERS_MAX ||
+        configuration->leader >= configuration->member_count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        struct replica_member member = configuration->members[i];
+        if (member.server == 0 || member.store == 0 ||
+            (i > 0 && configuration->members[i - 1].server >= member.server)) {
+            return false;
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (configuration->members[j].store == member.store) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void replica_configuration_check(const struct replica_configuration *configuration)
 {
-    ASSERT(is_sound(configuration));
+    ASSERT(replica_configuration_is_sound(configuration));
 }

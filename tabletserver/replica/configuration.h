@@ -76,6 +76,9 @@ struct replica_configuration replica_configuration_lead(
 struct replica_union replica_union_of(const struct replica_configuration *a,
                                       const struct replica_configuration *b);
 
+/* Do the invariants hold?  What others send is judged before it is believed. */
+bool replica_configuration_is_sound(const struct replica_configuration *configuration);
+
 /* Abort unless the invariants hold. */
 void replica_configuration_check(const struct replica_configuration *configuration);
 
