@@ -129,7 +129,7 @@ static void on_goal(struct replica *replica, const struct replica_event *event)
 static void on_teaching(struct replica *replica, const struct replica_event *event)
 {
     if (replica_same_member(event->from, replica->self)) {
-        replica_follow_taught(replica, event->sequence);
+        replica_follow_taught(replica, event);
     } else {
         replica_reign_peer_event(replica, event);
     }

@@ -165,11 +165,12 @@ enum replica_event_type {
     REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
     REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
     REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
-    REPLICA_EVENT_TEACHING, /* sequence: learner `from` has everything up to it as far as it is taught,
-                               so the log goes on behind it; at the learner (from is itself): so does
-                               this replica */
-    REPLICA_EVENT_TAUGHT,  /* learner `from` is whole */
-    REPLICA_EVENT_READ,    /* entry for `from`, asked by the effect READ; the log has it no more if
+    /* Of a reign's version, and of the incarnation of the other side's process; others are late. */
+    REPLICA_EVENT_TEACHING, /* sequence: learner `from` has everything up to it, or is being taught it
+                               (the first slice), so the log goes on behind it.  At the learner (from is
+                               itself): so does this replica, and that is synced */
+    REPLICA_EVENT_TAUGHT,   /* learner `from` is whole */
+    REPLICA_EVENT_READ,     /* entry for `from`, asked by the effect READ; the log has it no more if
                                !present (sequence says which) */
     REPLICA_EVENT_DAMAGED, /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves

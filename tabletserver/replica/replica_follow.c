@@ -119,7 +119,7 @@ static void open_again(struct replica *replica, const struct replica_message *op
     bool attached = replica->opener == open->incarnation;
     /* Opened as a member while its addition is in doubt, it is no learner any more: that OPEN is late. */
     bool late = open->incarnation < replica->opener ||
-                (open->as_learner && replica->role == REPLICA_SECONDARY && !attached);
+                (open->as_learner && replica->role == REPLICA_SECONDARY);
     bool unheard_of = !open->as_learner && !is_member && !replica->flags.opened;
     if (replica->away || late || unheard_of || replica_is_named_leader(replica) ||
         !replica_configuration_equal(&open->configuration, &replica->configuration)) {
@@ -305,9 +305,12 @@ void replica_follow_advance(struct replica *replica)
 /* --- teaching and damage ------------------------------------------------------------------------ */
 
 /* What lies at or below `sequence` is taught as data: the log goes on behind it (section 6). */
-void replica_follow_taught(struct replica *replica, uint64_t sequence)
+void replica_follow_taught(struct replica *replica, const struct replica_event *event)
 {
-    if (replica->role != REPLICA_LEARNER || sequence <= replica_appended(replica)) {
+    uint64_t sequence = event->sequence;
+    if (replica->role != REPLICA_LEARNER || event->version != replica_version(replica) ||
+        event->incarnation != replica->opener || replica->configuring > 0 ||
+        sequence <= replica_appended(replica)) {
         return;
     }
     replica_window_restart(&replica->window, sequence);

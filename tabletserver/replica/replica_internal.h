@@ -216,7 +216,7 @@ enum status replica_follow_receive(struct replica *replica,
 void replica_follow_answer(struct replica *replica);
 void replica_follow_synced(struct replica *replica);
 void replica_follow_silent(struct replica *replica, uint64_t version);
-void replica_follow_taught(struct replica *replica, uint64_t sequence);
+void replica_follow_taught(struct replica *replica, const struct replica_event *event);
 void replica_follow_damaged(struct replica *replica);
 void replica_follow_advance(struct replica *replica);
 int64_t replica_follow_due_ns(const struct replica *replica);

@@ -235,6 +235,18 @@ static void advance_learner(struct replica *replica, struct replica_peer *peer)
     }
 }
 
+/* Stores of one tablet lie on different servers: one that was wiped is removed before the one that took
+ * its place comes. */
+static bool has_server(const struct replica *replica, uint64_t server)
+{
+    for (uint32_t i = 0; i < replica->configuration.member_count; i++) {
+        if (replica->configuration.members[i].server == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* One at a time; those that were removed often wait longer (rule 13). */
 static void find_learner(struct replica *replica)
 {
@@ -242,7 +254,7 @@ static void find_learner(struct replica *replica)
         struct replica_member member = replica->goal_members.members[i];
         const struct replica_patience *patience = patience_with(replica, member.store);
         bool waits = patience != NULL && replica->now_ns < patience->until_ns;
-        if (!is_member_store(replica, member.store) && !waits) {
+        if (!has_server(replica, member.server) && !waits) {
             open_learner(replica, member);
             return;
         }

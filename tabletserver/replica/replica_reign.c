@@ -348,6 +348,10 @@ static void on_opened(struct replica *replica,
         opened->sequence > replica_appended(replica)) {
         return;
     }
+    if (replica_counts(replica, peer) && opened->sequence < replica->committed) {
+        peer->broken = true; /* it has lost what it had acknowledged */
+        return;
+    }
     peer->opened = true;
     peer->prepared = opened->sequence;
     peer->sent = opened->sequence;
@@ -432,10 +436,13 @@ static void on_restarted(struct replica *replica, struct replica_peer *peer, uin
     }
 }
 
-static void on_teaching(const struct replica *replica, struct replica_peer *peer, uint64_t sequence)
+static void on_teaching(const struct replica *replica,
+                        struct replica_peer *peer,
+                        const struct replica_event *event)
 {
-    if (peer->is_member || !peer->opened || !peer->as_learner ||
-        sequence > replica_appended(replica)) {
+    uint64_t sequence = event->sequence;
+    if (event->version != replica_version(replica) || event->incarnation != peer->incarnation ||
+        peer->is_member || !peer->opened || !peer->as_learner || sequence > replica->committed) {
         return;
     }
     peer->feeding = true;
@@ -458,9 +465,11 @@ void replica_reign_peer_event(struct replica *replica, const struct replica_even
         } else if (event->type == REPLICA_EVENT_EXCEPTED_BY_PEER) {
             peer->excepted = peer->excepted || event->version == replica_version(replica);
         } else if (event->type == REPLICA_EVENT_TEACHING) {
-            on_teaching(replica, peer, event->sequence);
+            on_teaching(replica, peer, event);
         } else if (event->type == REPLICA_EVENT_TAUGHT) {
-            peer->taught = peer->feeding && peer->as_learner;
+            peer->taught = peer->taught || (peer->feeding && peer->as_learner &&
+                                            event->version == replica_version(replica) &&
+                                            event->incarnation == peer->incarnation);
         }
     }
 }
