@@ -37,13 +37,16 @@ struct replica_peer {
     /* entries */
     uint64_t prepared;
     uint64_t sent;
-    uint64_t told;      /* committed */
-    uint64_t reading;   /* asked of the log; 0 = nothing */
+    uint64_t told; /* committed */
+    uint64_t
+        allowance; /* so many may be under way: halved by a gap, grows with what is acknowledged */
     uint64_t gone_back; /* where it said that there was a gap; answered once */
+    uint64_t reading;   /* asked of the log; 0 = nothing */
     bool probing;       /* nothing was heard of what was sent: its first one went out again */
     /* time */
     int64_t open_sent_ns; /* DUE_NOW: not yet */
-    int64_t spoken_ns;    /* when it was last sent an entry or the committed point */
+
+    int64_t spoken_ns; /* when it was last sent an entry or the committed point */
     int64_t open_until_ns;
     int64_t held_until_ns; /* without lease until then is no reason to remove it */
 };
@@ -104,6 +107,8 @@ struct replica {
     bool stalled;
     struct replica_union served_peers;
     uint64_t start;
+    uint64_t unkept_end; /* the last entry that was given out without a copy: others may count when
+                                it is committed */
     int64_t oldest_since_ns; /* when the oldest uncommitted entry became that */
     struct replica_peer peers[REPLICA_PEERS_MAX];
     uint32_t peer_count;

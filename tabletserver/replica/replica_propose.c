@@ -79,19 +79,29 @@ static struct replica_patience *patience_with(struct replica *replica, uint64_t 
     return NULL;
 }
 
-/* With a new one where the shortest wait was. */
+/* What is lost when it makes room for another: nothing, a wait, or that it counts (rule 16). */
+static int64_t worth_of(const struct replica *replica, const struct replica_patience *patience)
+{
+    if (patience->store == 0) {
+        return -1;
+    }
+    bool counted = patience->counted_version == replica_version(replica);
+    return counted ? PATIENCE_MAX_NS + 1 : patience->wait_ns;
+}
+
 static struct replica_patience *have_patience_with(struct replica *replica, uint64_t store)
 {
     struct replica_patience *patience = patience_with(replica, store);
-    for (uint32_t i = 0; patience == NULL || i < REPLICA_PEERS_MAX; i++) {
-        if (patience == NULL ||
-            (patience->store != store && replica->patience[i].wait_ns < patience->wait_ns)) {
+    if (patience != NULL) {
+        return patience;
+    }
+    patience = &replica->patience[0];
+    for (uint32_t i = 1; i < REPLICA_PEERS_MAX; i++) {
+        if (worth_of(replica, &replica->patience[i]) < worth_of(replica, patience)) {
             patience = &replica->patience[i];
         }
     }
-    if (patience->store != store) {
-        *patience = (struct replica_patience){.store = store, .joined_ns = replica->now_ns};
-    }
+    *patience = (struct replica_patience){.store = store, .joined_ns = replica->now_ns};
     return patience;
 }
 
@@ -215,14 +225,6 @@ static void join(struct replica *replica, struct replica_peer *peer)
     patience->joined_ns = replica->now_ns;
 }
 
-/* What a lone primary has committed by itself need not be with others; what it has not, must be sent. */
-static bool all_are_kept(const struct replica *replica)
-{
-    const struct window_slot *oldest = replica_window_slot(&replica->window,
-                                                           replica->committed + 1);
-    return oldest == NULL || oldest->kept;
-}
-
 static void advance_learner(struct replica *replica, struct replica_peer *peer)
 {
     if (!in_union(&replica->goal_members, peer->member.store)) {
@@ -230,7 +232,7 @@ static void advance_learner(struct replica *replica, struct replica_peer *peer)
     } else if (peer->opened && peer->as_learner && peer->taught && peer->held) {
         join(replica, peer);
     } else if (peer->opened && peer->joining && peer->held && replica_is_inherited(replica) &&
-               peer->prepared >= replica->committed && all_are_kept(replica)) {
+               peer->prepared >= replica->committed && replica->committed >= replica->unkept_end) {
         propose_members(replica, replica_configuration_add(&replica->configuration, peer->member));
     }
 }

@@ -178,7 +178,12 @@ enum status replica_reign_write(struct replica *replica, const struct replica_en
     if (replica_appended(replica) == replica->committed) {
         replica->oldest_since_ns = replica->now_ns;
     }
-    return replica_append(replica, &given, replica->peer_count > 0);
+    bool keep = replica->peer_count > 0;
+    enum status status = replica_append(replica, &given, keep);
+    if (status == STATUS_OK && !keep) {
+        replica->unkept_end = given.sequence;
+    }
+    return status;
 }
 
 /* Rules 5 and 9: everyone who counts has it.  One that is about to be proposed is waited for too, so
@@ -257,7 +262,7 @@ static bool has_in_window(const struct replica *replica, uint64_t sequence)
 static bool has_more_for(const struct replica *replica, const struct replica_peer *peer)
 {
     uint64_t next = peer->sent + 1;
-    return peer->sent - peer->prepared < REPLICA_IN_FLIGHT_MAX &&
+    return peer->sent - peer->prepared < peer->allowance &&
            (next <= replica->synced || has_in_window(replica, next));
 }
 
@@ -358,6 +363,7 @@ static void on_opened(struct replica *replica,
     peer->told = opened->committed;
     peer->reading = 0;
     peer->gone_back = 0;
+    peer->allowance = REPLICA_IN_FLIGHT_MAX;
     peer->probing = false;
     peer->feeding = !peer->as_learner;
     if (peer->as_learner) {
@@ -368,6 +374,23 @@ static void on_opened(struct replica *replica,
     }
 }
 
+static void on_progress(struct replica_peer *peer, uint64_t prepared)
+{
+    peer->allowance += prepared - peer->prepared;
+    peer->allowance = peer->allowance < REPLICA_IN_FLIGHT_MAX ? peer->allowance
+                                                              : REPLICA_IN_FLIGHT_MAX;
+    peer->prepared = prepared;
+    peer->sent = peer->sent < prepared ? prepared : peer->sent;
+}
+
+/* To where its log ends: all that were under way behind a gap say the same, so once for each end. */
+static void go_back(struct replica_peer *peer, uint64_t appended)
+{
+    peer->gone_back = appended + 1;
+    peer->sent = appended;
+    peer->allowance = peer->allowance > 1 ? peer->allowance / 2 : 1;
+}
+
 static void on_prepared(const struct replica *replica,
                         struct replica_peer *peer,
                         const struct replica_message *prepared)
@@ -376,15 +399,12 @@ static void on_prepared(const struct replica *replica,
         return;
     }
     if (prepared->sequence > peer->prepared) {
-        peer->prepared = prepared->sequence;
-        peer->sent = peer->sent < peer->prepared ? peer->prepared : peer->sent;
+        on_progress(peer, prepared->sequence);
     }
-    /* Go back to where it ends: once for a gap, as all that were under way behind it say the same. */
     bool news = prepared->gap && peer->gone_back != prepared->appended + 1;
     if ((news || peer->probing) && prepared->appended >= peer->prepared &&
         prepared->appended < peer->sent) {
-        peer->gone_back = prepared->appended + 1;
-        peer->sent = prepared->appended;
+        go_back(peer, prepared->appended);
     }
     peer->probing = false;
 }
