@@ -291,10 +291,12 @@ static inline void propose(struct world *world,
         proposal->next.member_count < server->disk.configuration.member_count) {
         return;
     }
-    if (chance(world, world->weather.lost_per_mille)) {
+    if (chance(world, world->weather.lost_per_mille) || is_isolated(world, server->index)) {
         return;
     }
-    struct event *event = schedule(world, world->now_ns + travel_ns(world), EVENT_PROPOSED);
+    bool late = chance(world, world->weather.proposal_late_per_mille);
+    int64_t takes_ns = late ? some_ns(world, world->weather.late_ns) : travel_ns(world);
+    struct event *event = schedule(world, world->now_ns + takes_ns, EVENT_PROPOSED);
     event->from = server->index;
     event->from_member = server->member;
     event->proposal = *proposal;

@@ -99,6 +99,7 @@ struct server {
     bool up;
     bool dead; /* for good */
     int64_t paused_until_ns;
+    int64_t isolated_until_ns; /* from all, and the master */
     int64_t rate_ppm;
     int64_t offset_ns;
     struct replica *replica;
@@ -171,6 +172,7 @@ struct weather {
     uint64_t doubled_per_mille;
     uint64_t late_per_mille;
     int64_t late_ns;
+    uint64_t proposal_late_per_mille;
     int64_t delay_ns;
     int64_t sync_ns;
     uint64_t stall_per_mille; /* of syncs */
@@ -178,6 +180,7 @@ struct weather {
     uint64_t crash_weight;
     uint64_t pause_weight;
     uint64_t cut_weight;
+    uint64_t isolate_weight;
     uint64_t wipe_weight;
     uint64_t goal_weight;
     uint64_t master_weight;
@@ -265,8 +268,8 @@ static inline void describe(const struct world *world)
     (void)fprintf(stderr, "\n");
     for (uint32_t i = 0; i < world->server_count; i++) {
         const struct server *server = &world->servers[i];
-        (void)fprintf(stderr, "store %llu, process %llu: ",
-                      (unsigned long long)server->member.store,
+        (void)fprintf(stderr,
+                      "store %llu, process %llu: ", (unsigned long long)server->member.store,
                       (unsigned long long)server->incarnation);
         if (!server->up) {
             (void)fprintf(stderr, "down\n");
@@ -389,10 +392,16 @@ static inline int64_t travel_ns(struct world *world)
     return some_ns(world, late ? world->weather.late_ns : world->weather.delay_ns);
 }
 
+static inline bool is_isolated(const struct world *world, uint32_t server)
+{
+    return world->servers[server].isolated_until_ns > world->now_ns;
+}
+
 /* Once, twice or never. */
 static inline void transmit(struct world *world, const struct event *event)
 {
-    if (world->cut[event->from][event->to] || chance(world, world->weather.lost_per_mille)) {
+    if (world->cut[event->from][event->to] || is_isolated(world, event->from) ||
+        is_isolated(world, event->to) || chance(world, world->weather.lost_per_mille)) {
         return;
     }
     uint32_t copies = chance(world, world->weather.doubled_per_mille) ? 2 : 1;

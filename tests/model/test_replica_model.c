@@ -23,7 +23,7 @@
 
 static void tell_newest(struct world *world, uint32_t to)
 {
-    if (chance(world, world->weather.answers_lost_per_mille)) {
+    if (chance(world, world->weather.answers_lost_per_mille) || is_isolated(world, to)) {
         return;
     }
     struct event *event = schedule(world, world->now_ns + travel_ns(world), EVENT_TOLD);
@@ -329,7 +329,8 @@ static void retry_at(struct world *world, const struct server *server)
         return;
     }
     struct replica_view view = replica_look(server->replica);
-    if (view.acknowledges && view.committed > 0) {
+    bool acknowledges = view.acknowledges || world->planted == PLANTED_FEW_ACKNOWLEDGE;
+    if (acknowledges && view.committed > 0) {
         note_acknowledged(world, 1 + prng_below(&world->prng, view.committed));
     }
 }
@@ -389,18 +390,26 @@ static void cause_trouble(struct world *world)
 {
     const struct weather *weather = &world->weather;
     struct server *server = some_server(world);
-    uint64_t sum = weather->crash_weight + weather->pause_weight + weather->cut_weight +
-                   weather->wipe_weight + weather->goal_weight + weather->master_weight + 1;
+    uint64_t sum = weather->crash_weight + weather->isolate_weight + weather->pause_weight +
+                   weather->cut_weight + weather->wipe_weight + weather->goal_weight +
+                   weather->master_weight + 1;
     uint64_t choice = prng_below(&world->prng, sum);
     if (choice < weather->crash_weight) {
+        bool stays_down = server->up && prng_chance(&world->prng, 2);
         if (server->up) {
             stop(world, server);
-        } else {
+        }
+        if (!stays_down) {
             start(world, server);
         }
         return;
     }
     choice -= weather->crash_weight;
+    if (choice < weather->isolate_weight) {
+        server->isolated_until_ns = world->now_ns + some_ns(world, 5 * SECOND);
+        return;
+    }
+    choice -= weather->isolate_weight;
     if (choice < weather->pause_weight) {
         server->paused_until_ns = server->up ? world->now_ns + some_ns(world, 5 * SECOND) : 0;
         return;
@@ -538,6 +547,7 @@ static void heal(struct world *world)
     for (uint32_t i = 0; i < world->server_count; i++) {
         struct server *server = &world->servers[i];
         server->paused_until_ns = 0;
+        server->isolated_until_ns = 0;
         if (!server->up && !server->dead) {
             start(world, server);
         }
@@ -585,11 +595,13 @@ static struct weather draw_weather(struct prng *prng)
 {
     static const uint64_t LOST[] = {0, 0, 10, 100, 300};
     static const uint64_t RARE[] = {0, 20, 100};
+    static const uint64_t LATE[] = {0, 0, 200, 700};
     static const uint64_t FAULTS[] = {10, 30, 80, 200};
     return (struct weather){
         .lost_per_mille = LOST[prng_below(prng, 5)],
         .doubled_per_mille = LOST[prng_below(prng, 5)],
         .late_per_mille = RARE[prng_below(prng, 3)],
+        .proposal_late_per_mille = LATE[prng_below(prng, 4)],
         .late_ns = (1 + (int64_t)prng_below(prng, 5)) * SECOND,
         .delay_ns = prng_chance(prng, 3) ? 80 * MS : 2 * MS,
         .sync_ns = prng_chance(prng, 4) ? 300 * MS : 4 * MS,
@@ -598,6 +610,7 @@ static struct weather draw_weather(struct prng *prng)
         .crash_weight = prng_below(prng, 4) * 2,
         .pause_weight = prng_below(prng, 4) * 2,
         .cut_weight = prng_below(prng, 4) * 2,
+        .isolate_weight = prng_below(prng, 4) * 2,
         .wipe_weight = prng_chance(prng, 3) ? 1 : 0,
         .goal_weight = prng_below(prng, 4),
         .master_weight = prng_below(prng, 3),
