@@ -423,7 +423,8 @@ static struct link *add_link(struct lanes *lanes, uint64_t server)
 enum status lanes_set_peer(struct lanes *lanes, uint64_t server, const char *address)
 {
     address = address != NULL ? address : "";
-    if (strlen(address) >= ADDRESS_BYTES) {
+    size_t size_bytes = strlen(address) + 1;
+    if (size_bytes > ADDRESS_BYTES) {
         return STATUS_INVALID_ARGUMENT;
     }
     pthread_mutex_lock(&lanes->links_mutex);
@@ -436,7 +437,7 @@ enum status lanes_set_peer(struct lanes *lanes, uint64_t server, const char *add
         return STATUS_NO_MEMORY;
     }
     pthread_mutex_lock(&link->mutex);
-    (void)strcpy(link->address, address); /* it fits: see above */
+    memcpy(link->address, address, size_bytes);
     pthread_mutex_unlock(&link->mutex);
     mailbox_wake(lanes->mailbox);
     return STATUS_OK;
