@@ -59,8 +59,9 @@ enum method {
     METHOD_MASTER = 44,           /* nothing -> master_response: any master, active or not */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
-    /* a tablet server answers another one (tabletserver/replica/lease_message.h) */
-    METHOD_BEACON = 64, /* beacon -> beacon_ack */
+    /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
+    METHOD_BEACON = 64,    /* beacon -> beacon_ack */
+    METHOD_REPLICATE = 65, /* a batch of replica_message.h -> nothing */
 };
 
 enum lane {
