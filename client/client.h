@@ -34,9 +34,8 @@ struct edubba_client {
     uint32_t in_flight_max;
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane;
-    uint32_t connections;          /* to one server for operations of one kind */
-    uint32_t masters[MASTERS_MAX]; /* numbers of their addresses */
-    uint32_t master_count;
+    uint32_t connections; /* to one server for operations of one kind */
+    uint32_t given_count; /* addresses that it was given: the first in locations */
     struct loop loop;
 
     /* A server's clock (microseconds) less clock_monotonic_ns() / 1000. */
@@ -59,9 +58,16 @@ struct edubba_client {
     uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
+    uint32_t masters[MASTERS_MAX]; /* numbers of their addresses: given, then learned */
+    uint32_t master_count;
     uint32_t master_current;     /* index in masters */
     bool is_master[MASTERS_MAX]; /* has answered as one; others may be tablet servers */
 };
+
+/* As edubba_client_open(), but for the first word with a master. */
+enum edubba_code client_open_unreached(const struct edubba_options *options,
+                                       struct edubba_client **ret_client,
+                                       struct edubba_error *error);
 
 /* "EDUBBA_..." of ours; statuses that only we know become the nearest that clients know. */
 enum edubba_code client_code(enum status status);

@@ -85,6 +85,7 @@ static enum status read_masters(struct edubba_client *client, struct edubba_erro
         client->master_count = client->locations.address_count;
         at = end;
     }
+    client->given_count = client->master_count;
     if (client->master_count == 0) {
         (void)client_error(error, STATUS_INVALID_ARGUMENT, "no address of a master in \"%s\"",
                            client->masters_text);
@@ -243,17 +244,16 @@ static enum edubba_code reach_master(struct edubba_client *client, struct edubba
     return EDUBBA_OK;
 }
 
-enum edubba_code edubba_client_open(const struct edubba_options *options,
-                                    struct edubba_client **ret_client,
-                                    struct edubba_error *error)
+enum edubba_code client_open_unreached(const struct edubba_options *options,
+                                       struct edubba_client **ret_client,
+                                       struct edubba_error *error)
 {
     static const struct edubba_options defaults = EDUBBA_OPTIONS_DEFAULT;
     struct edubba_client *client = client_make();
     if (client == NULL) {
         return client_no_memory(error);
     }
-    options = options != NULL ? options : &defaults;
-    enum status status = take_options(client, options, error);
+    enum status status = take_options(client, options != NULL ? options : &defaults, error);
     if (status == STATUS_OK) {
         status = loop_start(&client->loop, client, on_settled);
         if (status != STATUS_OK) {
@@ -264,7 +264,20 @@ enum edubba_code edubba_client_open(const struct edubba_options *options,
         client_free(client);
         return client_code(status);
     }
-    enum edubba_code code = reach_master(client, error);
+    *ret_client = client;
+    return client_success(error);
+}
+
+enum edubba_code edubba_client_open(const struct edubba_options *options,
+                                    struct edubba_client **ret_client,
+                                    struct edubba_error *error)
+{
+    struct edubba_client *client = NULL;
+    enum edubba_code code = client_open_unreached(options, &client, error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    code = reach_master(client, error);
     if (code != EDUBBA_OK) {
         client_stop(client);
         client_free(client);

@@ -1,9 +1,13 @@
 #include "client/request.h"
 
 #include "common/base/memory.h"
+#include "common/io/transport_address.h"
 
-#define NS_PER_MS      INT64_C(1000000)
-#define SILENCE_MAX_NS (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
+#define NS_PER_MS         INT64_C(1000000)
+#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
+#define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)  /* a new master may be there at any moment */
+#define REDIRECTIONS_MAX  4 /* followed at once; those who name each other know nothing new */
+#define ARENA_BLOCK_BYTES 512
 
 static void attempt(struct request *request);
 
@@ -89,6 +93,10 @@ static void pause_or_fail(struct request *request, enum status status, struct by
     bool round_is_over = request->address != REQUEST_TO_MASTER ||
                          request->attempts % client->master_count == 0;
     int64_t pause_ns = round_is_over ? retry_pause_ns(&client->prng, request->retry.pauses++) : 0;
+    if (request->address == REQUEST_TO_MASTER && pause_ns > PAUSE_MAX_NS) {
+        pause_ns = PAUSE_MAX_NS;
+    }
+    request->redirections = round_is_over ? 0 : request->redirections;
     request->silence_ends_ns = 0;
     arm(request, client->loop.now_ns + pause_ns);
 }
@@ -100,6 +108,57 @@ static void on_closed(struct call *call, enum status status, struct bytes text)
     bool nobody_there = status == STATUS_UNAVAILABLE || status == STATUS_INVALID_ARGUMENT;
     request->was_reached |= call->may_be_received || !nobody_there;
     pause_or_fail(request, status, text);
+}
+
+/* The index of the master at that address, added if need be; master_count if that cannot be. */
+static uint32_t find_master(struct edubba_client *client, struct bytes address)
+{
+    uint32_t number = 0;
+    uint32_t at = 0;
+    if (location_cache_intern(&client->locations, address, &number) != STATUS_OK) {
+        return client->master_count;
+    }
+    while (at < client->master_count && client->masters[at] != number) {
+        at++;
+    }
+    if (at == client->master_count && at < MASTERS_MAX) {
+        client->masters[client->master_count++] = number;
+    }
+    return at;
+}
+
+static bool is_dialable(struct bytes address)
+{
+    char *copy = client_copy_text(address);
+    bool dialable = copy != NULL && transport_address_check_dial(copy, NULL) == STATUS_OK;
+    memory_free(copy);
+    return dialable;
+}
+
+/* It stands by: ask the one that it names.  False: it names none that would be worth it. */
+static bool follow(struct request *request, struct bytes body)
+{
+    struct edubba_client *client = request->client;
+    struct standby_response standby = {0};
+    struct arena arena;
+    bool follows = false;
+
+    arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    if (request->address == REQUEST_TO_MASTER && !request->at_server && body.size_bytes > 0 &&
+        request->redirections < REDIRECTIONS_MAX &&
+        standby_response_decode(body, &arena, &standby, NULL) == STATUS_OK &&
+        is_dialable(standby.active)) {
+        uint32_t active = find_master(client, standby.active);
+        follows = active < client->master_count && active != request->master_asked;
+        client->master_current = follows ? active : client->master_current;
+    }
+    arena_deinit(&arena);
+    if (follows) {
+        request->redirections++;
+        request->silence_ends_ns = 0;
+        arm(request, client->loop.now_ns);
+    }
+    return follows;
 }
 
 /* A tablet server stands among the masters' addresses.  Why no master answers is worth more words. */
@@ -150,7 +209,11 @@ static bool on_message(struct call *call, struct link_event *event)
     request->was_reached = true;
     if (status == STATUS_UNAVAILABLE || (request->at_server && status == STATUS_NOT_FOUND)) {
         request->may_be_received = false; /* it said that it has not done it */
-        pause_or_fail(request, STATUS_UNAVAILABLE, head.text);
+        (void)error_set(&request->trouble, STATUS_UNAVAILABLE, "%.*s", (int)head.text.size_bytes,
+                        (const char *)head.text.data);
+        if (!follow(request, body)) {
+            pause_or_fail(request, STATUS_UNAVAILABLE, head.text);
+        }
     } else {
         learn_who_answered(request);
         finish(request, status, head.text, body);
@@ -162,13 +225,13 @@ static bool on_message(struct call *call, struct link_event *event)
 static bool choose_server(struct request *request, uint32_t *ret_address)
 {
     struct edubba_client *client = request->client;
-    uint32_t servers = client->locations.address_count - client->master_count;
+    uint32_t servers = client->locations.address_count - client->given_count;
     uint32_t rounds = request->attempts / client->master_count;
     if (!request->servers_may_answer || servers == 0 || rounds % 2 == 0) {
         return false;
     }
-    /* The masters' addresses were interned first. */
-    *ret_address = client->master_count + (uint32_t)prng_below(&client->prng, servers);
+    /* The addresses that were given were interned first. */
+    *ret_address = client->given_count + (uint32_t)prng_below(&client->prng, servers);
     return true;
 }
 
@@ -228,7 +291,11 @@ static void on_timer(void *context, struct timer *timer)
 {
     struct edubba_client *client = context;
     struct request *request = LIST_ELEMENT(timer, struct request, timer);
+    bool silent = request->call.lane != NULL && request->address == REQUEST_TO_MASTER;
     if (client->loop.now_ns >= request->deadline_ns) {
+        if (silent && !request->at_server) {
+            next_master(client); /* who has not answered is not asked first the next time */
+        }
         expire(request);
     } else if (request->call.lane != NULL) {
         lane_cancel(&request->call);

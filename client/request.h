@@ -2,7 +2,8 @@
  * Requests with one answer: to the active master, or to a server by its address.
  *
  * One to a master goes to the one that answered last; when that is closed, silent or says
- * UNAVAILABLE, to the next.  What tablet servers know too (LOCATE, GET_TABLE) may go to any of them
+ * UNAVAILABLE, to the next.  A master that stands by tells which one is active, and that one is asked
+ * at once, also if its address was not given.  What tablet servers know too (LOCATE, GET_TABLE) may go to any of them
  * once no master answers.  What must not be done twice is not sent again once it may have been
  * received.
  *
@@ -36,6 +37,7 @@ struct request {
     bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
     uint32_t master_asked;   /* index in client->masters */
+    uint32_t redirections;   /* followed since the last pause */
     uint32_t refused_by;     /* a bit for each that said UNIMPLEMENTED */
     uint32_t unreachable_ms; /* give up when for so long nobody took a connection; 0 = never */
     int64_t started_ns;

@@ -3,6 +3,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "edubba_masters.h"
 
 int run_samplerowkeys(struct session *session)
 {
@@ -131,4 +132,45 @@ int run_servers(struct session *session)
     }
     edubba_free(servers);
     return EXIT_CODE_OK;
+}
+
+static void print_master(const struct session *session, const struct edubba_master *master)
+{
+    if (!session->json) {
+        fprintf(session->out, "%-28s %-10s %12" PRIu64 " %s%s\n", master->address, master->state,
+                master->reign, master->active, master->error);
+        return;
+    }
+    fputs("{\"address\":", session->out);
+    print_json_text(session->out, master->address);
+    fprintf(session->out,
+            ",\"state\":\"%s\",\"reign\":\"%" PRIu64 "\",\"cluster\":\"%" PRIu64 "\",\"active\":",
+            master->state, master->reign, master->cluster);
+    print_json_text(session->out, master->active);
+    fputs(",\"error\":", session->out);
+    print_json_text(session->out, master->error);
+    fputs("}\n", session->out);
+}
+
+int run_masters(struct session *session)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_master *masters = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    bool active = false;
+
+    options.masters = session->masters;
+    if (edubba_list_masters(&options, &masters, &count, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    if (!session->json) {
+        fprintf(session->out, "%-28s %-10s %12s %s\n", "MASTER", "STATE", "REIGN", "ACTIVE");
+    }
+    for (size_t i = 0; i < count; i++) {
+        print_master(session, &masters[i]);
+        active |= strcmp(masters[i].state, "active") == 0;
+    }
+    edubba_free(masters);
+    return active ? EXIT_CODE_OK : EXIT_CODE_FAILED;
 }

@@ -91,6 +91,17 @@ const struct command COMMANDS[] = {
     {"tablets", "TABLE", "List a table's tablets and who serves them", "", 1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
     {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
+    {"masters", "", "Say which master is the active one, and who stands by",
+     "Asks the masters that were given, and those that they name.  There need not be an active one.\n"
+     "Exit status 1 where there is none.",
+     0, 0, run_masters},
+    {"catalog", "import [OPTION]...",
+     "Bring the catalog of a master's folder into etcd, where several masters share it",
+     "On the master's machine, with the master stopped.  Options are edubba-master's: the configuration\n"
+     "with coordinator = \"etcd\" says where to, its folder where from.  All or nothing: cut off, it is\n"
+     "begun again.  Nothing that is in etcd already is replaced.\n"
+     "  ebt catalog import --config /etc/edubba/master.conf",
+     1, -1, run_catalog},
     {"hot-tablets", "[TABLE] [last=AGE]",
      "List the tablets that take most of their servers' time, the hottest first",
      "Of each tablet the hottest minute of the last AGE (2m if it is not said; up to 14d), the running\n"

@@ -101,6 +101,8 @@ int run_samplerowkeys(struct session *session);
 int run_tablets(struct session *session);
 int run_split(struct session *session);
 int run_servers(struct session *session);
+int run_masters(struct session *session);
+int run_catalog(struct session *session);
 /* hot_tablets.c */
 int run_hottablets(struct session *session);
 /* documents.c */

@@ -27,7 +27,7 @@ _ebt() {
     elif [[ $command == hot-tablets ]] && ((COMP_CWORD > index)); then
         words="last= $(ebt "${masters[@]}" --timeout 1 ls 2>/dev/null)"
         [[ $current == l* ]] && compopt -o nospace 2>/dev/null
-    elif [[ $command == servers || $command == document* || $previous == = ]]; then
+    elif [[ $command == servers || $command == masters || $command == document* || $previous == = ]]; then
         words=
     elif ((COMP_CWORD == index + 1)); then
         words=$(ebt "${masters[@]}" --timeout 1 ls 2>/dev/null)

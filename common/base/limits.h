@@ -21,6 +21,10 @@
 #define LIMIT_LABEL_BYTES           15
 #define LIMIT_SPLITS_PER_CREATE     1000 /* ours: bounds one catalog transaction */
 
+/* Copies of a tablet: ours; one less than a configuration holds, as a move adds before it removes. */
+#define LIMIT_REPLICAS              6
+#define LIMIT_PROPOSALS_PER_MESSAGE 100 /* bounds one catalog transaction */
+
 /* Documents of the catalog: ours; the master holds them all in memory. */
 #define LIMIT_DOCUMENT_NAME_BYTES  512
 #define LIMIT_DOCUMENT_BYTES       (64 * 1024)

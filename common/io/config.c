@@ -7,6 +7,7 @@
 
 #include <libconfig.h>
 
+#include "common/base/buffer.h"
 #include "common/base/memory.h"
 
 #define KEY_BYTES_MAX   256
@@ -158,6 +159,37 @@ static enum status load_list(struct reading *reading,
     return store_list(reading, key, texts, count);
 }
 
+/* "a", or [ "a", "b" ], which is "a,b". */
+static enum status load_joined(struct reading *reading,
+                               const struct config_key *key,
+                               const config_setting_t *setting)
+{
+    const char *text = config_setting_get_string(setting);
+    if (text != NULL) {
+        return store_text(reading, key, text);
+    }
+    if (!config_setting_is_aggregate(setting) || config_setting_is_group(setting)) {
+        return wrong_type(reading, key, "a text, or a list of texts like [ \"a\", \"b\" ]");
+    }
+    struct buffer joined = BUFFER_INIT;
+    enum status status = STATUS_OK;
+    for (int i = 0; i < config_setting_length(setting) && status == STATUS_OK; i++) {
+        const char *item = config_setting_get_string_elem(setting, i);
+        if (item == NULL) {
+            status = wrong_type(reading, key, "a text, or a list of texts like [ \"a\", \"b\" ]");
+        } else {
+            buffer_append_format(&joined, "%s%s", i > 0 ? "," : "", item);
+        }
+    }
+    buffer_append_u8(&joined, '\0');
+    if (status == STATUS_OK) {
+        status = joined.failed ? no_memory(reading)
+                               : store_text(reading, key, (const char *)joined.data);
+    }
+    buffer_deinit(&joined);
+    return status;
+}
+
 /* A value that stands in a file. */
 static enum status load_value(struct reading *reading,
                               const struct config_key *key,
@@ -172,6 +204,8 @@ static enum status load_value(struct reading *reading,
                        : wrong_type(reading, key, "a text in quotes");
     case CONFIG_TEXT_LIST:
         return load_list(reading, key, setting);
+    case CONFIG_TEXT_JOINED:
+        return load_joined(reading, key, setting);
     case CONFIG_BOOL:
         if (type != CONFIG_TYPE_BOOL) {
             return wrong_type(reading, key, "true or false");
@@ -338,6 +372,7 @@ static enum status set_value(struct reading *reading, const struct config_key *k
     int64_t number = 0;
     switch (key->type) {
     case CONFIG_TEXT:
+    case CONFIG_TEXT_JOINED:
         return store_text(reading, key, text);
     case CONFIG_TEXT_LIST:
         return set_list(reading, key, text);

@@ -20,6 +20,7 @@
 enum config_type {
     CONFIG_TEXT,        /* const char *, in the arena */
     CONFIG_TEXT_LIST,   /* struct config_text_list */
+    CONFIG_TEXT_JOINED, /* const char *, in the arena: a text, or a list of them joined with commas */
     CONFIG_BOOL,        /* bool */
     CONFIG_NUMBER,      /* int64_t */
     CONFIG_SIZE_BYTES,  /* uint64_t */

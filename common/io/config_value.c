@@ -115,6 +115,7 @@ void config_format_value(const struct config_key *key, char ret_text[CONFIG_VALU
     const char *text = NULL;
     switch (key->type) {
     case CONFIG_TEXT:
+    case CONFIG_TEXT_JOINED:
         text = *(const char *const *)key->target;
         (void)snprintf(ret_text, CONFIG_VALUE_SIZE_MAX, "\"%s\"", text != NULL ? text : "");
         return;

@@ -25,6 +25,9 @@
 #include "common/wire/frame.h"
 #include "common/wire/message.h"
 
+/* Messages up to this size arrive in the order in which they were sent; they overtake larger ones. */
+#define TRANSPORT_SMALL_BYTES_MAX (64 * 1024)
+
 /* "tcp://127.0.0.1:7401", "ipc:///path"; later "tls+tcp://...". */
 
 /* Is this address reachable from this machine only (loopback, ipc)? */

@@ -81,7 +81,7 @@ static bool list_has(const struct outgoing_list *list, uint64_t request)
 
 void outbox_push(struct outbox *outbox, struct outgoing *outgoing)
 {
-    bool small = outgoing->message.size_bytes <= OUTBOX_SMALL_BYTES_MAX &&
+    bool small = outgoing->message.size_bytes <= TRANSPORT_SMALL_BYTES_MAX &&
                  !list_has(&outbox->large, outgoing->request);
     outbox->queued_bytes += outgoing->message.size_bytes + FRAME_HEADER_BYTES;
     list_append(small ? &outbox->small : &outbox->large, outgoing);

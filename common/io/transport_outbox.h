@@ -2,7 +2,7 @@
  * What waits to be sent on one connection, and how it is cut into frames and gathered into sends.
  *
  * Three queues.  URGENT is the handshake; nothing else leaves before the outbox is opened.  SMALL
- * messages go out many at a time: they are copied, with their headers, into one block.  LARGE ones
+ * messages (TRANSPORT_SMALL_BYTES_MAX) go out many at a time: they are copied, with their headers, into one block.  LARGE ones
  * are sent from where they lie, in frames of at most 1 MiB, one message after the other, one frame
  * in each batch: so a small message waits behind one frame of a large one at most, and a large one
  * gets its frame however many small ones there are.
@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
+#include "common/io/transport.h"
 #include "common/wire/frame.h"
 
-#define OUTBOX_SMALL_BYTES_MAX (64 * 1024) /* larger messages are LARGE */
 #define OUTBOX_COPY_BYTES      (32 * 1024) /* the block of copied frames */
 #define OUTBOX_INLINE_MAX      (4 * 1024)  /* payloads up to this are copied */
 #define OUTBOX_SEGMENTS_MAX    8           /* as many as an nng aio takes */

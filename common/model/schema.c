@@ -152,6 +152,21 @@ static enum status check_family(const struct table *table, uint32_t index, struc
     return STATUS_OK;
 }
 
+enum status table_replicas_check(const struct table *table, struct error *ret_error)
+{
+    if (table->replicas > LIMIT_REPLICAS) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "%u replicas are too many: a table has 1 to %d", table->replicas,
+                         LIMIT_REPLICAS);
+    }
+    if (table->min_in_sync > table->replicas) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "min_in_sync is %u: it must not be above the %u replicas",
+                         table->min_in_sync, table->replicas);
+    }
+    return STATUS_OK;
+}
+
 enum status table_check(const struct table *table, struct error *ret_error)
 {
     enum status status = table_name_check(table->id, ret_error);
@@ -159,7 +174,7 @@ enum status table_check(const struct table *table, struct error *ret_error)
     for (uint32_t i = 0; i < table->family_count && status == STATUS_OK; i++) {
         status = check_family(table, i, ret_error);
     }
-    return status;
+    return status == STATUS_OK ? table_replicas_check(table, ret_error) : status;
 }
 
 static enum status copy_family(struct arena *arena,

@@ -60,6 +60,8 @@ struct table {
     uint32_t family_number_next;
     struct family *families; /* ascending by number */
     uint32_t family_count;
+    uint32_t replicas;    /* copies wanted of each tablet, up to LIMIT_REPLICAS; 0 = not said */
+    uint32_t min_in_sync; /* with fewer members no write is acknowledged; 0 = not said */
 };
 
 /* NULL when there is none. */
@@ -75,6 +77,9 @@ enum status family_name_check(struct bytes name, struct error *ret_error);
  * name of an instance (the gateway's tables of other instances than its home).  Errors as above.
  */
 enum status table_name_check(struct bytes name, struct error *ret_error);
+
+/* How many copies.  Errors: STATUS_INVALID_ARGUMENT naming the limit. */
+enum status table_replicas_check(const struct table *table, struct error *ret_error);
 
 /*
  * A whole schema that came from outside, a file or a message: names, rules, and families that

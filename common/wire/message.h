@@ -21,12 +21,14 @@
 #include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/base/error.h"
+#include "common/base/replica_configuration.h"
 #include "common/base/stamp.h"
 #include "common/model/cell.h"
 #include "common/model/filter.h"
 #include "common/model/mutation.h"
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
+#include "common/wire/message_replica.h"
 
 #define MESSAGE_DEPTH_MAX   48
 #define WIRE_VERSION        1
@@ -52,7 +54,14 @@ enum method {
     METHOD_PUT_DOCUMENTS = 39,    /* put_documents_request -> put_documents_response */
     METHOD_LIST_DOCUMENTS = 40,   /* list_documents_request -> list_documents_response */
     METHOD_LIST_HOT_TABLETS = 41, /* list_hot_tablets_request -> list_hot_tablets_response */
+    METHOD_DRAIN_SERVER = 42,     /* drain_server_request -> drain_server_response */
+    METHOD_MERGE_TABLETS = 43,    /* merge_request -> merge_response */
+    METHOD_MASTER = 44,           /* nothing -> master_response: any master, active or not */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
+    METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
+    /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
+    METHOD_BEACON = 64,    /* beacon -> beacon_ack */
+    METHOD_REPLICATE = 65, /* a batch of replica_message.h -> nothing */
 };
 
 enum lane {
@@ -100,6 +109,12 @@ struct request_head {
 struct response_head {
     uint32_t status; /* enum status */
     struct bytes text;
+};
+
+/* The body of an UNAVAILABLE answer of a master that is not the active one. */
+struct standby_response {
+    struct bytes active; /* the address of the one that is; empty = it is not known, or is this one,
+                            which does not know whether it still is */
 };
 
 void request_head_encode(const struct request_head *head, struct buffer *out);
@@ -345,6 +360,19 @@ struct table_name_request {
     struct bytes name;
 };
 
+enum master_state {
+    MASTER_ACTIVE = 1,
+    MASTER_STANDBY = 2,
+    MASTER_IN_DOUBT = 3, /* it led, and does not know whether it still does: it does nothing */
+};
+
+struct master_response {
+    uint64_t cluster;
+    uint32_t state;      /* enum master_state */
+    uint64_t reign;      /* its own; 0 = it does not lead, or is the only master there can be */
+    struct bytes active; /* where the active one is, as far as it knows */
+};
+
 enum alter_kind {
     ALTER_CREATE_FAMILY = 1, /* family */
     ALTER_UPDATE_GC = 2,     /* family.name, family.gc */
@@ -405,6 +433,7 @@ struct server_information {
     uint32_t tablet_count;
     const struct store_information *stores;
     size_t store_count;
+    bool draining; /* its tablets are being moved away */
 };
 
 struct servers_response {
@@ -528,6 +557,8 @@ struct held_tablet {
     uint64_t size_bytes;
     bool wants_split; /* over its soft limit, cut found: */
     struct bytes split_row;
+    uint64_t version; /* of the configuration that it has; 0 = a server that does not replicate */
+    enum held_role role; /* under that version */
 };
 
 struct sync_request {
@@ -538,6 +569,7 @@ struct sync_request {
     const struct held_tablet *held;
     size_t held_count;
     struct load_report load;
+    bool replicates; /* it proposes, and looks at goals; else the master decides alone */
 };
 
 struct assigned_tablet {
@@ -545,7 +577,16 @@ struct assigned_tablet {
     uint64_t store;  /* on that server */
     uint64_t parent; /* it came from splitting this one; 0 = none */
     uint64_t soft_limit_bytes;
-    bool removed; /* gone from the catalog */
+    bool removed; /* gone from the catalog; with a store: the copy in that store alone may go */
+    struct replica_configuration configuration; /* version 0 when removed */
+    struct goal goal;                           /* told to members and to those who should be */
+    uint64_t absorbed; /* it came from merging this one into parent; 0 = none */
+};
+
+/* Where a server is to be found by the others. */
+struct server_address {
+    uint64_t server;
+    struct bytes address;
 };
 
 struct sync_response {
@@ -559,32 +600,42 @@ struct sync_response {
     size_t table_count;
     const uint64_t *dropped_tables;
     size_t dropped_table_count;
-    uint32_t interval_ms; /* sync again after */
+    uint32_t interval_ms;                 /* sync again after */
+    const struct server_address *servers; /* those that are new or changed */
+    size_t server_count;
 };
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and
  * enum status NAME_decode(struct bytes, struct arena *, struct NAME *, struct error *). */
-#define MESSAGE_LIST(X)         \
-    X(sample_request)           \
-    X(sample_response)          \
-    X(locate_request)           \
-    X(locate_response)          \
-    X(create_table_request)     \
-    X(table_name_request)       \
-    X(alter_table_request)      \
-    X(table_response)           \
-    X(tables_response)          \
-    X(split_request)            \
-    X(split_response)           \
-    X(servers_response)         \
-    X(sync_request)             \
-    X(sync_response)            \
-    X(put_documents_request)    \
-    X(put_documents_response)   \
-    X(list_documents_request)   \
-    X(list_documents_response)  \
-    X(list_hot_tablets_request) \
-    X(list_hot_tablets_response)
+#define MESSAGE_LIST(X)          \
+    X(sample_request)            \
+    X(sample_response)           \
+    X(locate_request)            \
+    X(locate_response)           \
+    X(create_table_request)      \
+    X(standby_response)          \
+    X(master_response)           \
+    X(table_name_request)        \
+    X(alter_table_request)       \
+    X(table_response)            \
+    X(tables_response)           \
+    X(split_request)             \
+    X(split_response)            \
+    X(servers_response)          \
+    X(sync_request)              \
+    X(sync_response)             \
+    X(put_documents_request)     \
+    X(put_documents_response)    \
+    X(list_documents_request)    \
+    X(list_documents_response)   \
+    X(list_hot_tablets_request)  \
+    X(list_hot_tablets_response) \
+    X(propose_request)           \
+    X(propose_response)          \
+    X(drain_server_request)      \
+    X(drain_server_response)     \
+    X(merge_request)             \
+    X(merge_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

@@ -130,6 +130,56 @@ enum status table_name_request_decode(struct bytes in,
     return status;
 }
 
+void standby_response_encode(const struct standby_response *message, struct buffer *out)
+{
+    wire_write_array(out, 1);
+    wire_write_bytes(out, message->active);
+}
+
+enum status standby_response_decode(struct bytes in,
+                                    struct arena *arena,
+                                    struct standby_response *ret_message,
+                                    struct error *ret_error)
+{
+    struct wire_reader reader = wire_reader_open(in, arena, "standby_response", ret_error);
+    struct wire_array fields = wire_read_message(&reader);
+    struct standby_response message = {0};
+    message.active = wire_read_bytes(&reader, &fields, "active");
+    enum status status = wire_reader_finish(&reader, &fields);
+    if (status == STATUS_OK) {
+        *ret_message = message;
+    }
+    return status;
+}
+
+void master_response_encode(const struct master_response *message, struct buffer *out)
+{
+    wire_write_array(out, 4);
+    wire_write_u64(out, message->cluster);
+    wire_write_u64(out, message->state);
+    wire_write_u64(out, message->reign);
+    wire_write_bytes(out, message->active);
+}
+
+enum status master_response_decode(struct bytes in,
+                                   struct arena *arena,
+                                   struct master_response *ret_message,
+                                   struct error *ret_error)
+{
+    struct wire_reader reader = wire_reader_open(in, arena, "master_response", ret_error);
+    struct wire_array fields = wire_read_message(&reader);
+    struct master_response message = {0};
+    message.cluster = wire_read_u64(&reader, &fields, "cluster");
+    message.state = wire_read_u32(&reader, &fields, "state");
+    message.reign = wire_read_u64(&reader, &fields, "reign");
+    message.active = wire_read_bytes(&reader, &fields, "active");
+    enum status status = wire_reader_finish(&reader, &fields);
+    if (status == STATUS_OK) {
+        *ret_message = message;
+    }
+    return status;
+}
+
 void alter_table_request_encode(const struct alter_table_request *message, struct buffer *out)
 {
     wire_write_array(out, 2);

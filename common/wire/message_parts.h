@@ -63,6 +63,18 @@ void wire_read_table(struct wire_reader *reader,
                      const char *field,
                      struct table *ret_table);
 
+/* A version of 0 is "none", and has no members.  Anything else that is not sound is refused. */
+void wire_write_configuration(struct buffer *out,
+                              const struct replica_configuration *configuration);
+void wire_read_configuration(struct wire_reader *reader,
+                             struct wire_array *fields,
+                             const char *field,
+                             struct replica_configuration *ret_configuration);
+
+/* One without members is written as nil. */
+void wire_write_goal(struct buffer *out, const struct goal *goal);
+void wire_read_goal(struct wire_reader *reader, struct wire_array *fields, struct goal *ret_goal);
+
 void wire_write_server(struct buffer *out, const struct server_information *server);
 void wire_read_server(struct wire_reader *reader,
                       struct wire_array *fields,

@@ -173,7 +173,7 @@ void wire_read_family(struct wire_reader *reader,
 
 void wire_write_table(struct buffer *out, const struct table *table)
 {
-    wire_write_array(out, 7);
+    wire_write_array(out, 9);
     wire_write_u64(out, table->number);
     wire_write_u64(out, table->version);
     wire_write_bytes(out, table->id);
@@ -184,6 +184,8 @@ void wire_write_table(struct buffer *out, const struct table *table)
     for (uint32_t i = 0; i < table->family_count; i++) {
         wire_write_family(out, &table->families[i]);
     }
+    wire_write_u64(out, table->replicas);
+    wire_write_u64(out, table->min_in_sync);
 }
 
 void wire_read_table(struct wire_reader *reader,
@@ -211,6 +213,8 @@ void wire_read_table(struct wire_reader *reader,
         wire_read_family(reader, &list, &ret_table->families[i]);
     }
     wire_array_end(reader, &list);
+    ret_table->replicas = wire_read_u32(reader, &parts, "table.replicas");
+    ret_table->min_in_sync = wire_read_u32(reader, &parts, "table.min_in_sync");
     wire_array_end(reader, &parts);
 }
 

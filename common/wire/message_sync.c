@@ -15,7 +15,7 @@ static void write_store(struct buffer *out, const struct store_information *stor
 
 void wire_write_server(struct buffer *out, const struct server_information *server)
 {
-    wire_write_array(out, 9);
+    wire_write_array(out, 10);
     wire_write_u64(out, server->number);
     wire_write_bytes(out, server->address);
     wire_write_bytes(out, server->http_address);
@@ -28,6 +28,7 @@ void wire_write_server(struct buffer *out, const struct server_information *serv
     for (size_t i = 0; i < server->store_count; i++) {
         write_store(out, &server->stores[i]);
     }
+    wire_write_bool(out, server->draining);
 }
 
 static void read_store(struct wire_reader *reader,
@@ -71,6 +72,7 @@ void wire_read_server(struct wire_reader *reader,
         read_store(reader, &list, &stores[i]);
     }
     wire_array_end(reader, &list);
+    ret_server->draining = wire_read_bool(reader, &parts, "server.draining");
     wire_array_end(reader, &parts);
 }
 
@@ -117,18 +119,20 @@ enum status servers_response_decode(struct bytes in,
 
 static void write_held(struct buffer *out, const struct held_tablet *held)
 {
-    wire_write_array(out, 6);
+    wire_write_array(out, 8);
     wire_write_u64(out, held->tablet);
     wire_write_u64(out, held->store);
     wire_write_u64(out, held->state);
     wire_write_u64(out, held->size_bytes);
     wire_write_bool(out, held->wants_split);
     wire_write_bytes(out, held->split_row);
+    wire_write_u64(out, held->version);
+    wire_write_u64(out, held->role);
 }
 
 void sync_request_encode(const struct sync_request *message, struct buffer *out)
 {
-    wire_write_array(out, 6);
+    wire_write_array(out, 7);
     wire_write_server(out, &message->server);
     wire_write_u64(out, message->known_version);
     wire_write_u64(out, message->known_generation);
@@ -138,6 +142,7 @@ void sync_request_encode(const struct sync_request *message, struct buffer *out)
         write_held(out, &message->held[i]);
     }
     wire_write_load_report(out, &message->load);
+    wire_write_bool(out, message->replicates);
 }
 
 static void read_held(struct wire_reader *reader,
@@ -152,6 +157,9 @@ static void read_held(struct wire_reader *reader,
     held->size_bytes = wire_read_u64(reader, &parts, "held.size_bytes");
     held->wants_split = wire_read_bool(reader, &parts, "held.wants_split");
     held->split_row = wire_read_bytes(reader, &parts, "held.split_row");
+    held->version = wire_read_u64(reader, &parts, "held.version");
+    held->role = (enum held_role)wire_read_choice(reader, &parts, "held.role", HELD_AS_UNKNOWN,
+                                                  HELD_AS_PRIMARY);
     wire_array_end(reader, &parts);
 }
 
@@ -181,6 +189,7 @@ enum status sync_request_decode(struct bytes in,
     }
     wire_array_end(&reader, &list);
     wire_read_load_report(&reader, &fields, &message.load);
+    message.replicates = wire_read_bool(&reader, &fields, "replicates");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;
@@ -190,17 +199,20 @@ enum status sync_request_decode(struct bytes in,
 
 static void write_assigned(struct buffer *out, const struct assigned_tablet *tablet)
 {
-    wire_write_array(out, 5);
+    wire_write_array(out, 8);
     wire_write_location(out, &tablet->location);
     wire_write_u64(out, tablet->store);
     wire_write_u64(out, tablet->parent);
     wire_write_u64(out, tablet->soft_limit_bytes);
     wire_write_bool(out, tablet->removed);
+    wire_write_configuration(out, &tablet->configuration);
+    wire_write_goal(out, &tablet->goal);
+    wire_write_u64(out, tablet->absorbed);
 }
 
 void sync_response_encode(const struct sync_response *message, struct buffer *out)
 {
-    wire_write_array(out, 8);
+    wire_write_array(out, 9);
     wire_write_u64(out, message->generation);
     wire_write_u64(out, message->version);
     wire_write_bool(out, message->reset);
@@ -218,6 +230,12 @@ void sync_response_encode(const struct sync_response *message, struct buffer *ou
         wire_write_u64(out, message->dropped_tables[i]);
     }
     wire_write_u64(out, message->interval_ms);
+    wire_write_array(out, message->server_count);
+    for (size_t i = 0; i < message->server_count; i++) {
+        wire_write_array(out, 2);
+        wire_write_u64(out, message->servers[i].server);
+        wire_write_bytes(out, message->servers[i].address);
+    }
 }
 
 static void read_assigned_list(struct wire_reader *reader,
@@ -240,6 +258,9 @@ static void read_assigned_list(struct wire_reader *reader,
         tablets[i].parent = wire_read_u64(reader, &parts, "tablet.parent");
         tablets[i].soft_limit_bytes = wire_read_u64(reader, &parts, "tablet.soft_limit_bytes");
         tablets[i].removed = wire_read_bool(reader, &parts, "tablet.removed");
+        wire_read_configuration(reader, &parts, "tablet.configuration", &tablets[i].configuration);
+        wire_read_goal(reader, &parts, &tablets[i].goal);
+        tablets[i].absorbed = wire_read_u64(reader, &parts, "tablet.absorbed");
         wire_array_end(reader, &parts);
     }
     wire_array_end(reader, &list);
@@ -269,6 +290,24 @@ static void read_table_lists(struct wire_reader *reader,
     wire_array_end(reader, &list);
 }
 
+static void read_addresses(struct wire_reader *reader,
+                           struct wire_array *fields,
+                           struct sync_response *message)
+{
+    static const struct wire_list_shape shape = {sizeof(struct server_address), 2, SIZE_MAX};
+    struct wire_array list = {0};
+    struct server_address *servers = wire_read_list(reader, fields, "servers", shape, &list);
+    message->servers = servers;
+    message->server_count = list.left;
+    for (size_t i = 0; i < message->server_count && reader->status == STATUS_OK; i++) {
+        struct wire_array parts = wire_read_array(reader, &list, "servers");
+        servers[i].server = wire_read_u64(reader, &parts, "servers");
+        servers[i].address = wire_read_bytes(reader, &parts, "servers");
+        wire_array_end(reader, &parts);
+    }
+    wire_array_end(reader, &list);
+}
+
 enum status sync_response_decode(struct bytes in,
                                  struct arena *arena,
                                  struct sync_response *ret_message,
@@ -284,6 +323,7 @@ enum status sync_response_decode(struct bytes in,
     read_assigned_list(&reader, &fields, &message);
     read_table_lists(&reader, &fields, &message);
     message.interval_ms = wire_read_u32(&reader, &fields, "interval_ms");
+    read_addresses(&reader, &fields, &message);
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gateway/core/base64.h"
+#include "common/base/base64.h"
 
 #define FLAGS_BYTES_MAX 512
 #define GO_LIBRARY      "grpc-go/"

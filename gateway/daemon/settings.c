@@ -49,7 +49,7 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
     const struct config_key all[] = {
         {"address", CONFIG_TEXT, &settings->address, 0, 0, false},
         {"http.address", CONFIG_TEXT, &settings->http_address, 0, 0, false},
-        {"masters", CONFIG_TEXT, &settings->masters, 0, 0, false},
+        {"masters", CONFIG_TEXT_JOINED, &settings->masters, 0, 0, false},
         {"home", CONFIG_TEXT, &settings->home, 0, 0, false},
         {"insecure", CONFIG_BOOL, &settings->insecure, 0, 0, false},
         {"tls.certificate", CONFIG_TEXT, &settings->tls_certificate, 0, 0, false},

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gateway/core/base64.h"
+#include "common/base/base64.h"
 #include "gateway/core/server_text.h"
 #include "rpc.pb-c.h"
 

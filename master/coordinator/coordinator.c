@@ -6,8 +6,7 @@
 
 /* What a first look at the records finds. */
 struct findings {
-    struct identity_record identity;
-    bool has_identity;
+    struct buffer identity; /* the value of its record */
     bool has_other;
 };
 
@@ -28,8 +27,10 @@ static enum status look(void *context,
         findings->has_other = true;
         return STATUS_OK;
     }
-    findings->has_identity = true;
-    return identity_record_decode(value, &findings->identity, ret_error);
+    buffer_append_bytes(&findings->identity, value);
+    return findings->identity.failed
+               ? error_set(ret_error, STATUS_NO_MEMORY, "no memory to look at the catalog")
+               : STATUS_OK;
 }
 
 static enum status check_identity(const struct identity_record *found,
@@ -79,23 +80,44 @@ static enum status commit_first(struct coordinator *coordinator,
     return status;
 }
 
+enum status coordinator_settle_found(struct coordinator *coordinator,
+                                     const struct coordinator_identity *identity,
+                                     struct bytes value,
+                                     bool has_other,
+                                     struct error *ret_error)
+{
+    struct identity_record found;
+
+    if (value.size_bytes > 0) {
+        enum status status = identity_record_decode(value, &found, ret_error);
+        return status == STATUS_OK ? check_identity(&found, identity, ret_error) : status;
+    }
+    if (has_other) {
+        return error_set(ret_error, STATUS_CORRUPT, "the catalog has records but no identity");
+    }
+    return commit_first(coordinator, identity, ret_error);
+}
+
 enum status coordinator_settle_identity(struct coordinator *coordinator,
                                         const struct coordinator_identity *identity,
                                         struct error *ret_error)
 {
-    struct findings findings = {0};
+    struct findings findings = {.identity = BUFFER_INIT};
     enum status status = coordinator_load(coordinator, look, &findings, ret_error);
 
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_OK) {
+        status = coordinator_settle_found(coordinator, identity, buffer_bytes(&findings.identity),
+                                          findings.has_other, ret_error);
     }
-    if (findings.has_identity) {
-        return check_identity(&findings.identity, identity, ret_error);
+    buffer_deinit(&findings.identity);
+    return status;
+}
+
+void coordinator_cancel(struct coordinator *coordinator)
+{
+    if (coordinator->methods->cancel != NULL) {
+        coordinator->methods->cancel(coordinator);
     }
-    if (findings.has_other) {
-        return error_set(ret_error, STATUS_CORRUPT, "the catalog has records but no identity");
-    }
-    return commit_first(coordinator, identity, ret_error);
 }
 
 void coordinator_close(struct coordinator *coordinator)

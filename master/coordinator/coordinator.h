@@ -3,6 +3,7 @@
  *
  *   embedded  one LMDB file in <folder>/catalog: one master, the default on one machine
  *   memory    for the simulator and tests; commits can be made to fail
+ *   etcd      any number of masters, of which one leads: every commit is fenced by its leadership
  *
  * It holds records (master/core/record.h) and knows only the identity among them: a new coordinator
  * gives itself the cluster's number and a random generation; an old one is refused if it belongs to
@@ -13,6 +14,7 @@
 #ifndef MASTER_COORDINATOR_COORDINATOR_H
 #define MASTER_COORDINATOR_COORDINATOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +45,30 @@ enum status coordinator_open_embedded(const char *folder,
                                       struct coordinator **ret_coordinator,
                                       struct error *ret_error);
 
+struct etcd_settings; /* etcd_client.h */
+
+struct coordinator_etcd_options {
+    const struct etcd_settings *settings; /* borrowed until close */
+    uint64_t cluster;
+    uint64_t
+        generation; /* for a new catalog: random, not 0.  0 = it is not to be made or looked at:
+                            for an import */
+    uint64_t reign; /* the leadership under which everything is written (election.h) */
+};
+
+/*
+ * The catalog of a cluster in etcd, or a new one.  What an earlier reign has committed, and not come
+ * to the end of, is brought there first.
+ * Errors: those of coordinator_open_embedded(); STATUS_ABORTED (the reign is over), STATUS_UNAVAILABLE
+ * (etcd does not answer), STATUS_CANCELLED, STATUS_PERMISSION_DENIED, STATUS_INVALID_ARGUMENT.
+ */
+enum status coordinator_open_etcd(const struct coordinator_etcd_options *options,
+                                  struct coordinator **ret_coordinator,
+                                  struct error *ret_error);
+
+/* What waits for etcd, and will, ends within a second.  From any thread; other kinds never wait. */
+void coordinator_cancel(struct coordinator *coordinator);
+
 /* Empty but for identity and counters.  Errors: STATUS_NO_MEMORY. */
 enum status coordinator_create_memory(const struct coordinator_identity *identity,
                                       struct coordinator **ret_coordinator,
@@ -62,7 +88,8 @@ enum status coordinator_load(struct coordinator *coordinator,
 /*
  * All puts or none, synced before it returns.
  * Errors: STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_LIMIT: nothing of it is there, the coordinator
- * goes on.  STATUS_IO, STATUS_CORRUPT: whether it is there is unknown: end the process and load.
+ * goes on.  STATUS_IO, STATUS_CORRUPT: whether it is there is unknown: end the process and load; on
+ * etcd, end the reign and load in another.  STATUS_ABORTED, on etcd: the reign is over.
  */
 enum status coordinator_commit(struct coordinator *coordinator,
                                const struct catalog_put *puts,
@@ -83,6 +110,7 @@ struct coordinator_methods {
                           const struct catalog_put *puts,
                           size_t put_count,
                           struct error *ret_error);
+    void (*cancel)(struct coordinator *coordinator); /* NULL = it never waits */
     void (*close)(struct coordinator *coordinator);
 };
 
@@ -95,5 +123,13 @@ struct coordinator {
 enum status coordinator_settle_identity(struct coordinator *coordinator,
                                         const struct coordinator_identity *identity,
                                         struct error *ret_error);
+
+/* The same for one that has looked itself: the identity record's value, empty if there is none, and
+ * whether there are others. */
+enum status coordinator_settle_found(struct coordinator *coordinator,
+                                     const struct coordinator_identity *identity,
+                                     struct bytes value,
+                                     bool has_other,
+                                     struct error *ret_error);
 
 #endif /* MASTER_COORDINATOR_COORDINATOR_H */

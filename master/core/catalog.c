@@ -25,10 +25,19 @@ static void refuse_request(struct catalog *catalog,
     emit_error(catalog, request, &error);
 }
 
-/* A copy that outlives the step, at the end of the queue. */
+/* Proposals have room of their own: a tablet whose member died cannot wait until people have fewer
+ * wishes.  They are bounded by their servers, which repeat what was refused. */
+static bool has_room(const struct catalog *catalog, enum method method)
+{
+    return method == METHOD_PROPOSE
+               ? catalog->proposal_count < CATALOG_PROPOSALS_WAITING_MAX
+               : catalog->request_count - catalog->proposal_count < catalog->settings.requests_max;
+}
+
+/* A copy that outlives the step, at the end of its queue. */
 static enum status enqueue(struct catalog *catalog, const struct catalog_event *event)
 {
-    if (catalog->request_count >= catalog->settings.requests_max) {
+    if (!has_room(catalog, event->method)) {
         refuse_request(catalog, event->number, STATUS_UNAVAILABLE,
                        "too many requests wait for the master: try again later");
         return STATUS_OK;
@@ -54,8 +63,10 @@ static enum status enqueue(struct catalog *catalog, const struct catalog_event *
     if (event->body.size_bytes > 0) {
         memcpy(request + 1, event->body.data, event->body.size_bytes);
     }
-    list_append(&catalog->queue, &request->link, request);
+    bool proposal = event->method == METHOD_PROPOSE;
+    list_append(proposal ? &catalog->proposals : &catalog->queue, &request->link, request);
     catalog->request_count++;
+    catalog->proposal_count += proposal;
     return STATUS_OK;
 }
 
@@ -147,6 +158,9 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_ALTER_TABLE:
     case METHOD_SPLIT_TABLET:
     case METHOD_PUT_DOCUMENTS:
+    case METHOD_DRAIN_SERVER:
+    case METHOD_MERGE_TABLETS:
+    case METHOD_PROPOSE:
         return enqueue(catalog, event);
     default:
         refuse_request(catalog, event->number, STATUS_UNIMPLEMENTED,
@@ -159,21 +173,28 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
 
 static void on_persisted(struct catalog *catalog, const struct catalog_event *event)
 {
+    struct list proposals;
+
     ASSERT(catalog->pending != NULL);
     ASSERT(catalog->pending->number == event->number);
     struct open_request *request = catalog->pending->request;
+    list_move(&catalog->pending->proposals, &proposals);
     transaction_apply(catalog);
     if (request != NULL) {
         change_committed(catalog, request);
     }
+    propose_committed(catalog, &proposals);
 }
 
 static void on_persist_failed(struct catalog *catalog, const struct catalog_event *event)
 {
+    struct list proposals;
+
     ASSERT(catalog->pending != NULL);
     ASSERT(catalog->pending->number == event->number);
     struct open_request *request = catalog->pending->request;
-    if (request == NULL) {
+    list_move(&catalog->pending->proposals, &proposals);
+    if (request == NULL && list_is_empty(&proposals)) {
         plan_failed(catalog, catalog->pending);
     }
     transaction_abandon(catalog);
@@ -182,31 +203,38 @@ static void on_persist_failed(struct catalog *catalog, const struct catalog_even
     if (request != NULL) {
         change_failed(catalog, request, event->error);
     }
+    propose_failed(catalog, &proposals, event->error);
 }
 
-/* Give the next one its turn; false when none waits. */
-static bool next_request(struct catalog *catalog)
+/* Until a transaction is pending, or there is nothing more to do. */
+static bool take_turn(struct catalog *catalog, enum turn turn)
 {
-    struct open_request *request = list_first(&catalog->queue);
-    if (request == NULL) {
-        return false;
+    switch (turn) {
+    case TURN_PROPOSALS:
+        while (catalog->pending == NULL && !list_is_empty(&catalog->proposals)) {
+            propose_begin(catalog);
+        }
+        break;
+    case TURN_PLAN:
+        (void)plan_begin(catalog);
+        break;
+    case TURN_REQUEST:
+        while (catalog->pending == NULL && !list_is_empty(&catalog->queue)) {
+            (void)change_begin(catalog, list_first(&catalog->queue));
+        }
+        break;
     }
-    if (change_begin(catalog, request)) {
-        catalog->planned_last = false;
-    }
-    return true;
+    return catalog->pending != NULL;
 }
 
-/* Begin the next transaction, if any; planner and requests take turns when both have work. */
+/* Begin the next transaction, if any: in turn, so that nobody's many keep the others out. */
 static void drive(struct catalog *catalog)
 {
-    while (catalog->pending == NULL) {
-        if (catalog->planned_last && next_request(catalog)) {
-            continue;
-        }
-        catalog->planned_last = plan_begin(catalog);
-        if (!catalog->planned_last && !next_request(catalog)) {
-            return;
+    unsigned last = catalog->turn;
+    for (unsigned i = 1; i <= TURN_COUNT && catalog->pending == NULL; i++) {
+        enum turn turn = (enum turn)((last + i) % TURN_COUNT);
+        if (take_turn(catalog, turn)) {
+            catalog->turn = turn;
         }
     }
 }
@@ -311,6 +339,11 @@ void catalog_settings_default(struct catalog_settings *settings)
         .soft_limit_start_bytes = UINT64_C(16) << 20,
         .soft_limit_max_bytes = UINT64_C(512) << 20,
         .splits_per_server = 2,
+        .replicas = 1,
+        .min_in_sync = 1,
+        .replace_after_ns = 60000 * MILLISECOND_NS,
+        .keep_outsiders_ns = 600000 * MILLISECOND_NS,
+        .moves_per_server = 4,
         .requests_max = 1024,
         .tables_max = 10000,
         .tablets_max = 1000000,
@@ -327,6 +360,11 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     ASSERT(settings->server_timeout_ns > settings->sync_hold_ns);
     ASSERT(settings->soft_limit_start_bytes <= settings->soft_limit_max_bytes);
     ASSERT(settings->splits_per_server > 0);
+    ASSERT(settings->replicas >= 1);
+    ASSERT(settings->replicas <= LIMIT_REPLICAS);
+    ASSERT(settings->min_in_sync >= 1);
+    ASSERT(settings->min_in_sync <= settings->replicas);
+    ASSERT(settings->moves_per_server > 0);
     catalog->settings = *settings;
     number_map_init(&catalog->tables);
     number_map_init(&catalog->tablets);
@@ -337,7 +375,9 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
     list_init(&catalog->dirty);
+    list_init(&catalog->astray);
     list_init(&catalog->queue);
+    list_init(&catalog->proposals);
     list_init(&catalog->waiters);
     arena_init(&catalog->scratch, SCRATCH_BLOCK_BYTES, SCRATCH_LIMIT_BYTES);
     *ret_catalog = catalog;
@@ -347,14 +387,14 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
 static void destroy_tables(struct catalog *catalog)
 {
     LIST_FOREACH(struct tablet, tablet, &catalog->dirty) {
-        if (!list_is_linked(&tablet->on_server)) { /* left over from a failed load */
-            memory_free(tablet);
+        if (!list_is_linked(&tablet->changed.link)) { /* left over from a failed load */
+            state_tablet_destroy(tablet);
         }
     }
     for (size_t i = 0; i < catalog->table_count; i++) {
         struct table_entry *entry = catalog->by_name[i];
         for (size_t j = 0; j < entry->tablet_count; j++) {
-            memory_free(entry->tablets[j]);
+            state_tablet_destroy(entry->tablets[j]);
         }
     }
 }
@@ -381,10 +421,16 @@ void catalog_destroy(struct catalog *catalog)
         if (catalog->pending->request != NULL) {
             request_destroy(catalog, catalog->pending->request);
         }
+        LIST_FOREACH(struct open_request, staged, &catalog->pending->proposals) {
+            request_destroy(catalog, staged);
+        }
         transaction_destroy(catalog->pending);
     }
     LIST_FOREACH(struct open_request, queued, &catalog->queue) {
         request_destroy(catalog, queued);
+    }
+    LIST_FOREACH(struct open_request, proposal, &catalog->proposals) {
+        request_destroy(catalog, proposal);
     }
     LIST_FOREACH(struct open_request, waiter, &catalog->waiters) {
         request_destroy(catalog, waiter);

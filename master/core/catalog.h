@@ -23,13 +23,19 @@
  * Invariants, checked by catalog_check():
  *   (1) The tablets of a table cover the key space: no gap, no overlap, none empty.
  *   (2) Numbers of tables and tablets are below the counters; they are never given twice.
- *   (3) A tablet's server exists and owns the tablet's store, or is about to lose it to the owner;
- *       the owner's record names the store.
+ *   (3) A tablet's members are known servers and stores, whose owners' records name them; a single
+ *       member's server owns its store, or is about to lose it to the owner.
  *   (4) Durable before visible: no reply and no sync tells of a change whose transaction has not
  *       been PERSISTED.  In memory, what is pending stands apart and is applied then.
  *   (5) At most one transaction is pending; requests that need one wait for their turn, in order.
  *   (6) A tablet that was ever reported created is never created again: UNAVAILABLE is left only
  *       by a report that it is there.
+ *
+ *   (7) A tablet's members lie on different servers; its version never falls, and a version is one
+ *       configuration for ever (replica_configuration.h).
+ *   (8) A goal names known stores, and numbers that were given out; what is astray is listed.
+ *
+ * Replicated tablets change by proposals (catalog_propose.c), which follow goals (catalog_goal.c).
  *
  * Beside tables it keeps documents: named bytes of a version, which only clients understand; and, in
  * memory only, which tablets were hot (load_history.h).
@@ -54,6 +60,9 @@
 /* Changes in one transaction, about; a table with all its initial tablets must fit. */
 #define CATALOG_CHANGES_MAX (LIMIT_SPLITS_PER_CREATE + 24)
 
+/* Requests of proposals that may wait at once. */
+#define CATALOG_PROPOSALS_WAITING_MAX 1024
+
 struct catalog;
 
 struct catalog_settings {
@@ -66,6 +75,11 @@ struct catalog_settings {
     uint64_t soft_limit_start_bytes; /* a tablet of a new table wants to split above it */
     uint64_t soft_limit_max_bytes;   /* doubling ends here */
     uint32_t splits_per_server;      /* under way at once, by size */
+    uint32_t replicas;               /* of a new table that does not say, 1 to LIMIT_REPLICAS */
+    uint32_t min_in_sync;            /* the same, 1 to replicas */
+    int64_t replace_after_ns;        /* a store not heard of for so long is replaced in goals */
+    int64_t keep_outsiders_ns;       /* copies that do not count stay for so long */
+    uint32_t moves_per_server;       /* under way at once, where nothing is lost */
     uint32_t requests_max;           /* waiting at once; more are refused */
     uint64_t tables_max;
     uint64_t tablets_max;

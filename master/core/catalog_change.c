@@ -34,27 +34,37 @@ static enum status check_room(const struct catalog *catalog,
     return STATUS_OK;
 }
 
-/* One tablet between each two splits, bound to the stores. */
+/* One tablet between each two splits, bound to its stores. */
 static void stage_tablets(const struct catalog *catalog,
                           struct transaction *transaction,
-                          uint64_t table,
+                          const struct table *table,
                           const struct split_keys *splits,
                           struct store *const *stores)
 {
     for (size_t i = 0; i <= splits->count; i++) {
         struct tablet_record record = {
             .number = transaction_next_tablet(transaction),
-            .table = table,
-            .configuration = 1,
+            .table = table->number,
             .state = TABLET_CREATING,
             .flags = i == 0 ? 0 : TABLET_FLAG_START_BY_HAND,
-            .server = stores[i]->owner->number,
-            .store = stores[i]->number,
             .soft_limit_bytes = catalog->settings.soft_limit_start_bytes,
             .range.start = i == 0 ? BYTES_EMPTY : splits->keys[i - 1],
             .range.end = i == splits->count ? BYTES_EMPTY : splits->keys[i],
         };
+        plan_put_copies(&record, stores + i * table->replicas, table->replicas);
         transaction_add_tablet(transaction, &record);
+    }
+}
+
+/* What the client did not say. */
+static void set_defaults(const struct catalog_settings *settings, struct table *table)
+{
+    if (table->replicas == 0) {
+        table->replicas = settings->replicas;
+    }
+    if (table->min_in_sync == 0) {
+        table->min_in_sync = settings->min_in_sync < table->replicas ? settings->min_in_sync
+                                                                     : table->replicas;
     }
 }
 
@@ -75,6 +85,7 @@ static enum status stage_create(struct catalog *catalog,
     }
     if (status == STATUS_OK) {
         request->table = transaction_next_table(transaction);
+        set_defaults(&catalog->settings, &create.table);
         status = schema_create(arena, &create.table, request->table, &table, ret_error);
     }
     if (status == STATUS_OK) {
@@ -83,26 +94,26 @@ static enum status stage_create(struct catalog *catalog,
     if (status != STATUS_OK) {
         return status;
     }
-    stores = arena_allocate_array(arena, splits.count + 1, sizeof(struct store *));
+    const struct plan_wanted wanted = {request->table, 0, splits.count + 1, table.replicas};
+    stores = arena_allocate_array(arena, wanted.tablets * wanted.copies, sizeof(struct store *));
     if (stores == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to create a table");
     }
-    status = plan_place(catalog, request->table, 0, splits.count + 1, stores, ret_error);
+    status = plan_place(catalog, &wanted, stores, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
-    transaction_add_table(transaction, &table, splits.count + 1);
-    stage_tablets(catalog, transaction, request->table, &splits, stores);
+    transaction_add_table(transaction, &table, wanted.tablets);
+    stage_tablets(catalog, transaction, &table, &splits, stores);
     emit_note(catalog, &(struct catalog_note){.event = "table_creating", .table = request->table},
               "%.*s: %zu tablets", (int)table.id.size_bytes, (const char *)table.id.data,
-              splits.count + 1);
+              wanted.tablets);
     return STATUS_OK;
 }
 
 /* --- delete and alter ------------------------------------------------------------------------- */
 
-/* NULL, and the error set, when there is none. */
-static struct table_entry *find_table(const struct catalog *catalog,
+struct table_entry *change_find_table(const struct catalog *catalog,
                                       struct bytes name,
                                       struct error *ret_error)
 {
@@ -135,7 +146,7 @@ static enum status stage_delete(struct catalog *catalog,
     if (status != STATUS_OK) {
         return status;
     }
-    const struct table_entry *entry = find_table(catalog, name.name, ret_error);
+    const struct table_entry *entry = change_find_table(catalog, name.name, ret_error);
     if (entry == NULL) {
         return STATUS_NOT_FOUND;
     }
@@ -166,7 +177,7 @@ static enum status stage_alter(struct catalog *catalog,
     if (status != STATUS_OK) {
         return status;
     }
-    const struct table_entry *entry = find_table(catalog, alter.name, ret_error);
+    const struct table_entry *entry = change_find_table(catalog, alter.name, ret_error);
     if (entry == NULL) {
         return STATUS_NOT_FOUND;
     }
@@ -207,10 +218,13 @@ static enum status check_split(const struct catalog *catalog,
                          "there are %zu tablets already, the limit of this cluster (tablets_max)",
                          catalog->tablets.count);
     }
-    if (tablet->record.state != TABLET_SERVING) {
-        const char *why = tablet->record.state == TABLET_SPLITTING  ? "is being split"
-                          : tablet->record.state == TABLET_CREATING ? "is being created"
-                                                                    : "is unavailable";
+    if (!plan_may_split(catalog, tablet)) {
+        const char *why = tablet->record.state == TABLET_SPLITTING     ? "is being split"
+                          : tablet->record.state == TABLET_CREATING    ? "is being created"
+                          : tablet->record.state == TABLET_UNAVAILABLE ? "is unavailable"
+                          : tablet->record.goal.wish == GOAL_SPLIT     ? "is being split"
+                          : tablet->record.goal.wish == GOAL_MERGE     ? "is being merged"
+                                                                   : "is led by an older server";
         return error_set(ret_error, STATUS_UNAVAILABLE, "tablet %llu %s: try again later", number,
                          why);
     }
@@ -234,24 +248,25 @@ static enum status stage_split(struct catalog *catalog,
                          "the split row has %zu bytes: a row key has 1 to %d", split.row.size_bytes,
                          LIMIT_ROW_KEY_BYTES);
     }
-    const struct table_entry *entry = find_table(catalog, split.table, ret_error);
+    const struct table_entry *entry = change_find_table(catalog, split.table, ret_error);
     if (entry == NULL) {
         return STATUS_NOT_FOUND;
     }
-    const struct tablet *tablet = entry->tablets[state_tablet_index(entry, split.row)];
+    struct tablet *tablet = entry->tablets[state_tablet_index(entry, split.row)];
     status = check_split(catalog, tablet, split.row, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
-    plan_stage_split(transaction, tablet, split.row, true, &catalog->settings, children);
+    plan_stage_split(catalog, transaction, tablet, split.row, true, children);
+    request->parent = tablet->record.number;
     request->left = children[0];
     request->right = children[1];
     emit_note(catalog,
               &(struct catalog_note){.event = "tablet_split",
                                      .table = tablet->record.table,
                                      .tablet = tablet->record.number,
-                                     .server = tablet->record.server,
-                                     .store = tablet->record.store},
+                                     .server = tablet_record_leader(&tablet->record).server,
+                                     .store = tablet_record_leader(&tablet->record).store},
               "into %llu and %llu by hand", (unsigned long long)children[0],
               (unsigned long long)children[1]);
     return STATUS_OK;
@@ -267,6 +282,12 @@ static enum status stage(struct catalog *catalog,
 {
     if (request->method == METHOD_PUT_DOCUMENTS) {
         return document_stage(catalog, transaction, request, ret_staged, ret_error);
+    }
+    if (request->method == METHOD_DRAIN_SERVER) {
+        return order_stage_drain(catalog, transaction, request, ret_staged, ret_error);
+    }
+    if (request->method == METHOD_MERGE_TABLETS) {
+        return order_stage_merge(catalog, transaction, request, ret_staged, ret_error);
     }
     *ret_staged = true;
     if (request->method == METHOD_CREATE_TABLE) {
@@ -307,7 +328,7 @@ bool change_begin(struct catalog *catalog, struct open_request *request)
     }
     if (status == STATUS_OK && !staged) {
         transaction_destroy(transaction);
-        document_answer(catalog, request);
+        wait_answer_prepared(catalog, request);
         return false;
     }
     if (status == STATUS_OK) {
@@ -333,8 +354,10 @@ void change_committed(struct catalog *catalog, struct open_request *request)
         wait_start(catalog, request, WAITING_TABLE);
     } else if (request->method == METHOD_SPLIT_TABLET) {
         wait_start(catalog, request, WAITING_CHILDREN);
-    } else if (request->method == METHOD_PUT_DOCUMENTS) {
-        document_answer(catalog, request); /* no server has to know */
+    } else if (request->method == METHOD_MERGE_TABLETS) {
+        wait_start(catalog, request, WAITING_MERGED);
+    } else if (request->method == METHOD_PUT_DOCUMENTS || request->method == METHOD_DRAIN_SERVER) {
+        wait_answer_prepared(catalog, request); /* no server has to know */
     } else {
         wait_start(catalog, request, WAITING_KNOWN);
     }

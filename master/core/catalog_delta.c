@@ -52,9 +52,9 @@ static bool is_still_to_be_made(const struct catalog *catalog,
                                 const struct server *server,
                                 uint64_t number)
 {
-    const struct tablet *child = number_map_get(&catalog->tablets, number);
-    return child != NULL && child->record.server == server->number &&
-           child->holding != HOLDING_CREATED && child->holding != HOLDING_SERVING;
+    struct tablet *child = number_map_get(&catalog->tablets, number);
+    const struct copy *copy = child == NULL ? NULL : state_copy_on(child, server->number);
+    return copy != NULL && !state_is_there(copy);
 }
 
 /* The server that must still make the children of a tablet needs it: to it, it is not gone yet. */
@@ -62,8 +62,8 @@ static bool is_needed(const struct catalog *catalog,
                       const struct server *server,
                       const struct gone *gone)
 {
-    return is_still_to_be_made(catalog, server, gone->children[0]) ||
-           is_still_to_be_made(catalog, server, gone->children[1]);
+    return is_still_to_be_made(catalog, server, gone->heirs.left) ||
+           is_still_to_be_made(catalog, server, gone->heirs.right);
 }
 
 /* A page under construction; arrays in scratch, each with room for all. */
@@ -74,17 +74,45 @@ struct page {
     size_t table_count;
     uint64_t *dropped;
     size_t dropped_count;
+    struct server_address *servers;
+    size_t server_count;
 };
 
+/* Those who have it, and those who should, are told what is wished. */
+static struct goal goal_for(const struct catalog *catalog,
+                            const struct server *server,
+                            struct tablet *tablet)
+{
+    const struct tablet_goal *goal = &tablet->record.goal;
+    struct goal told = {.leader = goal->leader,
+                        .wish = goal->wish,
+                        .left = goal->left,
+                        .right = goal->right,
+                        .merged = goal->merged,
+                        .row = goal->row};
+    bool concerned = state_copy_on(tablet, server->number) != NULL;
+
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        const struct server *owner = state_owner(catalog, goal->stores[i]);
+        concerned = concerned || owner == server;
+        told.members[told.member_count++] = (struct replica_member){owner->number, goal->stores[i]};
+    }
+    return concerned && server->replicates ? told : (struct goal){0};
+}
+
 static void add_tablet(const struct catalog *catalog,
-                       const struct tablet *tablet,
+                       const struct server *server,
+                       struct tablet *tablet,
                        struct page *page)
 {
     page->tablets[page->tablet_count++] = (struct assigned_tablet){
         .location = read_location(catalog, tablet, true),
-        .store = tablet->record.store,
+        .store = tablet_record_leader(&tablet->record).store,
         .parent = tablet->record.parent,
         .soft_limit_bytes = tablet->record.soft_limit_bytes,
+        .configuration = tablet->record.configuration,
+        .goal = goal_for(catalog, server, tablet),
+        .absorbed = tablet->record.absorbed,
     };
 }
 
@@ -96,7 +124,9 @@ static void add_gone(const struct catalog *catalog,
 {
     if (gone->changed.kind == CHANGED_TABLE_GONE) {
         page->dropped[page->dropped_count++] = gone->number;
-    } else if (!whole && !is_needed(catalog, server, gone)) {
+    } else if (!whole && !server->replicates && !is_needed(catalog, server, gone)) {
+        /* one that replicates keeps what it has: as a member, until it has converted it; else until
+         * it may go, which the answer to its report says */
         page->tablets[page->tablet_count++] = (struct assigned_tablet){
             .location = {.tablet = gone->number, .table = gone->table},
             .removed = true,
@@ -112,7 +142,7 @@ static void add_changed(const struct catalog *catalog,
 {
     switch (changed->kind) {
     case CHANGED_TABLET:
-        add_tablet(catalog, changed->object, page);
+        add_tablet(catalog, server, changed->object, page);
         break;
     case CHANGED_TABLE: {
         const struct table_entry *entry = changed->object;
@@ -131,11 +161,24 @@ static void add_stale(struct server *server, struct page *page)
 {
     for (size_t i = 0; i < server->stale_count; i++) {
         page->tablets[page->tablet_count++] = (struct assigned_tablet){
-            .location.tablet = server->stale[i],
+            .location.tablet = server->stale[i].tablet,
+            .store = server->stale[i].store,
             .removed = true,
         };
     }
     server->stale_count = 0;
+}
+
+/* Where servers are that are new or changed since then: replicas of a tablet must find one another. */
+static void add_servers(const struct catalog *catalog, uint64_t known_version, struct page *page)
+{
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        const struct server_image *image = catalog->servers[i]->image;
+        if (image != NULL && image->record.changed_version > known_version) {
+            page->servers[page->server_count++] = (struct server_address){image->record.number,
+                                                                          image->record.address};
+        }
+    }
 }
 
 /* How many changes from first on make a page: whole transactions. */
@@ -165,9 +208,11 @@ static bool page_allocate(struct catalog *catalog, size_t count, struct page *re
         .tablets = arena_allocate_array(arena, count + STALE_MAX, sizeof *page.tablets),
         .tables = arena_allocate_array(arena, count + 1, sizeof *page.tables),
         .dropped = arena_allocate_array(arena, count + 1, sizeof *page.dropped),
+        .servers = arena_allocate_array(arena, catalog->server_count, sizeof *page.servers),
     };
     *ret_page = page;
-    return page.tablets != NULL && page.tables != NULL && page.dropped != NULL;
+    return page.tablets != NULL && page.tables != NULL && page.dropped != NULL &&
+           page.servers != NULL;
 }
 
 /* Is something under way on it that its next sync will bring forward? */
@@ -177,7 +222,7 @@ static bool is_busy(const struct catalog *catalog, const struct server *server)
         return false;
     }
     LIST_FOREACH(const struct tablet, tablet, &catalog->unsettled) {
-        if (tablet->record.server == server->number &&
+        if (tablet_record_leader(&tablet->record).server == server->number &&
             catalog->now_ns - tablet->unsettled_ns < STUCK_NS) {
             return true;
         }
@@ -204,6 +249,7 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
     }
     bool dropping = server->stale_count > 0;
     add_stale(server, &page);
+    add_servers(catalog, whole ? 0 : server->known_version, &page);
     bool more = end->owner != NULL;
     const struct changed *last = more ? end->previous->owner : NULL;
     bool quick = held || dropping || count > 0 || is_busy(catalog, server);
@@ -220,6 +266,8 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
         .dropped_table_count = page.dropped_count,
         .interval_ms = quick ? catalog->settings.sync_interval_quick_ms
                              : catalog->settings.sync_interval_ms,
+        .servers = page.servers,
+        .server_count = page.server_count,
     };
     if (whole) {
         server->map_start_version = catalog->counters.version;

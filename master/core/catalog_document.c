@@ -191,16 +191,6 @@ enum status document_stage(struct catalog *catalog,
     return status;
 }
 
-void document_answer(struct catalog *catalog, struct open_request *request)
-{
-    uint64_t number = request->number;
-    struct buffer message = request->answer;
-
-    buffer_init(&request->answer);
-    request_destroy(catalog, request);
-    emit_reply(catalog, number, &message);
-}
-
 /* --- listing ---------------------------------------------------------------------------------- */
 
 static bool is_in_page(const struct catalog *catalog,

@@ -51,6 +51,7 @@ static enum status load_server(struct catalog *catalog,
     if (server->image == NULL) {
         return no_memory(ret_error);
     }
+    server->replicates = record.replicates;
     for (size_t i = 0; i < record.store_count; i++) {
         struct store *store = state_store_make(catalog, record.stores[i].number);
         if (store == NULL) {
@@ -165,22 +166,44 @@ static enum status tablet_trouble(const struct tablet_record *record,
                      (unsigned long long)record->number, (unsigned long long)record->table, what);
 }
 
+/* Are all servers and stores known that its configuration and its goal name? */
+static bool is_placed(const struct catalog *catalog, const struct tablet_record *record)
+{
+    for (uint32_t i = 0; i < record->configuration.member_count; i++) {
+        struct replica_member member = record->configuration.members[i];
+        const struct server *server = state_server(catalog, member.server);
+        if (server == NULL || server->image == NULL || state_owner(catalog, member.store) == NULL) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < record->goal.store_count; i++) {
+        if (state_owner(catalog, record->goal.stores[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool numbers_were_given(const struct catalog *catalog, const struct tablet_record *record)
+{
+    uint64_t next = catalog->counters.tablet_next;
+    const struct tablet_goal *goal = &record->goal;
+    return record->number < next && goal->left < next && goal->right < next && goal->merged < next;
+}
+
 static enum status link_loaded_tablet(struct catalog *catalog,
                                       struct tablet *tablet,
                                       struct error *ret_error)
 {
     const struct tablet_record *record = &tablet->record;
     struct table_entry *entry = number_map_get(&catalog->tables, record->table);
-    const struct store *store = number_map_get(&catalog->stores, record->store);
-    const struct server *server = state_server(catalog, record->server);
-
     if (entry == NULL) {
         return tablet_trouble(record, "has no table", ret_error);
     }
-    if (server == NULL || store == NULL || store->owner == NULL) {
+    if (!is_placed(catalog, record)) {
         return tablet_trouble(record, "is on a server or store that is not known", ret_error);
     }
-    if (record->number >= catalog->counters.tablet_next) {
+    if (!numbers_were_given(catalog, record)) {
         return tablet_trouble(record, "has a number that was never given out", ret_error);
     }
     if (number_map_reserve(&catalog->tablets, 1) != STATUS_OK ||
@@ -190,9 +213,7 @@ static enum status link_loaded_tablet(struct catalog *catalog,
     list_remove(&tablet->dirty);
     entry->tablets[entry->tablet_count++] = tablet;
     state_link_tablet(catalog, tablet);
-    if (store->owner != server) {
-        state_mark_dirty(catalog, tablet);
-    }
+    state_follow_store(catalog, tablet);
     return STATUS_OK;
 }
 
@@ -235,8 +256,24 @@ static enum status check_parents(const struct catalog *catalog,
 {
     for (size_t i = 0; i < entry->tablet_count; i++) {
         const struct tablet_record *record = &entry->tablets[i]->record;
-        if (record->parent != 0 && number_map_get(&catalog->tablets, record->parent) != NULL) {
+        if (number_map_get(&catalog->tablets, record->parent) != NULL ||
+            number_map_get(&catalog->tablets, record->absorbed) != NULL) {
             return tablet_trouble(record, "is there together with its parent", ret_error);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Invariant (8) for what came from the coordinator. */
+static enum status check_wishes(const struct catalog *catalog,
+                                const struct table_entry *entry,
+                                struct error *ret_error)
+{
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        if (!state_wish_is_sound(catalog, entry->tablets[i])) {
+            return tablet_trouble(&entry->tablets[i]->record,
+                                  "is wished to be split or merged in a way that cannot be",
+                                  ret_error);
         }
     }
     return STATUS_OK;
@@ -360,6 +397,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
                          catalog->has_identity ? "counters" : "identity");
     }
     catalog->now_ns = now_ns;
+    LIST_FOREACH(struct store, store, &catalog->all_stores) {
+        store->heard_ns = now_ns; /* every server has its time to come */
+    }
     status = link_loaded_tablets(catalog, ret_error);
     for (size_t i = 0; i < catalog->table_count && status == STATUS_OK; i++) {
         const struct table_entry *entry = catalog->by_name[i];
@@ -371,6 +411,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
         }
         if (status == STATUS_OK) {
             status = check_parents(catalog, entry, ret_error);
+        }
+        if (status == STATUS_OK) {
+            status = check_wishes(catalog, entry, ret_error);
         }
     }
     if (status == STATUS_OK) {

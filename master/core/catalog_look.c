@@ -57,11 +57,12 @@ static void append_tables(const struct catalog *catalog, struct buffer *out)
         append_text(out, table->id);
         buffer_append_format(
             out,
-            ",\"version\":%llu,\"families\":%u,\"tablets\":%zu,\"serving\":%zu,\"creating\":%zu,"
-            "\"splitting\":%zu,\"unavailable\":%zu}",
-            (unsigned long long)table->version, table->family_count, entry->tablet_count,
-            entry->by_state[TABLET_SERVING], entry->by_state[TABLET_CREATING],
-            entry->by_state[TABLET_SPLITTING], entry->by_state[TABLET_UNAVAILABLE]);
+            ",\"version\":%llu,\"families\":%u,\"replicas\":%u,\"min_in_sync\":%u,"
+            "\"tablets\":%zu,\"serving\":%zu,\"creating\":%zu,\"splitting\":%zu,\"unavailable\":%zu}",
+            (unsigned long long)table->version, table->family_count, table->replicas,
+            table->min_in_sync, entry->tablet_count, entry->by_state[TABLET_SERVING],
+            entry->by_state[TABLET_CREATING], entry->by_state[TABLET_SPLITTING],
+            entry->by_state[TABLET_UNAVAILABLE]);
     }
 }
 
@@ -102,10 +103,12 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
         buffer_append_format(
             out,
             ",\"incarnation\":\"%llu\",\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
-            "\"tablets\":%zu,\"stores\":[",
+            "\"tablets\":%zu,\"leading\":%zu,\"draining\":%s,\"replicates\":%s,\"stores\":[",
             (unsigned long long)image->record.incarnation, server->alive ? "true" : "false",
             (long long)server->heard_us, (unsigned long long)server->known_version,
-            server->tablet_count);
+            server->tablet_count, server->leading_count,
+            server->image != NULL && server->image->record.draining ? "true" : "false",
+            server->replicates ? "true" : "false");
         append_stores(catalog, &image->record, out);
         buffer_append_format(out, "]}");
     }
@@ -117,7 +120,7 @@ void catalog_status_json(const struct catalog *catalog, struct buffer *out)
     catalog_counts(catalog, &counts);
     buffer_append_format(
         out,
-        "{\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
+        "{\"role\":\"active\",\"cluster\":\"%llu\",\"generation\":\"%llu\",\"version\":%llu,\"requests_waiting\":%llu,"
         "\"tablets\":%llu,\"tables\":[",
         (unsigned long long)counts.cluster, (unsigned long long)counts.generation,
         (unsigned long long)counts.version, (unsigned long long)counts.requests_waiting,

@@ -41,12 +41,14 @@ enum status plan_server_record(struct catalog *catalog,
     }
     for (size_t i = 0; i < image_count && server->seen != NULL; i++) {
         const struct store *store = number_map_get(&catalog->stores, image->stores[i].number);
-        if (is_its_own(server, store) && store->tablet_count > 0 &&
+        if (is_its_own(server, store) && state_store_is_needed(store) &&
             !server_record_lists(seen, store->number) && count < RECORD_STORES_MAX) {
             stores[count++] = image->stores[i];
         }
     }
     *ret_record = *seen;
+    ret_record->draining = image != NULL && image->draining;
+    ret_record->replicates = server->replicates;
     ret_record->stores = stores;
     ret_record->store_count = count;
     return STATUS_OK;
@@ -68,9 +70,9 @@ static bool owns_all(const struct catalog *catalog,
 
 bool plan_server_differs(const struct server_record *a, const struct server_record *b)
 {
-    if (a->incarnation != b->incarnation || !bytes_equal(a->address, b->address) ||
-        !bytes_equal(a->http_address, b->http_address) || !bytes_equal(a->zone, b->zone) ||
-        a->store_count != b->store_count) {
+    if (a->incarnation != b->incarnation || a->replicates != b->replicates ||
+        !bytes_equal(a->address, b->address) || !bytes_equal(a->http_address, b->http_address) ||
+        !bytes_equal(a->zone, b->zone) || a->store_count != b->store_count) {
         return true;
     }
     for (size_t i = 0; i < a->store_count; i++) {
@@ -122,8 +124,8 @@ static void note_state(struct catalog *catalog, const struct tablet_record *reco
                                          .warning = state == TABLET_UNAVAILABLE,
                                          .table = record->table,
                                          .tablet = record->number,
-                                         .server = record->server,
-                                         .store = record->store},
+                                         .server = tablet_record_leader(record).server,
+                                         .store = tablet_record_leader(record).store},
                   "%s", "");
     }
 }
@@ -131,41 +133,71 @@ static void note_state(struct catalog *catalog, const struct tablet_record *reco
 static void plan_tablets(struct catalog *catalog, struct transaction *transaction)
 {
     LIST_FOREACH(struct tablet, tablet, &catalog->dirty) {
-        const struct store *store = number_map_get(&catalog->stores, tablet->record.store);
         struct tablet_record record = tablet->record;
+        struct replica_configuration *configuration = &record.configuration;
+        const struct server *owner = state_owner(catalog, tablet_record_leader(&record).store);
         if (transaction->change_count >= CATALOG_CHANGES_MAX || transaction->failed) {
             return;
         }
         list_remove(&tablet->dirty);
         record.state = report_desired_state(tablet);
-        if (store->owner->number != record.server) { /* the disk is in another machine now */
-            record.server = store->owner->number;
-            record.configuration++;
+        if (configuration->member_count == 1 && owner->number != configuration->members[0].server) {
+            configuration->members[0]
+                .server = owner->number; /* its disk is in another machine now */
+            configuration->version++;
         }
-        if (record.state != tablet->record.state || record.server != tablet->record.server) {
+        if (record.state != tablet->record.state ||
+            configuration->version != tablet->record.configuration.version) {
             note_state(catalog, &tablet->record, record.state);
-            transaction_update_tablet(transaction, &record);
+            transaction_update_tablet(transaction, tablet, &record);
         }
     }
 }
 
 /* --- placing ---------------------------------------------------------------------------------- */
 
-static uint32_t tablets_of_table_on(const struct table_entry *entry, uint64_t store)
+/* Can a copy be put there now? */
+static bool is_usable(const struct server *server, const struct store *store)
 {
-    uint32_t count = 0;
-    for (size_t i = 0; entry != NULL && i < entry->tablet_count; i++) {
-        count += entry->tablets[i]->record.store == store;
-    }
-    return count;
+    return store->owner == server && store->seen_on == server && store->condition == 0 &&
+           !server->image->record.draining;
 }
 
-/* Every store of every living server, in order of number. */
-static struct placement_store *candidates(struct catalog *catalog,
-                                          uint64_t table,
-                                          size_t *ret_count)
+size_t plan_candidate(const struct catalog *catalog,
+                      const struct placement_store *stores,
+                      size_t count,
+                      uint64_t store)
+{
+    const struct store *found = number_map_get(&catalog->stores, store);
+    size_t index = found->candidate;
+    return index < count && stores[index].store == store ? index : count;
+}
+
+void plan_count_table(const struct catalog *catalog,
+                      uint64_t table,
+                      struct placement_store *stores,
+                      size_t count)
 {
     const struct table_entry *entry = number_map_get(&catalog->tables, table);
+
+    for (size_t i = 0; i < count; i++) {
+        stores[i].table_tablets = 0;
+    }
+    for (size_t i = 0; entry != NULL && i < entry->tablet_count; i++) {
+        const struct tablet_goal *goal = &entry->tablets[i]->record.goal;
+        for (uint32_t j = 0; j < goal->store_count; j++) {
+            size_t at = plan_candidate(catalog, stores, count, goal->stores[j]);
+            if (at < count) {
+                stores[at].table_tablets++;
+            }
+        }
+    }
+}
+
+struct placement_store *plan_candidates(struct catalog *catalog,
+                                        bool replicating,
+                                        size_t *ret_count)
+{
     size_t count = 0;
 
     for (size_t i = 0; i < catalog->server_count; i++) {
@@ -177,28 +209,31 @@ static struct placement_store *candidates(struct catalog *catalog,
     *ret_count = 0;
     for (size_t i = 0; i < catalog->server_count && stores != NULL; i++) {
         const struct server *server = catalog->servers[i];
-        if (server->image == NULL || !server->alive) {
+        if (server->image == NULL || !server->alive || (replicating && !server->replicates)) {
             continue;
         }
         const struct server_record *record = &server->image->record;
         for (size_t j = 0; j < record->store_count; j++) {
-            const struct store *store = number_map_get(&catalog->stores, record->stores[j].number);
+            struct store *store = number_map_get(&catalog->stores, record->stores[j].number);
+            store->candidate = *ret_count;
             stores[(*ret_count)++] = (struct placement_store){
                 .server = server->number,
                 .store = store->number,
                 .zone = record->zone,
-                .usable = store->owner == server && store->seen_on == server &&
-                          store->condition == 0,
+                .usable = is_usable(server, store),
                 .free_bytes = store->free_bytes,
-                .tablet_count = store->tablet_count,
-                .table_tablets = tablets_of_table_on(entry, store->number),
+                .tablet_count = store->wanted_count,
+                .lead_count = store->lead_count,
             };
         }
     }
     return stores;
 }
 
-static enum status no_place(const struct catalog *catalog, size_t count, struct error *ret_error)
+static enum status no_place(const struct catalog *catalog,
+                            uint32_t copies,
+                            size_t count,
+                            struct error *ret_error)
 {
     size_t alive = 0;
     for (size_t i = 0; i < catalog->server_count; i++) {
@@ -209,74 +244,120 @@ static enum status no_place(const struct catalog *catalog, size_t count, struct 
                          "no tablet server is alive (%zu known): start one, then try again",
                          catalog->server_count);
     }
+    if (copies > 1) {
+        return error_set(ret_error, STATUS_UNAVAILABLE,
+                         "%u replicas need healthy stores with space on %u living tablet servers "
+                         "that replicate: there are %zu stores, %zu servers are alive",
+                         copies, copies, count, alive);
+    }
     return error_set(ret_error, STATUS_UNAVAILABLE,
                      "none of the %zu stores of %zu living tablet servers is healthy and has space",
                      count, alive);
 }
 
+/* One tablet: as many stores as it has copies, on different servers; first the one that leads. */
+static bool place_one(const struct catalog *catalog,
+                      struct placement_store *stores,
+                      size_t store_count,
+                      const struct plan_wanted *wanted,
+                      uint64_t salt,
+                      struct store **ret_stores)
+{
+    size_t chosen[LIMIT_REPLICAS];
+
+    placement_begin(stores, store_count, wanted->copies > 1 ? salt : 0);
+    for (uint32_t i = 0; i < wanted->copies; i++) {
+        if (!placement_choose(stores, store_count, wanted->avoid_server, &chosen[i])) {
+            return false;
+        }
+        placement_take(stores, store_count, stores[chosen[i]].server);
+    }
+    placement_lead(stores, store_count, chosen, wanted->copies);
+    for (uint32_t i = 0; i < wanted->copies; i++) {
+        ret_stores[i] = number_map_get(&catalog->stores, stores[chosen[i]].store);
+    }
+    return true;
+}
+
 enum status plan_place(struct catalog *catalog,
-                       uint64_t table,
-                       uint64_t avoid_server,
-                       size_t count,
+                       const struct plan_wanted *wanted,
                        struct store **ret_stores,
                        struct error *ret_error)
 {
     size_t store_count = 0;
-    struct placement_store *stores = candidates(catalog, table, &store_count);
+    struct placement_store *stores = plan_candidates(catalog, wanted->copies > 1, &store_count);
 
     if (stores == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to place tablets");
     }
-    for (size_t i = 0; i < count; i++) {
-        size_t index = 0;
-        if (!placement_choose(stores, store_count, avoid_server, &index)) {
-            return no_place(catalog, store_count, ret_error);
+    plan_count_table(catalog, wanted->table, stores, store_count);
+    for (size_t i = 0; i < wanted->tablets; i++) {
+        if (!place_one(catalog, stores, store_count, wanted,
+                       wanted->table * LIMIT_SPLITS_PER_CREATE + i + 1,
+                       ret_stores + i * wanted->copies)) {
+            return no_place(catalog, wanted->copies, store_count, ret_error);
         }
-        ret_stores[i] = number_map_get(&catalog->stores, stores[index].store);
     }
     return STATUS_OK;
 }
 
-/* Has the server had its chance to create it? */
-static bool waits_too_long(const struct catalog *catalog, const struct tablet *tablet)
+void plan_put_copies(struct tablet_record *record, struct store *const *stores, uint32_t copies)
 {
-    const struct server *server = state_server(catalog, tablet->record.server);
-    return !server->alive || tablet->holding == HOLDING_FAILED ||
+    struct replica_member first = {stores[0]->owner->number, stores[0]->number};
+    struct tablet_goal *goal = &record->goal;
+    uint64_t version = record->configuration.version + 1;
+
+    tablet_record_place(record, version, first);
+    for (uint32_t i = 1; i < copies; i++) {
+        struct replica_member member = {stores[i]->owner->number, stores[i]->number};
+        record->configuration = replica_configuration_add(&record->configuration, member);
+        tablet_goal_add(goal, member.store);
+    }
+    record->configuration.version = version;
+}
+
+/* Has the server had its chance to create it? */
+static bool waits_too_long(const struct catalog *catalog, struct tablet *tablet)
+{
+    const struct server *server = state_server(catalog,
+                                               tablet_record_leader(&tablet->record).server);
+    return !server->alive || state_leader_copy(tablet)->holding == HOLDING_FAILED ||
            catalog->now_ns - tablet->unsettled_ns >= catalog->settings.place_timeout_ns;
 }
 
-/* A tablet that no server ever reported was never served: nobody can have written to it. */
+/* A tablet that clients were never told of was never served: nobody can have written to it.  So its
+ * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
 static void plan_place_again(struct catalog *catalog, struct transaction *transaction)
 {
     LIST_FOREACH(struct tablet, tablet, &catalog->unsettled) {
-        struct store *store = NULL;
+        struct store *stores[REPLICA_MEMBERS_MAX];
         struct tablet_record record = tablet->record;
-        bool candidate = record.state == TABLET_CREATING && tablet->holding != HOLDING_CREATED &&
-                         tablet->holding != HOLDING_SERVING && !list_is_linked(&tablet->dirty) &&
+        struct replica_member before = tablet_record_leader(&record);
+        const struct plan_wanted wanted = {record.table, before.server, 1, record.goal.store_count};
+        bool candidate = record.state == TABLET_CREATING &&
+                         !state_is_there(state_leader_copy(tablet)) &&
+                         !list_is_linked(&tablet->dirty) && !transaction_has(transaction, tablet) &&
                          waits_too_long(catalog, tablet);
         if (transaction->change_count >= CATALOG_CHANGES_MAX || transaction->failed) {
             return;
         }
-        if (!candidate ||
-            plan_place(catalog, record.table, record.server, 1, &store, NULL) != STATUS_OK) {
+        if (!candidate || plan_place(catalog, &wanted, stores, NULL) != STATUS_OK) {
             continue;
         }
         tablet->unsettled_ns = catalog->now_ns;
-        if (store->number == record.store) {
+        if (stores[0]->number == before.store) {
             continue; /* there is no better place */
         }
-        record.server = store->owner->number;
-        record.store = store->number;
-        record.configuration++;
-        transaction_update_tablet(transaction, &record);
+        plan_put_copies(&record, stores, wanted.copies);
+        transaction_update_tablet(transaction, tablet, &record);
         emit_note(catalog,
                   &(struct catalog_note){.event = "tablet_placed_again",
                                          .warning = true,
                                          .table = record.table,
                                          .tablet = record.number,
-                                         .server = record.server,
-                                         .store = record.store},
-                  "server %llu did not create it", (unsigned long long)tablet->record.server);
+                                         .server = tablet_record_leader(&record).server,
+                                         .store = tablet_record_leader(&record).store},
+                  "server %llu did not create it", (unsigned long long)before.server);
     }
 }
 
@@ -308,42 +389,68 @@ void plan_wish_split(struct catalog *catalog, const struct tablet *tablet, struc
     }
 }
 
-void plan_stage_split(struct transaction *transaction,
-                      const struct tablet *tablet,
-                      struct bytes row,
-                      bool by_hand,
-                      const struct catalog_settings *settings,
-                      uint64_t ret_children[2])
+/* The two that come of it; the numbers, the configuration and the state are the caller's. */
+void plan_children(const struct tablet_record *parent,
+                   struct bytes row,
+                   bool by_hand,
+                   const struct catalog_settings *settings,
+                   struct tablet_record ret_children[2])
 {
-    uint64_t soft_limit = tablet->record.soft_limit_bytes;
-    struct tablet_record left = tablet->record;
+    uint64_t soft_limit = parent->soft_limit_bytes;
+    struct tablet_record child = *parent;
 
     if (!by_hand && soft_limit < settings->soft_limit_max_bytes) {
         soft_limit = soft_limit > settings->soft_limit_max_bytes / 2
                          ? settings->soft_limit_max_bytes
                          : soft_limit * 2;
     }
-    left.number = transaction_next_tablet(transaction);
-    left.configuration++;
-    left.state = TABLET_SPLITTING;
-    left.parent = tablet->record.number;
-    left.soft_limit_bytes = soft_limit;
-    left.range.end = row;
-    struct tablet_record right = left;
-    right.number = transaction_next_tablet(transaction);
-    right.flags = by_hand ? TABLET_FLAG_START_BY_HAND : 0;
-    right.range = (struct row_range){row, tablet->record.range.end};
-    ret_children[0] = left.number;
-    ret_children[1] = right.number;
-    transaction_remove_tablet(transaction, tablet, ret_children);
-    transaction_add_tablet(transaction, &left);
-    transaction_add_tablet(transaction, &right);
+    child.configuration.version++;
+    child.parent = parent->number;
+    child.absorbed = 0;
+    child.soft_limit_bytes = soft_limit;
+    tablet_goal_wish_nothing(&child.goal);
+    ret_children[0] = child;
+    ret_children[0].range.end = row;
+    ret_children[1] = child;
+    ret_children[1].range.start = row;
+    ret_children[1].flags = by_hand ? TABLET_FLAG_START_BY_HAND : 0;
 }
 
-static bool is_inside(const struct row_range *range, struct bytes row)
+/* A server that proposes is asked to; for one that does not the master splits by itself. */
+void plan_stage_split(struct catalog *catalog,
+                      struct transaction *transaction,
+                      struct tablet *tablet,
+                      struct bytes row,
+                      bool by_hand,
+                      uint64_t ret_children[2])
 {
-    return bytes_compare(range->start, row) < 0 &&
-           (range->end.size_bytes == 0 || bytes_compare(row, range->end) < 0);
+    struct tablet_record children[2];
+    struct tablet_heirs heirs = {.left = transaction_next_tablet(transaction)};
+
+    heirs.right = transaction_next_tablet(transaction);
+    ret_children[0] = heirs.left;
+    ret_children[1] = heirs.right;
+    if (state_leads_by_proposal(catalog, tablet)) {
+        struct tablet_record record = tablet->record;
+        tablet_goal_wish_split(&record.goal, row, heirs.left, heirs.right, by_hand);
+        transaction_update_tablet(transaction, tablet, &record);
+        return;
+    }
+    plan_children(&tablet->record, row, by_hand, &catalog->settings, children);
+    children[0].number = heirs.left;
+    children[0].state = TABLET_SPLITTING;
+    children[1].number = heirs.right;
+    children[1].state = TABLET_SPLITTING;
+    transaction_remove_tablet(transaction, tablet, &heirs);
+    transaction_add_tablet(transaction, &children[0]);
+    transaction_add_tablet(transaction, &children[1]);
+}
+
+bool plan_may_split(const struct catalog *catalog, const struct tablet *tablet)
+{
+    return tablet->record.state == TABLET_SERVING && tablet->record.goal.wish == GOAL_STAY &&
+           (tablet->record.configuration.member_count == 1 ||
+            state_leads_by_proposal(catalog, tablet));
 }
 
 /* Two children a split; those staged before in this transaction count too. */
@@ -354,8 +461,13 @@ static bool may_split_on(const struct catalog *catalog,
     size_t children = server->splitting_count;
     for (size_t i = 0; i < transaction->change_count; i++) {
         const struct staged *change = &transaction->changes[i];
-        children += change->kind == STAGED_ADD_TABLET && change->tablet != NULL &&
-                    change->tablet->record.server == server->number;
+        const struct tablet_record *record = change->kind == STAGED_ADD_TABLET
+                                                 ? &change->tablet->record
+                                                 : &change->record;
+        bool counts = change->kind == STAGED_ADD_TABLET || change->kind == STAGED_UPDATE_TABLET;
+        if (counts && tablet_record_leader(record).server == server->number) {
+            children += state_children_to_come(record);
+        }
     }
     return children / 2 < catalog->settings.splits_per_server &&
            catalog->tablets.count < catalog->settings.tablets_max;
@@ -368,24 +480,26 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
            transaction->change_count + 3 <= CATALOG_CHANGES_MAX) {
         const struct split_wish *wish = &catalog->wishes[index];
         struct bytes row = {wish->row, wish->row_bytes};
-        const struct tablet *tablet = number_map_get(&catalog->tablets, wish->tablet);
+        struct tablet *tablet = number_map_get(&catalog->tablets, wish->tablet);
         uint64_t children[2];
-        if (tablet == NULL || tablet->record.state != TABLET_SERVING ||
-            list_is_linked(&tablet->dirty) || !is_inside(&tablet->record.range, row)) {
+        if (tablet == NULL || !plan_may_split(catalog, tablet) || list_is_linked(&tablet->dirty) ||
+            transaction_has(transaction, tablet) ||
+            !tablet_record_may_split_at(&tablet->record, row)) {
             forget_wish(catalog, index);
             continue;
         }
-        if (!may_split_on(catalog, transaction, state_server(catalog, tablet->record.server))) {
+        struct replica_member leader = tablet_record_leader(&tablet->record);
+        if (!may_split_on(catalog, transaction, state_server(catalog, leader.server))) {
             index++;
             continue;
         }
-        plan_stage_split(transaction, tablet, row, false, &catalog->settings, children);
+        plan_stage_split(catalog, transaction, tablet, row, false, children);
         emit_note(catalog,
                   &(struct catalog_note){.event = "tablet_split",
                                          .table = tablet->record.table,
                                          .tablet = tablet->record.number,
-                                         .server = tablet->record.server,
-                                         .store = tablet->record.store},
+                                         .server = leader.server,
+                                         .store = leader.store},
                   "into %llu and %llu at %llu bytes", (unsigned long long)children[0],
                   (unsigned long long)children[1], (unsigned long long)tablet->size_bytes);
         forget_wish(catalog, index);
@@ -396,9 +510,10 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
 
 bool plan_begin(struct catalog *catalog)
 {
-    if (catalog->now_ns < catalog->plan_not_before_ns ||
-        (!catalog->servers_dirty && list_is_empty(&catalog->dirty) &&
-         list_is_empty(&catalog->unsettled) && catalog->wish_count == 0)) {
+    bool work = catalog->servers_dirty || !list_is_empty(&catalog->dirty) ||
+                !list_is_empty(&catalog->unsettled) || catalog->wish_count > 0 ||
+                goal_deadline_ns(catalog) <= catalog->now_ns;
+    if (catalog->now_ns < catalog->plan_not_before_ns || !work) {
         return false;
     }
     struct transaction *transaction = transaction_begin(catalog, NULL);
@@ -410,6 +525,7 @@ bool plan_begin(struct catalog *catalog)
     plan_tablets(catalog, transaction);
     plan_place_again(catalog, transaction);
     plan_splits(catalog, transaction);
+    goal_plan(catalog, transaction);
     if (transaction->change_count == 0 && !transaction->failed) {
         transaction_destroy(transaction);
         return false;
@@ -453,5 +569,8 @@ int64_t plan_deadline_ns(const struct catalog *catalog)
     if (!list_is_empty(&catalog->unsettled) && catalog->now_ns + PLAN_LOOK_NS < deadline_ns) {
         deadline_ns = catalog->now_ns + PLAN_LOOK_NS;
     }
+    int64_t goal_ns = goal_deadline_ns(catalog);
+    goal_ns = goal_ns < catalog->plan_not_before_ns ? catalog->plan_not_before_ns : goal_ns;
+    deadline_ns = goal_ns < deadline_ns ? goal_ns : deadline_ns;
     return deadline_ns;
 }

@@ -18,13 +18,13 @@ struct location read_location(const struct catalog *catalog,
     struct location location = {
         .tablet = record->number,
         .table = record->table,
-        .configuration = record->configuration,
+        .configuration = record->configuration.version,
         .range = record->range,
         .state = record->state,
     };
     if (for_server || is_reachable(tablet)) {
-        const struct server *server = state_server(catalog, record->server);
-        location.server = record->server;
+        const struct server *server = state_server(catalog, tablet_record_leader(record).server);
+        location.server = server->number;
         location.address = server->image == NULL ? BYTES_EMPTY : server->image->record.address;
     }
     return location;
@@ -152,6 +152,7 @@ static bool describe_server(struct catalog *catalog,
         .tablet_count = (uint32_t)server->tablet_count,
         .stores = stores,
         .store_count = record->store_count,
+        .draining = server->image != NULL && server->image->record.draining,
     };
     return true;
 }

@@ -6,30 +6,67 @@
  * tablets by number and store; the store decides, since a disk may have moved between servers.
  */
 
-uint32_t report_desired_state(const struct tablet *tablet)
+/* Is it so of every copy that none is there?  Of one that nobody spoke of, nothing is known. */
+static bool all_are_lost(const struct tablet *tablet)
+{
+    for (uint32_t i = 0; i < tablet->record.configuration.member_count; i++) {
+        enum tablet_holding holding = tablet->copies[i].holding;
+        if (holding != HOLDING_FAILED && holding != HOLDING_MISSING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool any_holds(const struct tablet *tablet, enum tablet_holding least)
+{
+    for (uint32_t i = 0; i < tablet->record.configuration.member_count; i++) {
+        enum tablet_holding holding = tablet->copies[i].holding;
+        if (holding == HOLDING_SERVING || holding == HOLDING_LEADING || holding == least) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A single copy serves as soon as it is there; several, when their primary has opened them. */
+static bool has_begun(struct tablet *tablet)
+{
+    return tablet->record.configuration.member_count == 1
+               ? any_holds(tablet, HOLDING_CREATED)
+               : state_leader_copy(tablet)->holding == HOLDING_LEADING;
+}
+
+uint32_t report_desired_state(struct tablet *tablet)
 {
     uint32_t state = tablet->record.state;
 
-    switch (tablet->holding) {
-    case HOLDING_UNKNOWN:
-        return state;
-    case HOLDING_SERVING:
-        return TABLET_SERVING;
-    case HOLDING_CREATED:
+    switch (state) {
+    case TABLET_CREATING:
+        return has_begun(tablet) ? TABLET_SERVING : TABLET_CREATING;
+    case TABLET_UNAVAILABLE:
         /* An empty tablet is welcome where one was ordered; it never stands in for a lost one. */
-        return state == TABLET_UNAVAILABLE ? TABLET_UNAVAILABLE : TABLET_SERVING;
-    case HOLDING_FAILED:
-    case HOLDING_MISSING:
-        return state == TABLET_CREATING ? TABLET_CREATING : TABLET_UNAVAILABLE;
+        return any_holds(tablet, HOLDING_SERVING) ? TABLET_SERVING : TABLET_UNAVAILABLE;
+    case TABLET_SPLITTING:
+        if (has_begun(tablet)) {
+            return TABLET_SERVING;
+        }
+        break;
+    default:
+        break;
     }
-    UNREACHABLE();
+    /* One copy is enough to serve from: it is lost when all of them say so, and not before. */
+    return all_are_lost(tablet) ? TABLET_UNAVAILABLE : state;
 }
 
-static enum tablet_holding holding_of(enum held_state state)
+static enum tablet_holding holding_of(const struct tablet *tablet, const struct held_tablet *held)
 {
-    switch (state) {
+    switch (held->state) {
     case HELD_SERVING:
-        return HOLDING_SERVING;
+        return held->role == HELD_AS_PRIMARY &&
+                       held->version == tablet->record.configuration.version
+                   ? HOLDING_LEADING
+                   : HOLDING_SERVING;
     case HELD_CREATED:
         return HOLDING_CREATED;
     case HELD_FAILED:
@@ -38,36 +75,23 @@ static enum tablet_holding holding_of(enum held_state state)
     return HOLDING_UNKNOWN;
 }
 
-static void set_holding(struct catalog *catalog, struct tablet *tablet, enum tablet_holding holding)
+static void set_holding(struct catalog *catalog,
+                        struct tablet *tablet,
+                        struct copy *copy,
+                        enum tablet_holding holding)
 {
-    tablet->holding = holding;
+    copy->holding = holding;
     if (report_desired_state(tablet) != tablet->record.state) {
         state_mark_dirty(catalog, tablet);
     }
 }
 
 /* Told in the answer to this report; if that is lost, in the answer to the next. */
-static void add_stale(struct server *server, uint64_t tablet)
+static void add_stale(struct server *server, const struct held_tablet *held)
 {
     if (server->stale_count < STALE_MAX) {
-        server->stale[server->stale_count++] = tablet;
+        server->stale[server->stale_count++] = (struct replica_name){held->tablet, held->store};
     }
-}
-
-static bool was_dropped(const struct catalog *catalog, uint64_t tablet)
-{
-    LIST_FOREACH(const struct changed, changed, &catalog->changed) {
-        const struct gone *gone = changed->kind == CHANGED_TABLE_GONE
-                                      ? (const struct gone *)changed->object
-                                      : NULL;
-        for (size_t i = 0; gone != NULL && i < gone->range_count; i++) {
-            if (tablet >= gone->ranges[i].first &&
-                tablet - gone->ranges[i].first < gone->ranges[i].count) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 /* Are there children which the server must still make of it?  Then they are not missing. */
@@ -75,12 +99,51 @@ static bool is_parent(struct server *server, const struct held_tablet *held, uin
 {
     bool found = false;
     LIST_FOREACH(struct tablet, child, &server->tablets) {
-        if (child->record.parent == held->tablet && child->record.store == held->store) {
-            child->report = report;
+        const struct tablet_record *record = &child->record;
+        uint32_t at = replica_configuration_find(&record->configuration, held->store);
+        if ((record->parent == held->tablet || record->absorbed == held->tablet) &&
+            at < record->configuration.member_count) {
+            child->copies[at].report = report;
             found = true;
         }
     }
     return found;
+}
+
+/*
+ * May a copy that does not count go?  Not before the tablet has had all the members that it should
+ * have, without this one, for a time; not while it should be one; and not before its primary was
+ * heard of.
+ */
+static bool may_go(const struct catalog *catalog, struct tablet *tablet, uint64_t store)
+{
+    const struct tablet_record *record = &tablet->record;
+    const struct table_entry *entry = number_map_get(&catalog->tables, record->table);
+    const struct replica_configuration *configuration = &record->configuration;
+
+    return configuration->member_count >= entry->image->record.table.replicas &&
+           replica_configuration_find(configuration, store) == configuration->member_count &&
+           !tablet_goal_names(&record->goal, store) && record->state == TABLET_SERVING &&
+           state_is_there(state_leader_copy(tablet)) &&
+           catalog->now_ns - tablet->members_ns >= catalog->settings.keep_outsiders_ns;
+}
+
+static bool number_may_go(const struct catalog *catalog, uint64_t tablet, uint64_t store)
+{
+    struct tablet *heir = number_map_get(&catalog->tablets, tablet);
+    return heir != NULL && may_go(catalog, heir, store);
+}
+
+/* The same of a tablet that was split or merged: what came of it must all be so. */
+static bool part_may_go(const struct catalog *catalog,
+                        const struct tablet_heirs *heirs,
+                        uint64_t store)
+{
+    if (heirs->merged != 0) {
+        return number_may_go(catalog, heirs->merged, store);
+    }
+    return number_may_go(catalog, heirs->left, store) &&
+           number_may_go(catalog, heirs->right, store);
 }
 
 /* A number that the catalog does not have: the parent of children to come, a tablet of a dropped
@@ -91,11 +154,19 @@ static void take_unknown(struct catalog *catalog,
                          const struct held_tablet *held,
                          uint64_t report)
 {
+    struct tablet_heirs heirs;
     if (report == 0 || is_parent(server, held, report)) {
         return;
     }
-    if (was_dropped(catalog, held->tablet)) {
-        add_stale(server, held->tablet);
+    enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
+    if (fate == PROPOSED_DROPPED) {
+        add_stale(server, held);
+        return;
+    }
+    if (fate != PROPOSED_UNKNOWN) {
+        if (server->replicates && part_may_go(catalog, &heirs, held->store)) {
+            add_stale(server, held);
+        }
         return;
     }
     emit_note(catalog,
@@ -107,13 +178,35 @@ static void take_unknown(struct catalog *catalog,
               "%s", "held by a server, not in the catalog: left alone");
 }
 
-/* A copy on another store than the catalog says: made too late, after it had been placed again.
- * It can go once the right one is there. */
-static void take_misplaced(struct server *server, const struct tablet *tablet, uint64_t report)
+/*
+ * A copy on another store than the catalog says.  On a server that replicates: an outsider.  On one
+ * that does not: made too late, after it had been placed again; it can go once the right one is
+ * there, but for a server that has that one too, and would not know which is meant.
+ */
+static void take_misplaced(const struct catalog *catalog,
+                           struct server *server,
+                           struct tablet *tablet,
+                           const struct held_tablet *held,
+                           uint64_t report)
 {
-    bool is_safe = tablet->holding == HOLDING_CREATED || tablet->holding == HOLDING_SERVING;
-    if (report != 0 && is_safe) {
-        add_stale(server, tablet->record.number);
+    bool goes = server->replicates ? may_go(catalog, tablet, held->store)
+                                   : state_is_there(state_leader_copy(tablet)) &&
+                                         state_copy_on(tablet, server->number) == NULL;
+    if (report != 0 && goes) {
+        add_stale(server, held);
+    }
+}
+
+/* What only the primary knows. */
+static void take_leader(struct catalog *catalog,
+                        struct tablet *tablet,
+                        const struct held_tablet *held)
+{
+    tablet->size_bytes = held->size_bytes;
+    if (held->wants_split && held->size_bytes >= tablet->record.soft_limit_bytes &&
+        held->split_row.size_bytes > 0 && held->split_row.size_bytes <= LIMIT_ROW_KEY_BYTES &&
+        tablet->record.state == TABLET_SERVING && tablet->record.goal.wish == GOAL_STAY) {
+        plan_wish_split(catalog, tablet, held->split_row);
     }
 }
 
@@ -123,8 +216,11 @@ static void take_known(struct catalog *catalog,
                        const struct held_tablet *held,
                        uint64_t report)
 {
-    if (tablet->record.store != held->store) {
-        take_misplaced(server, tablet, report);
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+    uint32_t at = replica_configuration_find(configuration, held->store);
+
+    if (at == configuration->member_count) {
+        take_misplaced(catalog, server, tablet, held, report);
         return;
     }
     if (held->state == HELD_CREATED && tablet->record.state == TABLET_UNAVAILABLE) {
@@ -136,13 +232,11 @@ static void take_known(struct catalog *catalog,
                                          .store = held->store},
                   "%s", "a lost tablet came back empty: it stays unavailable");
     }
-    tablet->report = report;
-    tablet->size_bytes = held->size_bytes;
-    set_holding(catalog, tablet, holding_of(held->state));
-    if (held->wants_split && held->size_bytes >= tablet->record.soft_limit_bytes &&
-        held->split_row.size_bytes > 0 && held->split_row.size_bytes <= LIMIT_ROW_KEY_BYTES &&
-        tablet->record.state == TABLET_SERVING) {
-        plan_wish_split(catalog, tablet, held->split_row);
+    struct copy *copy = &tablet->copies[at];
+    copy->report = report;
+    set_holding(catalog, tablet, copy, holding_of(tablet, held));
+    if (at == configuration->leader) {
+        take_leader(catalog, tablet, held);
     }
 }
 
@@ -164,8 +258,9 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
         return;
     }
     LIST_FOREACH(struct tablet, tablet, &server->tablets) {
-        if (tablet->report != report) {
-            set_holding(catalog, tablet, HOLDING_MISSING);
+        struct copy *copy = state_copy_on(tablet, server->number);
+        if (copy->report != report) {
+            set_holding(catalog, tablet, copy, HOLDING_MISSING);
         }
     }
 }

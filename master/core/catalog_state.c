@@ -125,17 +125,68 @@ struct store *state_store_make(struct catalog *catalog, uint64_t number)
     return store;
 }
 
+struct server *state_owner(const struct catalog *catalog, uint64_t store)
+{
+    const struct store *found = number_map_get(&catalog->stores, store);
+    return found == NULL ? NULL : found->owner;
+}
+
+struct copy *state_copy_on(struct tablet *tablet, uint64_t server)
+{
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        if (configuration->members[i].server == server) {
+            return &tablet->copies[i];
+        }
+    }
+    return NULL;
+}
+
+bool state_copy_row(const struct tablet_goal *goal, uint8_t **ret_row)
+{
+    uint8_t *row = NULL;
+    if (goal->wish == GOAL_SPLIT) {
+        row = memory_allocate(goal->row.size_bytes);
+        if (row == NULL) {
+            return false;
+        }
+        memcpy(row, goal->row.data, goal->row.size_bytes);
+    }
+    *ret_row = row;
+    return true;
+}
+
+/* The goal's row is what the tablet owns. */
+static void adopt_row(struct tablet *tablet, uint8_t *row)
+{
+    struct tablet_goal *goal = &tablet->record.goal;
+    ASSERT((goal->wish == GOAL_SPLIT) == (row != NULL));
+    tablet->row = row;
+    goal->row = row == NULL ? BYTES_EMPTY : bytes_of(row, goal->row.size_bytes);
+}
+
+void state_tablet_destroy(struct tablet *tablet)
+{
+    if (tablet != NULL) {
+        memory_free(tablet->row);
+        memory_free(tablet);
+    }
+}
+
 struct tablet *state_tablet_create(const struct tablet_record *record)
 {
     struct bytes start = record->range.start;
     struct bytes end = record->range.end;
+    uint8_t *row = NULL;
     struct tablet *tablet = memory_allocate(sizeof *tablet + start.size_bytes + end.size_bytes);
 
-    if (tablet == NULL) {
+    if (tablet == NULL || !state_copy_row(&record->goal, &row)) {
+        memory_free(tablet);
         return NULL;
     }
     uint8_t *keys = (uint8_t *)(tablet + 1);
     *tablet = (struct tablet){.record = *record};
+    adopt_row(tablet, row);
     if (start.size_bytes > 0) {
         memcpy(keys, start.data, start.size_bytes);
     }
@@ -296,27 +347,64 @@ void state_link_table(struct catalog *catalog, struct table_entry *entry)
     state_touch(catalog, &entry->changed, record->changed_version);
 }
 
-/* Count the tablet in (or out) where its record says it is. */
+/* Count the tablet's copies in (or out) where its configuration says they are. */
+static void count_copies(struct catalog *catalog, struct tablet *tablet, bool in)
+{
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+    size_t one = in ? 1 : SIZE_MAX; /* adding SIZE_MAX takes one away */
+
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        struct server *server = state_server(catalog, configuration->members[i].server);
+        struct store *store = number_map_get(&catalog->stores, configuration->members[i].store);
+        ASSERT(server != NULL);
+        ASSERT(store != NULL);
+        server->tablet_count += one;
+        store->tablet_count += in ? 1 : UINT32_MAX;
+        if (in) {
+            list_append(&server->tablets, &tablet->copies[i].on_server, tablet);
+        } else {
+            list_remove(&tablet->copies[i].on_server);
+        }
+    }
+}
+
+uint64_t state_wanted_leader(const struct tablet_record *record)
+{
+    return record->goal.leader != 0 ? record->goal.leader : tablet_record_leader(record).store;
+}
+
+/* The same for what is wished. */
+static void count_goal(struct catalog *catalog, const struct tablet_record *record, bool in)
+{
+    uint32_t one = in ? 1 : UINT32_MAX;
+
+    for (uint32_t i = 0; i < record->goal.store_count; i++) {
+        struct store *store = number_map_get(&catalog->stores, record->goal.stores[i]);
+        ASSERT(store != NULL);
+        store->wanted_count += one;
+    }
+    struct store *lead = number_map_get(&catalog->stores, state_wanted_leader(record));
+    lead->lead_count += one;
+}
+
+size_t state_children_to_come(const struct tablet_record *record)
+{
+    return record->state == TABLET_SPLITTING ? 1 : record->goal.wish == GOAL_SPLIT ? 2 : 0;
+}
+
 static void count_tablet(struct catalog *catalog, struct tablet *tablet, bool in)
 {
     const struct tablet_record *record = &tablet->record;
     struct table_entry *entry = number_map_get(&catalog->tables, record->table);
-    struct server *server = state_server(catalog, record->server);
-    struct store *store = number_map_get(&catalog->stores, record->store);
-    size_t one = in ? 1 : SIZE_MAX; /* adding SIZE_MAX takes one away */
+    struct server *leader = state_server(catalog, tablet_record_leader(record).server);
+    size_t one = in ? 1 : SIZE_MAX;
 
-    ASSERT(server != NULL);
-    ASSERT(store != NULL);
+    count_copies(catalog, tablet, in);
+    count_goal(catalog, record, in);
     entry->by_state[record->state] += one;
-    server->tablet_count += one;
-    store->tablet_count += in ? 1 : UINT32_MAX;
-    server->unsettled_count += state_is_unsettled(record->state) ? one : 0;
-    server->splitting_count += record->state == TABLET_SPLITTING ? one : 0;
-    if (in) {
-        list_append(&server->tablets, &tablet->on_server, tablet);
-    } else {
-        list_remove(&tablet->on_server);
-    }
+    leader->leading_count += one;
+    leader->unsettled_count += state_is_unsettled(record->state) ? one : 0;
+    leader->splitting_count += state_children_to_come(record) * one;
 }
 
 static void settle(struct catalog *catalog, struct tablet *tablet)
@@ -327,12 +415,18 @@ static void settle(struct catalog *catalog, struct tablet *tablet)
     } else {
         list_remove(&tablet->unsettled);
     }
+    if (tablet_record_is_at_goal(&tablet->record)) {
+        list_remove(&tablet->astray);
+    } else if (!list_is_linked(&tablet->astray)) {
+        list_append(&catalog->astray, &tablet->astray, tablet);
+    }
 }
 
 void state_link_tablet(struct catalog *catalog, struct tablet *tablet)
 {
     void *replaced = number_map_put(&catalog->tablets, tablet->record.number, tablet);
     ASSERT(replaced == NULL);
+    tablet->members_ns = catalog->now_ns;
     count_tablet(catalog, tablet, true);
     settle(catalog, tablet);
     state_touch(catalog, &tablet->changed, tablet->record.changed_version);
@@ -346,7 +440,8 @@ void state_unlink_tablet(struct catalog *catalog, struct tablet *tablet)
     list_remove(&tablet->changed.link);
     list_remove(&tablet->unsettled);
     list_remove(&tablet->dirty);
-    memory_free(tablet);
+    list_remove(&tablet->astray);
+    state_tablet_destroy(tablet);
 }
 
 void state_entry_remove(struct table_entry *entry, const struct tablet *tablet)
@@ -374,21 +469,51 @@ void state_entry_insert(struct table_entry *entry, struct tablet *tablet)
     entry->tablet_count++;
 }
 
+/* What was said of members that stay is still so; of the others nothing is known yet. */
+static void carry_copies(struct tablet *tablet, const struct tablet_record *record)
+{
+    const struct replica_configuration *before = &tablet->record.configuration;
+    const struct replica_configuration *after = &record->configuration;
+    struct copy copies[REPLICA_MEMBERS_MAX] = {0};
+
+    for (uint32_t i = 0; i < after->member_count; i++) {
+        uint32_t at = replica_configuration_find(before, after->members[i].store);
+        /* one that is to be created elsewhere is not there, whatever the old server held */
+        bool same = at < before->member_count &&
+                    (before->members[at].server == after->members[i].server ||
+                     record->state != TABLET_CREATING);
+        if (same) {
+            copies[i] = tablet->copies[at];
+        }
+        if (copies[i].holding == HOLDING_LEADING && before->version != after->version) {
+            copies[i].holding = HOLDING_SERVING;
+        }
+    }
+    memcpy(tablet->copies, copies, sizeof copies);
+}
+
 void state_update_tablet(struct catalog *catalog,
                          struct tablet *tablet,
-                         const struct tablet_record *record)
+                         const struct tablet_record *record,
+                         uint8_t *row)
 {
+    const struct replica_configuration *before = &tablet->record.configuration;
+    const struct replica_configuration *after = &record->configuration;
     struct row_range range = tablet->record.range;
-    bool moved = tablet->record.server != record->server || tablet->record.store != record->store;
 
     ASSERT(tablet->record.number == record->number);
     ASSERT(tablet->record.table == record->table);
+    ASSERT(after->version >= before->version);
+    ASSERT(IMPLIES(after->version == before->version, replica_configuration_equal(after, before)));
     count_tablet(catalog, tablet, false);
+    carry_copies(tablet, record);
+    if (!replica_configuration_same_members(before, after)) {
+        tablet->members_ns = catalog->now_ns;
+    }
+    memory_free(tablet->row);
     tablet->record = *record;
     tablet->record.range = range;
-    if (moved && tablet->record.state == TABLET_CREATING) {
-        tablet->holding = HOLDING_UNKNOWN; /* what the old server held is no longer meant */
-    }
+    adopt_row(tablet, row);
     count_tablet(catalog, tablet, true);
     settle(catalog, tablet);
     state_touch(catalog, &tablet->changed, record->changed_version);
@@ -442,4 +567,118 @@ void state_mark_dirty(struct catalog *catalog, struct tablet *tablet)
     if (!list_is_linked(&tablet->dirty)) {
         list_append(&catalog->dirty, &tablet->dirty, tablet);
     }
+}
+
+void state_follow_store(struct catalog *catalog, struct tablet *tablet)
+{
+    struct replica_member leader = tablet_record_leader(&tablet->record);
+    if (tablet->record.configuration.member_count == 1 &&
+        state_owner(catalog, leader.store)->number != leader.server) {
+        state_mark_dirty(catalog, tablet);
+    }
+}
+
+/* --- wishes ----------------------------------------------------------------------------------- */
+
+static bool are_to_merge(const struct tablet *left, const struct tablet *right)
+{
+    const struct tablet_goal *a = &left->record.goal;
+    const struct tablet_goal *b = &right->record.goal;
+    return a->wish == GOAL_MERGE && b->wish == GOAL_MERGE && a->left == b->left &&
+           a->right == b->right && a->merged == b->merged &&
+           left->record.table == right->record.table && left->record.range.end.size_bytes > 0 &&
+           bytes_equal(left->record.range.end, right->record.range.start);
+}
+
+bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct tablet_goal *goal = &tablet->record.goal;
+    const struct tablet *left = number_map_get(&catalog->tablets, goal->left);
+    const struct tablet *right = number_map_get(&catalog->tablets, goal->right);
+
+    switch (goal->wish) {
+    case GOAL_STAY:
+        return true;
+    case GOAL_SPLIT:
+        return left == NULL && right == NULL;
+    case GOAL_MERGE:
+        return left != NULL && right != NULL && are_to_merge(left, right) &&
+               number_map_get(&catalog->tablets, goal->merged) == NULL;
+    }
+    return false;
+}
+
+/* --- what became of a number ------------------------------------------------------------------ */
+
+static bool was_in(const struct gone *gone, uint64_t tablet)
+{
+    for (size_t i = 0; i < gone->range_count; i++) {
+        if (tablet >= gone->ranges[i].first &&
+            tablet - gone->ranges[i].first < gone->ranges[i].count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take in what the tablet says of where it came from. */
+static void see_origin(const struct tablet_record *record,
+                       uint64_t from,
+                       struct tablet_heirs *heirs,
+                       bool *ret_split)
+{
+    if (record->absorbed == from || (record->absorbed != 0 && record->parent == from)) {
+        heirs->merged = record->number;
+    } else if (record->parent == from && *ret_split) {
+        heirs->right = record->number;
+    } else if (record->parent == from) {
+        heirs->left = record->number;
+        *ret_split = true;
+    }
+}
+
+/* The memory of what went is lost with the process, or given up; but tablets know what they came
+ * from.  When only one child is left it is not known which one it was. */
+static enum proposed_outcome find_heirs(const struct catalog *catalog,
+                                        uint64_t tablet,
+                                        struct tablet_heirs *ret_heirs)
+{
+    struct tablet_heirs heirs = {0};
+    bool split = false;
+
+    for (size_t i = 0; i < catalog->table_count; i++) {
+        const struct table_entry *entry = catalog->by_name[i];
+        for (size_t j = 0; j < entry->tablet_count; j++) {
+            see_origin(&entry->tablets[j]->record, tablet, &heirs, &split);
+        }
+    }
+    if (heirs.right == 0) {
+        heirs.left = 0;
+    }
+    *ret_heirs = heirs;
+    if (heirs.merged != 0) {
+        return PROPOSED_MERGED;
+    }
+    return split ? PROPOSED_SPLIT : PROPOSED_UNKNOWN;
+}
+
+enum proposed_outcome state_fate(const struct catalog *catalog,
+                                 uint64_t tablet,
+                                 struct tablet_heirs *ret_heirs)
+{
+    *ret_heirs = (struct tablet_heirs){0};
+    if (number_map_get(&catalog->tablets, tablet) != NULL) {
+        return PROPOSED_CONFIGURATION;
+    }
+    LIST_FOREACH(const struct changed, changed, &catalog->changed) {
+        const struct gone *gone = changed->object;
+        if (changed->kind == CHANGED_TABLE_GONE && was_in(gone, tablet)) {
+            return PROPOSED_DROPPED;
+        }
+        if (changed->kind == CHANGED_TABLET_GONE && gone->number == tablet) {
+            *ret_heirs = gone->heirs;
+            return gone->heirs.merged != 0 ? PROPOSED_MERGED : PROPOSED_SPLIT;
+        }
+    }
+    return find_heirs(catalog, tablet, ret_heirs);
 }

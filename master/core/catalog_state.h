@@ -16,6 +16,7 @@
 #include "master/core/list.h"
 #include "master/core/load_history.h"
 #include "master/core/number_map.h"
+#include "master/core/placement.h"
 #include "master/core/record.h"
 
 /* --- what changed, in order of version -------------------------------------------------------- */
@@ -23,7 +24,7 @@
 enum changed_kind {
     CHANGED_TABLET,
     CHANGED_TABLE,
-    CHANGED_TABLET_GONE, /* split; remembered up to CATALOG_GONE_MAX of them */
+    CHANGED_TABLET_GONE, /* split or merged; remembered up to CATALOG_GONE_MAX of them */
     CHANGED_TABLE_GONE,  /* dropped; remembered for ever */
 };
 
@@ -36,11 +37,18 @@ struct changed {
 
 #define CATALOG_GONE_MAX 10000
 
+/* What became of a tablet that is gone. */
+struct tablet_heirs {
+    uint64_t left; /* split into these; 0 = not so */
+    uint64_t right;
+    uint64_t merged; /* part of this one now; 0 = not so */
+};
+
 struct gone {
     struct changed changed;
     uint64_t number; /* of the tablet or table */
     uint64_t table;
-    uint64_t children[2];         /* TABLET_GONE */
+    struct tablet_heirs heirs;    /* TABLET_GONE */
     size_t range_count;           /* TABLE_GONE: numbers of its tablets */
     struct number_range ranges[]; /* ascending */
 };
@@ -51,21 +59,42 @@ enum tablet_holding {
     HOLDING_UNKNOWN = 0, /* not heard of since the master started or it was assigned */
     HOLDING_CREATED,     /* HELD_CREATED */
     HOLDING_SERVING,     /* HELD_SERVING */
+    HOLDING_LEADING,     /* HELD_SERVING, as primary under the catalog's version */
     HOLDING_FAILED,      /* HELD_FAILED */
     HOLDING_MISSING,     /* a full report was without it */
 };
 
-struct tablet {
-    struct tablet_record record; /* range points into this allocation */
-    struct changed changed;
-    struct list_link on_server; /* server->tablets */
-    struct list_link unsettled; /* catalog->unsettled: CREATING or SPLITTING */
-    struct list_link dirty;     /* catalog->dirty: holding may not agree with the record */
+/* A member's replica, as its server last said. */
+struct copy {
+    struct list_link on_server; /* server->tablets; owner = the tablet */
+    uint64_t report;            /* number of the last full report that named it */
     enum tablet_holding holding;
-    uint64_t report;      /* number of the last full report that named it */
-    uint64_t size_bytes;  /* as last reported */
-    int64_t unsettled_ns; /* since when CREATING or SPLITTING under this configuration */
 };
+
+struct tablet {
+    struct tablet_record record; /* range points into this allocation, goal.row to row */
+    uint8_t *row;                /* of a goal to split; owned; NULL = none */
+    struct changed changed;
+    struct copy copies[REPLICA_MEMBERS_MAX]; /* of the configuration's members, in their order */
+    struct list_link unsettled;              /* catalog->unsettled: CREATING or SPLITTING */
+    struct list_link dirty;  /* catalog->dirty: what is held may not agree with the record */
+    struct list_link astray; /* catalog->astray: not at its goal */
+    uint64_t size_bytes;     /* as its primary last reported */
+    int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
+    int64_t members_ns;      /* since when it has these members, as far as this process knows */
+    uint64_t batch;          /* number of the transaction that staged it last */
+};
+
+static inline bool state_is_there(const struct copy *copy)
+{
+    return copy->holding == HOLDING_CREATED || copy->holding == HOLDING_SERVING ||
+           copy->holding == HOLDING_LEADING;
+}
+
+static inline struct copy *state_leader_copy(struct tablet *tablet)
+{
+    return &tablet->copies[tablet->record.configuration.leader];
+}
 
 struct table_image {
     struct arena arena;
@@ -107,12 +136,17 @@ struct server {
     uint64_t known_version;     /* of the catalog, in its last sync */
     uint64_t map_page_version;  /* end of the last page of a whole map; 0 = none under way */
     uint64_t map_start_version; /* catalog version when that map was begun */
-    struct list tablets;        /* bound to it */
-    size_t tablet_count;
-    size_t unsettled_count;
-    size_t splitting_count;
+    bool replicates;            /* it said last that it proposes and looks at goals */
+    struct list tablets;        /* that have a member here */
+    size_t tablet_count;        /* the same */
+    size_t leading_count;       /* of those, led from here; of these: */
+    size_t unsettled_count;     /* CREATING or SPLITTING */
+    size_t splitting_count;     /* children to come */
     struct parked_sync sync;
-    uint64_t stale[STALE_MAX]; /* held by it, to be dropped: told in the answer to its report */
+    struct replica_name {
+        uint64_t tablet;
+        uint64_t store;
+    } stale[STALE_MAX]; /* held by it, to be dropped: told in the answer to its report */
     size_t stale_count;
 };
 
@@ -124,7 +158,11 @@ struct store {
     uint32_t condition;
     uint64_t used_bytes;
     uint64_t free_bytes;
-    uint32_t tablet_count; /* bound to it */
+    int64_t heard_ns;      /* when it was last listed as not failed; or loaded */
+    uint32_t tablet_count; /* tablets that have a member here */
+    uint32_t wanted_count; /* tablets whose goal names it */
+    size_t candidate;      /* where it stands in the last plan_candidates() */
+    uint32_t lead_count;   /* of those, that it should lead, or may, as it does */
 };
 
 /* --- requests that wait ----------------------------------------------------------------------- */
@@ -133,7 +171,8 @@ enum waiting_for {
     WAITING_TURN,     /* in catalog->queue, body copied */
     WAITING_COMMIT,   /* its transaction is the pending one */
     WAITING_TABLE,    /* until all tablets of a table serve */
-    WAITING_CHILDREN, /* until two tablets are no longer SPLITTING */
+    WAITING_CHILDREN, /* until the parent is gone, and two tablets are no longer SPLITTING */
+    WAITING_MERGED,   /* until both parts are gone */
     WAITING_KNOWN,    /* until every living server knows a version */
 };
 
@@ -147,6 +186,7 @@ struct open_request {
     uint64_t left;        /* CHILDREN */
     uint64_t right;       /* CHILDREN */
     uint64_t version;     /* KNOWN */
+    uint64_t parent;      /* CHILDREN: whose they are */
     struct buffer answer; /* KNOWN, and of a document: encoded beforehand */
     struct bytes body;    /* in this allocation */
 };
@@ -161,6 +201,15 @@ struct split_wish {
 #define CATALOG_WISHES_MAX 256
 
 struct transaction;
+
+/* Who may begin a transaction; in turn, where several would. */
+enum turn {
+    TURN_PROPOSALS,
+    TURN_PLAN,
+    TURN_REQUEST,
+};
+
+#define TURN_COUNT 3
 
 struct catalog {
     struct catalog_settings settings;
@@ -188,18 +237,23 @@ struct catalog {
     size_t gone_tablet_count;
     struct list unsettled;
     struct list dirty;
+    struct list astray;
+    int64_t review_ns; /* when goals are looked at again */
     bool servers_dirty;
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
     uint64_t reports;           /* full reports so far */
     int64_t plan_not_before_ns; /* after a failed transaction */
 
-    struct list queue;   /* of struct open_request: WAITING_TURN */
-    struct list waiters; /* durable already, waiting for servers */
+    struct list queue;     /* of struct open_request: WAITING_TURN */
+    struct list proposals; /* the same, of PROPOSE alone */
+    size_t proposal_count; /* requests among the open ones that are PROPOSE */
+    struct list waiters;   /* durable already, waiting for servers */
     size_t request_count;
     struct transaction *pending; /* NULL = none */
     uint64_t transactions;       /* so far: the number of the last one */
-    bool planned_last;           /* the last transaction was the planner's: requests go first */
+    uint64_t batch;              /* number of the last one begun */
+    enum turn turn;              /* whose the last one was: the others go first */
 
     int64_t now_ns; /* of the running step */
     int64_t now_us;
@@ -218,12 +272,36 @@ struct server *state_server(const struct catalog *catalog, uint64_t number);
 /* Index of the tablet of the table that holds row. */
 size_t state_tablet_index(const struct table_entry *entry, struct bytes row);
 
+/* Is its primary on a server that proposes, and looks at goals? */
+static inline bool state_leads_by_proposal(const struct catalog *catalog,
+                                           const struct tablet *tablet)
+{
+    return state_server(catalog, tablet_record_leader(&tablet->record).server)->replicates;
+}
+
+/* Can what is wished of it be done: are the numbers free, and the neighbours wished the same? */
+bool state_wish_is_sound(const struct catalog *catalog, const struct tablet *tablet);
+
+/* What is known of a tablet's number: PROPOSED_CONFIGURATION = the catalog has it.  ret_heirs: what
+ * came of one that is gone; 0 where that is gone in turn, or not known.  Linear in the catalog when
+ * it is not there. */
+enum proposed_outcome state_fate(const struct catalog *catalog,
+                                 uint64_t tablet,
+                                 struct tablet_heirs *ret_heirs);
+
 /* --- making (volatile: no transaction is needed) ---------------------------------------------- */
 
 /* The server with this number, made if need be.  NULL without memory. */
 struct server *state_server_make(struct catalog *catalog, uint64_t number);
 struct store *state_store_make(struct catalog *catalog, uint64_t number);
+/* Whose store it is; NULL when it is nobody's. */
+struct server *state_owner(const struct catalog *catalog, uint64_t store);
+/* The tablet's copy on the server; NULL when it has none there. */
+struct copy *state_copy_on(struct tablet *tablet, uint64_t server);
 struct tablet *state_tablet_create(const struct tablet_record *record);
+/* A copy of a goal's row; NULL where it has none.  False without memory. */
+bool state_copy_row(const struct tablet_goal *goal, uint8_t **ret_row);
+void state_tablet_destroy(struct tablet *tablet); /* NULL is fine */
 struct table_entry *state_entry_create(struct table_image *image);
 void state_entry_destroy(struct table_entry *entry);
 struct table_image *state_table_image_create(const struct table *table, uint64_t changed_version);
@@ -237,7 +315,7 @@ enum status state_names_reserve(struct catalog *catalog);
 
 /* --- linking: of committed objects ------------------------------------------------------------ */
 
-/* Requires: number maps, names and table have room; the tablet's server and store are there. */
+/* Requires: number maps, names and table have room; the tablet's servers and stores are there. */
 void state_link_table(struct catalog *catalog, struct table_entry *entry);
 void state_link_tablet(struct catalog *catalog, struct tablet *tablet);
 /* Out of every index but its table's array; then destroyed. */
@@ -245,10 +323,12 @@ void state_unlink_tablet(struct catalog *catalog, struct tablet *tablet);
 void state_entry_remove(struct table_entry *entry, const struct tablet *tablet);
 void state_entry_insert(struct table_entry *entry, struct tablet *tablet);
 
-/* Replace the record of a tablet (its range stays) and move it to where it belongs now. */
+/* Replace the record of a tablet (its range stays) and move it to where it belongs now.  row: bytes
+ * of its goal's row, taken over; NULL = it has none. */
 void state_update_tablet(struct catalog *catalog,
                          struct tablet *tablet,
-                         const struct tablet_record *record);
+                         const struct tablet_record *record,
+                         uint8_t *row);
 
 void state_touch(struct catalog *catalog, struct changed *changed, uint64_t version);
 struct gone *state_gone_create(enum changed_kind kind,
@@ -259,7 +339,22 @@ struct gone *state_gone_create(enum changed_kind kind,
                                size_t range_count);
 /* Takes gone over. */
 void state_add_gone(struct catalog *catalog, struct gone *gone);
+/* The disk of a tablet that has no other copy may be in another machine now: then it is dirty.  The
+ * members of one with several copies change by proposal alone. */
+void state_follow_store(struct catalog *catalog, struct tablet *tablet);
 void state_mark_dirty(struct catalog *catalog, struct tablet *tablet);
+
+/* The store that should lead: by the goal, or, where that does not say, the one that does. */
+uint64_t state_wanted_leader(const struct tablet_record *record);
+/* How many tablets will come of a split that is under way: it counts on its parent, if that is there,
+ * else on each child. */
+size_t state_children_to_come(const struct tablet_record *record);
+
+/* Must its number stay known, whether a server names it or not? */
+static inline bool state_store_is_needed(const struct store *store)
+{
+    return store->tablet_count > 0 || store->wanted_count > 0;
+}
 
 static inline bool state_is_unsettled(uint32_t state)
 {
@@ -301,6 +396,35 @@ void change_committed(struct catalog *catalog, struct open_request *request);
 /* It is known not to be: answer. */
 void change_failed(struct catalog *catalog, struct open_request *request, const struct error *why);
 
+/* catalog_propose.c: judge the proposals that wait, as many as fit one transaction: it is pending now,
+ * or they have been answered. */
+void propose_begin(struct catalog *catalog);
+/* Their transaction is durable, or known not to be: answer. */
+void propose_committed(struct catalog *catalog, struct list *proposals);
+void propose_failed(struct catalog *catalog, struct list *proposals, const struct error *why);
+
+/* catalog_goal.c: change goals whose time has come, as far as the transaction has room. */
+void goal_plan(struct catalog *catalog, struct transaction *transaction);
+/* When goals must be looked at next; CATALOG_NEVER: no server looks at them. */
+int64_t goal_deadline_ns(const struct catalog *catalog);
+
+/* NULL, and the error set, when there is none. */
+struct table_entry *change_find_table(const struct catalog *catalog,
+                                      struct bytes name,
+                                      struct error *ret_error);
+
+/* catalog_order.c: what people order for servers and tablets.  As document_stage(). */
+enum status order_stage_drain(struct catalog *catalog,
+                              struct transaction *transaction,
+                              struct open_request *request,
+                              bool *ret_staged,
+                              struct error *ret_error);
+enum status order_stage_merge(struct catalog *catalog,
+                              struct transaction *transaction,
+                              struct open_request *request,
+                              bool *ret_staged,
+                              struct error *ret_error);
+
 /* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */
 enum status document_stage(struct catalog *catalog,
@@ -308,8 +432,6 @@ enum status document_stage(struct catalog *catalog,
                            struct open_request *request,
                            bool *ret_staged,
                            struct error *ret_error);
-/* What was prepared when it was staged; the request is gone after it. */
-void document_answer(struct catalog *catalog, struct open_request *request);
 void read_list_documents(struct catalog *catalog,
                          uint64_t request,
                          const struct list_documents_request *list);
@@ -334,7 +456,7 @@ void delta_unpark(struct catalog *catalog, struct server *server);
 /* catalog_report.c: what a server says it holds. */
 void report_take(struct catalog *catalog, struct server *server, const struct sync_request *sync);
 /* The state that a tablet should have by what is known of it. */
-uint32_t report_desired_state(const struct tablet *tablet);
+uint32_t report_desired_state(struct tablet *tablet);
 
 /* catalog_plan.c: what follows from what servers said; true if a transaction is pending now. */
 bool plan_begin(struct catalog *catalog);
@@ -346,28 +468,64 @@ enum status plan_server_record(struct catalog *catalog,
                                const struct server *server,
                                struct server_record *ret_record);
 bool plan_server_differs(const struct server_record *a, const struct server_record *b);
-/* Stage the children of a tablet; ret_children: left and right number. */
-void plan_stage_split(struct transaction *transaction,
-                      const struct tablet *tablet,
+/* May it be split now, by whoever would have to do it? */
+bool plan_may_split(const struct catalog *catalog, const struct tablet *tablet);
+/* The records of the two that come of a split, but for their numbers: the version is the next. */
+void plan_children(const struct tablet_record *parent,
+                   struct bytes row,
+                   bool by_hand,
+                   const struct catalog_settings *settings,
+                   struct tablet_record ret_children[2]);
+/* Stage a split, or the wish for one; ret_children: left and right number. */
+void plan_stage_split(struct catalog *catalog,
+                      struct transaction *transaction,
+                      struct tablet *tablet,
                       struct bytes row,
                       bool by_hand,
-                      const struct catalog_settings *settings,
                       uint64_t ret_children[2]);
 int64_t plan_deadline_ns(const struct catalog *catalog);
 void plan_wish_split(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
-/* Stores for count new tablets of a table, into ret_stores (an array).  Errors: STATUS_UNAVAILABLE
- * (says why no store can be used), STATUS_NO_MEMORY. */
+
+/* Room that is looked for. */
+struct plan_wanted {
+    uint64_t table;
+    uint64_t avoid_server; /* taken only if no other is usable; 0 = none */
+    size_t tablets;
+    uint32_t copies; /* of each: on different servers; more than one: on servers that replicate */
+};
+
+/* Stores for new tablets of a table, into ret_stores: an array of the copies of each, one after the
+ * other, its primary first.  Errors: STATUS_UNAVAILABLE (says why there are not enough),
+ * STATUS_NO_MEMORY. */
 enum status plan_place(struct catalog *catalog,
-                       uint64_t table,
-                       uint64_t avoid_server,
-                       size_t count,
+                       const struct plan_wanted *wanted,
                        struct store **ret_stores,
                        struct error *ret_error);
+/* The first configuration of a tablet, or the next of one that never served, and the goal to stay
+ * so.  stores: the primary's first. */
+void plan_put_copies(struct tablet_record *record, struct store *const *stores, uint32_t copies);
+/* Every store of every living server, in order of number, with none of a table counted; NULL without
+ * memory.  replicating: of those alone that replicate. */
+struct placement_store *plan_candidates(struct catalog *catalog,
+                                        bool replicating,
+                                        size_t *ret_count);
+/* Where a store stands among them; count when it is none. */
+size_t plan_candidate(const struct catalog *catalog,
+                      const struct placement_store *stores,
+                      size_t count,
+                      uint64_t store);
+/* Count the tablets of a table in, by their goals. */
+void plan_count_table(const struct catalog *catalog,
+                      uint64_t table,
+                      struct placement_store *stores,
+                      size_t count);
 
 /* catalog_wait.c */
 void wait_check(struct catalog *catalog); /* answer whoever need wait no longer */
 int64_t wait_deadline_ns(const struct catalog *catalog);
 void wait_start(struct catalog *catalog, struct open_request *request, enum waiting_for what);
+/* What was prepared when it was staged; the request is gone after it. */
+void wait_answer_prepared(struct catalog *catalog, struct open_request *request);
 void request_destroy(struct catalog *catalog, struct open_request *request);
 
 #endif /* MASTER_CORE_CATALOG_STATE_H */

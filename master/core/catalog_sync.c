@@ -179,6 +179,7 @@ static void take_stores(struct catalog *catalog,
         struct store *store = number_map_get(&catalog->stores, from->stores[i].number);
         store->seen_on = server;
         store->condition = from->stores[i].condition;
+        store->heard_ns = store->condition == STORE_FAILED ? store->heard_ns : catalog->now_ns;
         store->used_bytes = from->stores[i].used_bytes;
         store->free_bytes = from->stores[i].free_bytes;
     }
@@ -251,6 +252,11 @@ enum status sync_receive(struct catalog *catalog,
         delta_unpark(catalog, server); /* it asks anew: it has waited long enough */
     }
     take_description(catalog, server, &sync->server, image);
+    if (server->replicates != sync->replicates) {
+        server->replicates = sync->replicates;
+        server->dirty = true;
+        catalog->servers_dirty = true;
+    }
     report_take(catalog, server, sync);
     hot_take(catalog, sync);
     server->known_version = sync->known_generation == catalog->identity.generation

@@ -12,6 +12,10 @@ void request_destroy(struct catalog *catalog, struct open_request *request)
 {
     ASSERT(catalog->request_count > 0);
     list_remove(&request->link);
+    if (request->method == METHOD_PROPOSE) {
+        ASSERT(catalog->proposal_count > 0);
+        catalog->proposal_count--;
+    }
     buffer_deinit(&request->answer);
     memory_free(request);
     catalog->request_count--;
@@ -33,6 +37,13 @@ static void answer(struct catalog *catalog, struct open_request *request, struct
     emit_reply(catalog, number, message);
 }
 
+void wait_answer_prepared(struct catalog *catalog, struct open_request *request)
+{
+    struct buffer message = request->answer;
+    buffer_init(&request->answer);
+    answer(catalog, request, &message);
+}
+
 static bool is_over(const struct catalog *catalog, const struct open_request *request)
 {
     return catalog->now_ns >= request->deadline_ns;
@@ -52,7 +63,7 @@ static void name_missing_tablet(const struct catalog *catalog,
         if (record->state == TABLET_SERVING || record->state == TABLET_SPLITTING) {
             continue;
         }
-        const struct server *server = state_server(catalog, record->server);
+        const struct server *server = state_server(catalog, tablet_record_leader(record).server);
         enum status status = record->state == TABLET_UNAVAILABLE ? STATUS_UNAVAILABLE
                                                                  : STATUS_DEADLINE_EXCEEDED;
         (void)error_set(ret_error, status,
@@ -60,7 +71,7 @@ static void name_missing_tablet(const struct catalog *catalog,
                         "%llu on server %llu (%s) %s",
                         (int)table->id.size_bytes, (const char *)table->id.data, missing,
                         entry->tablet_count, (unsigned long long)record->number,
-                        (unsigned long long)record->server, server->alive ? "alive" : "not alive",
+                        (unsigned long long)server->number, server->alive ? "alive" : "not alive",
                         record->state == TABLET_UNAVAILABLE ? "is unavailable"
                                                             : "is being created");
         return;
@@ -103,6 +114,16 @@ static void check_children(struct catalog *catalog, struct open_request *request
     uint32_t right = child_state(catalog, request->right);
     struct error error = {0};
 
+    if (number_map_get(&catalog->tablets, request->parent) != NULL) {
+        if (is_over(catalog, request)) {
+            (void)error_set(&error, STATUS_DEADLINE_EXCEEDED,
+                            "the split into tablets %llu and %llu is ordered, but the tablet's "
+                            "primary has not carried it out yet",
+                            (unsigned long long)request->left, (unsigned long long)request->right);
+            answer_error(catalog, request, &error);
+        }
+        return;
+    }
     if (left == TABLET_SERVING && right == TABLET_SERVING) {
         struct split_response response = {request->left, request->right};
         struct buffer message = effects_begin_message();
@@ -118,6 +139,32 @@ static void check_children(struct catalog *catalog, struct open_request *request
                         "the split into tablets %llu and %llu is made, but their server has not "
                         "carried it out yet",
                         (unsigned long long)request->left, (unsigned long long)request->right);
+        answer_error(catalog, request, &error);
+    }
+}
+
+/* --- one of two --------------------------------------------------------------------------------- */
+
+static void check_merged(struct catalog *catalog, struct open_request *request)
+{
+    struct tablet_heirs heirs;
+    struct error error = {0};
+
+    if (number_map_get(&catalog->tablets, request->left) != NULL) {
+        if (is_over(catalog, request)) {
+            (void)error_set(
+                &error, STATUS_DEADLINE_EXCEEDED,
+                "the merge of tablets %llu and %llu is ordered, but not carried out yet",
+                (unsigned long long)request->left, (unsigned long long)request->right);
+            answer_error(catalog, request, &error);
+        }
+    } else if (state_fate(catalog, request->left, &heirs) == PROPOSED_MERGED) {
+        struct merge_response response = {heirs.merged};
+        struct buffer message = effects_begin_message();
+        merge_response_encode(&response, &message);
+        answer(catalog, request, &message);
+    } else {
+        (void)error_set(&error, STATUS_ABORTED, "the table was deleted while tablets were merged");
         answer_error(catalog, request, &error);
     }
 }
@@ -142,9 +189,7 @@ static void check_known(struct catalog *catalog, struct open_request *request)
     struct error error = {0};
 
     if (ignorant == NULL) {
-        struct buffer message = request->answer;
-        buffer_init(&request->answer);
-        answer(catalog, request, &message);
+        wait_answer_prepared(catalog, request);
     } else if (is_over(catalog, request)) {
         (void)error_set(&error, STATUS_DEADLINE_EXCEEDED,
                         "the change is made, but server %llu does not know of it yet",
@@ -177,6 +222,9 @@ void wait_check(struct catalog *catalog)
     LIST_FOREACH(struct open_request, queued, &catalog->queue) {
         check_turn(catalog, queued);
     }
+    LIST_FOREACH(struct open_request, proposal, &catalog->proposals) {
+        check_turn(catalog, proposal);
+    }
     LIST_FOREACH(struct open_request, request, &catalog->waiters) {
         switch (request->waiting_for) {
         case WAITING_TABLE:
@@ -187,6 +235,9 @@ void wait_check(struct catalog *catalog)
             break;
         case WAITING_KNOWN:
             check_known(catalog, request);
+            break;
+        case WAITING_MERGED:
+            check_merged(catalog, request);
             break;
         case WAITING_TURN:
         case WAITING_COMMIT:
@@ -201,6 +252,9 @@ int64_t wait_deadline_ns(const struct catalog *catalog)
 
     LIST_FOREACH(const struct open_request, queued, &catalog->queue) {
         deadline_ns = queued->deadline_ns < deadline_ns ? queued->deadline_ns : deadline_ns;
+    }
+    LIST_FOREACH(const struct open_request, proposal, &catalog->proposals) {
+        deadline_ns = proposal->deadline_ns < deadline_ns ? proposal->deadline_ns : deadline_ns;
     }
     LIST_FOREACH(const struct open_request, request, &catalog->waiters) {
         deadline_ns = request->deadline_ns < deadline_ns ? request->deadline_ns : deadline_ns;

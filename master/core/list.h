@@ -54,6 +54,19 @@ static inline void list_append(struct list *list, struct list_link *link, void *
     list->head.previous = link;
 }
 
+/* All of from, in order, into to, which need not be initialised; from is empty after it. */
+static inline void list_move(struct list *from, struct list *to)
+{
+    list_init(to);
+    if (!list_is_empty(from)) {
+        to->head.next = from->head.next;
+        to->head.previous = from->head.previous;
+        to->head.next->previous = &to->head;
+        to->head.previous->next = &to->head;
+        list_init(from);
+    }
+}
+
 /* The first element, NULL if empty. */
 static inline void *list_first(const struct list *list)
 {

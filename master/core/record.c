@@ -4,13 +4,15 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/limits.h"
-#include "common/wire/message.h"
+#include "master/core/record_parts.h"
 
-#define CHECKSUM_BYTES 4
+#define CHECKSUM_BYTES    4
+#define SERVER_DRAINING   1 /* flags of a server's record */
+#define SERVER_REPLICATES 2
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void put_number(struct buffer *out, uint64_t value)
+void record_put_number(struct buffer *out, uint64_t value)
 {
     uint8_t *at = buffer_reserve(out, VARINT_SIZE_MAX);
     if (at != NULL) {
@@ -18,9 +20,9 @@ static void put_number(struct buffer *out, uint64_t value)
     }
 }
 
-static void put_bytes(struct buffer *out, struct bytes bytes)
+void record_put_bytes(struct buffer *out, struct bytes bytes)
 {
-    put_number(out, bytes.size_bytes);
+    record_put_number(out, bytes.size_bytes);
     buffer_append_bytes(out, bytes);
 }
 
@@ -30,8 +32,7 @@ static uint64_t seed_of(char kind, uint64_t number)
     return checksum64(key.data, key.size_bytes, 0);
 }
 
-/* Close the value that began at start. */
-static void put_checksum(struct buffer *out, size_t start, char kind, uint64_t number)
+void record_put_checksum(struct buffer *out, size_t start, char kind, uint64_t number)
 {
     uint8_t checksum[CHECKSUM_BYTES];
     if (out->failed) {
@@ -44,13 +45,7 @@ static void put_checksum(struct buffer *out, size_t start, char kind, uint64_t n
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-struct reader {
-    const uint8_t *at;
-    const uint8_t *end;
-    bool bad; /* ran past the end: everything read since is 0 */
-};
-
-static uint64_t take_number(struct reader *reader)
+uint64_t record_take_number(struct record_reader *reader)
 {
     uint64_t value = 0;
     size_t size = reader->bad ? 0 : varint_load(reader->at, reader->end, &value);
@@ -62,16 +57,16 @@ static uint64_t take_number(struct reader *reader)
     return value;
 }
 
-static uint32_t take_number32(struct reader *reader)
+uint32_t record_take_number32(struct record_reader *reader)
 {
-    uint64_t value = take_number(reader);
+    uint64_t value = record_take_number(reader);
     reader->bad = reader->bad || value > UINT32_MAX;
     return reader->bad ? 0 : (uint32_t)value;
 }
 
-static struct bytes take_bytes(struct reader *reader)
+struct bytes record_take_bytes(struct record_reader *reader)
 {
-    uint64_t size = take_number(reader);
+    uint64_t size = record_take_number(reader);
     if (reader->bad || size > (size_t)(reader->end - reader->at)) {
         reader->bad = true;
         return BYTES_EMPTY;
@@ -81,43 +76,52 @@ static struct bytes take_bytes(struct reader *reader)
     return bytes;
 }
 
-static enum status corrupt(char kind, uint64_t number, const char *what, struct error *ret_error)
+enum status record_corrupt(char kind, uint64_t number, const char *what, struct error *ret_error)
 {
     return error_set(ret_error, STATUS_CORRUPT, "catalog record %c %llu: %s", kind,
                      (unsigned long long)number, what);
 }
 
-/* Check layout and checksum; *ret_reader stands at the first field. */
-static enum status open_value(char kind,
-                              uint64_t number,
-                              struct bytes value,
-                              struct reader *ret_reader,
-                              struct error *ret_error)
+enum status record_open_layout(char kind,
+                               uint64_t number,
+                               struct bytes value,
+                               uint8_t layout_max,
+                               struct record_reader *ret_reader,
+                               struct error *ret_error)
 {
     if (value.size_bytes < 1 + CHECKSUM_BYTES) {
-        return corrupt(kind, number, "too short", ret_error);
+        return record_corrupt(kind, number, "too short", ret_error);
     }
     size_t body_bytes = value.size_bytes - CHECKSUM_BYTES;
     if (load_le32(value.data + body_bytes) !=
         checksum32(value.data, body_bytes, seed_of(kind, number))) {
-        return corrupt(kind, number, "its checksum does not match", ret_error);
+        return record_corrupt(kind, number, "its checksum does not match", ret_error);
     }
-    if (value.data[0] > RECORD_LAYOUT) {
+    if (value.data[0] > layout_max) {
         return error_set(ret_error, STATUS_VERSION,
                          "catalog record %c %llu has layout %u; this version reads up to %u", kind,
-                         (unsigned long long)number, (unsigned)value.data[0],
-                         (unsigned)RECORD_LAYOUT);
+                         (unsigned long long)number, (unsigned)value.data[0], (unsigned)layout_max);
     }
-    *ret_reader = (struct reader){value.data + 1, value.data + body_bytes, false};
+    *ret_reader = (struct record_reader){value.data + 1, value.data + body_bytes, false};
     return STATUS_OK;
+}
+
+static enum status open_value(char kind,
+                              uint64_t number,
+                              struct bytes value,
+                              struct record_reader *ret_reader,
+                              struct error *ret_error)
+{
+    return record_open_layout(kind, number, value, RECORD_LAYOUT, ret_reader, ret_error);
 }
 
 static enum status close_value(char kind,
                                uint64_t number,
-                               const struct reader *reader,
+                               const struct record_reader *reader,
                                struct error *ret_error)
 {
-    return reader->bad ? corrupt(kind, number, "its fields do not fit", ret_error) : STATUS_OK;
+    return reader->bad ? record_corrupt(kind, number, "its fields do not fit", ret_error)
+                       : STATUS_OK;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -167,103 +171,87 @@ void identity_record_encode(const struct identity_record *record, struct buffer 
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->format);
-    put_number(out, record->cluster);
-    put_number(out, record->generation);
-    put_checksum(out, start, RECORD_KIND_IDENTITY, 0);
+    record_put_number(out, record->format);
+    record_put_number(out, record->cluster);
+    record_put_number(out, record->generation);
+    record_put_checksum(out, start, RECORD_KIND_IDENTITY, 0);
 }
 
 void counters_record_encode(const struct counters_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->table_next);
-    put_number(out, record->tablet_next);
-    put_number(out, record->version);
-    put_checksum(out, start, RECORD_KIND_COUNTERS, 0);
+    record_put_number(out, record->table_next);
+    record_put_number(out, record->tablet_next);
+    record_put_number(out, record->version);
+    record_put_checksum(out, start, RECORD_KIND_COUNTERS, 0);
 }
 
 void server_record_encode(const struct server_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->changed_version);
-    put_number(out, record->incarnation);
-    put_bytes(out, record->address);
-    put_bytes(out, record->http_address);
-    put_bytes(out, record->zone);
-    put_number(out, record->store_count);
+    record_put_number(out, record->changed_version);
+    record_put_number(out, record->incarnation);
+    record_put_bytes(out, record->address);
+    record_put_bytes(out, record->http_address);
+    record_put_bytes(out, record->zone);
+    record_put_number(out, record->store_count);
     for (size_t i = 0; i < record->store_count; i++) {
-        put_number(out, record->stores[i].number);
-        put_bytes(out, record->stores[i].folder);
+        record_put_number(out, record->stores[i].number);
+        record_put_bytes(out, record->stores[i].folder);
     }
-    put_checksum(out, start, RECORD_KIND_SERVER, record->number);
+    record_put_number(out, (record->draining ? SERVER_DRAINING : 0) |
+                               (record->replicates ? SERVER_REPLICATES : 0));
+    record_put_checksum(out, start, RECORD_KIND_SERVER, record->number);
 }
 
 void table_record_encode(const struct table_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->changed_version);
+    record_put_number(out, record->changed_version);
     table_encode(&record->table, out);
-    put_checksum(out, start, RECORD_KIND_TABLE, record->table.number);
-}
-
-void tablet_record_encode(const struct tablet_record *record, struct buffer *out)
-{
-    size_t start = out->size_bytes;
-    buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->changed_version);
-    put_number(out, record->table);
-    put_number(out, record->configuration);
-    put_number(out, record->state);
-    put_number(out, record->flags);
-    put_number(out, record->server);
-    put_number(out, record->store);
-    put_number(out, record->parent);
-    put_number(out, record->soft_limit_bytes);
-    put_bytes(out, record->range.start);
-    put_bytes(out, record->range.end);
-    put_checksum(out, start, RECORD_KIND_TABLET, record->number);
+    record_put_checksum(out, start, RECORD_KIND_TABLE, record->table.number);
 }
 
 void dropped_record_encode(const struct dropped_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->changed_version);
-    put_number(out, record->tablet_range_count);
+    record_put_number(out, record->changed_version);
+    record_put_number(out, record->tablet_range_count);
     for (size_t i = 0; i < record->tablet_range_count; i++) {
-        put_number(out, record->tablets[i].first);
-        put_number(out, record->tablets[i].count);
+        record_put_number(out, record->tablets[i].first);
+        record_put_number(out, record->tablets[i].count);
     }
-    put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
+    record_put_checksum(out, start, RECORD_KIND_DROPPED, record->number);
 }
 
 void document_record_encode(const struct document_record *record, struct buffer *out)
 {
     size_t start = out->size_bytes;
     buffer_append_u8(out, RECORD_LAYOUT);
-    put_number(out, record->changed_version);
-    put_bytes(out, record->name);
-    put_bytes(out, record->content);
-    put_checksum(out, start, RECORD_KIND_DOCUMENT, record->number);
+    record_put_number(out, record->changed_version);
+    record_put_bytes(out, record->name);
+    record_put_bytes(out, record->content);
+    record_put_checksum(out, start, RECORD_KIND_DOCUMENT, record->number);
 }
 
 enum status identity_record_decode(struct bytes value,
                                    struct identity_record *ret_record,
                                    struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct identity_record record = {0};
     enum status status = open_value(RECORD_KIND_IDENTITY, 0, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.format = take_number32(&reader);
-    record.cluster = take_number(&reader);
-    record.generation = take_number(&reader);
+    record.format = record_take_number32(&reader);
+    record.cluster = record_take_number(&reader);
+    record.generation = record_take_number(&reader);
     status = close_value(RECORD_KIND_IDENTITY, 0, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;
@@ -275,16 +263,16 @@ enum status counters_record_decode(struct bytes value,
                                    struct counters_record *ret_record,
                                    struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct counters_record record = {0};
     enum status status = open_value(RECORD_KIND_COUNTERS, 0, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.table_next = take_number(&reader);
-    record.tablet_next = take_number(&reader);
-    record.version = take_number(&reader);
+    record.table_next = record_take_number(&reader);
+    record.tablet_next = record_take_number(&reader);
+    record.version = record_take_number(&reader);
     status = close_value(RECORD_KIND_COUNTERS, 0, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;
@@ -303,11 +291,11 @@ bool server_record_lists(const struct server_record *record, uint64_t store)
 }
 
 /* The stores of a server record; NULL in *ret_stores only when there are none. */
-static enum status take_stores(struct reader *reader,
+static enum status take_stores(struct record_reader *reader,
                                struct arena *arena,
                                struct server_record *record)
 {
-    uint64_t count = take_number(reader);
+    uint64_t count = record_take_number(reader);
     if (count == 0 || count > RECORD_STORES_MAX) {
         reader->bad = reader->bad || count != 0;
         return STATUS_OK;
@@ -317,8 +305,8 @@ static enum status take_stores(struct reader *reader,
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        stores[i].number = take_number(reader);
-        stores[i].folder = take_bytes(reader);
+        stores[i].number = record_take_number(reader);
+        stores[i].folder = record_take_bytes(reader);
         reader->bad = reader->bad || stores[i].number == 0;
     }
     record->stores = stores;
@@ -332,22 +320,26 @@ enum status server_record_decode(uint64_t number,
                                  struct server_record *ret_record,
                                  struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct server_record record = {.number = number};
     enum status status = open_value(RECORD_KIND_SERVER, number, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.changed_version = take_number(&reader);
-    record.incarnation = take_number(&reader);
-    record.address = take_bytes(&reader);
-    record.http_address = take_bytes(&reader);
-    record.zone = take_bytes(&reader);
+    record.changed_version = record_take_number(&reader);
+    record.incarnation = record_take_number(&reader);
+    record.address = record_take_bytes(&reader);
+    record.http_address = record_take_bytes(&reader);
+    record.zone = record_take_bytes(&reader);
     status = take_stores(&reader, arena, &record);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "no memory to read a server's record");
     }
+    /* an older writer did not know it */
+    uint64_t flags = reader.at < reader.end ? record_take_number(&reader) : 0;
+    record.draining = (flags & SERVER_DRAINING) != 0;
+    record.replicates = (flags & SERVER_REPLICATES) != 0;
     status = close_value(RECORD_KIND_SERVER, number, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;
@@ -361,14 +353,14 @@ enum status table_record_decode(uint64_t number,
                                 struct table_record *ret_record,
                                 struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct table_record record = {0};
     enum status status = open_value(RECORD_KIND_TABLE, number, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.changed_version = take_number(&reader);
+    record.changed_version = record_take_number(&reader);
     status = close_value(RECORD_KIND_TABLE, number, &reader, ret_error);
     if (status != STATUS_OK) {
         return status;
@@ -380,63 +372,24 @@ enum status table_record_decode(uint64_t number,
     }
     struct error reason = {.status = STATUS_OK};
     if (status == STATUS_OK && table_check(&record.table, &reason) != STATUS_OK) {
-        return corrupt(RECORD_KIND_TABLE, number, reason.text, ret_error);
+        return record_corrupt(RECORD_KIND_TABLE, number, reason.text, ret_error);
     }
     if (status != STATUS_OK || record.table.number != number) {
-        return corrupt(RECORD_KIND_TABLE, number, "its schema cannot be read", ret_error);
+        return record_corrupt(RECORD_KIND_TABLE, number, "its schema cannot be read", ret_error);
     }
+    /* of before there were copies */
+    record.table.replicas = record.table.replicas == 0 ? 1 : record.table.replicas;
+    record.table.min_in_sync = record.table.min_in_sync == 0 ? 1 : record.table.min_in_sync;
     *ret_record = record;
     return STATUS_OK;
 }
 
-static bool tablet_record_has_meaning(const struct tablet_record *record)
-{
-    return record->state >= TABLET_CREATING && record->state <= TABLET_SPLITTING &&
-           record->table != 0 && record->server != 0 && record->store != 0 &&
-           record->configuration != 0 && record->soft_limit_bytes != 0 &&
-           (record->state != TABLET_SPLITTING || record->parent != 0) &&
-           record->parent != record->number;
-}
-
-enum status tablet_record_decode(uint64_t number,
-                                 struct bytes value,
-                                 struct tablet_record *ret_record,
-                                 struct error *ret_error)
-{
-    struct reader reader;
-    struct tablet_record record = {.number = number};
-    enum status status = open_value(RECORD_KIND_TABLET, number, value, &reader, ret_error);
-
-    if (status != STATUS_OK) {
-        return status;
-    }
-    record.changed_version = take_number(&reader);
-    record.table = take_number(&reader);
-    record.configuration = take_number(&reader);
-    record.state = take_number32(&reader);
-    record.flags = take_number32(&reader);
-    record.server = take_number(&reader);
-    record.store = take_number(&reader);
-    record.parent = take_number(&reader);
-    record.soft_limit_bytes = take_number(&reader);
-    record.range.start = take_bytes(&reader);
-    record.range.end = take_bytes(&reader);
-    status = close_value(RECORD_KIND_TABLET, number, &reader, ret_error);
-    if (status == STATUS_OK && !tablet_record_has_meaning(&record)) {
-        status = corrupt(RECORD_KIND_TABLET, number, "a field has no meaning", ret_error);
-    }
-    if (status == STATUS_OK) {
-        *ret_record = record;
-    }
-    return status;
-}
-
 /* Two bytes at least each: the count is checked before anything is allocated. */
-static enum status take_ranges(struct reader *reader,
+static enum status take_ranges(struct record_reader *reader,
                                struct arena *arena,
                                struct dropped_record *record)
 {
-    uint64_t count = take_number(reader);
+    uint64_t count = record_take_number(reader);
     if (reader->bad || count > (uint64_t)(reader->end - reader->at) / 2) {
         reader->bad = true;
         return STATUS_OK;
@@ -446,8 +399,8 @@ static enum status take_ranges(struct reader *reader,
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        ranges[i].first = take_number(reader);
-        ranges[i].count = take_number(reader);
+        ranges[i].first = record_take_number(reader);
+        ranges[i].count = record_take_number(reader);
     }
     record->tablets = ranges;
     record->tablet_range_count = (size_t)count;
@@ -460,14 +413,14 @@ enum status dropped_record_decode(uint64_t number,
                                   struct dropped_record *ret_record,
                                   struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct dropped_record record = {.number = number};
     enum status status = open_value(RECORD_KIND_DROPPED, number, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.changed_version = take_number(&reader);
+    record.changed_version = record_take_number(&reader);
     status = take_ranges(&reader, arena, &record);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "no memory to read a dropped table's record");
@@ -491,19 +444,19 @@ enum status document_record_decode(uint64_t number,
                                    struct document_record *ret_record,
                                    struct error *ret_error)
 {
-    struct reader reader;
+    struct record_reader reader;
     struct document_record record = {.number = number};
     enum status status = open_value(RECORD_KIND_DOCUMENT, number, value, &reader, ret_error);
 
     if (status != STATUS_OK) {
         return status;
     }
-    record.changed_version = take_number(&reader);
-    record.name = take_bytes(&reader);
-    record.content = take_bytes(&reader);
+    record.changed_version = record_take_number(&reader);
+    record.name = record_take_bytes(&reader);
+    record.content = record_take_bytes(&reader);
     status = close_value(RECORD_KIND_DOCUMENT, number, &reader, ret_error);
     if (status == STATUS_OK && !document_record_has_meaning(&record)) {
-        status = corrupt(RECORD_KIND_DOCUMENT, number, "a field has no meaning", ret_error);
+        status = record_corrupt(RECORD_KIND_DOCUMENT, number, "a field has no meaning", ret_error);
     }
     if (status == STATUS_OK) {
         *ret_record = record;

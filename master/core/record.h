@@ -6,14 +6,16 @@
  *   'C'                       counters: next table, next tablet, catalog version
  *   'S' server number (be64)  server: address, zone, incarnation, its stores
  *   'T' table number (be64)   table: the schema, as the wire carries it
- *   'P' tablet number (be64)  tablet: range, configuration, where it is, its state
+ *   'P' tablet number (be64)  tablet: range, configuration (version, members, who leads), what is
+ *                             wished for it, its state
  *   'D' table number (be64)   dropped: the version at which the table was dropped, and which
  *                             tablets it had; kept for ever, so that a server that was away for
  *                             long still learns of it
  *   'N' document number (be64)  document: a name and bytes that only clients understand
  *
  *   value:  offset size
- *                0    1  layout, RECORD_LAYOUT; a higher one is refused as STATUS_VERSION
+ *                0    1  layout: RECORD_LAYOUT, of tablets RECORD_LAYOUT_TABLET, which reads
+ *                        lower ones; a higher one is refused as STATUS_VERSION
  *                1    .  fields in the order of the struct: numbers as varints, bytes as a varint
  *                        length and the bytes; a reader ignores what follows the fields it knows
  *             last    4  checksum of all before it, seeded by the checksum of the key, so that a
@@ -31,10 +33,13 @@
 #include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/base/error.h"
+#include "common/base/replica_configuration.h"
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
+#include "common/wire/message.h"
 
 #define RECORD_LAYOUT        1
+#define RECORD_LAYOUT_TABLET 2 /* 1: one copy, no goal */
 #define RECORD_KEY_BYTES_MAX 9
 #define CATALOG_FORMAT       1 /* of the catalog as a whole */
 #define RECORD_STORES_MAX    256
@@ -77,6 +82,8 @@ struct server_record {
     struct bytes zone;
     const struct store_record *stores;
     size_t store_count;
+    bool draining;   /* its tablets are to go elsewhere, and none may come */
+    bool replicates; /* it proposes, and looks at goals */
 };
 
 bool server_record_lists(const struct server_record *record, uint64_t store);
@@ -88,19 +95,59 @@ struct table_record {
 
 #define TABLET_FLAG_START_BY_HAND 1 /* a person asked for this boundary: never merge across it */
 
+/* What the master wishes of a tablet, never what is: the members of the configuration follow it when
+ * their primary proposes so. */
+struct tablet_goal {
+    uint32_t store_count;
+    uint64_t stores[LIMIT_REPLICAS]; /* ascending; on different servers when they were chosen */
+    uint64_t leader;                 /* the one of them that should lead; 0 = whoever */
+    enum goal_wish wish;
+    bool by_hand;     /* SPLIT: a person asked for it */
+    uint64_t left;    /* SPLIT: numbers of the children; MERGE: the two neighbours */
+    uint64_t right;   /* the same */
+    uint64_t merged;  /* MERGE: number of what they become */
+    struct bytes row; /* SPLIT: first row of the right child */
+};
+
 struct tablet_record {
     uint64_t number;
     uint64_t changed_version;
     uint64_t table;
-    uint64_t configuration; /* version; grows whenever server, store or range change */
-    uint32_t state;         /* enum tablet_state */
+    struct replica_configuration configuration;
+    uint32_t state; /* enum tablet_state */
     uint32_t flags;
-    uint64_t server;
-    uint64_t store;
-    uint64_t parent; /* split from; 0 = none */
+    uint64_t parent;   /* split from, or the left one of those it was merged from; 0 = none */
+    uint64_t absorbed; /* the right one of those it was merged from; 0 = none */
     uint64_t soft_limit_bytes;
     struct row_range range;
+    struct tablet_goal goal;
 };
+
+static inline struct replica_member tablet_record_leader(const struct tablet_record *record)
+{
+    return replica_configuration_leader(&record->configuration);
+}
+
+/* A tablet with one copy, and no wish for it but to stay. */
+void tablet_record_place(struct tablet_record *record,
+                         uint64_t version,
+                         struct replica_member member);
+
+/* One store more; the goal has room, and does not name it. */
+void tablet_goal_add(struct tablet_goal *goal, uint64_t store);
+/* One less; who should lead is left open if that was it. */
+void tablet_goal_remove(struct tablet_goal *goal, uint64_t store);
+void tablet_goal_wish_nothing(struct tablet_goal *goal);
+void tablet_goal_wish_split(
+    struct tablet_goal *goal, struct bytes row, uint64_t left, uint64_t right, bool by_hand);
+bool tablet_goal_names(const struct tablet_goal *goal, uint64_t store);
+
+/* Is the row strictly inside, so that both sides have a key? */
+bool tablet_record_may_split_at(const struct tablet_record *record, struct bytes row);
+
+/* Has the configuration just the members of the goal, and whom it wants to lead, and is nothing
+ * else wished? */
+bool tablet_record_is_at_goal(const struct tablet_record *record);
 
 struct number_range {
     uint64_t first;

@@ -155,7 +155,10 @@ enum status schema_create(struct arena *arena,
         .granularity = wanted->granularity,
         .deletion_protection = wanted->deletion_protection,
         .family_number_next = 1,
+        .replicas = wanted->replicas,
+        .min_in_sync = wanted->min_in_sync,
     };
+    status = table_replicas_check(wanted, ret_error);
     for (uint32_t i = 0; i < wanted->family_count && status == STATUS_OK; i++) {
         status = draft_add_family(draft, &wanted->families[i], ret_error);
         if (status == STATUS_ALREADY_EXISTS) { /* twice in one request */

@@ -90,6 +90,8 @@ struct transaction *transaction_begin(struct catalog *catalog, struct open_reque
         transaction->request = request;
         transaction->counters = catalog->counters;
         transaction->counters.version++;
+        transaction->batch = ++catalog->batch;
+        list_init(&transaction->proposals);
         arena_init(&transaction->arena, TRANSACTION_BLOCK_BYTES, SIZE_MAX);
     }
     return transaction;
@@ -128,20 +130,29 @@ void transaction_add_tablet(struct transaction *transaction, const struct tablet
     stage_tablet_put(transaction, &change->tablet->record);
 }
 
-void transaction_update_tablet(struct transaction *transaction, const struct tablet_record *record)
+void transaction_update_tablet(struct transaction *transaction,
+                               struct tablet *tablet,
+                               const struct tablet_record *record)
 {
     struct staged *change = stage(transaction, STAGED_UPDATE_TABLET, record->number);
     if (change == NULL) {
         return;
     }
+    ASSERT(!transaction_has(transaction, tablet));
+    tablet->batch = transaction->batch;
+    if (!state_copy_row(&record->goal, &change->row)) {
+        transaction->failed = true;
+        return;
+    }
     change->record = *record;
     change->record.changed_version = transaction->counters.version;
     stage_tablet_put(transaction, &change->record);
+    change->record.goal.row.data = change->row;
 }
 
 void transaction_remove_tablet(struct transaction *transaction,
-                               const struct tablet *tablet,
-                               const uint64_t children[2])
+                               struct tablet *tablet,
+                               const struct tablet_heirs *heirs)
 {
     uint64_t number = tablet->record.number;
     struct staged *change = stage(transaction, STAGED_REMOVE_TABLET, number);
@@ -154,8 +165,8 @@ void transaction_remove_tablet(struct transaction *transaction,
         transaction->failed = true;
         return;
     }
-    change->gone->children[0] = children[0];
-    change->gone->children[1] = children[1];
+    change->gone->heirs = *heirs;
+    tablet->batch = transaction->batch;
     stage_put(transaction, RECORD_KIND_TABLET, number, NULL);
 }
 
@@ -352,33 +363,24 @@ enum status transaction_seal(struct catalog *catalog, struct transaction *transa
 
 /* --- applying --------------------------------------------------------------------------------- */
 
-/*
- * Servers come before tablets in a transaction: the store may have found another owner in the very
- * one that brings the tablet to the owner before.
- */
-static void follow_store(struct catalog *catalog, struct tablet *tablet)
-{
-    const struct store *store = number_map_get(&catalog->stores, tablet->record.store);
-    if (store->owner->number != tablet->record.server) {
-        state_mark_dirty(catalog, tablet);
-    }
-}
-
 static void apply_add_tablet(struct catalog *catalog, struct staged *change)
 {
     struct table_entry *entry = number_map_get(&catalog->tables, change->tablet->record.table);
     ASSERT(entry != NULL);
     state_entry_insert(entry, change->tablet);
     state_link_tablet(catalog, change->tablet);
-    follow_store(catalog, change->tablet);
+    state_follow_store(catalog, change->tablet);
     change->tablet = NULL;
 }
 
 static void apply_update_tablet(struct catalog *catalog, struct staged *change)
 {
     struct tablet *tablet = number_map_get(&catalog->tablets, change->number);
-    state_update_tablet(catalog, tablet, &change->record);
-    follow_store(catalog, tablet);
+    state_update_tablet(catalog, tablet, &change->record, change->row);
+    change->row = NULL;
+    /* Servers come before tablets in a transaction: the store may have found another owner in the
+     * very one that brings the tablet to the owner before. */
+    state_follow_store(catalog, tablet);
 }
 
 static void apply_remove_tablet(struct catalog *catalog, struct staged *change)
@@ -434,7 +436,7 @@ static void release_stores(struct catalog *catalog, struct server *server)
     for (size_t i = 0; server->image != NULL && i < server->image->record.store_count; i++) {
         struct store *store = number_map_get(&catalog->stores,
                                              server->image->record.stores[i].number);
-        if (store->owner == server && store->tablet_count == 0) {
+        if (store->owner == server && !state_store_is_needed(store)) {
             store->owner = NULL;
         }
     }
@@ -455,7 +457,9 @@ static void apply_put_server(struct catalog *catalog, struct staged *change)
         }
         if (store->owner != NULL) {
             LIST_FOREACH(struct tablet, tablet, &store->owner->tablets) {
-                if (tablet->record.store == store->number) {
+                bool lost = tablet->record.configuration.member_count == 1 &&
+                            tablet_record_leader(&tablet->record).store == store->number;
+                if (lost) {
                     state_mark_dirty(catalog, tablet);
                 }
             }
@@ -537,9 +541,11 @@ void transaction_abandon(struct catalog *catalog)
 
 void transaction_destroy(struct transaction *transaction)
 {
+    ASSERT(list_is_empty(&transaction->proposals));
     for (size_t i = 0; i < transaction->change_count; i++) {
         struct staged *change = &transaction->changes[i];
-        memory_free(change->tablet);
+        state_tablet_destroy(change->tablet);
+        memory_free(change->row);
         state_entry_destroy(change->entry);
         state_table_image_destroy(change->table);
         state_server_image_destroy(change->server);

@@ -16,7 +16,7 @@
 enum staged_kind {
     STAGED_ADD_TABLET,
     STAGED_UPDATE_TABLET,
-    STAGED_REMOVE_TABLET, /* replaced by its children */
+    STAGED_REMOVE_TABLET, /* replaced by its heirs */
     STAGED_ADD_TABLE,
     STAGED_UPDATE_TABLE,
     STAGED_REMOVE_TABLE, /* with all its tablets */
@@ -30,6 +30,7 @@ struct staged {
     uint64_t number;
     struct tablet *tablet;           /* ADD_TABLET */
     struct tablet_record record;     /* UPDATE_TABLET; its range is the tablet's own */
+    uint8_t *row;                    /* UPDATE_TABLET: bytes of its goal's row; NULL = none */
     struct table_entry *entry;       /* ADD_TABLE */
     struct table_image *table;       /* UPDATE_TABLE */
     struct server_image *server;     /* PUT_SERVER */
@@ -41,7 +42,9 @@ struct staged {
 struct transaction {
     uint64_t number;
     bool failed;
-    struct open_request *request;    /* on whose behalf; NULL = the planner's */
+    uint64_t batch;                  /* told from all others of this process */
+    struct open_request *request;    /* on whose behalf; NULL = the planner's, or of: */
+    struct list proposals;           /* struct open_request: PROPOSE, answered together */
     struct counters_record counters; /* after it */
     struct arena arena;              /* puts and their bytes */
     struct staged *changes;
@@ -65,10 +68,22 @@ uint64_t transaction_next_documents(struct transaction *transaction, size_t coun
 
 /* changed_version of what is put is set here. */
 void transaction_add_tablet(struct transaction *transaction, const struct tablet_record *record);
-void transaction_update_tablet(struct transaction *transaction, const struct tablet_record *record);
+/* One change of a tablet at most in a transaction. */
+void transaction_update_tablet(struct transaction *transaction,
+                               struct tablet *tablet,
+                               const struct tablet_record *record);
+/* Replaced by its heirs, which are added after it. */
 void transaction_remove_tablet(struct transaction *transaction,
-                               const struct tablet *tablet,
-                               const uint64_t children[2]);
+                               struct tablet *tablet,
+                               const struct tablet_heirs *heirs);
+
+/* Is the tablet changed by it already? */
+static inline bool transaction_has(const struct transaction *transaction,
+                                   const struct tablet *tablet)
+{
+    return tablet->batch == transaction->batch;
+}
+
 void transaction_add_table(struct transaction *transaction,
                            const struct table *table,
                            size_t tablet_count);

@@ -7,15 +7,12 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/daemon.h"
-#include "common/io/entropy.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
 #include "common/io/transport_budget.h"
-#include "master/coordinator/coordinator.h"
-#include "master/shell/committer.h"
+#include "master/shell/elector.h"
 #include "master/shell/master_metrics.h"
-#include "master/shell/open_replies.h"
+#include "master/shell/reign.h"
 #include "master/shell/status_page.h"
 
 #define MAILBOX_CAPACITY     16384
@@ -24,8 +21,9 @@
 #define REQUESTS_PER_PEER    256
 #define CONNECTION_BYTES_MAX (UINT64_C(64) << 20)
 #define PUBLISH_NS           INT64_C(500000000)
-#define SHORT_ANSWER_BYTES   ((size_t)65536)
 #define CLOSE_GRACE_MS       500
+#define ADDRESS_BYTES_MAX    256
+#define STOPPING             "the master is stopping"
 #define AGENT                "edubba-master/" EDUBBA_VERSION
 
 enum mail_kind {
@@ -37,21 +35,20 @@ struct mail {
     enum mail_kind kind;
     struct transport_request request; /* its body belongs to the reply */
     struct transport_reply *reply;
+    uint64_t reign; /* COMMITTED: in which */
     struct committer_result result;
 };
 
 struct master {
     const struct master_settings *settings;
-    int lock; /* on the folder; -1 = none */
-    struct coordinator *coordinator;
-    struct catalog *catalog;
     struct mailbox *mailbox;
-    struct committer *committer;
     struct transport_listener *listener;
     struct status_page *page;
-    struct open_replies open;
-    int64_t now_ns;       /* of the catalog: never goes back */
-    int64_t published_ns; /* when the status was last made public */
+    char address[ADDRESS_BYTES_MAX]; /* what others are told */
+    struct elector *elector;         /* NULL = the embedded coordinator */
+    struct reign *reign;             /* NULL = standing by */
+    uint64_t given_up;               /* a reign that we could not lead in */
+    int64_t published_ns;            /* when the status was last made public */
     atomic_bool stopping;
     struct error failure; /* why the loop must end; status OK = it need not */
 };
@@ -83,165 +80,91 @@ static int64_t wall_clock_us(void *context)
     return clock_wall_us();
 }
 
-static void on_committed(void *context, const struct committer_result *result)
+static void on_committed(void *context, uint64_t reign, const struct committer_result *result)
 {
     struct master *master = context;
-    struct mail mail = {.kind = MAIL_COMMITTED, .result = *result};
+    struct mail mail = {.kind = MAIL_COMMITTED, .reign = reign, .result = *result};
     bool pushed = mailbox_push_reserved(master->mailbox, &mail);
     ASSERT(pushed || atomic_load(&master->stopping));
 }
 
-/* --- performing effects ----------------------------------------------------------------------- */
-
-static void log_answer(const struct master *master,
-                       const struct open_reply *open,
-                       enum status status,
-                       const char *text,
-                       int64_t duration_ns)
+static void on_election(void *context)
 {
-    bool slow = duration_ns / 1000 >= master->settings->slow_us && open->method != METHOD_SYNC;
-    LOG_EVENT(slow ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, slow ? "slow_request" : "request",
-              LOG_TEXT("method", master_method_name(open->method)), LOG_ID("trace", open->trace),
-              LOG_TEXT("status", status_name(status)), LOG_I64("duration_us", duration_ns / 1000),
-              LOG_TEXT("text", text));
-}
-
-/* Too much waits to be taken already, and this would be a good part of it.  Nothing but questions
- * has answers so long: they may be asked again. */
-static bool must_wait(const struct open_reply *open, const struct buffer *message)
-{
-    return message->size_bytes > SHORT_ANSWER_BYTES &&
-           transport_reply_must_wait(open->reply, message->size_bytes);
-}
-
-static void perform_reply(struct master *master, struct catalog_effect *effect)
-{
-    struct open_reply *open = open_replies_take(&master->open, effect->number);
-    int64_t duration_ns = clock_monotonic_ns() - open->received_ns;
-
-    master_metrics_request(open->method, effect->status, duration_ns);
-    log_answer(master, open, effect->status, effect->text, duration_ns);
-    if (effect->status == STATUS_OK && must_wait(open, &effect->message)) {
-        buffer_deinit(&effect->message);
-        transport_reply_fail(open->reply, STATUS_UNAVAILABLE,
-                             "answers that nobody takes hold too much memory; retry");
-    } else if (effect->status == STATUS_OK) {
-        transport_reply_send(open->reply, &effect->message, true);
-    } else {
-        transport_reply_fail(open->reply, effect->status, effect->text);
-    }
-    memory_free(open);
-}
-
-/* Only the numbers that apply. */
-static void perform_note(const struct catalog_note *note)
-{
-    const struct log_field all[] = {
-        LOG_ID("table", note->table),
-        LOG_ID("tablet", note->tablet),
-        LOG_ID("server", note->server),
-        LOG_ID("store", note->store),
-    };
-    struct log_field fields[6] = {0};
-    size_t count = 0;
-
-    for (size_t i = 0; i < 4; i++) {
-        if (all[i].u64 != 0) {
-            fields[count++] = all[i];
-        }
-    }
-    if (note->text[0] != '\0') {
-        fields[count++] = LOG_TEXT("text", note->text);
-    }
-    fields[count].type = LOG_FIELD_END;
-    enum log_level level = note->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
-    if (logger_wants(level)) {
-        logger_write(level, note->event, fields);
-    }
-}
-
-static void perform(struct master *master, const struct catalog_effects *effects)
-{
-    for (size_t i = 0; i < effects->count; i++) {
-        struct catalog_effect *effect = &effects->items[i];
-        switch (effect->type) {
-        case CATALOG_EFFECT_PERSIST:
-            committer_start(master->committer, effect->number, effect->puts, effect->put_count);
-            break;
-        case CATALOG_EFFECT_REPLY:
-            perform_reply(master, effect);
-            break;
-        case CATALOG_EFFECT_LOG:
-            perform_note(&effect->note);
-            break;
-        }
-    }
-}
-
-static enum status step(struct master *master, struct catalog_event *event)
-{
-    struct catalog_effects effects;
-    int64_t now_ns = clock_monotonic_ns();
-
-    master->now_ns = now_ns > master->now_ns ? now_ns : master->now_ns;
-    event->now_ns = master->now_ns;
-    event->now_us = clock_wall_us();
-    enum status status = catalog_step(master->catalog, event, &effects);
-    perform(master, &effects);
-    return status;
+    struct master *master = context;
+    mailbox_wake(master->mailbox);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* When the answer must leave us to be there in time: a twentieth of its patience is for the way. */
-static int64_t deadline_of(const struct transport_request *request)
+/* Where the active master is, as far as we know; text has ETCD_LEADER_BYTES_MAX. */
+static void find_active(const struct master *master, char *text)
 {
-    int64_t patience_ns = (int64_t)request->head.deadline_ms * 1000000;
-    return request->head.deadline_ms == 0 ? 0
-                                          : request->received_ns + patience_ns - patience_ns / 20;
+    text[0] = '\0';
+    if (master->elector == NULL) {
+        (void)snprintf(text, ETCD_LEADER_BYTES_MAX, "%s", master->address);
+    } else if (master->reign == NULL) {
+        elector_leader(master->elector, text);
+    }
+}
+
+static void send(struct transport_reply *reply, struct buffer *message)
+{
+    if (message->failed) {
+        buffer_deinit(message);
+        transport_reply_fail(reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
+        return;
+    }
+    transport_reply_send(reply, message, true);
+}
+
+/* Not ours to answer: say whose it is. */
+static void redirect(const struct master *master, struct transport_reply *reply)
+{
+    char active[ETCD_LEADER_BYTES_MAX];
+    char text[ETCD_LEADER_BYTES_MAX + 64];
+    struct buffer message = BUFFER_INIT;
+
+    find_active(master, active);
+    (void)snprintf(text, sizeof text, "this master stands by; the active one is %s%s",
+                   active[0] == '\0' ? "not known yet" : "at ", active);
+    const struct response_head head = {STATUS_UNAVAILABLE, bytes_of_text(text)};
+    const struct standby_response standby = {bytes_of_text(active)};
+    response_head_encode(&head, &message);
+    standby_response_encode(&standby, &message);
+    send(reply, &message);
+}
+
+static void describe_role(const struct master *master, struct transport_reply *reply)
+{
+    char active[ETCD_LEADER_BYTES_MAX];
+    struct buffer message = BUFFER_INIT;
+    const struct response_head head = {.status = STATUS_OK};
+    struct master_response role = {
+        .cluster = (uint64_t)master->settings->cluster,
+        .state = MASTER_STANDBY,
+    };
+
+    find_active(master, active);
+    role.active = bytes_of_text(active);
+    if (master->reign != NULL) {
+        role.reign = reign_number(master->reign);
+        role.state = reign_may_act(master->reign) ? MASTER_ACTIVE : MASTER_IN_DOUBT;
+        role.active = role.state == MASTER_ACTIVE ? bytes_of_text(master->address) : BYTES_EMPTY;
+    }
+    response_head_encode(&head, &message);
+    master_response_encode(&role, &message);
+    send(reply, &message);
 }
 
 static void take_request(struct master *master, const struct mail *mail)
 {
-    struct open_reply *open = open_replies_add(&master->open, &mail->request, mail->reply);
-    if (open == NULL) {
-        transport_reply_fail(mail->reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
-        return;
+    if (mail->request.method == METHOD_MASTER) {
+        describe_role(master, mail->reply);
+    } else if (master->reign != NULL && reign_may_act(master->reign)) {
+        reign_take_request(master->reign, &mail->request, mail->reply);
+    } else {
+        redirect(master, mail->reply);
     }
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_REQUEST,
-        .number = open->number,
-        .method = mail->request.method,
-        .body = mail->request.body,
-        .deadline_ns = deadline_of(&mail->request),
-    };
-    if (step(master, &event) == STATUS_NO_MEMORY) {
-        open = open_replies_take(&master->open, event.number);
-        transport_reply_fail(open->reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
-        memory_free(open);
-    }
-}
-
-static void take_committed(struct master *master, const struct committer_result *result)
-{
-    struct error error = {0};
-    struct catalog_event event = {
-        .type = CATALOG_EVENT_PERSISTED,
-        .number = result->transaction,
-        .error = &error,
-    };
-
-    master_metrics_commit(result->status, result->duration_ns);
-    if (result->status != STATUS_OK) {
-        (void)error_set(&error, result->status, "%s", result->text);
-        if (!coordinator_is_clean_failure(result->status)) {
-            master->failure = error; /* written or not: only a new start can tell */
-            return;
-        }
-        event.type = CATALOG_EVENT_PERSIST_FAILED;
-    }
-    enum status status = step(master, &event);
-    ASSERT(status == STATUS_OK);
 }
 
 static void take_mail(struct master *master, const struct mail *mail)
@@ -251,72 +174,117 @@ static void take_mail(struct master *master, const struct mail *mail)
         take_request(master, mail);
         break;
     case MAIL_COMMITTED:
-        take_committed(master, &mail->result);
+        /* One of a reign that is over belongs to a catalog that is gone. */
+        if (master->reign != NULL && reign_number(master->reign) == mail->reign) {
+            reign_take_committed(master->reign, &mail->result);
+        }
         break;
     }
 }
 
 static void publish(struct master *master)
 {
-    struct catalog_counts counts;
     struct buffer status = BUFFER_INIT;
+    char active[ETCD_LEADER_BYTES_MAX];
 
-    master->published_ns = master->now_ns;
-    catalog_counts(master->catalog, &counts);
-    master_metrics_catalog(&counts, mailbox_depth(master->mailbox));
-    catalog_status_json(master->catalog, &status);
+    master->published_ns = clock_monotonic_ns();
+    master_metrics_role(master->reign != NULL && reign_may_act(master->reign));
+    if (master->reign != NULL) {
+        reign_publish(master->reign, mailbox_depth(master->mailbox), &status);
+    } else {
+        find_active(master, active);
+        buffer_append_format(&status,
+                             "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\"}",
+                             (long long)master->settings->cluster, active);
+    }
     status_page_publish(master->page, &status);
 }
 
+/* --- reigns ----------------------------------------------------------------------------------- */
+
+static enum status begin_reign(struct master *master, uint64_t number, struct error *ret_error)
+{
+    const struct reign_options options = {
+        .settings = master->settings,
+        .elector = master->elector,
+        .number = number,
+        .stopping = &master->stopping,
+        .context = master,
+        .on_committed = on_committed,
+    };
+    master->published_ns = 0; /* soon: it has another role now */
+    return reign_open(&options, &master->reign, ret_error);
+}
+
+static void end_reign(struct master *master, const char *text)
+{
+    reign_close(master->reign, text);
+    master->reign = NULL;
+    master->published_ns = 0;
+}
+
+/* A catalog that another try will not make readable ends the process: a person has to look. */
+static bool is_final(enum status status)
+{
+    return status == STATUS_VERSION || status == STATUS_FAILED_PRECONDITION ||
+           status == STATUS_CORRUPT || status == STATUS_INVALID_ARGUMENT;
+}
+
+static void give_up(struct master *master, uint64_t number)
+{
+    master->given_up = number;
+    elector_resign(master->elector, number);
+}
+
+static void try_reign(struct master *master, uint64_t number)
+{
+    struct error error = {.status = STATUS_OK};
+    int64_t begun_ns = clock_monotonic_ns();
+    enum status status = begin_reign(master, number, &error);
+
+    if (status == STATUS_OK) {
+        LOG_EVENT(LOG_LEVEL_INFO, "active", LOG_ID("reign", number),
+                  LOG_I64("load_us", (clock_monotonic_ns() - begun_ns) / 1000));
+        return;
+    }
+    LOG_EVENT(LOG_LEVEL_WARN, "reign_failed", LOG_ID("reign", number),
+              LOG_TEXT("error", error.text));
+    give_up(master, number);
+    if (is_final(status)) {
+        master->failure = error;
+    }
+}
+
+/* Be what the election says: active in its reign, or standing by. */
+static void follow_election(struct master *master)
+{
+    uint64_t wanted = elector_reign(master->elector);
+    uint64_t number = master->reign == NULL ? 0 : reign_number(master->reign);
+
+    if (master->reign != NULL && reign_failure(master->reign)->status != STATUS_OK) {
+        LOG_EVENT(LOG_LEVEL_WARN, "reign_failed", LOG_ID("reign", number),
+                  LOG_TEXT("error", reign_failure(master->reign)->text));
+        end_reign(master, "the catalog could not be written; it may or may not have been done");
+        give_up(master, number);
+    } else if (master->reign != NULL && wanted != number) {
+        end_reign(master, "this master is not the active one any more; it may or may not have been "
+                          "done");
+    }
+    if (master->reign == NULL && wanted != 0 && wanted != master->given_up) {
+        try_reign(master, wanted);
+    }
+}
+
+/* The embedded coordinator's only reign: without it there is no master. */
+static void follow_reign(struct master *master)
+{
+    const struct error *failure = reign_failure(master->reign);
+    if (failure->status != STATUS_OK) {
+        master->failure = *failure;
+    }
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
-
-static enum status load_record(void *context,
-                               struct bytes key,
-                               struct bytes value,
-                               struct error *ret_error)
-{
-    return catalog_load(context, key, value, ret_error);
-}
-
-static enum status open_catalog(struct master *master, struct error *ret_error)
-{
-    const struct master_settings *settings = master->settings;
-    const struct coordinator_identity identity = {(uint64_t)settings->cluster, entropy_u64()};
-    enum status status = daemon_lock_folder(settings->folder, &master->lock, ret_error);
-
-    if (status == STATUS_OK) {
-        status = coordinator_open_embedded(settings->folder, &identity, &master->coordinator,
-                                           ret_error);
-    }
-    if (status == STATUS_OK) {
-        status = catalog_create(&settings->catalog, &master->catalog);
-        if (status != STATUS_OK) {
-            return error_set(ret_error, status, "no memory for the catalog");
-        }
-        status = coordinator_load(master->coordinator, load_record, master->catalog, ret_error);
-    }
-    if (status == STATUS_OK) {
-        master->now_ns = clock_monotonic_ns();
-        status = catalog_load_end(master->catalog, master->now_ns, ret_error);
-    }
-    if (status != STATUS_OK && master->coordinator != NULL) {
-        return error_prefix(ret_error, "%s/catalog", settings->folder);
-    }
-    return status;
-}
-
-static enum status open_threads(struct master *master, struct error *ret_error)
-{
-    const struct mailbox_settings mailbox = {sizeof(struct mail), MAILBOX_CAPACITY,
-                                             MAILBOX_RESERVED};
-    const struct committer_options committer = {master->coordinator, master, on_committed};
-    enum status status = mailbox_create(&mailbox, &master->mailbox);
-
-    if (status != STATUS_OK) {
-        return error_set(ret_error, status, "no memory for the mailbox");
-    }
-    return committer_open(&committer, &master->committer, ret_error);
-}
 
 static enum status open_network(struct master *master, struct error *ret_error)
 {
@@ -343,6 +311,58 @@ static enum status open_network(struct master *master, struct error *ret_error)
     return status == STATUS_OK ? transport_listen(&listener, &master->listener, ret_error) : status;
 }
 
+/* What others are told: the port that was really bound. */
+static void settle_address(struct master *master)
+{
+    const struct master_settings *settings = master->settings;
+    const char *colon = strrchr(settings->address, ':');
+
+    if (settings->advertise[0] != '\0') {
+        (void)snprintf(master->address, sizeof master->address, "%s", settings->advertise);
+    } else if (strncmp(settings->address, "tcp", 3) == 0 && colon != NULL) {
+        (void)snprintf(master->address, sizeof master->address, "%.*s:%u",
+                       (int)(colon - settings->address), settings->address,
+                       transport_listener_port(master->listener));
+    } else {
+        (void)snprintf(master->address, sizeof master->address, "%s", settings->address);
+    }
+}
+
+static enum status open_elector(struct master *master, struct error *ret_error)
+{
+    const struct elector_options options = {
+        .settings = &master->settings->etcd,
+        .cluster = (uint64_t)master->settings->cluster,
+        .address = master->address,
+        .context = master,
+        .on_change = on_election,
+    };
+    return elector_open(&options, &master->elector, ret_error);
+}
+
+static enum status open_parts(struct master *master, struct error *ret_error)
+{
+    const struct mailbox_settings mailbox = {sizeof(struct mail), MAILBOX_CAPACITY,
+                                             MAILBOX_RESERVED};
+    bool on_etcd = master->settings->on_etcd;
+    enum status status = mailbox_create(&mailbox, &master->mailbox);
+
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory for the mailbox");
+    }
+    if (!on_etcd) {
+        status = begin_reign(master, 0, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = open_network(master, ret_error);
+    }
+    if (status == STATUS_OK) {
+        settle_address(master);
+        status = on_etcd ? open_elector(master, ret_error) : STATUS_OK;
+    }
+    return status;
+}
+
 enum status master_open(const struct master_settings *settings,
                         struct master **ret_master,
                         struct error *ret_error)
@@ -353,16 +373,8 @@ enum status master_open(const struct master_settings *settings,
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the master");
     }
     master->settings = settings;
-    master->lock = -1;
-    open_replies_init(&master->open);
     master_metrics_init();
-    enum status status = open_catalog(master, ret_error);
-    if (status == STATUS_OK) {
-        status = open_threads(master, ret_error);
-    }
-    if (status == STATUS_OK) {
-        status = open_network(master, ret_error);
-    }
+    enum status status = open_parts(master, ret_error);
     if (status != STATUS_OK) {
         master_close(master);
         return status;
@@ -395,29 +407,34 @@ void master_describe(const struct master *master, char *text, size_t text_size)
 
 static int64_t next_deadline_ns(const struct master *master)
 {
-    int64_t deadline_ns = catalog_deadline_ns(master->catalog);
     int64_t publish_ns = master->published_ns + PUBLISH_NS;
+    int64_t deadline_ns = master->reign == NULL ? publish_ns : reign_deadline_ns(master->reign);
     return deadline_ns < publish_ns ? deadline_ns : publish_ns;
+}
+
+static void take_mails(struct master *master)
+{
+    struct mail mails[MAILS_AT_ONCE];
+    size_t count = mailbox_take(master->mailbox, mails, MAILS_AT_ONCE, next_deadline_ns(master));
+
+    for (size_t i = 0; i < count; i++) {
+        take_mail(master, &mails[i]);
+    }
 }
 
 enum status master_run(struct master *master, struct error *ret_error)
 {
-    struct mail mails[MAILS_AT_ONCE];
-
     while (!atomic_load(&master->stopping) && master->failure.status == STATUS_OK) {
-        size_t count = mailbox_take(master->mailbox, mails, MAILS_AT_ONCE,
-                                    next_deadline_ns(master));
-        for (size_t i = 0; i < count; i++) {
-            take_mail(master, &mails[i]);
+        take_mails(master);
+        if (master->elector != NULL) {
+            follow_election(master);
+        } else {
+            follow_reign(master);
         }
-        if (clock_monotonic_ns() >= catalog_deadline_ns(master->catalog)) {
-            struct catalog_event tick = {.type = CATALOG_EVENT_TICK};
-            enum status status = step(master, &tick);
-            ASSERT(status == STATUS_OK);
+        if (master->reign != NULL) {
+            reign_tick(master->reign);
         }
-        int64_t now_ns = clock_monotonic_ns();
-        if (now_ns - master->published_ns >= PUBLISH_NS) {
-            master->now_ns = now_ns;
+        if (clock_monotonic_ns() - master->published_ns >= PUBLISH_NS) {
             publish(master);
             transport_listener_drop_stalled(master->listener,
                                             (uint32_t)(master->settings->answer_stall_us / 1000));
@@ -437,44 +454,34 @@ void master_stop(struct master *master)
 
 /* --- closing ---------------------------------------------------------------------------------- */
 
-static void refuse_all(struct master *master)
+static void refuse_mails(struct master *master)
 {
-    static const char text[] = "the master is stopping";
     struct mail mail;
 
     mailbox_close(master->mailbox);
     while (mailbox_take(master->mailbox, &mail, 1, 0) > 0) {
         if (mail.kind == MAIL_REQUEST) {
-            transport_reply_fail(mail.reply, STATUS_UNAVAILABLE, text);
+            transport_reply_fail(mail.reply, STATUS_UNAVAILABLE, STOPPING);
         }
-    }
-    for (struct open_reply *open = open_replies_take_any(&master->open); open != NULL;
-         open = open_replies_take_any(&master->open)) {
-        transport_reply_fail(open->reply, STATUS_UNAVAILABLE, text);
-        memory_free(open);
     }
 }
 
+/* The reign ends before the lead is given up: the next one finds nothing under way. */
 void master_close(struct master *master)
 {
     if (master == NULL) {
         return;
     }
     atomic_store(&master->stopping, true);
-    committer_close(master->committer);
+    end_reign(master, STOPPING);
+    elector_close(master->elector);
     if (master->mailbox != NULL) {
-        refuse_all(master);
+        refuse_mails(master);
     }
     if (master->listener != NULL) {
         transport_listener_close(master->listener, CLOSE_GRACE_MS);
     }
     status_page_close(master->page);
     mailbox_destroy(master->mailbox);
-    catalog_destroy(master->catalog);
-    coordinator_close(master->coordinator);
-    open_replies_deinit(&master->open);
-    if (master->lock != -1) {
-        daemon_unlock_folder(master->lock);
-    }
     memory_free(master);
 }

@@ -45,6 +45,7 @@ static struct {
     struct metric *servers_alive;
     struct metric *requests_waiting;
     struct metric *mailbox;
+    struct metric *active;
 } gauges;
 
 static pthread_mutex_t series_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -103,6 +104,8 @@ void master_metrics_init(void)
                                         "Tablet servers heard of lately.");
     gauges.requests_waiting = metric_gauge("edubba_master_requests_waiting", "",
                                            "Requests that wait for a turn or for servers.");
+    gauges.active = metric_gauge("edubba_master_active", "",
+                                 "1 while this is the active master, 0 while it stands by.");
     gauges.mailbox = metric_gauge("edubba_master_mailbox_depth", "", "Events not yet looked at.");
 }
 
@@ -122,6 +125,11 @@ void master_metrics_commit(enum status status, int64_t duration_ns)
 {
     metric_add(status == STATUS_OK ? gauges.commits : gauges.commit_failures, 1);
     metric_observe_ns(gauges.commit_duration, duration_ns);
+}
+
+void master_metrics_role(bool active)
+{
+    metric_set(gauges.active, active);
 }
 
 void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_depth)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/io/transport_address.h"
+#include "master/coordinator/etcd_keys.h"
 
 #define MICROSECOND_NS INT64_C(1000)
 #define SECOND_US      INT64_C(1000000)
@@ -19,18 +20,33 @@ static struct {
     int64_t sync_interval_quick_us;
     int64_t request_timeout_us;
     int64_t splits_per_server;
+    int64_t replicas;
+    int64_t min_in_sync;
+    int64_t replace_after_us;
+    int64_t keep_outsiders_us;
+    int64_t moves_per_server;
     int64_t requests_max;
     int64_t tables_max;
     int64_t tablets_max;
+    const char *coordinator;
     const char *log_level;
     const char *log_format;
 } raw;
 
 static const struct config_key keys[] = {
     {"address", CONFIG_TEXT, &raw.settings.address, 0, 0, false},
+    {"advertise", CONFIG_TEXT, &raw.settings.advertise, 0, 0, false},
     {"insecure", CONFIG_BOOL, &raw.settings.insecure, 0, 0, false},
     {"http.address", CONFIG_TEXT, &raw.settings.http_address, 0, 0, false},
     {"folder", CONFIG_TEXT, &raw.settings.folder, 0, 0, false},
+    {"coordinator", CONFIG_TEXT, &raw.coordinator, 0, 0, false},
+    {"etcd.endpoints", CONFIG_TEXT_JOINED, &raw.settings.etcd.endpoints, 0, 0, false},
+    {"etcd.prefix", CONFIG_TEXT, &raw.settings.etcd.prefix, 0, 0, false},
+    {"etcd.ca", CONFIG_TEXT, &raw.settings.etcd.ca, 0, 0, false},
+    {"etcd.certificate", CONFIG_TEXT, &raw.settings.etcd.certificate, 0, 0, false},
+    {"etcd.key", CONFIG_TEXT, &raw.settings.etcd.key, 0, 0, false},
+    {"etcd.lease", CONFIG_DURATION_US, &raw.settings.etcd.lease_us, 2 * SECOND_US, 60 * SECOND_US,
+     false},
     {"cluster", CONFIG_NUMBER, &raw.settings.cluster, 1, UINT32_MAX, false},
     {"server.timeout", CONFIG_DURATION_US, &raw.server_timeout_us, SECOND_US / 10, HOUR_US, false},
     {"server.place_timeout", CONFIG_DURATION_US, &raw.place_timeout_us, SECOND_US / 10, HOUR_US,
@@ -44,6 +60,13 @@ static const struct config_key keys[] = {
     {"tablet.soft_limit_max", CONFIG_SIZE_BYTES, &raw.settings.catalog.soft_limit_max_bytes, 65536,
      MIB << 20, false},
     {"tablet.splits_per_server", CONFIG_NUMBER, &raw.splits_per_server, 1, 1000, false},
+    {"replication.replicas", CONFIG_NUMBER, &raw.replicas, 1, LIMIT_REPLICAS, false},
+    {"replication.min_in_sync", CONFIG_NUMBER, &raw.min_in_sync, 1, LIMIT_REPLICAS, false},
+    {"replication.replace_after", CONFIG_DURATION_US, &raw.replace_after_us, SECOND_US,
+     24 * HOUR_US, false},
+    {"replication.keep_outsiders", CONFIG_DURATION_US, &raw.keep_outsiders_us, 0, 720 * HOUR_US,
+     false},
+    {"replication.moves_per_server", CONFIG_NUMBER, &raw.moves_per_server, 1, 1000, false},
     {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
     {"limits.answer_bytes_max", CONFIG_SIZE_BYTES, &raw.settings.answer_bytes_max, MIB, MIB << 20,
      false},
@@ -65,6 +88,16 @@ struct master_settings *settings_with_defaults(void)
 
     catalog_settings_default(catalog);
     raw.settings.address = "tcp://127.0.0.1:7400";
+    raw.settings.advertise = "";
+    raw.coordinator = "embedded";
+    raw.settings.etcd = (struct etcd_settings){
+        .endpoints = "http://127.0.0.1:2379",
+        .prefix = "/edubba",
+        .ca = "",
+        .certificate = "",
+        .key = "",
+        .lease_us = 2 * SECOND_US,
+    };
     raw.settings.http_address = "127.0.0.1:7480";
     raw.settings.folder = "/var/lib/edubba/master";
     raw.settings.cluster = 1;
@@ -79,6 +112,11 @@ struct master_settings *settings_with_defaults(void)
     raw.sync_interval_quick_us = (int64_t)catalog->sync_interval_quick_ms * 1000;
     raw.request_timeout_us = catalog->request_timeout_ns / MICROSECOND_NS;
     raw.splits_per_server = catalog->splits_per_server;
+    raw.replicas = catalog->replicas;
+    raw.min_in_sync = catalog->min_in_sync;
+    raw.replace_after_us = catalog->replace_after_ns / MICROSECOND_NS;
+    raw.keep_outsiders_us = catalog->keep_outsiders_ns / MICROSECOND_NS;
+    raw.moves_per_server = catalog->moves_per_server;
     raw.requests_max = catalog->requests_max;
     raw.tables_max = (int64_t)catalog->tables_max;
     raw.tablets_max = (int64_t)catalog->tablets_max;
@@ -127,6 +165,56 @@ static void check_addresses(const struct master_settings *settings, struct confi
     }
 }
 
+/* Others must be able to dial what the active master writes into etcd. */
+static bool is_any_host(const char *address)
+{
+    return strstr(address, "//0.0.0.0:") != NULL || strstr(address, "//[::]:") != NULL ||
+           strstr(address, "//*:") != NULL;
+}
+
+static void check_etcd(const struct master_settings *settings, struct config_reading *reading)
+{
+    const struct etcd_settings *etcd = &settings->etcd;
+    struct etcd_keys made;
+    struct error error = {.status = STATUS_OK};
+
+    if (etcd_endpoints_check(etcd->endpoints, settings->insecure, &error) != STATUS_OK) {
+        config_refuse(reading, "etcd.endpoints", "etcd.endpoints: %s", error.text);
+    }
+    if (etcd_keys_make(etcd->prefix, 1, &made, &error) != STATUS_OK) {
+        config_refuse(reading, "etcd.prefix", "%s", error.text);
+    }
+    if ((etcd->certificate[0] == '\0') != (etcd->key[0] == '\0')) {
+        config_refuse(reading, "etcd.key", "etcd.certificate and etcd.key go together");
+    }
+    if (etcd->lease_us % SECOND_US != 0) {
+        config_refuse(reading, "etcd.lease", "etcd.lease: etcd counts in whole seconds");
+    }
+    if (settings->advertise[0] == '\0' && is_any_host(settings->address)) {
+        config_refuse(reading, "advertise",
+                      "advertise: nobody can dial %s: say where others reach this master",
+                      settings->address);
+    }
+}
+
+static void check_coordinator(struct master_settings *settings, struct config_reading *reading)
+{
+    struct error error = {.status = STATUS_OK};
+
+    settings->on_etcd = strcmp(raw.coordinator, "etcd") == 0;
+    if (!settings->on_etcd && strcmp(raw.coordinator, "embedded") != 0) {
+        config_refuse(reading, "coordinator", "coordinator = \"%s\": must be embedded or etcd",
+                      raw.coordinator);
+    }
+    if (settings->advertise[0] != '\0' &&
+        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        config_refuse(reading, "advertise", "advertise: %s", error.text);
+    }
+    if (settings->on_etcd) {
+        check_etcd(settings, reading);
+    }
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -135,6 +223,10 @@ static void check_together(const struct catalog_settings *catalog, struct config
         !config_is_refused(reading, "sync.hold") && !config_is_refused(reading, "sync.interval")) {
         config_refuse(reading, "server.timeout",
                       "server.timeout must be at least twice sync.hold and sync.interval");
+    }
+    if (raw.min_in_sync > raw.replicas && !config_is_refused(reading, "replication.replicas")) {
+        config_refuse(reading, "replication.min_in_sync",
+                      "replication.min_in_sync must not be above replication.replicas");
     }
     if (catalog->soft_limit_start_bytes > catalog->soft_limit_max_bytes &&
         !config_is_refused(reading, "tablet.soft_limit_max")) {
@@ -156,9 +248,15 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->sync_interval_quick_ms = (uint32_t)(raw.sync_interval_quick_us / 1000);
     catalog->request_timeout_ns = raw.request_timeout_us * MICROSECOND_NS;
     catalog->splits_per_server = (uint32_t)raw.splits_per_server;
+    catalog->replicas = (uint32_t)raw.replicas;
+    catalog->min_in_sync = (uint32_t)raw.min_in_sync;
+    catalog->replace_after_ns = raw.replace_after_us * MICROSECOND_NS;
+    catalog->keep_outsiders_ns = raw.keep_outsiders_us * MICROSECOND_NS;
+    catalog->moves_per_server = (uint32_t)raw.moves_per_server;
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;
     check_log(reading);
     check_addresses(settings, reading);
+    check_coordinator(settings, reading);
 }

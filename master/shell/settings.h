@@ -10,11 +10,15 @@
 
 #include "common/io/config.h"
 #include "common/io/logger.h"
+#include "master/coordinator/etcd_client.h"
 #include "master/core/catalog.h"
 
 struct master_settings {
     const char *address;
+    const char *advertise; /* what others are told; "" = what was bound */
     const char *http_address;
+    bool on_etcd; /* where the catalog is: in etcd, or in folder */
+    struct etcd_settings etcd;
     const char *folder;
     int64_t cluster;
     bool insecure;

@@ -20,15 +20,20 @@
  *   (2) Versions of entries do not fall along the log; none is above the configuration's.
  *   (3) A primary's version was adopted by this process (I1); while a proposal is out nothing else is
  *       proposed (rule 9).
- *   (4) serving => primary, not yielded, not turned away, committed >= start, and every member of the
- *       union has been opened.  (Whether leases hold is looked at where time is: serve.)
+ *   (4) serving => primary, not yielded, committed >= start, every member of the union has been opened,
+ *       and its own grants are over (rule 11).  (Whether leases hold is looked at where time is: serve.)
  *   (5) Nothing was sent that its store has not synced (I7): PREPARED <= synced, OPENED after
  *       CONFIGURED.
  *   (6) A member, or a learner whose addition is in doubt, never drops an entry at or below the start
  *       of the reign that it is opened under; any other learner drops down to committed (rules 4, 16).
  *
- * Messages may be lost, doubled, late, out of order.  Entries' payloads are borrowed during the step
- * in which they come; what is in the window is copied.
+ * Messages may be lost, doubled, late, out of order.  A reign is a process and a version, and both are
+ * in every message: a lone primary that restarts goes on under its version (rule 2), and what was meant
+ * for the process before it must not be taken for its own.
+ *
+ * Entries' payloads are borrowed during the step in which they come; what is in the window is copied.
+ * A lone primary sends its entries to nobody and copies none: who comes to need one (a learner) is fed
+ * from the log (READ).  An entry that a step commits can be found until the next step.
  *
  * This module is pure: no clock (now_ns is handed in: CLOCK_BOOTTIME), no I/O, no randomness.  It
  * knows nothing of what entries mean but for barriers.  Thread rule: the loop of its store.
@@ -40,16 +45,17 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/base/replica_configuration.h"
 #include "common/base/stamp.h"
 #include "common/base/status.h"
-#include "tabletserver/replica/configuration.h"
 
 #define REPLICA_NEVER INT64_MAX /* as a deadline */
 
 /* Effects of one step: two for each peer, each entry that one COMMIT frees is no effect of its own. */
 #define REPLICA_EFFECTS_MAX (2 * REPLICA_PEERS_MAX + 8)
-/* PREPAREs that one step sends to one peer that is behind; more with the next PREPARED. */
-#define REPLICA_PREPARES_PER_STEP 1
+/* PREPAREs to one peer that it has not acknowledged.  A step sends one to a peer; while there are more
+ * to send the deadline is now, so that TICKs send them. */
+#define REPLICA_IN_FLIGHT_MAX 1024
 
 struct replica;
 
@@ -66,14 +72,29 @@ struct replica_settings {
 
 /* --- what travels ------------------------------------------------------------------------------- */
 
+/* Nothing may be given out behind it until it is lifted (section 7). */
+enum replica_barrier {
+    REPLICA_BARRIER_NONE,
+    REPLICA_BARRIER_SPLIT,  /* committed: the primary proposes the split */
+    REPLICA_BARRIER_FROZEN, /* committed: waits for its neighbour's merge */
+    REPLICA_BARRIER_ABSORB, /* committed under the version that gave it out: proposes the merge */
+};
+
+/* A barrier that is not lifted; sequence 0 = none. */
+struct replica_standing {
+    uint64_t sequence;
+    uint64_t version; /* of its entry */
+    enum replica_barrier barrier;
+};
+
 /* One record of the tablet's log.  version: under which it was first given out (rule 3). */
 struct replica_entry {
     uint64_t sequence;
     uint64_t version;
     struct stamp stamp;
     uint8_t type; /* enum record_type of storage; not looked at */
-    bool barrier; /* nothing may be given out behind it until it is lifted (section 7) */
-    bool lifts;   /* lifts the barrier before it */
+    enum replica_barrier barrier;
+    bool lifts; /* lifts the barrier before it */
     struct bytes payload;
 };
 
@@ -104,7 +125,10 @@ struct replica_message {
     uint64_t committed;   /* OPEN, OPENED, PREPARE */
     uint64_t previous_version; /* OPEN: of the entry at start; PREPARE: of the entry before; 0 = not
                                   known any more (it is committed) */
-    bool as_learner;           /* OPEN */
+    uint64_t opener;   /* OPENED, PREPARED, DAMAGED: incarnation of the process that they answer */
+    uint64_t appended; /* PREPARED: its log goes up to here, synced or not */
+    bool gap;          /* PREPARED: the PREPARE does not follow on that */
+    bool as_learner;   /* OPEN, OPENED: not counted */
     struct replica_configuration configuration; /* OPEN */
     struct replica_entry entry;                 /* PREPARE */
 };
@@ -129,19 +153,28 @@ enum replica_event_type {
     REPLICA_EVENT_TICK,       /* replica_deadline_ns() has passed; harmless at other times */
     REPLICA_EVENT_WRITE,      /* a primary's store has an entry to give out */
     REPLICA_EVENT_SYNCED,     /* sequence: the store's log has all up to it */
-    REPLICA_EVENT_CONFIGURED, /* version: the effect CONFIGURE is synced */
+    REPLICA_EVENT_CONFIGURED, /* the effect CONFIGURE is synced: one for each, in the log's order with
+                                 SYNCED */
     REPLICA_EVENT_RECEIVE,    /* message, from */
     REPLICA_EVENT_CATALOG,    /* configuration: what the master told; the newest it has */
     REPLICA_EVENT_GONE,       /* the catalog has the tablet no more: split, merged or dropped */
-    REPLICA_EVENT_HELD,       /* peer's lease (lease.h) holds / does not hold (!present) */
+    REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
+                           it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
     REPLICA_EVENT_PEER_RESTARTED, /* what `from` opened as a process before `incarnation` is void */
     REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
     REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
     REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
-    REPLICA_EVENT_TAUGHT,   /* learner `from` is whole; (at the learner) this replica is */
-    REPLICA_EVENT_READ,     /* an entry for a member that is behind the window, from the log */
-    REPLICA_EVENT_DAMAGED,  /* a checksum failed here */
+    /* Of a reign's version, and of the incarnation of the other side's process; others are late. */
+    REPLICA_EVENT_TEACHING, /* sequence: learner `from` has everything up to it, or is being taught it
+                               (the first slice), so the log goes on behind it.  At the learner (from is
+                               itself): so does this replica, and that is synced */
+    REPLICA_EVENT_TAUGHT,   /* learner `from` is whole */
+    REPLICA_EVENT_READ,     /* entry for `from`, asked by the effect READ; the log has it no more if
+                               !present (sequence says which) */
+    REPLICA_EVENT_DAMAGED, /* a checksum failed here */
+    REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
+                               again (rule 14) */
 };
 
 struct replica_event {
@@ -156,27 +189,39 @@ struct replica_event {
     struct replica_message message;             /* RECEIVE */
     struct replica_configuration configuration; /* CATALOG */
     struct replica_entry entry;        /* WRITE: sequence and version are given by the step; READ */
-    struct replica_union goal_members; /* GOAL */
+    struct replica_union goal_members; /* GOAL; none: there is no wish */
     uint64_t goal_leader;              /* GOAL: store; 0 = whoever */
 };
 
 /* --- effects -------------------------------------------------------------------------------------- */
 
+/* What a CONFIGURATION record says beside configuration and role; replay hands in the last one. */
+struct replica_flags {
+    bool opened;      /* under this version: nothing is dropped under it any more (rule 4) */
+    bool doubt_noted; /* a lone primary is about to propose (rule 2) */
+    bool bound; /* grants of this store's may be out: a later process waits for them (rule 11) */
+};
+
 enum replica_effect_type {
     REPLICA_EFFECT_SEND,   /* message, to */
     REPLICA_EFFECT_APPEND, /* log entry; then SYNCED.  Its payload is the event's or the window's */
-    REPLICA_EFFECT_CONFIGURE, /* log configuration, role, kept: what is above it is dropped, in the log
-                                 and in memory; then CONFIGURED */
-    REPLICA_EFFECT_COMMIT,    /* up to sequence: make it visible, answer */
-    REPLICA_EFFECT_LEAD,      /* from now on primary: apply the window as prepared */
-    REPLICA_EFFECT_FOLLOW,    /* no longer: take what is above sequence out of the memtable */
-    REPLICA_EFFECT_SERVE,     /* peers: serve while each of them's lease holds */
-    REPLICA_EFFECT_CEASE,     /* serve no more, from this step on */
-    REPLICA_EFFECT_GRANT,     /* to: lease.h, LEASE_EVENT_GRANT under version */
-    REPLICA_EFFECT_EXCEPT,    /* to: LEASE_EVENT_EXCEPT under version */
-    REPLICA_EFFECT_PROPOSE, /* proposal, to the master */
-    REPLICA_EFFECT_READ,    /* the log's entry `sequence` for member `to`; then READ */
-    REPLICA_EFFECT_TEACH,   /* begin to teach `to` (teach.h), which has everything up to sequence */
+    REPLICA_EFFECT_CONFIGURE, /* log configuration, role, flags, and sequence: what is above it is
+                                 dropped, in the log and in memory; then CONFIGURED */
+    REPLICA_EFFECT_COMMIT, /* up to sequence: make it visible; answer, if replica_look() says that it
+                                 acknowledges, and leases hold; "unknown" otherwise (rules 5, 6) */
+    REPLICA_EFFECT_LEAD,   /* from now on primary: apply the window as prepared */
+    REPLICA_EFFECT_FOLLOW, /* no longer: take what is above sequence out of the memtable */
+    REPLICA_EFFECT_SERVE,  /* peers: serve while each of them's lease holds */
+    REPLICA_EFFECT_CEASE,  /* serve no more, from this step on */
+    REPLICA_EFFECT_GRANT,  /* to: lease.h, LEASE_EVENT_GRANT under version to incarnation (0: to one
+                                 that has not opened this replica yet, so that SILENT comes if it never
+                                 does) */
+    REPLICA_EFFECT_EXCEPT, /* to: LEASE_EVENT_EXCEPT under version; then EXCEPTED */
+    REPLICA_EFFECT_PROPOSE, /* proposal, to the master; CATALOG is its answer */
+    REPLICA_EFFECT_ASK,     /* the master has a newer version: CATALOG, please */
+    REPLICA_EFFECT_READ,    /* the log's entry `sequence` for peer `to`; then READ */
+    REPLICA_EFFECT_TEACH, /* begin to teach `to` (teach.h), which has everything up to sequence; then
+                               TEACHING, and TAUGHT.  Told again when it begins anew */
 };
 
 struct replica_effect {
@@ -184,8 +229,9 @@ struct replica_effect {
     struct replica_member to;
     uint64_t sequence;
     uint64_t version;
-    enum replica_role role;
-    bool doubt_noted; /* CONFIGURE: a lone primary is about to propose (rule 2) */
+    uint64_t incarnation;       /* GRANT */
+    enum replica_role role;     /* CONFIGURE */
+    struct replica_flags flags; /* CONFIGURE */
     struct replica_message message;
     struct replica_entry entry;
     struct replica_configuration configuration;
@@ -201,22 +247,31 @@ struct replica_effects {
 
 /* --- life ----------------------------------------------------------------------------------------- */
 
-/* What the store found, or, for a new tablet, version 1 and nothing. */
+/* What the store found, synced.  A replica that is just being made (of a new tablet, or to be taught)
+ * has version 0 and nothing: CATALOG (version 1) or OPEN brings its first configuration. */
 struct replica_recovered {
     struct replica_member self;
     uint64_t incarnation;
     struct replica_configuration configuration;
-    enum replica_role role; /* OUTSIDER or LEARNER when it is no member */
-    bool doubt_noted;       /* rule 2: a lone primary has proposed */
+    enum replica_role
+        role; /* OUTSIDER or LEARNER when it is no member, or SECONDARY when it was opened
+                               as a member because its addition is in doubt (rule 16) */
+    struct replica_flags flags;
+    bool adopted; /* by this very process, which has logged it: children of a split (rule 2) */
     bool damaged;
+    int64_t
+        free_from_ns; /* from when on nothing binds that processes before have granted: beginning of
+                             the lease module + grace (lease.h) */
     uint64_t committed;                 /* what the store can prove */
     uint64_t committed_version;         /* of the entry there; 0 = not known */
+    struct replica_standing barrier;    /* one that is committed and not lifted */
     const struct replica_entry *window; /* those above committed, ascending without gaps; copied */
     uint32_t window_count;
 };
 
-/* A lone primary without a noted doubt leads at once, under its version; everyone else waits to be opened, or proposes
- * (rules 2, 10).  Effects as of a step.  Errors: STATUS_NO_MEMORY. */
+/* A lone primary without a noted doubt leads at once, under its version; a leader among others
+ * proposes its renewal (rule 2); everyone else waits to be opened.  Effects as of a step.  Errors:
+ * STATUS_NO_MEMORY. */
 enum status replica_create(const struct replica_settings *settings,
                            const struct replica_recovered *recovered,
                            int64_t now_ns,
@@ -230,7 +285,8 @@ void replica_destroy(struct replica *replica); /* NULL is fine */
  *
  * Errors:
  *   WRITE  STATUS_NOT_OWNER (not primary, or not yet, or no longer serving), STATUS_UNAVAILABLE (fewer
- *          members than min_in_sync, a barrier, or a hand-over is under way: come again),
+ *          members than min_in_sync, a barrier, a hand-over is under way, or what lifts a barrier comes
+ *          while its split is proposed: come again),
  *          STATUS_RESOURCE_EXHAUSTED (the window is full)
  *   all    STATUS_NO_MEMORY
  */
@@ -257,7 +313,8 @@ struct replica_view {
     enum replica_role role;
     struct replica_configuration configuration;
     enum replica_trouble trouble;
-    bool serving; /* as far as this module can tell: leases are looked at by the clock */
+    bool serving;      /* as far as this module can tell: leases are looked at by the clock */
+    bool acknowledges; /* serving, with members enough: what commits may be answered (rules 5, 6) */
     uint64_t committed;
     uint64_t synced;
     uint64_t appended;

@@ -94,8 +94,15 @@ static void hang_up(struct sync *sync)
     sync->ready = false;
     sync->asking = false;
     sync->connection_context.generation += 1;
-    sync->master_index = (sync->master_index + 1) % sync->masters.count;
-    sync->next_ask_ns = clock_monotonic_ns() + SYNC_RETRY_NS;
+    if (sync->redirected) {
+        sync->master_index = sync->redirected_to;
+        sync->next_ask_ns = 0;
+    } else {
+        sync->master_index = (sync->master_index + 1) % sync->masters.count;
+        sync->next_ask_ns = clock_monotonic_ns() + SYNC_RETRY_NS;
+        sync->redirections = 0;
+    }
+    sync->redirected = false;
 }
 
 static void give_up(struct sync *sync, const char *cause)
@@ -158,6 +165,7 @@ static void on_answer(struct sync *sync, const struct note *note)
         hang_up(sync);
         return;
     }
+    sync->redirections = 0;
     load_meter_told(sync->meter, sync->load_asked);
     atomic_store(&sync->master_answered, sync->master_index);
     if (!atomic_exchange(&sync->connected, true)) {

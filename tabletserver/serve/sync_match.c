@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
+#include "common/io/transport_address.h"
 #include "tabletserver/serve/server.h"
 
 #define SYNC_MISSING_NS (INT64_C(30) * 1000 * 1000 * 1000) /* between two complaints */
@@ -188,6 +189,42 @@ static enum status take_tablets(struct sync *sync, const struct sync_response *r
     return status;
 }
 
+/* The index of the master at that address, added if there is room; count if not. */
+static uint32_t find_master(struct sync_masters *masters, struct bytes address)
+{
+    uint32_t at = 0;
+    while (at < masters->count && !bytes_equal(bytes_of_text(masters->addresses[at]), address)) {
+        at++;
+    }
+    if (at == masters->count && at < SYNC_MASTERS_MAX && address.size_bytes < SYNC_ADDRESS_BYTES) {
+        memcpy(masters->addresses[at], address.data, address.size_bytes);
+        masters->addresses[at][address.size_bytes] = '\0';
+        if (transport_address_check_dial(masters->addresses[at], NULL) == STATUS_OK) {
+            masters->count++;
+        } else {
+            at = SYNC_MASTERS_MAX;
+        }
+    }
+    return at;
+}
+
+/* A master that stands by names the active one: that is the next to be dialled. */
+static void note_redirection(struct sync *sync, struct bytes body)
+{
+    struct standby_response standby = {0};
+    if (body.size_bytes == 0 || sync->redirections == SYNC_REDIRECTIONS_MAX ||
+        standby_response_decode(body, &sync->arena, &standby, NULL) != STATUS_OK ||
+        standby.active.size_bytes == 0) {
+        return;
+    }
+    uint32_t active = find_master(&sync->masters, standby.active);
+    if (active < sync->masters.count && active != sync->master_index) {
+        sync->redirected_to = active;
+        sync->redirected = true;
+        sync->redirections++;
+    }
+}
+
 enum status sync_take_answer(struct sync *sync, struct bytes message, struct error *ret_error)
 {
     struct response_head head;
@@ -198,6 +235,7 @@ enum status sync_take_answer(struct sync *sync, struct bytes message, struct err
     if (status == STATUS_OK && head.status != STATUS_OK) {
         status = error_set(ret_error, (enum status)head.status, "%.*s", (int)head.text.size_bytes,
                            (const char *)head.text.data);
+        note_redirection(sync, body);
     }
     if (status == STATUS_OK) {
         status = sync_response_decode(body, &sync->arena, &response, ret_error);

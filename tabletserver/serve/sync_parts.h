@@ -18,6 +18,7 @@
 #include "tabletserver/tablet/assignment.h"
 
 #define SYNC_INTERVAL_DEFAULT_MS 250
+#define SYNC_REDIRECTIONS_MAX    4 /* in a row; then with a pause, by turns */
 
 struct connection_context {
     struct sync *sync;
@@ -33,7 +34,10 @@ struct sync {
     atomic_bool connected;
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
-    struct sync_masters masters;
+    struct sync_masters masters; /* given, then learned */
+    bool redirected;             /* one that stands by has named the next to be dialled, at once */
+    uint32_t redirected_to;      /* its index */
+    uint32_t redirections;       /* followed in a row */
     uint32_t master_index;       /* the one dialled */
     atomic_uint master_answered; /* the one that answered last; the first until then */
     struct transport_connection *connection;

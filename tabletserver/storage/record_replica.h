@@ -17,7 +17,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/error.h"
-#include "tabletserver/replica/configuration.h"
+#include "common/base/replica_configuration.h"
 
 /* In the right tablet of a merge: it goes into `merged`, together with `left`. */
 struct record_frozen {

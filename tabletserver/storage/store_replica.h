@@ -32,8 +32,8 @@
 #include "common/base/arena.h"
 #include "common/base/bytes.h"
 #include "common/base/error.h"
+#include "common/base/replica_configuration.h"
 #include "common/base/stamp.h"
-#include "tabletserver/replica/configuration.h"
 #include "tabletserver/storage/record.h"
 #include "tabletserver/storage/store.h"
 

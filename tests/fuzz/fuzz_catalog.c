@@ -21,7 +21,8 @@ static const enum method methods[] = {
     METHOD_SYNC,           METHOD_CREATE_TABLE,     METHOD_ALTER_TABLE, METHOD_DELETE_TABLE,
     METHOD_SPLIT_TABLET,   METHOD_LOCATE,           METHOD_GET_TABLE,   METHOD_LIST_TABLES,
     METHOD_LIST_SERVERS,   METHOD_STATUS,           METHOD_SCAN,        METHOD_PUT_DOCUMENTS,
-    METHOD_LIST_DOCUMENTS, METHOD_LIST_HOT_TABLETS,
+    METHOD_LIST_DOCUMENTS, METHOD_LIST_HOT_TABLETS, METHOD_PROPOSE,     METHOD_DRAIN_SERVER,
+    METHOD_MERGE_TABLETS,
 };
 
 static enum status take(void *context,
@@ -71,6 +72,7 @@ static void introduce_server(void)
                    .stores = &store,
                    .store_count = 1},
         .full = true,
+        .replicates = true,
     };
     struct buffer body = BUFFER_INIT;
     sync_request_encode(&sync, &body);

@@ -21,7 +21,7 @@ static enum status load_one(
     uint8_t *value = memory_allocate(body_bytes + 5);
     uint64_t seed = checksum64(key.data, key.size_bytes, 0);
 
-    value[0] = RECORD_LAYOUT;
+    value[0] = kind != 'P' ? RECORD_LAYOUT : 1 + number % RECORD_LAYOUT_TABLET;
     memcpy(value + 1, body, body_bytes);
     store_le32(value + 1 + body_bytes, checksum32(value, body_bytes + 1, seed));
     enum status status = catalog_load(catalog, record_key_bytes(&key),

@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct values values = {.text = "", .size_bytes = 1024, .duration_us = 1000};
     const struct config_key keys[] = {
         {"text", CONFIG_TEXT, &values.text, 0, 0, false},
+        {"joined", CONFIG_TEXT_JOINED, &values.text, 0, 0, false},
         {"list", CONFIG_TEXT_LIST, &values.list, 0, 0, false},
         {"flag", CONFIG_BOOL, &values.flag, 0, 0, false},
         {"number", CONFIG_NUMBER, &values.number, -5, 5, false},

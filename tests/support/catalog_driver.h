@@ -35,6 +35,8 @@ struct driver {
     int64_t now_ns;
     uint64_t request;  /* the last one given */
     bool hold_commits; /* leave PERSIST for driver_commit() */
+    void (*on_committed)(
+        void); /* what the coordinator has acknowledged, nobody knows yet; or NULL */
     const struct catalog_put *puts;
     size_t put_count;
     uint64_t transaction; /* pending; 0 = none */
@@ -105,6 +107,9 @@ static inline enum status driver_commit(struct driver *driver)
     enum status status = coordinator_commit(driver->coordinator, driver->puts, driver->put_count,
                                             &error);
     event.type = status == STATUS_OK ? CATALOG_EVENT_PERSISTED : CATALOG_EVENT_PERSIST_FAILED;
+    if (status == STATUS_OK && driver->on_committed != NULL) {
+        driver->on_committed();
+    }
     driver->transaction = 0;
     driver_step(driver, event);
     return status;
@@ -353,6 +358,7 @@ struct fake_server {
     uint32_t interval_ms;
     bool more;
     bool idle; /* does not do what it is told */
+    bool replicates;
     struct held_tablet held[DRIVER_HELD_MAX];
     size_t held_count;
     struct load_report load; /* goes along with its syncs */
@@ -414,6 +420,7 @@ static inline uint64_t fake_send(struct driver *driver, struct fake_server *serv
         .held = server->held,
         .held_count = server->held_count,
         .load = server->load,
+        .replicates = server->replicates,
     };
     sync_request_encode(&sync, &body);
     return driver_send(driver, METHOD_SYNC, &body);

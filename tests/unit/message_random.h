@@ -213,7 +213,42 @@ static inline struct table any_table(struct random_source *source)
     for (size_t i = 0; i < count; i++) {
         table.families[i] = any_family(source);
     }
+    table.replicas = any_u32(source);
+    table.min_in_sync = any_u32(source);
     return table;
+}
+
+/* One that can be. */
+static inline struct replica_configuration any_configuration(struct random_source *source)
+{
+    struct replica_configuration configuration = {
+        .version = 1 + any_below(source, 1000),
+        .member_count = 1 + (uint32_t)any_below(source, REPLICA_MEMBERS_MAX),
+    };
+    for (uint32_t i = 0; i < configuration.member_count; i++) {
+        configuration.members[i] = (struct replica_member){
+            3 * i + 1 + any_below(source, 3), (any_u32(source) & ~UINT64_C(7)) + i + 1};
+    }
+    configuration.leader = (uint32_t)any_below(source, configuration.member_count);
+    return configuration;
+}
+
+static inline struct goal any_goal(struct random_source *source)
+{
+    struct goal goal = {.member_count = (uint32_t)any_below(source, LIMIT_REPLICAS + 1)};
+    if (goal.member_count == 0) {
+        return goal;
+    }
+    for (uint32_t i = 0; i < goal.member_count; i++) {
+        goal.members[i] = (struct replica_member){any_u64(source), any_u64(source)};
+    }
+    goal.leader = any_u64(source);
+    goal.wish = (enum goal_wish)any_below(source, 3);
+    goal.left = any_u64(source);
+    goal.right = any_u64(source);
+    goal.merged = any_u64(source);
+    goal.row = any_bytes(source);
+    return goal;
 }
 
 static inline struct server_information any_server(struct random_source *source)

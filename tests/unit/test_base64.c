@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
+#include "common/base/base64.h"
 #include "common/base/prng.h"
-#include "gateway/core/base64.h"
 
 static bool decodes_to(const char *text, const char *expected)
 {

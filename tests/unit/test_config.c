@@ -14,6 +14,7 @@ struct settings {
     int64_t port;
     uint64_t memory_bytes;
     int64_t interval_us;
+    const char *masters;
     struct config_text_list folders;
 };
 
@@ -30,6 +31,7 @@ static const struct config_key keys[] = {
      .maximum = INT64_MAX},
     {.name = "http.client.interval", .type = CONFIG_DURATION_US, .target = &settings.interval_us},
     {.name = "folders", .type = CONFIG_TEXT_LIST, .target = &settings.folders},
+    {.name = "masters", .type = CONFIG_TEXT_JOINED, .target = &settings.masters},
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -70,6 +72,18 @@ static const char *load(const char *text)
     fclose(file);
     read_file();
     return first_fault();
+}
+
+Test(config, a_joined_text_is_a_text_or_a_list)
+{
+    static const char *const files[] = {"name = \"x\";\nmasters = \"a,b\";\n",
+                                        "name = \"x\";\nmasters = [ \"a\", \"b\" ];\n"};
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_str_eq(load(files[i]), "");
+        cr_assert_str_eq(settings.masters, "a,b");
+    }
+    cr_assert_not_null(strstr(load("name = \"x\";\nmasters = [ 1 ];\n"), "list of texts"));
+    cr_assert_not_null(strstr(load("name = \"x\";\nmasters = 1;\n"), "list of texts"));
 }
 
 Test(config, reads_every_type)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/checksum.h"
+#include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "master/coordinator/coordinator.h"
@@ -178,10 +180,9 @@ Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
         .number = 7,
         .changed_version = 3,
         .table = 2,
-        .configuration = 1,
+        .configuration = {1, 1, 0, {{1, 10}}},
+        .goal = {.store_count = 1, .stores = {10}, .leader = 10},
         .state = TABLET_SERVING,
-        .server = 1,
-        .store = 10,
         .soft_limit_bytes = 1 << 24,
         .range = {bytes_of_text("a"), bytes_of_text("b")},
     };
@@ -190,7 +191,7 @@ Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
     tablet_record_encode(&record, &value);
     cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_OK);
     cr_assert(bytes_equal(back.range.end, bytes_of_text("b")));
-    cr_assert_eq(back.store, 10);
+    cr_assert_eq(tablet_record_leader(&back).store, 10);
     cr_assert_eq(tablet_record_decode(8, buffer_bytes(&value), &back, NULL), STATUS_CORRUPT);
     for (size_t bit = 0; bit < value.size_bytes * 8; bit++) {
         value.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -201,6 +202,165 @@ Test(record, a_flipped_bit_or_a_wrong_key_is_corrupt)
         cr_assert_eq(tablet_record_decode(7, bytes_of(value.data, size), &back, NULL),
                      STATUS_CORRUPT);
     }
+    buffer_deinit(&value);
+}
+
+/* A value as it is written: layout, fields, checksum by the key. */
+static struct bytes close_value(uint8_t *value, size_t size_bytes, uint64_t tablet)
+{
+    struct record_key key = record_key_of(RECORD_KIND_TABLET, tablet);
+    uint64_t seed = checksum64(key.data, key.size_bytes, 0);
+    store_le32(value + size_bytes, checksum32(value, size_bytes, seed));
+    return bytes_of(value, size_bytes + 4);
+}
+
+/* These bytes lie on disks: they must be read for ever. */
+Test(record, a_tablet_of_layout_1_is_one_member_who_should_stay)
+{
+    uint8_t value[32] = {1 /* layout */,
+                         3 /* changed */,
+                         2 /* table */,
+                         5 /* configuration */,
+                         TABLET_SERVING,
+                         TABLET_FLAG_START_BY_HAND,
+                         4 /* server */,
+                         40 /* store */,
+                         6 /* parent */,
+                         100 /* soft limit */,
+                         1,
+                         'a',
+                         1,
+                         'b'};
+    struct tablet_record record;
+    struct error error = {0};
+    cr_assert_eq(tablet_record_decode(7, close_value(value, 14, 7), &record, &error), STATUS_OK,
+                 "%s", error.text);
+    cr_assert_eq(record.configuration.version, 5);
+    cr_assert_eq(record.configuration.member_count, 1);
+    cr_assert_eq(tablet_record_leader(&record).server, 4);
+    cr_assert_eq(tablet_record_leader(&record).store, 40);
+    cr_assert_eq(record.parent, 6);
+    cr_assert_eq(record.absorbed, 0);
+    cr_assert_eq(record.soft_limit_bytes, 100);
+    cr_assert(bytes_equal(record.range.end, bytes_of_text("b")));
+    cr_assert(tablet_record_is_at_goal(&record));
+    value[0] = RECORD_LAYOUT_TABLET + 1;
+    cr_assert_eq(tablet_record_decode(7, close_value(value, 14, 7), &record, &error),
+                 STATUS_VERSION);
+}
+
+Test(record, a_tablet_of_layout_2_has_these_bytes_the_primary_first)
+{
+    const struct tablet_record record = {
+        .number = 7,
+        .changed_version = 3,
+        .table = 2,
+        .configuration = {5, 3, 1, {{1, 10}, {2, 20}, {3, 30}}},
+        .state = TABLET_SERVING,
+        .soft_limit_bytes = 100,
+        .range = {bytes_of_text("a"), BYTES_EMPTY},
+        .goal = {.store_count = 2,
+                 .stores = {10, 40},
+                 .leader = 40,
+                 .wish = GOAL_SPLIT,
+                 .by_hand = true,
+                 .left = 8,
+                 .right = 9,
+                 .row = bytes_of_text("m")},
+    };
+    static const uint8_t expected[] = {2,   3,  2,   5,  TABLET_SERVING,
+                                       0,   3,  2,   20, 1,
+                                       10,  3,  30,  0,  0,
+                                       100, 1,  'a', 0,  2,
+                                       10,  40, 40,  1,  8,
+                                       9,   1,  1,   'm'};
+    struct tablet_record back;
+    struct buffer value = BUFFER_INIT;
+    tablet_record_encode(&record, &value);
+    cr_assert_eq(value.size_bytes, sizeof expected + 4);
+    cr_assert_arr_eq(value.data, expected, sizeof expected);
+    cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_OK);
+    cr_assert(replica_configuration_equal(&back.configuration, &record.configuration));
+    cr_assert_eq(back.configuration.leader, 1);
+    cr_assert_eq(back.goal.right, 9);
+    cr_assert(back.goal.by_hand);
+    cr_assert(bytes_equal(back.goal.row, record.goal.row));
+    buffer_deinit(&value);
+}
+
+Test(record, every_configuration_and_goal_comes_back_and_nonsense_does_not)
+{
+    struct prng prng = prng_of_seed(5);
+    for (int i = 0; i < 20000; i++) {
+        struct tablet_record record = {.number = 7,
+                                       .changed_version = prng_below(&prng, 1000),
+                                       .table = 1 + prng_below(&prng, 10),
+                                       .state = TABLET_SERVING,
+                                       .soft_limit_bytes = 1,
+                                       .parent = prng_below(&prng, 6)};
+        record.absorbed = record.parent == 0 ? 0 : prng_below(&prng, 6);
+        record.configuration.version = 1 + prng_below(&prng, 1000);
+        record.configuration.member_count = 1 + (uint32_t)prng_below(&prng, REPLICA_MEMBERS_MAX);
+        record.configuration.leader = (uint32_t)prng_below(&prng,
+                                                           record.configuration.member_count);
+        for (uint32_t j = 0; j < record.configuration.member_count; j++) {
+            record.configuration.members[j] = (struct replica_member){
+                1 + 200 * j + prng_below(&prng, 200), 1 + prng_below(&prng, 30) * 8 + j};
+        }
+        record.goal.store_count = 1 + (uint32_t)prng_below(&prng, LIMIT_REPLICAS);
+        for (uint32_t j = 0; j < record.goal.store_count; j++) {
+            record.goal.stores[j] = 1 + 200 * j + prng_below(&prng, 200);
+        }
+        record.goal.leader = prng_chance(&prng, 2) ? 0 : record.goal.stores[0];
+        if (prng_chance(&prng, 3)) {
+            record.goal.wish = GOAL_MERGE;
+            record.goal.left = 7;
+            record.goal.right = 8;
+            record.goal.merged = 9;
+        }
+        struct buffer value = BUFFER_INIT;
+        struct tablet_record back;
+        tablet_record_encode(&record, &value);
+        cr_assert_eq(tablet_record_decode(7, buffer_bytes(&value), &back, NULL), STATUS_OK);
+        cr_assert(replica_configuration_equal(&back.configuration, &record.configuration));
+        cr_assert_eq(back.goal.store_count, record.goal.store_count);
+        cr_assert_arr_eq(back.goal.stores, record.goal.stores, sizeof record.goal.stores);
+        cr_assert_eq(back.goal.merged, record.goal.merged);
+        cr_assert_eq(back.absorbed, record.absorbed);
+        /* what is changed under a good checksum is refused, or has a meaning */
+        value.data[1 + prng_below(&prng, value.size_bytes - 5)] = (uint8_t)prng_next(&prng);
+        struct bytes changed = close_value(value.data, value.size_bytes - 4, 7);
+        if (tablet_record_decode(7, changed, &back, NULL) == STATUS_OK) {
+            struct buffer again = BUFFER_INIT;
+            tablet_record_encode(&back, &again); /* asserts that it means something */
+            buffer_deinit(&again);
+        }
+        buffer_deinit(&value);
+    }
+}
+
+Test(record, a_server_of_before_is_neither_drained_nor_replicates)
+{
+    const struct store_record stores[] = {{10, bytes_of_text("d")}};
+    const struct server_record server = {
+        .number = 7, .stores = stores, .store_count = 1, .draining = true, .replicates = true};
+    struct server_record back;
+    struct buffer value = BUFFER_INIT;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    server_record_encode(&server, &value);
+    cr_assert_eq(server_record_decode(7, buffer_bytes(&value), &arena, &back, NULL), STATUS_OK);
+    cr_assert(back.draining);
+    cr_assert(back.replicates);
+    struct record_key key = record_key_of(RECORD_KIND_SERVER, 7);
+    size_t before = value.size_bytes - 5; /* without the flags */
+    store_le32(value.data + before,
+               checksum32(value.data, before, checksum64(key.data, key.size_bytes, 0)));
+    cr_assert_eq(server_record_decode(7, bytes_of(value.data, before + 4), &arena, &back, NULL),
+                 STATUS_OK);
+    cr_assert(!back.draining);
+    cr_assert(!back.replicates);
+    arena_deinit(&arena);
     buffer_deinit(&value);
 }
 

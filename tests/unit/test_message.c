@@ -157,6 +157,18 @@ static void any_table_name_request(struct random_source *s, struct buffer *out)
     table_name_request_encode(&message, out);
 }
 
+static void any_standby_response(struct random_source *s, struct buffer *out)
+{
+    struct standby_response message = {any_bytes(s)};
+    standby_response_encode(&message, out);
+}
+
+static void any_master_response(struct random_source *s, struct buffer *out)
+{
+    struct master_response message = {any_u64(s), any_u32(s), any_u64(s), any_bytes(s)};
+    master_response_encode(&message, out);
+}
+
 static void any_alter_table_request(struct random_source *s, struct buffer *out)
 {
     struct alter_table_request message = {.name = any_bytes(s)};
@@ -263,12 +275,18 @@ static void any_sync_request(struct random_source *s, struct buffer *out)
                                    .full = any_bool(s)};
     struct held_tablet *held = any_list(s, sizeof *held, &message.held_count);
     for (size_t i = 0; i < message.held_count; i++) {
-        held[i] = (struct held_tablet){
-            any_u64(s), any_u64(s),  (enum held_state)(1 + any_below(s, 3)),
-            any_u64(s), any_bool(s), any_bytes(s)};
+        held[i] = (struct held_tablet){any_u64(s),
+                                       any_u64(s),
+                                       (enum held_state)(1 + any_below(s, 3)),
+                                       any_u64(s),
+                                       any_bool(s),
+                                       any_bytes(s),
+                                       any_u64(s),
+                                       (enum held_role)any_below(s, 5)};
     }
     message.held = held;
     message.load = any_load_report(s);
+    message.replicates = any_bool(s);
     sync_request_encode(&message, out);
 }
 
@@ -283,7 +301,17 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
     for (size_t i = 0; i < message.tablet_count; i++) {
         tablets[i] = (struct assigned_tablet){any_location(s), any_u64(s), any_u64(s), any_u64(s),
                                               any_bool(s)};
+        if (any_bool(s)) {
+            tablets[i].configuration = any_configuration(s);
+        }
+        tablets[i].goal = any_goal(s);
+        tablets[i].absorbed = any_u64(s);
     }
+    struct server_address *servers = any_list(s, sizeof *servers, &message.server_count);
+    for (size_t i = 0; i < message.server_count; i++) {
+        servers[i] = (struct server_address){any_u64(s), any_bytes(s)};
+    }
+    message.servers = servers;
     struct table *tables = any_list(s, sizeof *tables, &message.table_count);
     for (size_t i = 0; i < message.table_count; i++) {
         tables[i] = any_table(s);
@@ -296,6 +324,71 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
     message.tables = tables;
     message.dropped_tables = dropped;
     sync_response_encode(&message, out);
+}
+
+static void any_propose_request(struct random_source *s, struct buffer *out)
+{
+    struct propose_request message = {.server = any_u64(s)};
+    struct proposal *proposals = any_list(s, sizeof *proposals, &message.proposal_count);
+    for (size_t i = 0; i < message.proposal_count; i++) {
+        proposals[i] = (struct proposal){
+            .kind = (enum proposal_kind)(1 + any_below(s, 3)),
+            .tablet = any_u64(s),
+            .base = any_u64(s),
+            .proposer = any_u64(s),
+            .next = any_configuration(s),
+            .left = any_u64(s),
+            .right = any_u64(s),
+            .row = any_bytes(s),
+            .right_base = any_u64(s),
+            .merged = any_u64(s),
+        };
+    }
+    message.proposals = proposals;
+    propose_request_encode(&message, out);
+}
+
+static void any_propose_response(struct random_source *s, struct buffer *out)
+{
+    struct propose_response message = {0};
+    struct proposed *answers = any_list(s, sizeof *answers, &message.answer_count);
+    for (size_t i = 0; i < message.answer_count; i++) {
+        answers[i] = (struct proposed){
+            .outcome = (enum proposed_outcome)(1 + any_below(s, 5)),
+            .tablet = any_u64(s),
+            .configuration = any_configuration(s),
+            .right_version = any_u64(s),
+            .left = any_u64(s),
+            .right = any_u64(s),
+            .merged = any_u64(s),
+        };
+    }
+    message.answers = answers;
+    propose_response_encode(&message, out);
+}
+
+static void any_drain_server_request(struct random_source *s, struct buffer *out)
+{
+    struct drain_server_request message = {any_u64(s), any_bool(s)};
+    drain_server_request_encode(&message, out);
+}
+
+static void any_drain_server_response(struct random_source *s, struct buffer *out)
+{
+    struct drain_server_response message = {any_bool(s), any_u32(s), any_u32(s)};
+    drain_server_response_encode(&message, out);
+}
+
+static void any_merge_request(struct random_source *s, struct buffer *out)
+{
+    struct merge_request message = {any_bytes(s), any_bytes(s)};
+    merge_request_encode(&message, out);
+}
+
+static void any_merge_response(struct random_source *s, struct buffer *out)
+{
+    struct merge_response message = {any_u64(s)};
+    merge_response_encode(&message, out);
 }
 
 static const struct document *any_documents(struct random_source *s, size_t *ret_count)

@@ -387,3 +387,94 @@ Test(message, an_operation_keeps_every_field_of_its_kind)
     arena_deinit(&arena);
     buffer_deinit(&out);
 }
+
+/* --- replicas --------------------------------------------------------------------------------- */
+
+static enum status decode_proposal(const uint8_t *bytes, size_t size_bytes, struct error *error)
+{
+    struct arena arena;
+    struct propose_request request;
+    arena_init(&arena, 4096, SIZE_MAX);
+    enum status status = propose_request_decode(bytes_of(bytes, size_bytes), &arena, &request,
+                                                error);
+    arena_deinit(&arena);
+    return status;
+}
+
+Test(message, proposals_believe_no_count_and_no_configuration_that_cannot_be)
+{
+    struct error error;
+    /* [1, array32 of 2^32-1 proposals, of which one begins] */
+    static const uint8_t many[] = {0x92, 1, 0xdd, 0xff, 0xff, 0xff, 0xff, 0x95, 1};
+    cr_assert_eq(decode_proposal(many, sizeof many, &error), STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "propose_request.proposals") != NULL, "%s", error.text);
+    /* members twice in one server: [1, [[1, 7, 1, 10, [2, 0, [[1, 10], [1, 11]]]]]] */
+    static const uint8_t twice[] = {0x92, 1, 0x91, 0x95, 1, 7,  1,    10, 0x93,
+                                    2,    0, 0x92, 0x92, 1, 10, 0x92, 1,  11};
+    cr_assert_eq(decode_proposal(twice, sizeof twice, &error), STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "cannot be") != NULL, "%s", error.text);
+    /* eight members */
+    static const uint8_t eight[] = {0x92, 1,    0x91, 0x95, 1,    7,    1,    10,   0x93, 2,
+                                    0,    0x98, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
+    cr_assert_eq(decode_proposal(eight, sizeof eight, &error), STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "too many members") != NULL, "%s", error.text);
+    /* a kind that there is not */
+    static const uint8_t kind[] = {0x92, 1, 0x91, 0x95, 4, 7, 1, 10, 0x93, 0, 0, 0x90};
+    cr_assert_eq(decode_proposal(kind, sizeof kind, &error), STATUS_MALFORMED);
+    cr_assert(strstr(error.text, "proposal.kind") != NULL, "%s", error.text);
+}
+
+Test(message, more_proposals_than_a_message_may_have_are_refused)
+{
+    struct proposal proposals[LIMIT_PROPOSALS_PER_MESSAGE + 1] = {0};
+    struct buffer out = BUFFER_INIT;
+    struct error error;
+    for (size_t i = 0; i <= LIMIT_PROPOSALS_PER_MESSAGE; i++) {
+        proposals[i].kind = PROPOSAL_MEMBERS;
+    }
+    propose_request_encode(&(struct propose_request){1, proposals, LIMIT_PROPOSALS_PER_MESSAGE},
+                           &out);
+    cr_assert_eq(decode_proposal(out.data, out.size_bytes, &error), STATUS_OK);
+    out.size_bytes = 0;
+    propose_request_encode(&(struct propose_request){1, proposals, LIMIT_PROPOSALS_PER_MESSAGE + 1},
+                           &out);
+    cr_assert_eq(decode_proposal(out.data, out.size_bytes, &error), STATUS_MALFORMED);
+    buffer_deinit(&out);
+}
+
+Test(message, a_proposal_and_an_answer_keep_every_field)
+{
+    const struct proposal merge = {.kind = PROPOSAL_MERGE,
+                                   .tablet = 1,
+                                   .base = 2,
+                                   .proposer = 30,
+                                   .next = {4, 2, 1, {{5, 50}, {6, 60}}},
+                                   .right = 7,
+                                   .right_base = 8,
+                                   .merged = 9};
+    const struct proposed split = {PROPOSED_SPLIT, 1, {0}, 0, 2, 3, 0};
+    struct propose_request request;
+    struct propose_response response;
+    struct buffer out = BUFFER_INIT;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    propose_request_encode(&(struct propose_request){3, &merge, 1}, &out);
+    cr_assert_eq(propose_request_decode(buffer_bytes(&out), &arena, &request, NULL), STATUS_OK);
+    cr_assert_eq(request.server, 3);
+    const struct proposal *back = &request.proposals[0];
+    cr_assert_eq(back->tablet, 1);
+    cr_assert_eq(back->base, 2);
+    cr_assert_eq(back->proposer, 30);
+    cr_assert(replica_configuration_equal(&back->next, &merge.next));
+    cr_assert_eq(back->right, 7);
+    cr_assert_eq(back->right_base, 8);
+    cr_assert_eq(back->merged, 9);
+    out.size_bytes = 0;
+    propose_response_encode(&(struct propose_response){&split, 1}, &out);
+    cr_assert_eq(propose_response_decode(buffer_bytes(&out), &arena, &response, NULL), STATUS_OK);
+    cr_assert_eq(response.answers[0].outcome, PROPOSED_SPLIT);
+    cr_assert_eq(response.answers[0].left, 2);
+    cr_assert_eq(response.answers[0].right, 3);
+    buffer_deinit(&out);
+    arena_deinit(&arena);
+}

@@ -69,6 +69,72 @@ Test(placement, unusable_is_never_chosen_low_and_avoided_only_last)
     cr_assert_not(placement_choose(stores, 0, 0, &index));
 }
 
+Test(placement, copies_of_a_tablet_go_to_different_servers_and_zones)
+{
+    struct placement_store stores[] = {
+        store_of(1, 11, "a"), store_of(1, 12, "a"), store_of(2, 21, "a"),
+        store_of(3, 31, "b"), store_of(4, 41, "b"),
+    };
+    size_t index = 0;
+    stores[3].tablet_count = 50; /* zone b is fuller: another zone is worth more */
+    stores[4].tablet_count = 60;
+    placement_begin(stores, 5, 0);
+    cr_assert_eq(choose(stores, 5, 0), 0);
+    placement_take(stores, 5, 1);
+    cr_assert_eq(choose(stores, 5, 0), 3);
+    placement_take(stores, 5, 3);
+    cr_assert_eq(choose(stores, 5, 0), 2, "both zones have one: the emptiest");
+    placement_take(stores, 5, 2);
+    cr_assert_eq(choose(stores, 5, 0), 4);
+    placement_take(stores, 5, 4);
+    cr_assert(!placement_choose(stores, 5, 0, &index), "never two in one server");
+    placement_begin(stores, 5, 0);
+    cr_assert(placement_choose(stores, 5, 0, &index), "but for the next tablet");
+}
+
+/* Six servers, three copies: after the first three only the other three are as good.  Yet over many
+ * tablets every two servers have some together. */
+Test(placement, not_always_the_same_servers_have_copies_together)
+{
+    struct placement_store stores[6];
+    unsigned together[6][6] = {{0}};
+    for (uint64_t i = 0; i < 6; i++) {
+        stores[i] = store_of(i + 1, 10 * i + 1, "");
+    }
+    for (uint64_t tablet = 1; tablet <= 200; tablet++) {
+        size_t chosen[3];
+        placement_begin(stores, 6, tablet);
+        for (size_t i = 0; i < 3; i++) {
+            chosen[i] = choose(stores, 6, 0);
+            placement_take(stores, 6, stores[chosen[i]].server);
+        }
+        for (size_t i = 0; i < 9; i++) {
+            together[chosen[i / 3]][chosen[i % 3]]++;
+        }
+    }
+    for (size_t i = 0; i < 6; i++) {
+        cr_assert_eq(together[i][i], 100);
+        for (size_t j = 0; j < 6; j++) {
+            cr_assert_geq(together[i][j], 20, "%zu and %zu: %u", i, j, together[i][j]);
+        }
+    }
+}
+
+Test(placement, the_server_that_leads_the_fewest_leads_the_next)
+{
+    struct placement_store stores[] = {store_of(1, 11, ""), store_of(2, 21, ""),
+                                       store_of(2, 22, ""), store_of(3, 31, "")};
+    size_t chosen[] = {0, 1, 3};
+    stores[0].lead_count = 3;
+    stores[1].lead_count = 1;
+    stores[2].lead_count = 2; /* another disk of the same server */
+    stores[3].lead_count = 2;
+    placement_lead(stores, 4, chosen, 3);
+    cr_assert_eq(chosen[0], 3);
+    cr_assert_eq(stores[3].lead_count, 3);
+    cr_assert_eq(chosen[1] + chosen[2], 1, "the others are still there");
+}
+
 Test(number_map, agrees_with_an_array)
 {
     static uint64_t values[512];

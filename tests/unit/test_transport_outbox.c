@@ -92,7 +92,7 @@ static void take_all(struct receiver *receiver, struct buffer *wire)
 
 Test(outbox, any_mixture_arrives_whole_and_in_order)
 {
-    static const size_t sizes[] = {0,     100,     OUTBOX_INLINE_MAX, OUTBOX_SMALL_BYTES_MAX - 2,
+    static const size_t sizes[] = {0,     100,     OUTBOX_INLINE_MAX, TRANSPORT_SMALL_BYTES_MAX - 2,
                                    70000, 1 << 20, 2500000,           10};
     struct prng prng = prng_of_seed(5);
     struct buffer wire = BUFFER_INIT;

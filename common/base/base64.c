@@ -1,4 +1,4 @@
-#include "gateway/core/base64.h"
+#include "common/base/base64.h"
 
 static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

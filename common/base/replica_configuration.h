@@ -11,13 +11,15 @@
  *
  * Pure.  Thread rule: values.
  */
-#ifndef TABLETSERVER_REPLICA_CONFIGURATION_H
-#define TABLETSERVER_REPLICA_CONFIGURATION_H
+#ifndef COMMON_BASE_REPLICA_CONFIGURATION_H
+#define COMMON_BASE_REPLICA_CONFIGURATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REPLICA_MEMBERS_MAX 7                         /* of one configuration */
+#include "common/base/limits.h"
+
+#define REPLICA_MEMBERS_MAX (LIMIT_REPLICAS + 1)      /* of one configuration */
 #define REPLICA_PEERS_MAX   (REPLICA_MEMBERS_MAX + 1) /* of a union: a change adds one at most */
 
 /* A replica is known by its store: a wiped disk is another one.  0 = nobody. */
@@ -48,9 +50,6 @@ enum replica_change {
     REPLICA_CHANGE_BAD,     /* none of these: nobody may propose it */
 };
 
-/* Do the invariants hold?  What comes from disk and from others is judged before it is believed. */
-bool replica_configuration_is_sound(const struct replica_configuration *configuration);
-
 /* Index of the store among the members; member_count when it is none. */
 uint32_t replica_configuration_find(const struct replica_configuration *configuration,
                                     uint64_t store);
@@ -60,6 +59,21 @@ bool replica_configuration_is_leader(const struct replica_configuration *configu
 
 bool replica_configuration_equal(const struct replica_configuration *a,
                                  const struct replica_configuration *b);
+
+/* Is there a member with this server and this store? */
+bool replica_configuration_has(const struct replica_configuration *configuration,
+                               struct replica_member member);
+
+/* Who leads.  Requires: sound. */
+struct replica_member replica_configuration_leader(
+    const struct replica_configuration *configuration);
+
+/* The same members, whatever version and leader. */
+bool replica_configuration_same_members(const struct replica_configuration *a,
+                                        const struct replica_configuration *b);
+
+/* The invariants, as a judgement: what others send is judged before it is believed. */
+bool replica_configuration_is_sound(const struct replica_configuration *configuration);
 
 /* What becomes of `from` by `to`, and whether that is a legal step: to.version is one more, the
  * change is one of those above.  The master judges proposals by this too. */
@@ -82,4 +96,4 @@ struct replica_union replica_union_of(const struct replica_configuration *a,
 /* Abort unless the invariants hold. */
 void replica_configuration_check(const struct replica_configuration *configuration);
 
-#endif /* TABLETSERVER_REPLICA_CONFIGURATION_H */
+#endif /* COMMON_BASE_REPLICA_CONFIGURATION_H */

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
-#include "tabletserver/replica/configuration.h"
+#include "common/base/replica_configuration.h"
 
 /* Member n: server n + 1, store 10 n + 7. */
 static struct replica_member member(uint32_t n)
@@ -211,4 +211,46 @@ Test(configuration, an_outsider_does_not_lead, .signal = SIGABRT)
 {
     struct replica_configuration now = make(5, 3, 0);
     (void)replica_configuration_lead(&now, member(2).store, false);
+}
+
+Test(configuration, what_comes_from_outside_is_judged_not_asserted)
+{
+    struct replica_configuration good = make(5, 7, 1);
+    cr_assert(replica_configuration_is_sound(&good));
+    struct replica_configuration bad = good;
+    bad.version = 0;
+    cr_assert(!replica_configuration_is_sound(&bad));
+    bad = good;
+    bad.leader = 3;
+    cr_assert(!replica_configuration_is_sound(&bad));
+    bad = good;
+    bad.member_count = 0;
+    cr_assert(!replica_configuration_is_sound(&bad));
+    bad.member_count = REPLICA_MEMBERS_MAX + 1;
+    cr_assert(!replica_configuration_is_sound(&bad));
+    bad = good;
+    bad.members[1].server = bad.members[0].server;
+    cr_assert(!replica_configuration_is_sound(&bad), "two in one server");
+    bad = good;
+    bad.members[2].store = bad.members[0].store;
+    cr_assert(!replica_configuration_is_sound(&bad), "one store twice");
+    bad = good;
+    bad.members[0] = good.members[1];
+    bad.members[1] = good.members[0];
+    cr_assert(!replica_configuration_is_sound(&bad), "not ascending");
+}
+
+Test(configuration, the_same_members_whatever_version_and_leader)
+{
+    struct replica_configuration now = make(5, 7, 1);
+    struct replica_configuration other = make(9, 7, 2);
+    cr_assert(replica_configuration_same_members(&now, &other));
+    other = make(5, 3, 1);
+    cr_assert(!replica_configuration_same_members(&now, &other));
+    cr_assert(!replica_configuration_same_members(&other, &now));
+    other = make(5, 11, 1);
+    cr_assert(!replica_configuration_same_members(&now, &other));
+    cr_assert_eq(replica_configuration_leader(&now).store, member(1).store);
+    cr_assert(replica_configuration_has(&now, member(2)));
+    cr_assert(!replica_configuration_has(&now, (struct replica_member){member(2).server, 1}));
 }

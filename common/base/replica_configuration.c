@@ -1,4 +1,4 @@
-#include "tabletserver/replica/configuration.h"
+#include "common/base/replica_configuration.h"
 
 #include <stddef.h>
 
@@ -11,31 +11,15 @@ static bool same_member(struct replica_member a, struct replica_member b)
     return a.server == b.server && a.store == b.store;
 }
 
-static bool is_member(const struct replica_configuration *configuration,
-                      struct replica_member member)
-{
-    for (uint32_t i = 0; i < configuration->member_count; i++) {
-        if (same_member(configuration->members[i], member)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* How many members of `of` are none of `in`. */
 static uint32_t count_missing(const struct replica_configuration *of,
                               const struct replica_configuration *in)
 {
     uint32_t missing = 0;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        missing += is_member(in, of->members[i]) ? 0 : 1;
+        missing += replica_configuration_has(in, of->members[i]) ? 0 : 1;
     }
     return missing;
-}
-
-static struct replica_member leader_of(const struct replica_configuration *configuration)
-{
-    return configuration->members[configuration->leader];
 }
 
 static struct replica_configuration next_of(const struct replica_configuration *configuration)
@@ -74,6 +58,29 @@ static void take_out(struct replica_configuration *configuration, uint32_t at)
 
 /* --- public ------------------------------------------------------------------------------------- */
 
+bool replica_configuration_has(const struct replica_configuration *configuration,
+                               struct replica_member member)
+{
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        if (same_member(configuration->members[i], member)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct replica_member replica_configuration_leader(
+    const struct replica_configuration *configuration)
+{
+    return configuration->members[configuration->leader];
+}
+
+bool replica_configuration_same_members(const struct replica_configuration *a,
+                                        const struct replica_configuration *b)
+{
+    return a->member_count == b->member_count && count_missing(a, b) == 0;
+}
+
 bool replica_configuration_is_sound(const struct replica_configuration *configuration)
 {
     if (configuration->version == 0 || configuration->member_count == 0 ||
@@ -109,7 +116,8 @@ uint32_t replica_configuration_find(const struct replica_configuration *configur
 bool replica_configuration_is_leader(const struct replica_configuration *configuration,
                                      uint64_t store)
 {
-    return configuration->member_count > 0 && leader_of(configuration).store == store;
+    return configuration->member_count > 0 &&
+           replica_configuration_leader(configuration).store == store;
 }
 
 bool replica_configuration_equal(const struct replica_configuration *a,
@@ -128,7 +136,8 @@ enum replica_change replica_configuration_change(const struct replica_configurat
     if (!replica_configuration_is_sound(to) || to->version != from->version + 1) {
         return REPLICA_CHANGE_BAD;
     }
-    bool same_leader = same_member(leader_of(from), leader_of(to));
+    bool same_leader = same_member(replica_configuration_leader(from),
+                                   replica_configuration_leader(to));
     uint32_t gone = count_missing(from, to);
     uint32_t come = count_missing(to, from);
     if (same_leader && gone + come <= 1) {
@@ -141,7 +150,8 @@ enum replica_change replica_configuration_change(const struct replica_configurat
         return REPLICA_CHANGE_YIELD;
     }
     /* The new leader was a member, as nobody has come; the one who is gone is the old leader. */
-    if (!same_leader && come == 0 && gone == 1 && !is_member(to, leader_of(from))) {
+    if (!same_leader && come == 0 && gone == 1 &&
+        !replica_configuration_has(to, replica_configuration_leader(from))) {
         return REPLICA_CHANGE_REPLACE;
     }
     return REPLICA_CHANGE_BAD;
@@ -187,7 +197,7 @@ struct replica_union replica_union_of(const struct replica_configuration *a,
         both.members[i] = a->members[i];
     }
     for (uint32_t i = 0; b != NULL && i < b->member_count; i++) {
-        if (is_member(a, b->members[i])) {
+        if (replica_configuration_has(a, b->members[i])) {
             continue;
         }
         ASSERT(both.count < REPLICA_PEERS_MAX);

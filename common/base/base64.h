@@ -1,10 +1,10 @@
 /*
- * Base64, as headers and error details carry bytes.
+ * Base64, as JSON, headers and error details carry bytes.
  *
  * Pure.  Thread rule: any thread.
  */
-#ifndef GATEWAY_CORE_BASE64_H
-#define GATEWAY_CORE_BASE64_H
+#ifndef COMMON_BASE_BASE64_H
+#define COMMON_BASE_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,4 +22,4 @@ void base64_encode(struct bytes bytes, char *ret_text);
  * then out holds anything. */
 bool base64_decode(struct bytes text, uint8_t *out, size_t out_bytes_max, size_t *ret_size_bytes);
 
-#endif /* GATEWAY_CORE_BASE64_H */
+#endif /* COMMON_BASE_BASE64_H */

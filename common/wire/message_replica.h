@@ -1,0 +1,120 @@
+/*
+ * Messages about replicas: part of message.h, which every user includes.
+ *
+ * What they mean stands in docs/replication.md, sections 4 and 10.
+ */
+#ifndef COMMON_WIRE_MESSAGE_REPLICA_H
+#define COMMON_WIRE_MESSAGE_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/replica_configuration.h"
+
+/* --- in a sync ---------------------------------------------------------------------------------- */
+
+/* What a copy is to its tablet, as its server sees it.  Numbers are sent. */
+enum held_role {
+    HELD_AS_UNKNOWN = 0, /* a server that does not replicate */
+    HELD_AS_OUTSIDER = 1,
+    HELD_AS_LEARNER = 2,
+    HELD_AS_SECONDARY = 3,
+    HELD_AS_PRIMARY = 4, /* and has opened all members (PacificA: reconciliation is over) */
+};
+
+/* What the master wishes of a tablet; never what is (docs/replication.md, section 10). */
+enum goal_wish {
+    GOAL_STAY = 0,
+    GOAL_SPLIT = 1,
+    GOAL_MERGE = 2,
+};
+
+struct goal {
+    uint32_t member_count; /* 0 = no goal is told */
+    struct replica_member members[LIMIT_REPLICAS];
+    uint64_t leader; /* store that should lead; 0 = whoever */
+    enum goal_wish wish;
+    uint64_t left;    /* SPLIT: numbers of the children; MERGE: the two neighbours */
+    uint64_t right;   /* the same */
+    uint64_t merged;  /* MERGE: number of what they become */
+    struct bytes row; /* SPLIT: first row of the right child */
+};
+
+/* --- proposals: compare-and-swap on a tablet's configuration (docs/replication.md, section 4) ---- */
+
+enum proposal_kind {
+    PROPOSAL_MEMBERS = 1, /* members or leader */
+    PROPOSAL_SPLIT = 2,   /* the tablet is replaced by two, as its goal says */
+    PROPOSAL_MERGE = 3,   /* the tablet and its right neighbour are replaced by one */
+};
+
+struct proposal {
+    enum proposal_kind kind;
+    uint64_t tablet;                   /* MERGE: the left one */
+    uint64_t base;                     /* version that is replaced */
+    uint64_t proposer;                 /* store, on the server that asks */
+    struct replica_configuration next; /* SPLIT: of both children; MERGE: of what they become */
+    uint64_t left;                     /* SPLIT: the children's numbers */
+    uint64_t right;                    /* SPLIT; MERGE: the right neighbour */
+    struct bytes row;                  /* SPLIT: first row of the right child */
+    uint64_t right_base;               /* MERGE: version of the right neighbour that is replaced */
+    uint64_t merged;                   /* MERGE: number of what they become */
+};
+
+struct propose_request {
+    uint64_t server;
+    const struct proposal *proposals; /* judged in order */
+    size_t proposal_count;            /* up to LIMIT_PROPOSALS_PER_MESSAGE */
+};
+
+enum proposed_outcome {
+    PROPOSED_CONFIGURATION = 1, /* the newest there is: taken if it is the one that was proposed */
+    PROPOSED_SPLIT = 2,         /* gone: left and right came of it */
+    PROPOSED_MERGED = 3,        /* gone: it is part of merged */
+    PROPOSED_DROPPED = 4,       /* gone with its table */
+    PROPOSED_UNKNOWN = 5,       /* not in the catalog, and nothing is known of it */
+};
+
+/* The same answer, whether the proposal was taken or not: the proposer compares. */
+struct proposed {
+    enum proposed_outcome outcome;
+    uint64_t tablet;
+    struct replica_configuration configuration; /* CONFIGURATION */
+    uint64_t right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; 0 = it is gone */
+    uint64_t left;          /* SPLIT */
+    uint64_t right;         /* SPLIT */
+    uint64_t merged;        /* MERGED */
+};
+
+/* Sent when the coordinator has acknowledged all that it says. */
+struct propose_response {
+    const struct proposed *answers; /* one a proposal, in order */
+    size_t answer_count;
+};
+
+/* --- moving everything away from a server -------------------------------------------------------- */
+
+struct drain_server_request {
+    uint64_t server;
+    bool draining; /* false: it may have tablets again */
+};
+
+/* How far it is; asking again changes nothing. */
+struct drain_server_response {
+    bool draining;
+    uint32_t member_count; /* copies on it that count */
+    uint32_t goal_count;   /* copies that should still be there by the goals: not begun */
+};
+
+struct merge_request {
+    struct bytes table; /* name */
+    struct bytes row;   /* first row of the right one of the two */
+};
+
+struct merge_response {
+    uint64_t merged_tablet;
+};
+
+#endif /* COMMON_WIRE_MESSAGE_REPLICA_H */

@@ -1,0 +1,145 @@
+#include "common/base/assert.h"
+#include "master/core/catalog_state.h"
+#include "master/core/transaction.h"
+
+/*
+ * What people order that takes time: a server to be drained, two tablets to be merged.  The order is
+ * made durable; goals follow (catalog_goal.c), and primaries follow those.
+ */
+
+/* --- a server is drained ------------------------------------------------------------------------ */
+
+/* How far it is: also the answer to one who asks again. */
+static struct drain_server_response progress_of(const struct catalog *catalog,
+                                                const struct server *server,
+                                                bool draining)
+{
+    struct drain_server_response progress = {
+        .draining = draining,
+        .member_count = (uint32_t)server->tablet_count,
+    };
+    for (size_t i = 0; i < server->image->record.store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores,
+                                                   server->image->record.stores[i].number);
+        progress.goal_count += store->owner == server ? store->wanted_count : 0;
+    }
+    return progress;
+}
+
+enum status order_stage_drain(struct catalog *catalog,
+                              struct transaction *transaction,
+                              struct open_request *request,
+                              bool *ret_staged,
+                              struct error *ret_error)
+{
+    struct drain_server_request drain;
+    enum status status = drain_server_request_decode(request->body, &catalog->scratch, &drain,
+                                                     ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct server *server = state_server(catalog, drain.server);
+    if (server == NULL || server->image == NULL) {
+        return error_set(ret_error, STATUS_NOT_FOUND, "server %llu was not found",
+                         (unsigned long long)drain.server);
+    }
+    struct drain_server_response progress = progress_of(catalog, server, drain.draining);
+    request->answer = effects_begin_message();
+    drain_server_response_encode(&progress, &request->answer);
+    *ret_staged = server->image->record.draining != drain.draining;
+    if (*ret_staged) {
+        struct server_record record = server->image->record;
+        record.draining = drain.draining;
+        transaction_put_server(transaction, &record);
+        catalog->review_ns = catalog->now_ns;
+        emit_note(catalog,
+                  &(struct catalog_note){.event = drain.draining ? "server_drained" : "server_kept",
+                                         .server = server->number},
+                  "%zu tablets have a copy there", server->tablet_count);
+    }
+    return STATUS_OK;
+}
+
+/* --- two tablets are merged --------------------------------------------------------------------- */
+
+static enum status check_part(const struct catalog *catalog,
+                              const struct tablet *tablet,
+                              struct error *ret_error)
+{
+    unsigned long long number = (unsigned long long)tablet->record.number;
+
+    if (!state_leads_by_proposal(catalog, tablet)) {
+        return error_set(ret_error, STATUS_UNIMPLEMENTED,
+                         "tablet %llu is led by a server that cannot merge", number);
+    }
+    if (tablet->record.state != TABLET_SERVING || tablet->record.goal.wish != GOAL_STAY) {
+        return error_set(ret_error, STATUS_UNAVAILABLE,
+                         "tablet %llu does not serve, or is being split or merged: try again later",
+                         number);
+    }
+    return STATUS_OK;
+}
+
+/* Both want the same stores and the same leader: the left one's. */
+static void stage_merge(struct transaction *transaction, struct tablet *left, struct tablet *right)
+{
+    struct tablet_record records[2] = {left->record, right->record};
+    struct tablet_goal goal = left->record.goal;
+
+    goal.wish = GOAL_MERGE;
+    goal.left = left->record.number;
+    goal.right = right->record.number;
+    goal.merged = transaction_next_tablet(transaction);
+    if (goal.leader == 0) {
+        goal.leader = goal.stores[0];
+    }
+    records[0].goal = goal;
+    records[1].goal = goal;
+    transaction_update_tablet(transaction, left, &records[0]);
+    transaction_update_tablet(transaction, right, &records[1]);
+}
+
+enum status order_stage_merge(struct catalog *catalog,
+                              struct transaction *transaction,
+                              struct open_request *request,
+                              bool *ret_staged,
+                              struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    struct merge_request merge;
+    enum status status = merge_request_decode(request->body, &catalog->scratch, &merge, ret_error);
+
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct table_entry *entry = change_find_table(catalog, merge.table, ret_error);
+    if (entry == NULL) {
+        return STATUS_NOT_FOUND;
+    }
+    size_t at = state_tablet_index(entry, merge.row);
+    struct tablet *right = entry->tablets[at];
+    if (at == 0 || !bytes_equal(right->record.range.start, merge.row)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "no tablet but the first begins at row '%s'",
+                         bytes_printable(merge.row, text));
+    }
+    struct tablet *left = entry->tablets[at - 1];
+    status = check_part(catalog, left, ret_error);
+    if (status == STATUS_OK) {
+        status = check_part(catalog, right, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    request->left = left->record.number;
+    request->right = right->record.number;
+    stage_merge(transaction, left, right);
+    *ret_staged = true;
+    emit_note(catalog,
+              &(struct catalog_note){.event = "tablets_to_merge",
+                                     .table = left->record.table,
+                                     .tablet = left->record.number},
+              "with %llu", (unsigned long long)right->record.number);
+    return STATUS_OK;
+}

@@ -1,0 +1,220 @@
+#include "master/shell/elector.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/logger.h"
+#include "common/io/mailbox.h"
+#include "common/io/thread.h"
+
+#define NOT_YET      INT64_MIN
+#define COMPLAINT_NS INT64_C(60000000000)
+
+struct elector {
+    struct elector_options options;
+    struct etcd_keys keys;
+    struct etcd_candidate candidate; /* the thread's, like election */
+    struct election election;
+    struct mailbox *waker; /* carries nothing: only to wait and be woken */
+    pthread_t thread;
+    bool started;
+    atomic_bool stopping;
+    atomic_uint_fast64_t unwanted; /* a reign to be given up; 0 = none */
+    atomic_uint_fast64_t reign;    /* what the others see */
+    atomic_int_fast64_t until_ns;
+    pthread_mutex_t mutex; /* of leader */
+    char leader[ETCD_LEADER_BYTES_MAX];
+    int64_t next_complaint_ns;
+    bool suspended;
+};
+
+/* --- what the others see ------------------------------------------------------------------------ */
+
+uint64_t elector_reign(const struct elector *elector)
+{
+    return atomic_load(&elector->reign);
+}
+
+/* The reign is looked at on both sides of its end, so that the end is that reign's. */
+bool elector_may_act(const struct elector *elector, uint64_t reign)
+{
+    bool sure = atomic_load(&elector->reign) == reign &&
+                clock_monotonic_ns() < atomic_load(&elector->until_ns);
+    return reign != 0 && sure && atomic_load(&elector->reign) == reign;
+}
+
+void elector_leader(struct elector *elector, char *ret_text)
+{
+    (void)pthread_mutex_lock(&elector->mutex);
+    memcpy(ret_text, elector->leader, sizeof elector->leader);
+    (void)pthread_mutex_unlock(&elector->mutex);
+}
+
+void elector_resign(struct elector *elector, uint64_t reign)
+{
+    atomic_store(&elector->unwanted, reign);
+    mailbox_wake(elector->waker);
+}
+
+static void publish(struct elector *elector)
+{
+    const struct election *election = &elector->election;
+    bool changed = election->reign != atomic_load(&elector->reign);
+
+    if (changed) {
+        atomic_store(&elector->until_ns, NOT_YET);
+        atomic_store(&elector->reign, election->reign);
+    }
+    atomic_store(&elector->until_ns, election->until_ns);
+    (void)pthread_mutex_lock(&elector->mutex);
+    memcpy(elector->leader, elector->candidate.leader, sizeof elector->leader);
+    (void)pthread_mutex_unlock(&elector->mutex);
+    if (changed) {
+        LOG_EVENT(LOG_LEVEL_INFO, election->reign != 0 ? "leading" : "standing_by",
+                  LOG_ID("reign", election->reign), LOG_TEXT("leader", elector->candidate.leader));
+        elector->options.on_change(elector->options.context);
+    }
+}
+
+/* --- the thread --------------------------------------------------------------------------------- */
+
+/* Said when it begins, and once a minute while it lasts. */
+static void complain(struct elector *elector, const struct error *error)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (error->status == STATUS_OK) {
+        elector->next_complaint_ns = NOT_YET;
+    } else if (now_ns >= elector->next_complaint_ns) {
+        LOG_EVENT(LOG_LEVEL_WARN, "etcd_not_reached", LOG_TEXT("error", error->text));
+        elector->next_complaint_ns = now_ns + COMPLAINT_NS;
+    }
+}
+
+static void note_suspension(struct elector *elector)
+{
+    bool suspended = elector->election.reign != 0 &&
+                     !election_may_act(&elector->election, clock_monotonic_ns());
+    if (suspended != elector->suspended) {
+        LOG_EVENT(suspended ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+                  suspended ? "leadership_suspended" : "leadership_sure",
+                  LOG_ID("reign", elector->election.reign));
+        elector->suspended = suspended;
+    }
+}
+
+static void give_up_unwanted(struct elector *elector)
+{
+    uint64_t unwanted = atomic_exchange(&elector->unwanted, 0);
+    if (unwanted != 0 && unwanted == elector->election.reign) {
+        election_resign(&elector->election, clock_monotonic_ns());
+        publish(elector);
+    }
+}
+
+static void ask(struct elector *elector, const struct election_question *question)
+{
+    struct error error = {.status = STATUS_OK};
+    struct election_answer answer = etcd_election_ask(&elector->candidate, question, &error);
+    election_answer(&elector->election, clock_monotonic_ns(), &answer);
+    election_check(&elector->election);
+    complain(elector, &error);
+    publish(elector);
+}
+
+static void *run(void *context)
+{
+    struct elector *elector = context;
+    struct election_question question;
+    char nothing;
+
+    thread_name_set("elector");
+    while (!atomic_load(&elector->stopping)) {
+        give_up_unwanted(elector);
+        note_suspension(elector);
+        election_next(&elector->election, clock_monotonic_ns(), &question);
+        if (question.type == ELECTION_WAIT) {
+            (void)mailbox_take(elector->waker, &nothing, 1, question.until_ns);
+        } else {
+            ask(elector, &question);
+        }
+    }
+    if (elector->election.reign != 0) {
+        election_resign(&elector->election, clock_monotonic_ns());
+        publish(elector);
+        election_next(&elector->election, clock_monotonic_ns(), &question);
+        ask(elector, &question);
+    }
+    return NULL;
+}
+
+/* --- opening and closing ------------------------------------------------------------------------ */
+
+static enum status open_parts(struct elector *elector, struct error *ret_error)
+{
+    const struct mailbox_settings waker = {.item_bytes = 1, .capacity = 1};
+    const struct elector_options *options = &elector->options;
+    enum status status = etcd_keys_make(options->settings->prefix, options->cluster, &elector->keys,
+                                        ret_error);
+    if (status == STATUS_OK) {
+        status = etcd_client_open(options->settings, &elector->candidate.client, ret_error);
+    }
+    if (status == STATUS_OK && mailbox_create(&waker, &elector->waker) != STATUS_OK) {
+        status = error_set(ret_error, STATUS_NO_MEMORY, "no memory for the elector");
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    int result = pthread_create(&elector->thread, NULL, run, elector);
+    elector->started = result == 0;
+    return result == 0
+               ? STATUS_OK
+               : error_set(ret_error, STATUS_IO, "cannot start the elector: %s", strerror(result));
+}
+
+enum status elector_open(const struct elector_options *options,
+                         struct elector **ret_elector,
+                         struct error *ret_error)
+{
+    struct election_settings settings;
+    struct elector *elector = memory_allocate_zeroed(1, sizeof *elector);
+
+    if (elector == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the elector");
+    }
+    election_settings_default(&settings);
+    settings.lease_ns = options->settings->lease_us * 1000;
+    elector->options = *options;
+    elector->candidate.keys = &elector->keys;
+    elector->candidate.address = options->address;
+    elector->candidate.lease_ns = settings.lease_ns;
+    election_init(&elector->election, &settings);
+    atomic_store(&elector->until_ns, NOT_YET);
+    elector->next_complaint_ns = NOT_YET;
+    (void)pthread_mutex_init(&elector->mutex, NULL);
+    enum status status = open_parts(elector, ret_error);
+    if (status != STATUS_OK) {
+        elector_close(elector);
+        return status;
+    }
+    *ret_elector = elector;
+    return STATUS_OK;
+}
+
+void elector_close(struct elector *elector)
+{
+    if (elector == NULL) {
+        return;
+    }
+    if (elector->started) {
+        atomic_store(&elector->stopping, true);
+        mailbox_wake(elector->waker);
+        (void)pthread_join(elector->thread, NULL);
+    }
+    mailbox_destroy(elector->waker);
+    etcd_client_close(elector->candidate.client);
+    (void)pthread_mutex_destroy(&elector->mutex);
+    memory_free(elector);
+}

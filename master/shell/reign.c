@@ -1,0 +1,361 @@
+#include "master/shell/reign.h"
+
+#include <stdio.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/daemon.h"
+#include "common/io/entropy.h"
+#include "common/io/logger.h"
+#include "master/coordinator/catalog_moved.h"
+#include "master/coordinator/coordinator.h"
+#include "master/shell/master_metrics.h"
+#include "master/shell/open_replies.h"
+
+#define SHORT_ANSWER_BYTES ((size_t)65536)
+#define SUSPENDED_PAUSE_NS INT64_C(20000000)
+
+struct reign {
+    struct reign_options options;
+    int lock; /* on the folder of the embedded coordinator; -1 = none */
+    struct coordinator *coordinator;
+    struct catalog *catalog;
+    struct committer *committer;
+    struct open_replies open;
+    int64_t now_ns;       /* of the catalog: never goes back */
+    struct error failure; /* why it must end; status OK = it need not */
+};
+
+uint64_t reign_number(const struct reign *reign)
+{
+    return reign->options.number;
+}
+
+bool reign_may_act(const struct reign *reign)
+{
+    const struct reign_options *options = &reign->options;
+    return options->elector == NULL || elector_may_act(options->elector, options->number);
+}
+
+const struct error *reign_failure(const struct reign *reign)
+{
+    return &reign->failure;
+}
+
+/* --- performing effects ----------------------------------------------------------------------- */
+
+static void log_answer(const struct reign *reign,
+                       const struct open_reply *open,
+                       enum status status,
+                       const char *text,
+                       int64_t duration_ns)
+{
+    bool slow = duration_ns / 1000 >= reign->options.settings->slow_us &&
+                open->method != METHOD_SYNC;
+    LOG_EVENT(slow ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, slow ? "slow_request" : "request",
+              LOG_TEXT("method", master_method_name(open->method)), LOG_ID("trace", open->trace),
+              LOG_TEXT("status", status_name(status)), LOG_I64("duration_us", duration_ns / 1000),
+              LOG_TEXT("text", text));
+}
+
+/* Too much waits to be taken already, and this would be a good part of it.  Nothing but questions
+ * has answers so long: they may be asked again. */
+static bool must_wait(const struct open_reply *open, const struct buffer *message)
+{
+    return message->size_bytes > SHORT_ANSWER_BYTES &&
+           transport_reply_must_wait(open->reply, message->size_bytes);
+}
+
+/* An answer to these tells of what is durable; others of what this master believes. */
+static bool is_change(enum method method)
+{
+    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
+           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
+           method == METHOD_PUT_DOCUMENTS;
+}
+
+static void perform_reply(struct reign *reign, struct catalog_effect *effect)
+{
+    struct open_reply *open = open_replies_take(&reign->open, effect->number);
+    int64_t duration_ns = clock_monotonic_ns() - open->received_ns;
+
+    /* Looked at after the answer was made: as it is now, so it was then. */
+    if (effect->status == STATUS_OK && !is_change(open->method) && !reign_may_act(reign)) {
+        buffer_deinit(&effect->message);
+        effect->status = STATUS_UNAVAILABLE;
+        (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one");
+    }
+    master_metrics_request(open->method, effect->status, duration_ns);
+    log_answer(reign, open, effect->status, effect->text, duration_ns);
+    if (effect->status == STATUS_OK && must_wait(open, &effect->message)) {
+        buffer_deinit(&effect->message);
+        transport_reply_fail(open->reply, STATUS_UNAVAILABLE,
+                             "answers that nobody takes hold too much memory; retry");
+    } else if (effect->status == STATUS_OK) {
+        transport_reply_send(open->reply, &effect->message, true);
+    } else {
+        transport_reply_fail(open->reply, effect->status, effect->text);
+    }
+    memory_free(open);
+}
+
+/* Only the numbers that apply. */
+static void perform_note(const struct catalog_note *note)
+{
+    const struct log_field all[] = {
+        LOG_ID("table", note->table),
+        LOG_ID("tablet", note->tablet),
+        LOG_ID("server", note->server),
+        LOG_ID("store", note->store),
+    };
+    struct log_field fields[6] = {0};
+    size_t count = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        if (all[i].u64 != 0) {
+            fields[count++] = all[i];
+        }
+    }
+    if (note->text[0] != '\0') {
+        fields[count++] = LOG_TEXT("text", note->text);
+    }
+    fields[count].type = LOG_FIELD_END;
+    enum log_level level = note->warning ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+    if (logger_wants(level)) {
+        logger_write(level, note->event, fields);
+    }
+}
+
+static void perform(struct reign *reign, const struct catalog_effects *effects)
+{
+    for (size_t i = 0; i < effects->count; i++) {
+        struct catalog_effect *effect = &effects->items[i];
+        switch (effect->type) {
+        case CATALOG_EFFECT_PERSIST:
+            committer_start(reign->committer, effect->number, effect->puts, effect->put_count);
+            break;
+        case CATALOG_EFFECT_REPLY:
+            perform_reply(reign, effect);
+            break;
+        case CATALOG_EFFECT_LOG:
+            perform_note(&effect->note);
+            break;
+        }
+    }
+}
+
+static enum status step(struct reign *reign, struct catalog_event *event)
+{
+    struct catalog_effects effects;
+    int64_t now_ns = clock_monotonic_ns();
+
+    reign->now_ns = now_ns > reign->now_ns ? now_ns : reign->now_ns;
+    event->now_ns = reign->now_ns;
+    event->now_us = clock_wall_us();
+    enum status status = catalog_step(reign->catalog, event, &effects);
+    perform(reign, &effects);
+    return status;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* When the answer must leave us to be there in time: a twentieth of its patience is for the way. */
+static int64_t deadline_of(const struct transport_request *request)
+{
+    int64_t patience_ns = (int64_t)request->head.deadline_ms * 1000000;
+    return request->head.deadline_ms == 0 ? 0
+                                          : request->received_ns + patience_ns - patience_ns / 20;
+}
+
+void reign_take_request(struct reign *reign,
+                        const struct transport_request *request,
+                        struct transport_reply *reply)
+{
+    struct open_reply *open = open_replies_add(&reign->open, request, reply);
+    if (open == NULL) {
+        transport_reply_fail(reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
+        return;
+    }
+    struct catalog_event event = {
+        .type = CATALOG_EVENT_REQUEST,
+        .number = open->number,
+        .method = request->method,
+        .body = request->body,
+        .deadline_ns = deadline_of(request),
+    };
+    if (step(reign, &event) == STATUS_NO_MEMORY) {
+        open = open_replies_take(&reign->open, event.number);
+        transport_reply_fail(open->reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
+        memory_free(open);
+    }
+}
+
+void reign_take_committed(struct reign *reign, const struct committer_result *result)
+{
+    struct error error = {0};
+    struct catalog_event event = {
+        .type = CATALOG_EVENT_PERSISTED,
+        .number = result->transaction,
+        .error = &error,
+    };
+
+    master_metrics_commit(result->status, result->duration_ns);
+    if (result->status != STATUS_OK) {
+        (void)error_set(&error, result->status, "%s", result->text);
+        if (!coordinator_is_clean_failure(result->status)) {
+            reign->failure = error; /* written or not: only loading can tell */
+            return;
+        }
+        event.type = CATALOG_EVENT_PERSIST_FAILED;
+    }
+    enum status status = step(reign, &event);
+    ASSERT(status == STATUS_OK);
+}
+
+void reign_tick(struct reign *reign)
+{
+    struct catalog_event tick = {.type = CATALOG_EVENT_TICK};
+    if (reign_may_act(reign) && clock_monotonic_ns() >= catalog_deadline_ns(reign->catalog)) {
+        enum status status = step(reign, &tick);
+        ASSERT(status == STATUS_OK);
+    }
+}
+
+/* One that is suspended looks now and then whether it still is. */
+int64_t reign_deadline_ns(const struct reign *reign)
+{
+    return reign_may_act(reign) ? catalog_deadline_ns(reign->catalog)
+                                : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
+}
+
+void reign_publish(const struct reign *reign, size_t mailbox_depth, struct buffer *status)
+{
+    struct catalog_counts counts;
+    catalog_counts(reign->catalog, &counts);
+    master_metrics_catalog(&counts, mailbox_depth);
+    catalog_status_json(reign->catalog, status);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static bool is_over(const struct reign_options *options)
+{
+    return atomic_load(options->stopping) ||
+           (options->elector != NULL && elector_reign(options->elector) != options->number);
+}
+
+static enum status load_record(void *context,
+                               struct bytes key,
+                               struct bytes value,
+                               struct error *ret_error)
+{
+    struct reign *reign = context;
+    if (is_over(&reign->options)) {
+        return error_set(ret_error, STATUS_CANCELLED, "the catalog is not needed any more");
+    }
+    return catalog_load(reign->catalog, key, value, ret_error);
+}
+
+static enum status open_embedded(struct reign *reign, struct error *ret_error)
+{
+    const struct master_settings *settings = reign->options.settings;
+    const struct coordinator_identity identity = {(uint64_t)settings->cluster, entropy_u64()};
+    enum status status = daemon_lock_folder(settings->folder, &reign->lock, ret_error);
+
+    if (status == STATUS_OK) {
+        status = catalog_moved_check(settings->folder, ret_error);
+    }
+    return status == STATUS_OK ? coordinator_open_embedded(settings->folder, &identity,
+                                                           &reign->coordinator, ret_error)
+                               : status;
+}
+
+static enum status open_etcd(struct reign *reign, struct error *ret_error)
+{
+    const struct master_settings *settings = reign->options.settings;
+    const struct coordinator_etcd_options options = {
+        .settings = &settings->etcd,
+        .cluster = (uint64_t)settings->cluster,
+        .generation = entropy_u64(),
+        .reign = reign->options.number,
+    };
+    return coordinator_open_etcd(&options, &reign->coordinator, ret_error);
+}
+
+static enum status load_catalog(struct reign *reign, struct error *ret_error)
+{
+    const struct master_settings *settings = reign->options.settings;
+    enum status status = catalog_create(&settings->catalog, &reign->catalog);
+
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "no memory for the catalog");
+    }
+    status = coordinator_load(reign->coordinator, load_record, reign, ret_error);
+    if (status == STATUS_OK) {
+        reign->now_ns = clock_monotonic_ns();
+        status = catalog_load_end(reign->catalog, reign->now_ns, ret_error);
+    }
+    if (status != STATUS_OK && reign->options.elector == NULL) {
+        return error_prefix(ret_error, "%s/catalog", settings->folder);
+    }
+    return status;
+}
+
+static void on_done(void *context, const struct committer_result *result)
+{
+    struct reign *reign = context;
+    reign->options.on_committed(reign->options.context, reign->options.number, result);
+}
+
+enum status reign_open(const struct reign_options *options,
+                       struct reign **ret_reign,
+                       struct error *ret_error)
+{
+    struct reign *reign = memory_allocate_zeroed(1, sizeof *reign);
+
+    if (reign == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the catalog");
+    }
+    reign->options = *options;
+    reign->lock = -1;
+    open_replies_init(&reign->open);
+    enum status status = options->elector == NULL ? open_embedded(reign, ret_error)
+                                                  : open_etcd(reign, ret_error);
+    if (status == STATUS_OK) {
+        status = load_catalog(reign, ret_error);
+    }
+    if (status == STATUS_OK) {
+        const struct committer_options committer = {reign->coordinator, reign, on_done};
+        status = committer_open(&committer, &reign->committer, ret_error);
+    }
+    if (status != STATUS_OK) {
+        reign_close(reign, "");
+        return status;
+    }
+    *ret_reign = reign;
+    return STATUS_OK;
+}
+
+void reign_close(struct reign *reign, const char *text)
+{
+    if (reign == NULL) {
+        return;
+    }
+    if (reign->coordinator != NULL) {
+        coordinator_cancel(reign->coordinator);
+    }
+    committer_close(reign->committer);
+    for (struct open_reply *open = open_replies_take_any(&reign->open); open != NULL;
+         open = open_replies_take_any(&reign->open)) {
+        transport_reply_fail(open->reply, STATUS_UNAVAILABLE, text);
+        memory_free(open);
+    }
+    catalog_destroy(reign->catalog);
+    coordinator_close(reign->coordinator);
+    open_replies_deinit(&reign->open);
+    if (reign->lock != -1) {
+        daemon_unlock_folder(reign->lock);
+    }
+    memory_free(reign);
+}

@@ -1,0 +1,421 @@
+#include "tabletserver/peer/beacons.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/logger.h"
+#include "common/io/mailbox.h"
+#include "common/io/thread.h"
+#include "tabletserver/peer/beacon_links.h"
+#include "tabletserver/replica/lease_message.h"
+
+#define ARENA_BLOCK_BYTES 4096
+#define ARENA_BYTES_MAX   (UINT64_C(256) << 10) /* LEASE_EXCEPTIONS_MAX of them, and some more */
+#define NO_MEMORY_WAIT_US 10000
+
+enum note_type {
+    NOTE_PEER,
+    NOTE_GRANT,
+    NOTE_EXCEPT,
+    NOTE_BEACON, /* a request; the reply is ours to finish */
+    NOTE_LINK,
+};
+
+struct note {
+    enum note_type type;
+    uint64_t peer;
+    uint64_t incarnation;
+    uint64_t tablet;
+    uint64_t version;
+    char *address; /* PEER: owned; NULL = no longer one */
+    struct lease_beacon beacon;
+    struct transport_reply *reply;
+    struct beacon_link_note link;
+};
+
+/* A node of a list that only grows, so that readers may keep pointers into it. */
+struct end_node {
+    struct lease_end end;
+    uint64_t peer;
+    struct end_node *next;
+};
+
+struct beacons {
+    struct beacons_options options;
+    struct mailbox *mailbox;
+    struct lease *lease;
+    struct beacon_links *links;
+    struct transport_reply *answering; /* the request whose beacon is in the step */
+    struct arena arena;
+    _Atomic(struct end_node *) ends;
+    pthread_mutex_t ends_mutex; /* held to add one */
+    pthread_t thread;
+    atomic_bool stopping;
+    bool started;
+};
+
+/* --- where leases end ----------------------------------------------------------------------------- */
+
+static struct end_node *find_end(struct beacons *beacons, uint64_t peer)
+{
+    struct end_node *node = atomic_load_explicit(&beacons->ends, memory_order_acquire);
+    while (node != NULL && node->peer != peer) {
+        node = node->next;
+    }
+    return node;
+}
+
+const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer)
+{
+    struct end_node *node = find_end(beacons, peer);
+    if (node == NULL) {
+        pthread_mutex_lock(&beacons->ends_mutex);
+        node = find_end(beacons, peer);
+        if (node == NULL) {
+            node = memory_allocate_zeroed(1, sizeof *node);
+            if (node != NULL) {
+                node->peer = peer;
+                node->next = atomic_load_explicit(&beacons->ends, memory_order_relaxed);
+                atomic_store_explicit(&beacons->ends, node, memory_order_release);
+            }
+        }
+        pthread_mutex_unlock(&beacons->ends_mutex);
+    }
+    return node != NULL ? &node->end : NULL;
+}
+
+/* A peer whose end nobody has asked for is one that nobody counts on. */
+static void set_end(struct beacons *beacons, uint64_t peer, int64_t until_ns)
+{
+    struct end_node *node = find_end(beacons, peer);
+    if (node != NULL) {
+        atomic_store_explicit(&node->end.until_ns, until_ns, memory_order_release);
+    }
+}
+
+/* --- effects ------------------------------------------------------------------------------------- */
+
+static void send_beacon(struct beacons *beacons, const struct lease_effect *effect)
+{
+    struct buffer message = BUFFER_INIT;
+    request_head_encode(&(struct request_head){0}, &message);
+    lease_beacon_encode(beacons->options.server, &effect->beacon, &message);
+    if (message.failed) {
+        buffer_deinit(&message); /* lost, as by a network */
+        return;
+    }
+    beacon_links_send(beacons->links, effect->peer, &message);
+}
+
+static void acknowledge(struct beacons *beacons, const struct lease_effect *effect)
+{
+    struct buffer message = BUFFER_INIT;
+    response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
+    lease_acknowledgement_encode(&effect->acknowledgement, &message);
+    transport_reply_send(beacons->answering, &message, true);
+    beacons->answering = NULL;
+}
+
+static void perform(struct beacons *beacons, const struct lease_effects *effects)
+{
+    for (uint32_t i = 0; i < effects->count; i++) {
+        const struct lease_effect *effect = &effects->items[i];
+        switch (effect->type) {
+        case LEASE_EFFECT_BEACON:
+            send_beacon(beacons, effect);
+            break;
+        case LEASE_EFFECT_ACKNOWLEDGE:
+            acknowledge(beacons, effect);
+            break;
+        case LEASE_EFFECT_HELD_UNTIL:
+            set_end(beacons, effect->peer, effect->at_ns);
+            break;
+        case LEASE_EFFECT_PEER_RESTARTED: /* what was held is void, also for what it opens anew */
+            set_end(beacons, effect->peer, 0);
+            beacons->options.on_effect(beacons->options.context, effect);
+            break;
+        case LEASE_EFFECT_EXCEPTED_BY_PEER:
+        case LEASE_EFFECT_EXCEPTED:
+        case LEASE_EFFECT_SILENT:
+            beacons->options.on_effect(beacons->options.context, effect);
+            break;
+        }
+    }
+}
+
+/* A promise that was noted must not get lost, so without memory we wait for some; our leases may run
+ * out meanwhile, which is safe. */
+static void step(struct beacons *beacons, struct lease_event event)
+{
+    struct lease_effects effects;
+    event.now_ns = clock_monotonic_ns();
+    enum status status = lease_step(beacons->lease, &event, &effects);
+    while (status == STATUS_NO_MEMORY && !atomic_load(&beacons->stopping)) {
+        clock_sleep_us(NO_MEMORY_WAIT_US);
+        event.now_ns = clock_monotonic_ns();
+        status = lease_step(beacons->lease, &event, &effects);
+    }
+    if (status == STATUS_LIMIT) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "too_many_peers", LOG_U64("server", event.peer),
+                  LOG_U64("limit", LEASE_PEERS_MAX));
+    }
+    if (status == STATUS_OK) {
+        perform(beacons, &effects);
+    }
+}
+
+/* --- notes ---------------------------------------------------------------------------------------- */
+
+/* address NULL = no longer a peer. */
+static void set_peer(struct beacons *beacons, uint64_t peer, const char *address)
+{
+    enum status status = beacon_links_set(beacons->links, peer, address != NULL ? address : "");
+    if (status != STATUS_OK) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "peer_not_dialled", LOG_U64("server", peer),
+                  LOG_TEXT("address", address != NULL ? address : ""),
+                  LOG_TEXT("error", status_text(status)));
+    }
+    step(beacons, (struct lease_event){
+                      .type = LEASE_EVENT_PEER, .peer = peer, .present = address != NULL});
+}
+
+static void on_peer(struct beacons *beacons, struct note *note)
+{
+    set_peer(beacons, note->peer, note->address);
+    memory_free(note->address);
+}
+
+static void on_beacon(struct beacons *beacons, const struct note *note)
+{
+    beacons->answering = note->reply;
+    step(beacons, (struct lease_event){
+                      .type = LEASE_EVENT_BEACON, .peer = note->peer, .beacon = note->beacon});
+    if (beacons->answering != NULL) { /* of a process that is gone, or of a stranger */
+        transport_reply_fail(beacons->answering, STATUS_FAILED_PRECONDITION,
+                             "this server shares no tablet with that one, or knows a newer process");
+        beacons->answering = NULL;
+    }
+}
+
+static void on_link(struct beacons *beacons, struct note *note)
+{
+    struct response_head head;
+    struct bytes body;
+    struct lease_event event = {.type = LEASE_EVENT_ACKNOWLEDGEMENT, .peer = note->link.peer};
+
+    arena_reset(&beacons->arena);
+    if (beacon_links_take(beacons->links, &note->link) &&
+        response_head_decode(buffer_bytes(&note->link.message), &head, &body, NULL) == STATUS_OK &&
+        head.status == STATUS_OK &&
+        lease_acknowledgement_decode(body, &beacons->arena, &event.acknowledgement, NULL) ==
+            STATUS_OK) {
+        step(beacons, event);
+    }
+    buffer_deinit(&note->link.message);
+}
+
+static void on_promise(struct beacons *beacons, const struct note *note)
+{
+    if (!beacon_links_has(beacons->links, note->peer)) { /* its address is not known yet */
+        set_peer(beacons, note->peer, "");
+    }
+    step(beacons, (struct lease_event){
+                      .type = note->type == NOTE_GRANT ? LEASE_EVENT_GRANT : LEASE_EVENT_EXCEPT,
+                      .peer = note->peer,
+                      .incarnation = note->incarnation,
+                      .tablet = note->tablet,
+                      .version = note->version});
+}
+
+static void on_note(struct beacons *beacons, struct note *note)
+{
+    switch (note->type) {
+    case NOTE_PEER:
+        on_peer(beacons, note);
+        break;
+    case NOTE_GRANT:
+    case NOTE_EXCEPT:
+        on_promise(beacons, note);
+        break;
+    case NOTE_BEACON:
+        on_beacon(beacons, note);
+        break;
+    case NOTE_LINK:
+        on_link(beacons, note);
+        break;
+    }
+}
+
+static void *run(void *argument)
+{
+    struct beacons *beacons = argument;
+    struct note note;
+
+    thread_name_set("beacons");
+    while (!atomic_load(&beacons->stopping)) {
+        if (mailbox_take(beacons->mailbox, &note, 1, lease_deadline_ns(beacons->lease)) == 1) {
+            on_note(beacons, &note);
+        }
+        if (clock_monotonic_ns() >= lease_deadline_ns(beacons->lease)) {
+            step(beacons, (struct lease_event){.type = LEASE_EVENT_TICK});
+        }
+    }
+    return NULL;
+}
+
+/* --- any thread ----------------------------------------------------------------------------------- */
+
+bool beacons_set_peer(struct beacons *beacons, uint64_t peer, const char *address)
+{
+    struct note note = {.type = NOTE_PEER, .peer = peer};
+    if (address != NULL) {
+        size_t size_bytes = strlen(address) + 1;
+        note.address = memory_allocate(size_bytes);
+        if (note.address == NULL) {
+            return false;
+        }
+        memcpy(note.address, address, size_bytes);
+    }
+    if (!mailbox_push(beacons->mailbox, &note)) {
+        memory_free(note.address);
+        return false;
+    }
+    return true;
+}
+
+bool beacons_grant(struct beacons *beacons,
+                   uint64_t peer,
+                   uint64_t incarnation,
+                   uint64_t tablet,
+                   uint64_t version)
+{
+    return mailbox_push(beacons->mailbox, &(struct note){.type = NOTE_GRANT,
+                                                         .peer = peer,
+                                                         .incarnation = incarnation,
+                                                         .tablet = tablet,
+                                                         .version = version});
+}
+
+bool beacons_except(struct beacons *beacons, uint64_t peer, uint64_t tablet, uint64_t version)
+{
+    return mailbox_push(
+        beacons->mailbox,
+        &(struct note){.type = NOTE_EXCEPT, .peer = peer, .tablet = tablet, .version = version});
+}
+
+void beacons_on_request(struct beacons *beacons,
+                        const struct transport_request *request,
+                        struct transport_reply *reply)
+{
+    struct note note = {.type = NOTE_BEACON, .reply = reply};
+    struct error error = {.status = STATUS_OK};
+    if (lease_beacon_decode(request->body, &note.peer, &note.beacon, &error) != STATUS_OK) {
+        transport_reply_fail(reply, error.status, error.text);
+    } else if (!mailbox_push(beacons->mailbox, &note)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is stopping, or far too busy");
+    }
+}
+
+static bool push_link_note(void *context, struct beacon_link_note *link)
+{
+    struct beacons *beacons = context;
+    const struct note note = {.type = NOTE_LINK, .link = *link};
+    if (mailbox_push(beacons->mailbox, &note)) {
+        return true;
+    }
+    buffer_deinit(&link->message);
+    return false;
+}
+
+/* --- life ------------------------------------------------------------------------------------------ */
+
+static bool make_parts(struct beacons *beacons)
+{
+    const struct mailbox_settings mailbox = {.item_bytes = sizeof(struct note),
+                                             .capacity = BEACONS_MAILBOX_CAPACITY};
+    return mailbox_create(&mailbox, &beacons->mailbox) == STATUS_OK &&
+           lease_create(&beacons->options.lease, beacons->options.incarnation,
+                        clock_monotonic_ns(), &beacons->lease) == STATUS_OK &&
+           beacon_links_create(beacons->options.server, push_link_note, beacons,
+                               &beacons->links) == STATUS_OK;
+}
+
+enum status beacons_create(const struct beacons_options *options,
+                           struct beacons **ret_beacons,
+                           struct error *ret_error)
+{
+    enum status status = lease_settings_check(&options->lease, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct beacons *beacons = memory_allocate_zeroed(1, sizeof *beacons);
+    if (beacons == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for leases");
+    }
+    beacons->options = *options;
+    arena_init(&beacons->arena, ARENA_BLOCK_BYTES, ARENA_BYTES_MAX);
+    ASSERT(pthread_mutex_init(&beacons->ends_mutex, NULL) == 0);
+    if (!make_parts(beacons)) {
+        beacons_destroy(beacons);
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for leases");
+    }
+    *ret_beacons = beacons;
+    return STATUS_OK;
+}
+
+enum status beacons_start(struct beacons *beacons, struct error *ret_error)
+{
+    if (pthread_create(&beacons->thread, NULL, run, beacons) != 0) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the thread of leases");
+    }
+    beacons->started = true;
+    return STATUS_OK;
+}
+
+static void forget(struct note *note)
+{
+    if (note->type == NOTE_BEACON) {
+        transport_reply_fail(note->reply, STATUS_UNAVAILABLE, "the server is stopping");
+    }
+    buffer_deinit(&note->link.message);
+    memory_free(note->address);
+}
+
+void beacons_stop(struct beacons *beacons)
+{
+    struct note note;
+    if (beacons == NULL || !beacons->started) {
+        return;
+    }
+    atomic_store(&beacons->stopping, true);
+    mailbox_close(beacons->mailbox);
+    pthread_join(beacons->thread, NULL);
+    beacons->started = false;
+    beacon_links_destroy(beacons->links);
+    beacons->links = NULL;
+    while (mailbox_take(beacons->mailbox, &note, 1, 0) == 1) {
+        forget(&note);
+    }
+}
+
+void beacons_destroy(struct beacons *beacons)
+{
+    if (beacons == NULL) {
+        return;
+    }
+    beacons_stop(beacons);
+    beacon_links_destroy(beacons->links);
+    lease_destroy(beacons->lease);
+    mailbox_destroy(beacons->mailbox);
+    for (struct end_node *node = atomic_load(&beacons->ends); node != NULL;) {
+        struct end_node *next = node->next;
+        memory_free(node);
+        node = next;
+    }
+    arena_deinit(&beacons->arena);
+    (void)pthread_mutex_destroy(&beacons->ends_mutex);
+    memory_free(beacons);
+}

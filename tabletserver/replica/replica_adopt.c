@@ -1,0 +1,172 @@
+/*
+ * Versions: a replica goes only forward (rule 1), logs a version before it acts under it (I7), and
+ * takes back what it has promised under the one before.
+ */
+#include "common/base/assert.h"
+#include "tabletserver/replica/replica_internal.h"
+
+/* --- promises ----------------------------------------------------------------------------------- */
+
+void replica_grant(struct replica *replica, uint64_t incarnation)
+{
+    struct replica_member leader = replica_leader(replica);
+    replica->granted = true;
+    replica->granted_to = leader;
+    replica->granted_version = replica_version(replica);
+    struct replica_effect *effect = replica_emit(replica, REPLICA_EFFECT_GRANT);
+    effect->to = leader;
+    effect->version = replica_version(replica);
+    effect->incarnation = incarnation;
+}
+
+void replica_except(struct replica *replica)
+{
+    ASSERT(replica->granted);
+    replica->granted = false;
+    replica->excepting++;
+    struct replica_effect *effect = replica_emit(replica, REPLICA_EFFECT_EXCEPT);
+    effect->to = replica->granted_to;
+    effect->version = replica->granted_version;
+}
+
+/* A leader that has given its word needs no lease to lose (rule 14). */
+void replica_on_excepted(struct replica *replica, const struct replica_event *event)
+{
+    ASSERT(replica->excepting > 0);
+    replica->excepting--;
+    if (event->version != replica->word_version && event->at_ns > replica->free_from_ns) {
+        replica->free_from_ns = event->at_ns;
+    }
+}
+
+/* --- the log's side ----------------------------------------------------------------------------- */
+
+void replica_drop_above(struct replica *replica, uint64_t sequence)
+{
+    if (sequence >= replica_appended(replica)) {
+        return;
+    }
+    ASSERT(sequence >= replica->committed);
+    replica_window_drop_above(&replica->window, sequence);
+    replica->synced = replica->synced < sequence ? replica->synced : sequence;
+    replica->barrier = replica->committed_barrier;
+    for (uint64_t at = replica->committed + 1; at <= sequence; at++) {
+        const struct replica_entry *entry = &replica_window_slot(&replica->window, at)->entry;
+        if (entry->barrier != REPLICA_BARRIER_NONE) {
+            replica->barrier = (struct replica_standing){entry->sequence, entry->version,
+                                                         entry->barrier};
+        } else if (entry->lifts) {
+            replica->barrier = (struct replica_standing){0};
+        }
+    }
+}
+
+void replica_emit_configure(struct replica *replica, uint64_t kept)
+{
+    replica->configuring++;
+    struct replica_effect *effect = replica_emit(replica, REPLICA_EFFECT_CONFIGURE);
+    effect->configuration = replica->configuration;
+    effect->version = replica_version(replica);
+    effect->role = replica->role;
+    effect->flags = replica->flags;
+    effect->sequence = kept;
+}
+
+/* --- adoption ----------------------------------------------------------------------------------- */
+
+static void forget_version(struct replica *replica)
+{
+    replica->opener = 0;
+    replica->answering = false;
+    replica->told_committed = 0;
+    replica->away = false;
+    replica->propose_from_ns = DUE_NEVER;
+    replica->propose_yield = false;
+    replica_propose_reset(replica);
+}
+
+static enum replica_role role_under(const struct replica *replica,
+                                    const struct replica_adoption *adoption)
+{
+    /* Section 9: a damaged replica is not promoted; one that leads already may be the last one. */
+    if (replica_is_named_leader(replica) && (!replica->damaged || replica->leads)) {
+        return REPLICA_PRIMARY;
+    }
+    if (replica_is_member(replica)) {
+        return REPLICA_SECONDARY;
+    }
+    return adoption->opened ? REPLICA_LEARNER : REPLICA_OUTSIDER;
+}
+
+/* Whoever leads logs that too, before it does. */
+void replica_adopt(struct replica *replica, const struct replica_adoption *adoption)
+{
+    ASSERT(adoption->configuration->version > replica_version(replica));
+    bool led = replica->leads;
+    replica_reign_end(replica); /* the old version's, whatever comes now */
+    if (replica->granted) {
+        replica_except(replica);
+    }
+    forget_version(replica);
+    replica->configuration = *adoption->configuration;
+    replica->role = role_under(replica, adoption);
+    if (led && replica->role != REPLICA_PRIMARY) {
+        replica->leads = false;
+        replica_emit(replica, REPLICA_EFFECT_FOLLOW)->sequence = replica->committed;
+    }
+    replica_drop_above(replica, adoption->kept);
+    bool leads = replica->role == REPLICA_PRIMARY;
+    bool bound = replica->excepting > 0 || replica->free_from_ns > replica->now_ns;
+    replica->flags = (struct replica_flags){.opened = adoption->opened || leads,
+                                            .bound = bound || !leads};
+    replica->opener = adoption->incarnation;
+    replica->answering = adoption->opened;
+    replica->open_as_learner = adoption->as_learner;
+    replica->adopted = false;
+    replica_emit_configure(replica, adoption->kept);
+    if (!leads && !replica_is_named_leader(replica) &&
+        (adoption->opened || replica_is_member(replica))) {
+        replica_grant(replica, adoption->incarnation);
+    }
+}
+
+/* Rule 18: one that has nothing may begin a tablet, at version 1, and never stands for what was. */
+void replica_on_catalog(struct replica *replica, const struct replica_configuration *newest)
+{
+    if (newest->version <= replica_version(replica)) {
+        return;
+    }
+    bool is_member = replica_configuration_find(newest, replica->self.store) < newest->member_count;
+    if (replica_version(replica) == 0 && newest->version > 1 && is_member) {
+        replica->damaged = true;
+    }
+    replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
+                                                      .kept = replica_appended(replica)});
+}
+
+void replica_on_gone(struct replica *replica)
+{
+    bool led = replica->leads;
+    replica_reign_end(replica);
+    forget_version(replica);
+    replica->leads = false;
+    replica->gone = true;
+    if (led) {
+        replica_emit(replica, REPLICA_EFFECT_FOLLOW)->sequence = replica->committed;
+    }
+}
+
+void replica_on_configured(struct replica *replica)
+{
+    ASSERT(replica->configuring > 0);
+    replica->configuring--;
+    if (replica->configuring > 0) {
+        return;
+    }
+    bool first = !replica->adopted;
+    replica->adopted = true;
+    if (replica->role == REPLICA_PRIMARY && first) {
+        replica_reign_begin(replica);
+    }
+    replica_follow_answer(replica);
+}

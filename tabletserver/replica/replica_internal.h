@@ -1,0 +1,260 @@
+/*
+ * Inside a replica.  Its step falls into parts, a file each:
+ *
+ *   replica.c          life, dispatch, looking
+ *   replica_adopt.c    versions: which one, and what this store has promised under it
+ *   replica_follow.c   secondary, learner, outsider: what a primary sends
+ *   replica_reign.c    primary: entries out, acknowledgements in, commits, serving
+ *   replica_propose.c  what is wanted of the catalog, and hand-overs
+ *   replica_check.c    the invariants
+ *
+ * A step first takes its event, then advances: everything that is due by state and time is done by
+ * the same few functions, whatever the event was.  Each of them has a due time of its own, and the
+ * smallest is the deadline; so a TICK at the deadline always finds something to do.
+ */
+#ifndef TABLETSERVER_REPLICA_REPLICA_INTERNAL_H
+#define TABLETSERVER_REPLICA_REPLICA_INTERNAL_H
+
+#include "tabletserver/replica/replica_window.h"
+
+#define DUE_NOW   INT64_MIN
+#define DUE_NEVER REPLICA_NEVER
+
+/* One other replica, as its primary knows it. */
+struct replica_peer {
+    struct replica_member member;
+    uint64_t incarnation; /* the newest known of its server's */
+    bool is_member;       /* of the configuration; otherwise a learner */
+    bool as_learner;      /* how it is opened */
+    bool opened;          /* by this reign, that process */
+    bool held;            /* its lease */
+    bool excepted;        /* it grants nothing under this version any more (rule 10) */
+    bool broken;          /* damaged, or it needs what the log has no more */
+    /* learner */
+    bool feeding; /* the log goes on where it stands */
+    bool taught;
+    bool joining; /* whole, and to be proposed: opened as a member, commits wait for it */
+    /* entries */
+    uint64_t prepared;
+    uint64_t sent;
+    uint64_t told; /* committed */
+    uint64_t
+        allowance; /* so many may be under way: halved by a gap, grows with what is acknowledged */
+    uint64_t gone_back; /* where it said that there was a gap; answered once */
+    uint64_t reading;   /* asked of the log; 0 = nothing */
+    bool probing;       /* nothing was heard of what was sent: its first one went out again */
+    /* time */
+    int64_t open_sent_ns; /* DUE_NOW: not yet */
+
+    int64_t spoken_ns; /* when it was last sent an entry or the committed point */
+    int64_t open_until_ns;
+    int64_t held_until_ns; /* without lease until then is no reason to remove it */
+};
+
+/* How often a store had to be removed (rule 13). */
+struct replica_patience {
+    uint64_t store;
+    int64_t wait_ns;
+    int64_t until_ns;
+    int64_t joined_ns;
+    uint64_t counted_version; /* under which it was opened as a member, its addition being wanted */
+};
+
+struct replica {
+    struct replica_settings settings;
+    struct replica_member self;
+    uint64_t incarnation;
+    int64_t now_ns;
+    struct replica_effects *effects; /* of the step that is under way */
+
+    /* what its log says; on the way there while `configuring` */
+    struct replica_configuration configuration; /* version 0: none yet */
+    enum replica_role role;
+    struct replica_flags flags;
+    uint32_t configuring; /* CONFIGUREs that are not synced */
+    bool adopted;         /* the configuration is synced: it may be acted upon */
+    bool damaged;
+    bool gone;
+
+    /* entries */
+    struct replica_window window;
+    uint64_t committed;
+    uint64_t committed_version; /* of the entry there; 0 = not known */
+    uint64_t synced;
+    struct replica_standing barrier;           /* of everything appended */
+    struct replica_standing committed_barrier; /* of what is committed */
+
+    /* what was promised */
+    bool granted;
+    struct replica_member granted_to;
+    uint64_t granted_version;
+    uint32_t excepting;    /* EXCEPTs that are not in force yet */
+    uint64_t word_version; /* its leader has yielded: its grant need not be waited for */
+    int64_t free_from_ns;
+
+    /* secondary, learner */
+    uint64_t opener; /* incarnation of the process that opened it in this life; 0 = waits */
+    bool answering;  /* OPENED is to be sent when the configuration is synced */
+    bool open_as_learner;
+    uint64_t told_committed;
+    bool away; /* rule 10 */
+    int64_t propose_from_ns;
+    bool propose_yield; /* by word, so the old leader stays a member */
+
+    /* primary */
+    bool leads; /* LEAD was told, FOLLOW not yet */
+    bool serving;
+    bool stalled;
+    struct replica_union served_peers;
+    uint64_t start;
+    uint64_t unkept_end; /* the last entry that was given out without a copy: others may count when
+                                it is committed */
+    int64_t oldest_since_ns; /* when the oldest uncommitted entry became that */
+    struct replica_peer peers[REPLICA_PEERS_MAX];
+    uint32_t peer_count;
+    struct replica_patience patience[REPLICA_PEERS_MAX];
+
+    /* proposals */
+    bool proposing;
+    struct replica_proposal proposal;
+    int64_t propose_due_ns;
+
+    /* hand-over */
+    uint64_t handing_to; /* store; 0 = nobody */
+    int64_t handing_until_ns;
+    int64_t handing_after_ns; /* none before */
+    bool yielded;
+    int64_t yield_due_ns; /* to say it again */
+    int64_t renew_at_ns;  /* nothing came of it */
+
+    struct replica_union goal_members;
+    uint64_t goal_leader;
+};
+
+/* --- effects (replica.c) -------------------------------------------------------------------------- */
+
+struct replica_effect *replica_emit(struct replica *replica, enum replica_effect_type type);
+struct replica_message *replica_send(struct replica *replica,
+                                     struct replica_member to,
+                                     enum replica_message_type type);
+
+/* --- what is where -------------------------------------------------------------------------------- */
+
+static inline uint64_t replica_appended(const struct replica *replica)
+{
+    return replica->window.next - 1;
+}
+
+static inline uint64_t replica_version(const struct replica *replica)
+{
+    return replica->configuration.version;
+}
+
+static inline bool replica_is_member(const struct replica *replica)
+{
+    return replica_version(replica) != 0 &&
+           replica_configuration_find(&replica->configuration, replica->self.store) <
+               replica->configuration.member_count;
+}
+
+static inline bool replica_is_named_leader(const struct replica *replica)
+{
+    return replica_configuration_is_leader(&replica->configuration, replica->self.store);
+}
+
+static inline struct replica_member replica_leader(const struct replica *replica)
+{
+    return replica->configuration.members[replica->configuration.leader];
+}
+
+static inline bool replica_is_lone(const struct replica *replica)
+{
+    return replica->configuration.member_count == 1;
+}
+
+static inline bool replica_same_member(struct replica_member a, struct replica_member b)
+{
+    return a.server == b.server && a.store == b.store;
+}
+
+static inline int64_t replica_sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Version of the entry at `sequence`, which is in the window or the last committed; 0 = not known. */
+uint64_t replica_version_at(const struct replica *replica, uint64_t sequence);
+
+/* Append to the window and emit APPEND; barriers are noted.  Errors: STATUS_NO_MEMORY. */
+enum status replica_append(struct replica *replica, const struct replica_entry *entry, bool keep);
+
+/* Raise the committed point, emit COMMIT.  Requires: sequence <= synced. */
+void replica_commit(struct replica *replica, uint64_t sequence);
+
+/* --- replica_adopt.c ------------------------------------------------------------------------------ */
+
+struct replica_adoption {
+    const struct replica_configuration *configuration; /* of a higher version */
+    bool opened;                                       /* by its primary's OPEN */
+    bool as_learner;
+    uint64_t incarnation; /* of the process that opened it; 0 = the master told */
+    uint64_t kept;        /* sequence above which is dropped */
+};
+
+void replica_adopt(struct replica *replica, const struct replica_adoption *adoption);
+void replica_emit_configure(struct replica *replica, uint64_t kept);
+void replica_drop_above(struct replica *replica, uint64_t sequence);
+/* Promise the leader; what it had been promised under this version stands. */
+void replica_grant(struct replica *replica, uint64_t incarnation);
+void replica_except(struct replica *replica);
+void replica_on_catalog(struct replica *replica, const struct replica_configuration *newest);
+void replica_on_gone(struct replica *replica);
+void replica_on_configured(struct replica *replica);
+void replica_on_excepted(struct replica *replica, const struct replica_event *event);
+
+/* --- replica_follow.c ----------------------------------------------------------------------------- */
+
+enum status replica_follow_receive(struct replica *replica,
+                                   struct replica_member from,
+                                   const struct replica_message *message);
+/* The configuration of an OPEN is synced: answer. */
+void replica_follow_answer(struct replica *replica);
+void replica_follow_synced(struct replica *replica);
+void replica_follow_silent(struct replica *replica, uint64_t version);
+void replica_follow_taught(struct replica *replica, const struct replica_event *event);
+void replica_follow_damaged(struct replica *replica);
+void replica_follow_advance(struct replica *replica);
+int64_t replica_follow_due_ns(const struct replica *replica);
+
+/* --- replica_reign.c ------------------------------------------------------------------------------ */
+
+void replica_reign_begin(struct replica *replica);
+void replica_reign_end(struct replica *replica);
+enum status replica_reign_write(struct replica *replica, const struct replica_entry *entry);
+void replica_reign_receive(struct replica *replica,
+                           struct replica_member from,
+                           const struct replica_message *message);
+void replica_reign_peer_event(struct replica *replica, const struct replica_event *event);
+void replica_reign_read(struct replica *replica, const struct replica_event *event);
+/* Commit, serve or cease, send. */
+void replica_reign_commit(struct replica *replica);
+void replica_reign_serve(struct replica *replica);
+void replica_reign_send(struct replica *replica);
+int64_t replica_reign_due_ns(const struct replica *replica);
+
+struct replica_peer *replica_find_peer(struct replica *replica, uint64_t store);
+/* Its acknowledgements and lease are needed (rule 9): a member, or proposed as one. */
+bool replica_counts(const struct replica *replica, const struct replica_peer *peer);
+bool replica_is_inherited(const struct replica *replica);
+bool replica_has_enough(const struct replica *replica); /* min_in_sync */
+
+/* --- replica_propose.c ---------------------------------------------------------------------------- */
+
+/* Begin what is due, unless something is out already; say again what is out. */
+void replica_propose_choose(struct replica *replica);
+void replica_propose_send(struct replica *replica);
+void replica_propose_begin(struct replica *replica, const struct replica_proposal *proposal);
+void replica_propose_reset(struct replica *replica);
+int64_t replica_propose_due_ns(const struct replica *replica);
+
+#endif /* TABLETSERVER_REPLICA_REPLICA_INTERNAL_H */

@@ -1,0 +1,226 @@
+#include "tabletserver/replica/replica_message.h"
+
+#include "common/wire/message_parts.h"
+#include "common/wire/writer.h"
+
+#define ENTRY_FIELDS 9
+
+/* What a type has besides tablet, type and version, in this order. */
+enum part {
+    PART_SEQUENCE = 1,
+    PART_COMMITTED = 2,
+    PART_PREVIOUS_VERSION = 4,
+    PART_OPENER = 8,
+    PART_APPENDED = 16,
+    PART_GAP = 32,
+    PART_AS_LEARNER = 64,
+    PART_CONFIGURATION = 128,
+    PART_ENTRY = 256,
+};
+
+static const unsigned PARTS[] = {
+    [REPLICA_OPEN] = PART_SEQUENCE | PART_COMMITTED | PART_PREVIOUS_VERSION | PART_AS_LEARNER |
+                     PART_CONFIGURATION,
+    [REPLICA_OPENED] = PART_SEQUENCE | PART_COMMITTED | PART_OPENER | PART_AS_LEARNER,
+    [REPLICA_PREPARE] = PART_COMMITTED | PART_PREVIOUS_VERSION | PART_ENTRY,
+    [REPLICA_PREPARED] = PART_SEQUENCE | PART_OPENER | PART_APPENDED | PART_GAP,
+    [REPLICA_COMMITTED] = PART_SEQUENCE,
+    [REPLICA_BEHIND] = 0,
+    [REPLICA_YIELD] = PART_SEQUENCE,
+    [REPLICA_DAMAGED] = PART_OPENER,
+};
+
+#define TYPE_LAST REPLICA_DAMAGED
+
+static uint32_t count_parts(unsigned parts)
+{
+    uint32_t count = 0;
+    for (; parts != 0; parts &= parts - 1) {
+        count++;
+    }
+    return count;
+}
+
+/* --- entries -------------------------------------------------------------------------------------- */
+
+static void write_entry(struct buffer *out, const struct replica_entry *entry)
+{
+    wire_write_array(out, ENTRY_FIELDS);
+    wire_write_u64(out, entry->sequence);
+    wire_write_u64(out, entry->version);
+    wire_write_u64(out, entry->stamp.clock);
+    wire_write_u64(out, entry->stamp.cluster);
+    wire_write_u64(out, entry->stamp.index);
+    wire_write_u64(out, entry->type);
+    wire_write_u64(out, entry->barrier);
+    wire_write_bool(out, entry->lifts);
+    wire_write_bytes(out, entry->payload);
+}
+
+static void read_entry(struct wire_reader *reader,
+                       struct wire_array *fields,
+                       struct replica_entry *entry)
+{
+    struct wire_array parts = wire_read_array(reader, fields, "entry");
+    entry->sequence = wire_read_u64(reader, &parts, "entry.sequence");
+    entry->version = wire_read_u64(reader, &parts, "entry.version");
+    entry->stamp.clock = wire_read_u64(reader, &parts, "entry.clock");
+    entry->stamp.cluster = wire_read_u32(reader, &parts, "entry.cluster");
+    entry->stamp.index = wire_read_u32(reader, &parts, "entry.index");
+    entry->type = (uint8_t)wire_read_choice(reader, &parts, "entry.type", 0, UINT8_MAX);
+    entry->barrier = (enum replica_barrier)wire_read_choice(
+        reader, &parts, "entry.barrier", REPLICA_BARRIER_NONE, REPLICA_BARRIER_ABSORB);
+    entry->lifts = wire_read_bool(reader, &parts, "entry.lifts");
+    entry->payload = wire_read_bytes(reader, &parts, "entry.payload");
+    wire_array_end(reader, &parts);
+}
+
+/* --- writing -------------------------------------------------------------------------------------- */
+
+void replica_batch_begin(const struct replica_batch_head *head, struct buffer *out)
+{
+    wire_write_array(out, 4);
+    wire_write_u64(out, head->from.server);
+    wire_write_u64(out, head->incarnation);
+    wire_write_u64(out, head->from.store);
+    wire_write_u64(out, head->to_store);
+}
+
+void replica_batch_add(uint64_t tablet, const struct replica_message *message, struct buffer *out)
+{
+    unsigned parts = PARTS[message->type];
+    wire_write_array(out, 3 + count_parts(parts));
+    wire_write_u64(out, tablet);
+    wire_write_u64(out, message->type);
+    wire_write_u64(out, message->version);
+    if (parts & PART_SEQUENCE) {
+        wire_write_u64(out, message->sequence);
+    }
+    if (parts & PART_COMMITTED) {
+        wire_write_u64(out, message->committed);
+    }
+    if (parts & PART_PREVIOUS_VERSION) {
+        wire_write_u64(out, message->previous_version);
+    }
+    if (parts & PART_OPENER) {
+        wire_write_u64(out, message->opener);
+    }
+    if (parts & PART_APPENDED) {
+        wire_write_u64(out, message->appended);
+    }
+    if (parts & PART_GAP) {
+        wire_write_bool(out, message->gap);
+    }
+    if (parts & PART_AS_LEARNER) {
+        wire_write_bool(out, message->as_learner);
+    }
+    if (parts & PART_CONFIGURATION) {
+        wire_write_configuration(out, &message->configuration);
+    }
+    if (parts & PART_ENTRY) {
+        write_entry(out, &message->entry);
+    }
+}
+
+/* --- reading -------------------------------------------------------------------------------------- */
+
+static void read_parts(struct wire_reader *reader,
+                       struct wire_array *fields,
+                       struct replica_message *message)
+{
+    unsigned parts = PARTS[message->type];
+    if (parts & PART_SEQUENCE) {
+        message->sequence = wire_read_u64(reader, fields, "sequence");
+    }
+    if (parts & PART_COMMITTED) {
+        message->committed = wire_read_u64(reader, fields, "committed");
+    }
+    if (parts & PART_PREVIOUS_VERSION) {
+        message->previous_version = wire_read_u64(reader, fields, "previous_version");
+    }
+    if (parts & PART_OPENER) {
+        message->opener = wire_read_u64(reader, fields, "opener");
+    }
+    if (parts & PART_APPENDED) {
+        message->appended = wire_read_u64(reader, fields, "appended");
+    }
+    if (parts & PART_GAP) {
+        message->gap = wire_read_bool(reader, fields, "gap");
+    }
+    if (parts & PART_AS_LEARNER) {
+        message->as_learner = wire_read_bool(reader, fields, "as_learner");
+    }
+    if (parts & PART_CONFIGURATION) {
+        wire_read_configuration(reader, fields, "configuration", &message->configuration);
+        if (message->configuration.version == 0) {
+            wire_reader_refuse(reader, "configuration", "there is none");
+        }
+    }
+    if (parts & PART_ENTRY) {
+        read_entry(reader, fields, &message->entry);
+    }
+}
+
+static void read_item(struct wire_reader *reader,
+                      struct wire_array *items,
+                      struct replica_item *item)
+{
+    struct wire_array fields = wire_read_array(reader, items, "item");
+    item->tablet = wire_read_u64(reader, &fields, "tablet");
+    uint32_t type = wire_read_choice(reader, &fields, "type", REPLICA_OPEN, TYPE_LAST);
+    item->message.version = wire_read_u64(reader, &fields, "version");
+    if (reader->status == STATUS_OK) {
+        item->message.type = (enum replica_message_type)type;
+        read_parts(reader, &fields, &item->message);
+    }
+    wire_array_end(reader, &fields);
+}
+
+/* How many elements follow to the end of the message; the reader is a copy, and read to its end. */
+static size_t count_items(struct wire_reader reader)
+{
+    struct wire_array items = {.left = UINT32_MAX};
+    size_t count = 0;
+    for (; reader.status == STATUS_OK && reader.at < reader.end; count++) {
+        wire_skip(&reader, &items);
+    }
+    return count;
+}
+
+static enum status read_items(struct wire_reader *reader,
+                              struct arena *arena,
+                              struct replica_batch *batch)
+{
+    struct wire_array items = {.left = UINT32_MAX};
+    size_t count = count_items(*reader);
+    batch->items = arena_allocate_array(arena, count, sizeof *batch->items);
+    if (batch->items == NULL && reader->status == STATUS_OK) {
+        return error_set(reader->error, STATUS_NO_MEMORY, "no memory for a batch of %zu", count);
+    }
+    while (reader->status == STATUS_OK && batch->item_count < count) {
+        struct replica_item *item = &batch->items[batch->item_count++];
+        *item = (struct replica_item){.message = {.incarnation = batch->head.incarnation}};
+        read_item(reader, &items, item);
+    }
+    return wire_reader_close(reader);
+}
+
+enum status replica_batch_decode(struct bytes in,
+                                 struct arena *arena,
+                                 struct replica_batch *ret_batch,
+                                 struct error *ret_error)
+{
+    struct wire_reader reader = wire_reader_open(in, arena, "replicate", ret_error);
+    struct wire_array fields = wire_read_message(&reader);
+    struct replica_batch batch = {0};
+    batch.head.from.server = wire_read_u64(&reader, &fields, "server");
+    batch.head.incarnation = wire_read_u64(&reader, &fields, "incarnation");
+    batch.head.from.store = wire_read_u64(&reader, &fields, "from_store");
+    batch.head.to_store = wire_read_u64(&reader, &fields, "to_store");
+    wire_array_end(&reader, &fields);
+    enum status status = read_items(&reader, arena, &batch);
+    if (status == STATUS_OK) {
+        *ret_batch = batch;
+    }
+    return status;
+}

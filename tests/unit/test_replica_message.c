@@ -1,0 +1,209 @@
+/* Batches of replicas' messages: what is encoded comes back, whatever the type; damage is harmless. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+#include "common/wire/writer.h"
+#include "tabletserver/replica/replica_message.h"
+
+#define ITEMS_MAX 64
+
+static struct replica_configuration random_configuration(struct prng *prng)
+{
+    struct replica_configuration configuration = {
+        .version = 1 + prng_next(prng) % 1000,
+        .member_count = 1 + (uint32_t)(prng_next(prng) % REPLICA_MEMBERS_MAX)};
+    configuration.leader = (uint32_t)(prng_next(prng) % configuration.member_count);
+    for (uint32_t i = 0; i < configuration.member_count; i++) {
+        configuration.members[i] = (struct replica_member){.server = 3 + i * 2, .store = 90 - i};
+    }
+    return configuration;
+}
+
+static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_t room_bytes)
+{
+    size_t size_bytes = prng_next(prng) % room_bytes;
+    for (size_t i = 0; i < size_bytes; i++) {
+        room[i] = (uint8_t)prng_next(prng);
+    }
+    return (struct replica_entry){
+        .sequence = prng_next(prng),
+        .version = prng_next(prng) % 9,
+        .stamp = {prng_next(prng), (uint32_t)prng_next(prng), (uint32_t)prng_next(prng)},
+        .type = (uint8_t)prng_next(prng),
+        .barrier = (enum replica_barrier)(prng_next(prng) % 4),
+        .lifts = prng_next(prng) % 2 == 0,
+        .payload = bytes_of(room, size_bytes)};
+}
+
+/* Every field that the type has is random, and the others zero, as the contract says. */
+static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
+{
+    struct replica_message message = {
+        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_DAMAGED),
+        .version = prng_next(prng),
+        .incarnation = 77};
+    switch (message.type) {
+    case REPLICA_OPEN:
+        message.sequence = prng_next(prng);
+        message.committed = prng_next(prng);
+        message.previous_version = prng_next(prng);
+        message.as_learner = prng_next(prng) % 2 == 0;
+        message.configuration = random_configuration(prng);
+        break;
+    case REPLICA_OPENED:
+        message.sequence = prng_next(prng);
+        message.committed = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.as_learner = prng_next(prng) % 2 == 0;
+        break;
+    case REPLICA_PREPARE:
+        message.committed = prng_next(prng);
+        message.previous_version = prng_next(prng);
+        message.entry = random_entry(prng, room, room_bytes);
+        break;
+    case REPLICA_PREPARED:
+        message.sequence = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.appended = prng_next(prng);
+        message.gap = prng_next(prng) % 2 == 0;
+        break;
+    case REPLICA_COMMITTED:
+    case REPLICA_YIELD:
+        message.sequence = prng_next(prng);
+        break;
+    case REPLICA_BEHIND:
+        break;
+    case REPLICA_DAMAGED:
+        message.opener = prng_next(prng);
+        break;
+    }
+    return message;
+}
+
+static void assert_same(const struct replica_message *a, const struct replica_message *b)
+{
+    cr_assert_eq(a->type, b->type);
+    cr_assert_eq(a->version, b->version);
+    cr_assert_eq(a->incarnation, b->incarnation);
+    cr_assert_eq(a->sequence, b->sequence);
+    cr_assert_eq(a->committed, b->committed);
+    cr_assert_eq(a->previous_version, b->previous_version);
+    cr_assert_eq(a->opener, b->opener);
+    cr_assert_eq(a->appended, b->appended);
+    cr_assert_eq(a->gap, b->gap);
+    cr_assert_eq(a->as_learner, b->as_learner);
+    cr_assert(replica_configuration_equal(&a->configuration, &b->configuration));
+    cr_assert_eq(a->entry.sequence, b->entry.sequence);
+    cr_assert_eq(a->entry.version, b->entry.version);
+    cr_assert_eq(stamp_compare(a->entry.stamp, b->entry.stamp), 0);
+    cr_assert_eq(a->entry.type, b->entry.type);
+    cr_assert_eq(a->entry.barrier, b->entry.barrier);
+    cr_assert_eq(a->entry.lifts, b->entry.lifts);
+    cr_assert(bytes_equal(a->entry.payload, b->entry.payload));
+}
+
+static const struct replica_batch_head HEAD = {
+    .from = {.server = 5, .store = 6}, .incarnation = 77, .to_store = 8};
+
+Test(replica_message, batches_come_back)
+{
+    struct prng prng = prng_of_seed(1);
+    struct arena arena;
+    arena_init(&arena, 4096, 1 << 24);
+    for (int round = 0; round < 500; round++) {
+        static uint8_t rooms[ITEMS_MAX][300];
+        struct replica_item items[ITEMS_MAX];
+        struct replica_batch batch;
+        struct buffer out = BUFFER_INIT;
+        struct error error = {.status = STATUS_OK};
+        size_t count = prng_next(&prng) % ITEMS_MAX;
+        replica_batch_begin(&HEAD, &out);
+        for (size_t i = 0; i < count; i++) {
+            items[i].tablet = prng_next(&prng);
+            items[i].message = random_message(&prng, rooms[i], sizeof rooms[i]);
+            size_t before = out.size_bytes;
+            replica_batch_add(items[i].tablet, &items[i].message, &out);
+            cr_assert_leq(out.size_bytes - before,
+                          REPLICA_ITEM_BYTES_OWN + items[i].message.entry.payload.size_bytes);
+        }
+        arena_reset(&arena);
+        cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error), STATUS_OK,
+                     "%s", error.text);
+        cr_assert_eq(memcmp(&batch.head, &HEAD, sizeof HEAD), 0);
+        cr_assert_eq(batch.item_count, count);
+        for (size_t i = 0; i < count; i++) {
+            cr_assert_eq(batch.items[i].tablet, items[i].tablet);
+            assert_same(&batch.items[i].message, &items[i].message);
+        }
+        buffer_deinit(&out);
+    }
+    arena_deinit(&arena);
+}
+
+Test(replica_message, damage_is_harmless)
+{
+    struct prng prng = prng_of_seed(2);
+    static uint8_t room[40];
+    struct arena arena;
+    struct replica_batch batch;
+    struct buffer out = BUFFER_INIT;
+    arena_init(&arena, 4096, 1 << 20);
+    replica_batch_begin(&HEAD, &out);
+    for (int i = 0; i < 12; i++) {
+        struct replica_message message = random_message(&prng, room, sizeof room);
+        replica_batch_add(9, &message, &out);
+    }
+    for (size_t size = 0; size < out.size_bytes; size++) {
+        uint8_t *copy = memory_allocate(size + 1);
+        memcpy(copy, out.data, size);
+        arena_reset(&arena);
+        (void)replica_batch_decode(bytes_of(copy, size), &arena, &batch, NULL);
+        memory_free(copy);
+    }
+    for (size_t at = 0; at < out.size_bytes; at++) {
+        for (unsigned value = 0; value < 256; value += 5) {
+            uint8_t before = out.data[at];
+            out.data[at] = (uint8_t)value;
+            arena_reset(&arena);
+            if (replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL) == STATUS_OK) {
+                for (size_t i = 0; i < batch.item_count; i++) {
+                    const struct replica_message *message = &batch.items[i].message;
+                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_DAMAGED);
+                    cr_assert(message->type != REPLICA_OPEN ||
+                              replica_configuration_is_sound(&message->configuration));
+                }
+            }
+            out.data[at] = before;
+        }
+    }
+    buffer_deinit(&out);
+    arena_deinit(&arena);
+}
+
+Test(replica_message, what_cannot_be_is_refused_by_name)
+{
+    struct arena arena;
+    struct replica_batch batch;
+    struct buffer out = BUFFER_INIT;
+    struct error error = {.status = STATUS_OK};
+    arena_init(&arena, 4096, 1 << 20);
+    replica_batch_begin(&HEAD, &out);
+    wire_write_array(&out, 3);
+    wire_write_u64(&out, 1);
+    wire_write_u64(&out, REPLICA_DAMAGED + 1);
+    wire_write_u64(&out, 1);
+    cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
+                 STATUS_MALFORMED);
+    cr_assert_not_null(strstr(error.text, "replicate.type"), "%s", error.text);
+    buffer_reset(&out);
+    arena_reset(&arena);
+    replica_batch_begin(&HEAD, &out);
+    replica_batch_add(1, &(struct replica_message){.type = REPLICA_OPEN, .version = 4}, &out);
+    cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
+                 STATUS_MALFORMED);
+    cr_assert_not_null(strstr(error.text, "replicate.configuration"), "%s", error.text);
+    buffer_deinit(&out);
+    arena_deinit(&arena);
+}
