@@ -294,10 +294,17 @@ Test(replica_follow, rule_18_one_that_has_nothing_stands_for_nothing)
 {
     struct steps steps = begin_with((struct replica_recovered){0});
     told(&steps, members_of(3, 3, 1));
-    cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_IS_DAMAGED);
-    cr_assert_null(proposed(&steps));
+    told(&steps, members_of(3, 3, 2));
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 2, open_of(members_of(3, 3, 2), 5, false)); /* who has something */
     configured(&steps);
-    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_LEAD));
+    cr_assert_not_null(find_sent(&steps, REPLICA_DAMAGED, 2));
+    end(&steps);
+
+    steps = begin_with((struct replica_recovered){0});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 0, false)); /* nothing was written yet */
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPENED, 2));
     end(&steps);
 }
 
