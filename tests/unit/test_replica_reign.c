@@ -264,6 +264,40 @@ Test(replica_reign, a_deposed_primary_takes_back_what_was_not_committed)
     end(&steps);
 }
 
+/* The bound of effects is asserted inside; here is the step that has most to say. */
+Test(replica_reign, one_step_has_room_for_all_members_and_a_learner)
+{
+    struct steps steps = lead(REPLICA_MEMBERS_MAX - 1);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+    }
+    synced(&steps, 4);
+    for (uint64_t server = 2; server < REPLICA_MEMBERS_MAX; server++) {
+        prepared(&steps, server, 2, 2);
+    }
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL, .goal_leader = 12};
+    goal.goal_members.count = REPLICA_MEMBERS_MAX;
+    for (uint32_t i = 0; i < REPLICA_MEMBERS_MAX; i++) {
+        goal.goal_members.members[i] = store_of(i + 1);
+    }
+    step(&steps, goal);
+    cr_assert(find_sent(&steps, REPLICA_OPEN, REPLICA_MEMBERS_MAX)->as_learner);
+    held(&steps, 2, false);
+    cr_assert_not_null(proposed(&steps));
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.propose_ns);
+    for (uint64_t server = 2; server < REPLICA_MEMBERS_MAX; server++) {
+        cr_assert_eq(find_sent(&steps, REPLICA_PREPARE, server)->entry.sequence, 3);
+    }
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPEN, REPLICA_MEMBERS_MAX));
+    cr_assert_not_null(proposed(&steps));
+    told(&steps, members_of(3, REPLICA_MEMBERS_MAX, 1));
+    configured(&steps);
+    for (uint64_t server = 2; server <= REPLICA_MEMBERS_MAX; server++) {
+        cr_assert_not_null(find_sent(&steps, REPLICA_OPEN, server));
+    }
+    end(&steps);
+}
+
 Test(replica_reign, without_memory_nothing_changes)
 {
     struct steps steps = lead(2);
