@@ -154,8 +154,10 @@ static void on_teach(struct world *world, const struct event *event)
                   prng_chance(&world->prng, 2);
     struct replica_view has = replica_look(learner->replica);
     bool moved = has.synced > event->sequence;
-    if (has.configuration.version == event->version &&
-        (by_log || moved || has.synced >= view.committed)) {
+    if (has.configuration.version != event->version) {
+        return;
+    }
+    if (by_log || moved || has.synced >= view.committed) {
         say_taught(world, teacher, &back,
                    has.synced < view.committed ? has.synced : view.committed);
         return;
@@ -376,7 +378,7 @@ static void wipe(struct world *world, struct server *server)
     }
     disk_wipe(&server->disk);
     server->told = 0;
-    server->member.store += 10;
+    server->member.store++; /* 100 a server: never one of another's */
     start(world, server);
     for (uint32_t i = 0; i < world->goal.count; i++) {
         if (world->goal.members[i].server == server->member.server) {
