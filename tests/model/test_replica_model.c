@@ -753,6 +753,18 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
+/* Seeds that have shown a bug.  165806: an exception was forgotten at the first beacon of the process
+ * that it was for. */
+Test(replica_model, seeds_that_have_failed)
+{
+    static const uint64_t SEEDS[] = {165806};
+    for (size_t i = 0; i < sizeof SEEDS / sizeof *SEEDS; i++) {
+        struct report report;
+        cr_assert_eq(run_worlds(SEEDS[i], 1, PLANTED_NOTHING, &report), 0, "seed %llu",
+                     (unsigned long long)SEEDS[i]);
+    }
+}
+
 Test(replica_model, promises_hold_in_many_worlds, .timeout = 300)
 {
     struct report report;
