@@ -24,9 +24,9 @@
 #include "common/io/transport.h"
 #include "common/wire/frame.h"
 
-#define OUTBOX_COPY_BYTES      (32 * 1024) /* the block of copied frames */
-#define OUTBOX_INLINE_MAX      (4 * 1024)  /* payloads up to this are copied */
-#define OUTBOX_SEGMENTS_MAX    8           /* as many as an nng aio takes */
+#define OUTBOX_COPY_BYTES   (32 * 1024) /* the block of copied frames */
+#define OUTBOX_INLINE_MAX   (4 * 1024)  /* payloads up to this are copied */
+#define OUTBOX_SEGMENTS_MAX 8           /* as many as an nng aio takes */
 
 struct outgoing {
     struct outgoing *next;

@@ -29,8 +29,8 @@ struct beacon_links;
 struct beacon_link_note {
     uint64_t peer;
     uint64_t generation;
-    bool closed;             /* else an answer */
-    struct buffer message;   /* of the answer; the taker's */
+    bool closed;           /* else an answer */
+    struct buffer message; /* of the answer; the taker's */
 };
 
 /* The note is the callee's; false: it was dropped (its message too), as a network would. */

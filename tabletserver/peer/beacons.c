@@ -178,8 +178,8 @@ static void set_peer(struct beacons *beacons, uint64_t peer, const char *address
                   LOG_TEXT("address", address != NULL ? address : ""),
                   LOG_TEXT("error", status_text(status)));
     }
-    step(beacons, (struct lease_event){
-                      .type = LEASE_EVENT_PEER, .peer = peer, .present = address != NULL});
+    step(beacons,
+         (struct lease_event){.type = LEASE_EVENT_PEER, .peer = peer, .present = address != NULL});
 }
 
 static void on_peer(struct beacons *beacons, struct note *note)
@@ -194,8 +194,9 @@ static void on_beacon(struct beacons *beacons, const struct note *note)
     step(beacons, (struct lease_event){
                       .type = LEASE_EVENT_BEACON, .peer = note->peer, .beacon = note->beacon});
     if (beacons->answering != NULL) { /* of a process that is gone, or of a stranger */
-        transport_reply_fail(beacons->answering, STATUS_FAILED_PRECONDITION,
-                             "this server shares no tablet with that one, or knows a newer process");
+        transport_reply_fail(
+            beacons->answering, STATUS_FAILED_PRECONDITION,
+            "this server shares no tablet with that one, or knows a newer process");
         beacons->answering = NULL;
     }
 }
@@ -222,12 +223,12 @@ static void on_promise(struct beacons *beacons, const struct note *note)
     if (!beacon_links_has(beacons->links, note->peer)) { /* its address is not known yet */
         set_peer(beacons, note->peer, "");
     }
-    step(beacons, (struct lease_event){
-                      .type = note->type == NOTE_GRANT ? LEASE_EVENT_GRANT : LEASE_EVENT_EXCEPT,
-                      .peer = note->peer,
-                      .incarnation = note->incarnation,
-                      .tablet = note->tablet,
-                      .version = note->version});
+    step(beacons, (struct lease_event){.type = note->type == NOTE_GRANT ? LEASE_EVENT_GRANT
+                                                                        : LEASE_EVENT_EXCEPT,
+                                       .peer = note->peer,
+                                       .incarnation = note->incarnation,
+                                       .tablet = note->tablet,
+                                       .version = note->version});
 }
 
 static void on_note(struct beacons *beacons, struct note *note)
@@ -286,11 +287,8 @@ bool beacons_set_peer(struct beacons *beacons, uint64_t peer, const char *addres
     return true;
 }
 
-bool beacons_grant(struct beacons *beacons,
-                   uint64_t peer,
-                   uint64_t incarnation,
-                   uint64_t tablet,
-                   uint64_t version)
+bool beacons_grant(
+    struct beacons *beacons, uint64_t peer, uint64_t incarnation, uint64_t tablet, uint64_t version)
 {
     return mailbox_push(beacons->mailbox, &(struct note){.type = NOTE_GRANT,
                                                          .peer = peer,
@@ -337,10 +335,10 @@ static bool make_parts(struct beacons *beacons)
     const struct mailbox_settings mailbox = {.item_bytes = sizeof(struct note),
                                              .capacity = BEACONS_MAILBOX_CAPACITY};
     return mailbox_create(&mailbox, &beacons->mailbox) == STATUS_OK &&
-           lease_create(&beacons->options.lease, beacons->options.incarnation,
-                        clock_monotonic_ns(), &beacons->lease) == STATUS_OK &&
-           beacon_links_create(beacons->options.server, push_link_note, beacons,
-                               &beacons->links) == STATUS_OK;
+           lease_create(&beacons->options.lease, beacons->options.incarnation, clock_monotonic_ns(),
+                        &beacons->lease) == STATUS_OK &&
+           beacon_links_create(beacons->options.server, push_link_note, beacons, &beacons->links) ==
+               STATUS_OK;
 }
 
 enum status beacons_create(const struct beacons_options *options,

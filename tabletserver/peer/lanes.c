@@ -40,8 +40,9 @@ struct link {
     uint64_t request;
     uint32_t in_flight;
     bool large_in_flight; /* one that small ones would overtake: nothing else leaves */
-    int64_t progress_ns; /* of the last answer, or of the first batch after none was on its way */
-    atomic_bool broken; /* the connection is; the thread is to close it.  Without the mutex: it may be
+    int64_t progress_ns;  /* of the last answer, or of the first batch after none was on its way */
+    atomic_bool
+        broken; /* the connection is; the thread is to close it.  Without the mutex: it may be
                            said from inside of a send */
     char address[ADDRESS_BYTES];
     char dialled[ADDRESS_BYTES]; /* the thread's: what the connection is to */
@@ -322,10 +323,10 @@ static void look_after(struct link *link, int64_t now_ns)
     if (link->connection != NULL) {
         bool late = link->in_flight > 0 &&
                     now_ns - link->progress_ns > link->lanes->options.patience_ns;
-        why = atomic_load(&link->broken)                    ? "the connection broke"
-              : late                                        ? "it does not answer"
+        why = atomic_load(&link->broken)                  ? "the connection broke"
+              : late                                      ? "it does not answer"
               : strcmp(link->address, link->dialled) != 0 ? "it has moved"
-                                                            : NULL;
+                                                          : NULL;
     }
     pthread_mutex_unlock(&link->mutex);
     if (why != NULL) {

@@ -177,8 +177,8 @@ static bool note_incarnation(struct lease *lease, struct peer *peer, uint64_t in
             grant->stale = true;
         }
     }
-    /* The new one has opened nothing yet, so there is nothing to except. */
-    peer->exception_count = 0;
+    /* Exceptions stay, though it has not seen them: the process that is heard of now may have opened
+     * the tablet before its first beacon came, and that is what was excepted. */
     peer->held_until_ns = 0;
     peer->exceptions_seen = 0;
     emit(lease, LEASE_EFFECT_PEER_RESTARTED, peer->server)->incarnation = incarnation;

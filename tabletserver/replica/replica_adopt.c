@@ -130,15 +130,17 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     }
 }
 
-/* Rule 18: one that has nothing may begin a tablet, at version 1, and never stands for what was. */
+/*
+ * Rule 18: one that has nothing may begin a tablet, at version 1.  Of a later version it may be a
+ * member only if nothing was written before; its primary knows, and its OPEN says so.
+ */
 void replica_on_catalog(struct replica *replica, const struct replica_configuration *newest)
 {
-    if (newest->version <= replica_version(replica)) {
-        return;
-    }
     bool is_member = replica_configuration_find(newest, replica->self.store) < newest->member_count;
-    if (replica_version(replica) == 0 && newest->version > 1 && is_member) {
-        replica->damaged = true;
+    bool has_nothing = replica_version(replica) == 0;
+    if (newest->version <= replica_version(replica) ||
+        (has_nothing && is_member && newest->version > 1)) {
+        return;
     }
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
                                                       .kept = replica_appended(replica)});

@@ -28,7 +28,7 @@ static inline void disk_replay(struct world *world, struct disk *disk, const str
     case RECORD_CONFIGURATION:
         /* What a learner was being taught by another reign is void. */
         MUST(world, record->sequence >= disk->committed || disk->role == REPLICA_LEARNER);
-        disk->committed = record->sequence < disk->committed ? record->sequence : disk->committed;
+        disk->committed = record->sequence < disk->committed ? record->committed : disk->committed;
         disk->end = record->sequence < disk->end ? record->sequence : disk->end;
         disk->configuration = record->configuration;
         disk->role = record->role;

@@ -221,6 +221,7 @@ static inline void log_configuration(struct server *server, const struct replica
 {
     struct record *record = disk_append(&server->disk, RECORD_CONFIGURATION);
     record->sequence = effect->sequence;
+    record->committed = replica_look(server->replica).committed;
     record->configuration = effect->configuration;
     record->role = effect->role;
     record->flags = effect->flags;

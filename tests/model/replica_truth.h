@@ -114,6 +114,9 @@ static inline void check_world(struct world *world)
     uint32_t serving = 0;
     for (uint32_t i = 0; i < world->server_count; i++) {
         const struct server *server = &world->servers[i];
+        if (server->up && replica_look(server->replica).trouble == REPLICA_IS_DAMAGED) {
+            fail(world, "rule 3: a replica that disagrees with its primary");
+        }
         if (!may_serve_now(world, server)) {
             continue;
         }

@@ -208,7 +208,7 @@ struct world {
     struct server servers[SERVERS];
     bool cut[SERVERS][SERVERS]; /* from, to */
     int64_t master_down_until_ns;
-    bool faults;
+    uint32_t last_troubled;
 
     struct replica_configuration newest;
     struct replica_union goal;

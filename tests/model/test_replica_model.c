@@ -154,8 +154,10 @@ static void on_teach(struct world *world, const struct event *event)
                   prng_chance(&world->prng, 2);
     struct replica_view has = replica_look(learner->replica);
     bool moved = has.synced > event->sequence;
-    if (has.configuration.version == event->version &&
-        (by_log || moved || has.synced >= view.committed)) {
+    if (has.configuration.version != event->version) {
+        return;
+    }
+    if (by_log || moved || has.synced >= view.committed) {
         say_taught(world, teacher, &back,
                    has.synced < view.committed ? has.synced : view.committed);
         return;
@@ -376,7 +378,7 @@ static void wipe(struct world *world, struct server *server)
     }
     disk_wipe(&server->disk);
     server->told = 0;
-    server->member.store += 10;
+    server->member.store++; /* 100 a server: never one of another's */
     start(world, server);
     for (uint32_t i = 0; i < world->goal.count; i++) {
         if (world->goal.members[i].server == server->member.server) {
@@ -389,7 +391,10 @@ static void wipe(struct world *world, struct server *server)
 static void cause_trouble(struct world *world)
 {
     const struct weather *weather = &world->weather;
-    struct server *server = some_server(world);
+    /* Trouble seldom comes alone. */
+    struct server *server = prng_chance(&world->prng, 2) ? &world->servers[world->last_troubled]
+                                                         : some_server(world);
+    world->last_troubled = server->index;
     uint64_t sum = weather->crash_weight + weather->isolate_weight + weather->pause_weight +
                    weather->cut_weight + weather->wipe_weight + weather->goal_weight +
                    weather->master_weight + 1;
@@ -594,7 +599,7 @@ static void run_healed(struct world *world)
 static struct weather draw_weather(struct prng *prng)
 {
     static const uint64_t LOST[] = {0, 0, 10, 100, 300};
-    static const uint64_t RARE[] = {0, 20, 100};
+    static const uint64_t RARE[] = {0, 20, 300};
     static const uint64_t LATE[] = {0, 0, 200, 700};
     static const uint64_t FAULTS[] = {10, 30, 80, 200};
     return (struct weather){
@@ -739,28 +744,80 @@ static uint64_t run_worlds(uint64_t first,
     return failed ? ret_report->seed : 0;
 }
 
-#define WORLDS         1500
-#define WORLDS_PLANTED 3000
+#define WORLDS 6000
 
-/* REPLICA_SEED=n REPLICA_WORLDS=m: these worlds instead. */
+/* REPLICA_SEED=n REPLICA_WORLDS=m REPLICA_PLANTED=p: these worlds instead. */
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
-Test(replica_model, promises_hold_in_many_worlds)
+/* Seeds that have shown a bug.  165806: an exception was forgotten at the first beacon of the process
+ * that it was for. */
+Test(replica_model, seeds_that_have_failed)
+{
+    static const uint64_t SEEDS[] = {165806};
+    for (size_t i = 0; i < sizeof SEEDS / sizeof *SEEDS; i++) {
+        struct report report;
+        cr_assert_eq(run_worlds(SEEDS[i], 1, PLANTED_NOTHING, &report), 0, "seed %llu",
+                     (unsigned long long)SEEDS[i]);
+    }
+}
+
+Test(replica_model, promises_hold_in_many_worlds, .timeout = 300)
 {
     struct report report;
     uint64_t first = from_environment("REPLICA_SEED", 1);
     uint64_t count = from_environment("REPLICA_WORLDS", WORLDS);
     uint64_t failed = run_worlds(first, count, from_environment("REPLICA_PLANTED", 0), &report);
     cr_assert_eq(failed, 0, "REPLICA_SEED=%llu REPLICA_WORLDS=1", (unsigned long long)failed);
-    (void)printf(
-        "acknowledged %llu refused %llu promotions %llu added %llu removed %llu yields %llu "
-        "taught %llu healed within %llu ms\n",
-        (unsigned long long)report.acknowledged, (unsigned long long)report.refused,
-        (unsigned long long)report.promotions, (unsigned long long)report.added,
-        (unsigned long long)report.removed, (unsigned long long)report.yields,
-        (unsigned long long)report.taught, (unsigned long long)(report.healed_ns_max / MS));
+    if (count < WORLDS) {
+        return;
+    }
+    /* Worlds in which nothing happens prove nothing. */
+    cr_assert_gt(report.acknowledged, 10 * count);
+    cr_assert_gt(report.promotions, 2 * count);
+    cr_assert_gt(report.added, count);
+    cr_assert_gt(report.removed, count);
+    cr_assert_gt(report.yields, count / 4);
+    cr_assert_gt(report.taught, count);
+}
+
+/* One seed is one run, whatever ran before it in the same process. */
+Test(replica_model, a_seed_is_a_run)
+{
+    struct report alone;
+    struct report among[2];
+    cr_assert_eq(run_worlds(5, 1, PLANTED_NOTHING, &alone), 0);
+    cr_assert_eq(run_worlds(1, 4, PLANTED_NOTHING, &among[0]), 0);
+    cr_assert_eq(run_worlds(1, 5, PLANTED_NOTHING, &among[1]), 0);
+    cr_assert_eq(among[0].hash ^ among[1].hash, alone.hash);
+}
+
+/*
+ * Planted, and found: with how many worlds that takes at most.  Not found in 9 000 worlds, and so left
+ * to unit tests (rules 11 and 16): PLANTED_OWN_GRANTS_FORGOTTEN needs a proposal that is taken after its
+ * sender has restarted and granted again, PLANTED_JOINED_IS_LEARNER an OPEN that comes so late.
+ */
+Test(replica_model, planted_bugs_are_found, .timeout = 300)
+{
+    static const struct {
+        enum planted planted;
+        uint64_t worlds;
+    } BUGS[] = {
+        {PLANTED_SYNCED_EARLY, 10},         {PLANTED_LEASE_FROM_RECEIPT, 2000},
+        {PLANTED_CLOCKS_APART, 1000},       {PLANTED_EXCEPTION_UNHEARD, 500},
+        {PLANTED_LEASE_NOT_LOOKED_AT, 100}, {PLANTED_RESTARTED_GOES_ON, 1000},
+        {PLANTED_DOUBT_FORGOTTEN, 1000},    {PLANTED_LATE_OPEN_DROPS, 500},
+        {PLANTED_FEW_ACKNOWLEDGE, 200},     {PLANTED_RESTART_FORGETS_GRANTS, 2000},
+        {PLANTED_OLD_MEMBERS_LEASES, 3000}, {PLANTED_NO_COMPARE, 50},
+        {PLANTED_TAUGHT_EARLY, 1000},       {PLANTED_SERVES_AFTER_YIELD, 50},
+        {PLANTED_NOBODY_REMOVED, 10},       {PLANTED_NO_RENEWAL, 100},
+    };
+    for (size_t i = 0; i < sizeof BUGS / sizeof *BUGS; i++) {
+        struct report report;
+        cr_assert_neq(run_worlds(1, BUGS[i].worlds, BUGS[i].planted, &report), 0, "%d",
+                      (int)BUGS[i].planted);
+    }
 }

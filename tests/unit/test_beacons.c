@@ -9,7 +9,7 @@
 #include "tabletserver/replica/lease_message.h"
 #include "transport_fixture.h"
 
-#define MS         INT64_C(1000000)
+#define MS          INT64_C(1000000)
 #define EFFECTS_MAX 64
 
 static const struct lease_settings QUICK = {
@@ -60,7 +60,11 @@ static void on_effect(void *context, const struct lease_effect *effect)
     unsigned count = atomic_load(&node->seen_count);
     cr_assert_lt(count, EFFECTS_MAX);
     node->seen[count] = (struct seen){
-        effect->type, effect->peer, effect->incarnation, effect->tablet, effect->version,
+        effect->type,
+        effect->peer,
+        effect->incarnation,
+        effect->tablet,
+        effect->version,
         effect->at_ns,
         atomic_load(&beacons_lease_end(node->beacons, effect->peer)->until_ns)};
     atomic_store(&node->seen_count, count + 1);

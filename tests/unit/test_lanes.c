@@ -136,7 +136,10 @@ static void node_close(struct node *node)
     lanes_destroy(node->lanes);
 }
 
-static bool send_to(struct node *from, struct replica_member to, uint64_t sequence, size_t size_bytes)
+static bool send_to(struct node *from,
+                    struct replica_member to,
+                    uint64_t sequence,
+                    size_t size_bytes)
 {
     uint8_t *payload = memory_allocate(size_bytes + 1);
     memset(payload, (int)(sequence & 0xff), size_bytes + 1);

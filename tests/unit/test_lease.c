@@ -218,6 +218,27 @@ Test(lease, exceptions_bind_until_they_were_seen)
     lease_destroy(lease);
 }
 
+/* OPEN travels by another way than beacons: the process that opened a tablet may be heard of by its
+ * first beacon when the tablet has been excepted already (model_replica_model, seed 165806). */
+Test(lease, exceptions_outlast_the_first_beacon_of_a_process)
+{
+    struct lease *lease = make(7, 0);
+    meet(lease, 0, 2);
+    for (uint64_t incarnation = 3; incarnation < 5; incarnation++) {
+        struct lease_event grant = about(LEASE_EVENT_GRANT, 5000 * MS, 11);
+        grant.version = incarnation + 2;
+        grant.incarnation = incarnation;
+        (void)step(lease, grant);
+        struct lease_event except = about(LEASE_EVENT_EXCEPT, 5000 * MS, 11);
+        except.version = incarnation + 2;
+        (void)step(lease, except);
+        struct lease_effects effects = step(lease, beacon(5000 * MS, 1, incarnation, 0));
+        const struct lease_acknowledgement *answered = &effects.items[1].acknowledgement;
+        cr_assert_eq(answered->exceptions[answered->exception_count - 1].version, incarnation + 2);
+    }
+    lease_destroy(lease);
+}
+
 /* What the process before has promised is forgotten, and holds. */
 Test(lease, waits_for_what_it_cannot_remember)
 {

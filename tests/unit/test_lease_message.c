@@ -9,7 +9,8 @@
 
 Test(lease_message, a_beacon_comes_back)
 {
-    const struct lease_beacon beacon = {.number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3};
+    const struct lease_beacon beacon = {
+        .number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3};
     struct buffer out = BUFFER_INIT;
     struct lease_beacon back;
     uint64_t server;
@@ -92,10 +93,8 @@ Test(lease_message, more_exceptions_than_there_may_be_are_refused)
 Test(lease_message, damage_is_harmless)
 {
     const struct lease_exception exceptions[3] = {{1, 2}, {300, 4}, {70000, 6}};
-    const struct lease_acknowledgement sent = {.number = 9,
-                                               .exceptions_number = 3,
-                                               .exceptions = exceptions,
-                                               .exception_count = 3};
+    const struct lease_acknowledgement sent = {
+        .number = 9, .exceptions_number = 3, .exceptions = exceptions, .exception_count = 3};
     struct lease_acknowledgement back;
     struct buffer out = BUFFER_INIT;
     struct arena arena;

@@ -1,0 +1,348 @@
+/*
+ * A secondary, a learner, an outsider: what they take, drop, promise and answer, rule by rule of
+ * docs/replication.md.
+ */
+#include "tests/support/replica_steps.h"
+
+static void take(struct steps *steps, uint64_t sequence, uint64_t version)
+{
+    struct replica_message prepare = prepare_of(2, sequence, version, 0);
+    received(steps, 2, prepare);
+    cr_assert(has_effect(steps, REPLICA_EFFECT_APPEND));
+    synced(steps, sequence);
+    cr_assert_eq(find_sent(steps, REPLICA_PREPARED, 2)->sequence, sequence);
+}
+
+Test(replica_follow, invariant_7_nothing_is_told_before_it_is_synced)
+{
+    struct steps steps = begin_with((struct replica_recovered){0});
+    received(&steps, 2, open_of(members_of(2, 3, 2), 0, false));
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_CONFIGURE));
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_GRANT));
+    cr_assert_null(find_sent(&steps, REPLICA_OPENED, 0));
+    configured(&steps);
+    const struct replica_message *answer = find_sent(&steps, REPLICA_OPENED, 2);
+    cr_assert_eq(answer->opener, PEER + 2);
+    cr_assert_eq(answer->incarnation, SELF);
+
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_APPEND));
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARED, 0));
+    received(&steps, 2, prepare_of(2, 2, 2, 1));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_COMMIT)); /* told, not synced */
+    synced(&steps, 1);
+    cr_assert_eq(find_sent(&steps, REPLICA_PREPARED, 2)->sequence, 1);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_COMMIT)->sequence, 1);
+    cr_assert_not_null(replica_window_find(steps.replica, 1)); /* until the next step */
+    tick_at(&steps, steps.now_ns);
+    cr_assert_null(replica_window_find(steps.replica, 1));
+    end(&steps);
+}
+
+Test(replica_follow, rule_1_only_forward)
+{
+    struct steps steps = follow(3);
+    received(&steps, 3, open_of(members_of(1, 3, 3), 0, false));
+    cr_assert_eq(find_sent(&steps, REPLICA_BEHIND, 3)->version, 2);
+    received(&steps, 3, (struct replica_message){.type = REPLICA_OPENED, .version = 1});
+    cr_assert_eq(steps.effects.count, 0);
+
+    /* A higher version takes back what was promised under the lower one. */
+    received(&steps, 3, open_of(members_of(3, 3, 3), 0, false));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_EXCEPT)->version, 2);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_EXCEPT)->to.server, 2);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_GRANT)->to.server, 3);
+    configured(&steps);
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert_not_null(find_sent(&steps, REPLICA_BEHIND, 2));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_APPEND));
+
+    struct replica_configuration without = members_of(4, 3, 3);
+    without = replica_configuration_remove(&without, 11);
+    told(&steps, without);
+    cr_assert_eq(replica_look(steps.replica).role, REPLICA_OUTSIDER);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->role, REPLICA_OUTSIDER);
+    end(&steps);
+}
+
+Test(replica_follow, rule_1_whoever_is_behind_asks)
+{
+    struct steps steps = follow(3);
+    received(&steps, 3, (struct replica_message){.type = REPLICA_BEHIND, .version = 9});
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_ASK));
+    received(&steps, 3, (struct replica_message){.type = REPLICA_BEHIND, .version = 2});
+    cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+}
+
+Test(replica_follow, rule_3_takes_the_next_and_says_where_to_begin_again)
+{
+    struct steps steps = follow(3);
+    take(&steps, 1, 2);
+    received(&steps, 2, prepare_of(2, 3, 2, 0));
+    const struct replica_message *answer = find_sent(&steps, REPLICA_PREPARED, 2);
+    cr_assert(answer->gap);
+    cr_assert_eq(answer->appended, 1);
+    received(&steps, 2, prepare_of(2, 1, 2, 0)); /* once more */
+    answer = find_sent(&steps, REPLICA_PREPARED, 2);
+    cr_assert_not(answer->gap);
+    cr_assert_eq(answer->sequence, 1);
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_APPEND));
+
+    struct replica_message of_another_process = prepare_of(2, 2, 2, 0);
+    of_another_process.incarnation = PEER + 3;
+    received(&steps, 2, of_another_process);
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 3, prepare_of(2, 2, 2, 0)); /* not the leader */
+    cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+}
+
+Test(replica_follow, rule_3_a_predecessor_that_disagrees_is_damage)
+{
+    struct steps steps = follow(3);
+    take(&steps, 1, 1);
+    struct replica_message prepare = prepare_of(2, 2, 2, 0);
+    prepare.previous_version = 2;
+    received(&steps, 2, prepare);
+    cr_assert_not_null(find_sent(&steps, REPLICA_DAMAGED, 2));
+    cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_IS_DAMAGED);
+    received(&steps, 2, prepare_of(2, 2, 2, 1));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_APPEND));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_COMMIT));
+    end(&steps);
+}
+
+Test(replica_follow, rule_4_drops_above_the_start_once_a_version)
+{
+    struct steps steps = follow(3);
+    for (uint64_t sequence = 1; sequence <= 5; sequence++) {
+        take(&steps, sequence, 2);
+    }
+    received(&steps, 3, open_of(members_of(3, 3, 3), 3, false));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 3);
+    cr_assert(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->flags.opened);
+    cr_assert_eq(replica_look(steps.replica).appended, 3);
+    synced(&steps, 5); /* of what was dropped */
+    cr_assert_eq(replica_look(steps.replica).synced, 3);
+    configured(&steps);
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 3)->sequence, 3);
+
+    received(&steps, 3, prepare_of(3, 4, 3, 0));
+    synced(&steps, 4);
+    received(&steps, 3, open_of(members_of(3, 3, 3), 3, false)); /* late */
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_CONFIGURE));
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 3)->sequence, 4);
+    end(&steps);
+}
+
+/* Also when the master told of the version before its primary did, and across a restart. */
+Test(replica_follow, rule_4_the_master_tells_first)
+{
+    struct steps steps = follow(3);
+    take(&steps, 1, 2);
+    take(&steps, 2, 2);
+    told(&steps, members_of(3, 3, 3));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 2);
+    cr_assert_not(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->flags.opened);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_GRANT)->incarnation, 0);
+    configured(&steps);
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 3, open_of(members_of(3, 3, 3), 1, false));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 1);
+    end(&steps);
+
+    struct replica_entry window[] = {entry_of(1, 2), entry_of(2, 3)};
+    steps = begin_with((struct replica_recovered){.configuration = members_of(3, 3, 3),
+                                                  .role = REPLICA_SECONDARY,
+                                                  .flags = {.opened = true, .bound = true},
+                                                  .window = window,
+                                                  .window_count = 2});
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_GRANT));
+    received(&steps, 3, open_of(members_of(3, 3, 3), 1, false));
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 3)->sequence, 2);
+    end(&steps);
+}
+
+Test(replica_follow, rule_10_turns_away_and_proposes_itself)
+{
+    struct steps steps = follow(3);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = 1});
+    cr_assert_eq(steps.effects.count, 0);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = 2});
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_EXCEPT)->version, 2);
+    cr_assert_null(proposed(&steps));
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 2, open_of(members_of(2, 3, 2), 0, false));
+    cr_assert_eq(steps.effects.count, 0);
+
+    int64_t free_ns = steps.now_ns + 700 * MS;
+    step(&steps,
+         (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .version = 2, .at_ns = free_ns});
+    cr_assert_null(proposed(&steps));
+    cr_assert_eq(replica_deadline_ns(steps.replica), free_ns);
+    tick_at(&steps, free_ns);
+    const struct replica_proposal *proposal = proposed(&steps);
+    struct replica_configuration base = members_of(2, 3, 2);
+    cr_assert_eq(proposal->base, 2);
+    cr_assert_eq(replica_configuration_change(&base, &proposal->next), REPLICA_CHANGE_REPLACE);
+    cr_assert(replica_configuration_is_leader(&proposal->next, 11));
+    end(&steps);
+}
+
+Test(replica_follow, rule_10_secondaries_go_one_after_the_other)
+{
+    struct steps steps = begin_with((struct replica_recovered){.self = {3, 13}});
+    received(&steps, 1, open_of(members_of(2, 3, 1), 0, false));
+    configured(&steps);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = 2});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .version = 2});
+    cr_assert_null(proposed(&steps));
+    cr_assert_eq(replica_deadline_ns(steps.replica), steps.now_ns + SETTINGS.stagger_ns);
+    tick_at(&steps, replica_deadline_ns(steps.replica));
+    cr_assert_not_null(proposed(&steps));
+    end(&steps);
+}
+
+Test(replica_follow, rule_14_a_word_needs_no_grace)
+{
+    struct steps steps = follow(3);
+    take(&steps, 1, 2);
+    struct replica_message yield = {.type = REPLICA_YIELD, .version = 2, .sequence = 2};
+    received(&steps, 2, yield);
+    cr_assert_eq(steps.effects.count, 0); /* it has not got that far */
+    yield.sequence = 1;
+    received(&steps, 2, yield);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_COMMIT)->sequence, 1);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_EXCEPT));
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED,
+                                        .version = 2,
+                                        .at_ns = steps.now_ns + 2000 * MS});
+    struct replica_configuration base = members_of(2, 3, 2);
+    cr_assert_eq(replica_configuration_change(&base, &proposed(&steps)->next),
+                 REPLICA_CHANGE_YIELD);
+    told(&steps, members_of(3, 3, 1));
+    cr_assert_not(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->flags.bound);
+    configured(&steps);
+    opened(&steps, 2, 3, 1);
+    opened(&steps, 3, 3, 1);
+    cr_assert(replica_look(steps.replica).serving);
+    end(&steps);
+}
+
+Test(replica_follow, rule_16_a_learner_drops_to_its_own_committed_point)
+{
+    struct replica_entry window[] = {entry_of(6, 2), entry_of(7, 2)};
+    struct steps steps = begin_with((struct replica_recovered){.self = {4, 14},
+                                                               .configuration = members_of(2, 3, 2),
+                                                               .committed = 5,
+                                                               .window = window,
+                                                               .window_count = 2});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, true));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 5);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->role, REPLICA_LEARNER);
+    configured(&steps);
+    cr_assert(find_sent(&steps, REPLICA_OPENED, 2)->as_learner);
+    received(&steps, 2, prepare_of(3, 6, 3, 5));
+    synced(&steps, 6);
+
+    /* Opened as a member it keeps all, whatever OPEN comes late, also after a restart. */
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, false));
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 6);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->role, REPLICA_SECONDARY);
+    configured(&steps);
+    cr_assert_not(find_sent(&steps, REPLICA_OPENED, 2)->as_learner);
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, true));
+    cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+
+    struct replica_entry kept = entry_of(6, 3);
+    steps = begin_with((struct replica_recovered){.self = {4, 14},
+                                                  .configuration = members_of(3, 3, 2),
+                                                  .role = REPLICA_SECONDARY,
+                                                  .flags = {.opened = true, .bound = true},
+                                                  .committed = 5,
+                                                  .window = &kept,
+                                                  .window_count = 1});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, true));
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, false));
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 2)->sequence, 6);
+    end(&steps);
+}
+
+/* A lone primary that restarts goes on under its version, without what it had not synced. */
+Test(replica_follow, rule_2_a_learner_begins_anew_with_a_new_process)
+{
+    struct steps steps = begin_with((struct replica_recovered){.self = {4, 14}});
+    received(&steps, 1, open_of(members_of(1, 1, 1), 0, true));
+    configured(&steps);
+    received(&steps, 1, prepare_of(1, 1, 1, 0));
+    synced(&steps, 1);
+    struct replica_message again = open_of(members_of(1, 1, 1), 0, true);
+    again.incarnation = PEER + 2;
+    received(&steps, 1, again);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 0);
+    configured(&steps);
+    received(&steps, 1, prepare_of(1, 1, 1, 0)); /* of the process before */
+    cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+}
+
+Test(replica_follow, rule_18_one_that_has_nothing_stands_for_nothing)
+{
+    struct steps steps = begin_with((struct replica_recovered){0});
+    told(&steps, members_of(3, 3, 1));
+    told(&steps, members_of(3, 3, 2));
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 2, open_of(members_of(3, 3, 2), 5, false)); /* who has something */
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_DAMAGED, 2));
+    end(&steps);
+
+    steps = begin_with((struct replica_recovered){0});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 0, false)); /* nothing was written yet */
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPENED, 2));
+    end(&steps);
+}
+
+Test(replica_follow, teaching_goes_on_behind_what_was_taught)
+{
+    struct steps steps = begin_with((struct replica_recovered){.self = {4, 14}});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, true));
+    configured(&steps);
+    struct replica_event teaching = {.type = REPLICA_EVENT_TEACHING,
+                                     .from = {4, 14},
+                                     .sequence = 8,
+                                     .version = 3,
+                                     .incarnation = PEER + 9};
+    step(&steps, teaching); /* of another process's reign */
+    cr_assert_eq(replica_look(steps.replica).committed, 0);
+    teaching.incarnation = PEER + 2;
+    step(&steps, teaching);
+    cr_assert_eq(replica_look(steps.replica).committed, 8);
+    received(&steps, 2, prepare_of(3, 9, 3, 8));
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_APPEND));
+    end(&steps);
+}
+
+Test(replica_follow, what_others_send_is_judged)
+{
+    struct steps steps = follow(3);
+    struct replica_message open = open_of(members_of(5, 3, 2), 0, false);
+    open.configuration.member_count = 99;
+    received(&steps, 2, open);
+    cr_assert_eq(steps.effects.count, 0);
+    open = open_of(members_of(5, 3, 2), 0, false);
+    received(&steps, 3, open); /* whom it does not name as leader */
+    cr_assert_eq(steps.effects.count, 0);
+    open.version = 6;
+    received(&steps, 2, open);
+    cr_assert_eq(steps.effects.count, 0);
+    open = open_of(members_of(2, 2, 2), 0, false); /* another configuration of the same version */
+    received(&steps, 2, open);
+    cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+}

@@ -1,0 +1,289 @@
+/*
+ * What a replica wants of the catalog, learners and hand-overs; rule by rule of docs/replication.md.
+ */
+#include "tests/support/replica_steps.h"
+
+static void wish(struct steps *steps, uint32_t count, uint64_t leader)
+{
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL, .goal_leader = leader};
+    goal.goal_members.count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        goal.goal_members.members[i] = store_of(i + 1);
+    }
+    step(steps, goal);
+}
+
+static void taught(struct steps *steps, uint64_t server, uint64_t version, uint64_t sequence)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
+                                  .from = store_of(server),
+                                  .sequence = sequence,
+                                  .version = version,
+                                  .incarnation = PEER + server};
+    step(steps, event);
+    event.type = REPLICA_EVENT_TAUGHT;
+    step(steps, event);
+}
+
+static void opened_as_learner(struct steps *steps, uint64_t server, uint64_t version)
+{
+    received(steps, server,
+             (struct replica_message){
+                 .type = REPLICA_OPENED, .version = version, .opener = SELF, .as_learner = true});
+}
+
+Test(replica_propose, rule_9_one_proposal_is_repeated_unchanged_until_a_higher_version)
+{
+    struct steps steps = lead(3);
+    held(&steps, 2, false);
+    struct replica_proposal first = *proposed(&steps);
+    cr_assert_eq(first.base, 2);
+    cr_assert_eq(replica_configuration_find(&first.next, 12), first.next.member_count);
+    held(&steps, 3, false); /* another reason, another change: not now */
+    cr_assert_null(proposed(&steps));
+    told(&steps, members_of(2, 3, 1)); /* refused, or not taken yet: settles nothing */
+    cr_assert_eq(steps.effects.count, 0);
+    for (int i = 0; i < 3; i++) {
+        steps.now_ns += SETTINGS.propose_ns;
+        tick_at(&steps, steps.now_ns);
+        cr_assert(replica_configuration_equal(&proposed(&steps)->next, &first.next));
+    }
+    told(&steps, first.next);
+    configured(&steps);
+    cr_assert_eq(replica_look(steps.replica).configuration.version, 3);
+    cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2));
+    end(&steps);
+}
+
+Test(replica_propose, rule_13_a_member_that_does_not_prepare_is_removed)
+{
+    struct steps steps = lead(3);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    int64_t begun_ns = steps.now_ns;
+    synced(&steps, 1);
+    prepared(&steps, 3, 2, 1);
+    tick_at(&steps, begun_ns + SETTINGS.prepare_timeout_ns - 1);
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, begun_ns + SETTINGS.prepare_timeout_ns);
+    cr_assert_eq(replica_configuration_find(&proposed(&steps)->next, 12), 2);
+    end(&steps);
+}
+
+/* A primary that has not synced itself removes nobody. */
+Test(replica_propose, rule_13_whose_disk_is_slow)
+{
+    struct steps steps = lead(2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.prepare_timeout_ns);
+    cr_assert_null(proposed(&steps));
+    end(&steps);
+}
+
+Test(replica_propose, rule_13_patience_doubles)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 2, 0);
+    int64_t wait_ns = 1000 * MS;
+    for (uint64_t version = 3; version < 12; version += 2) {
+        held(&steps, 2, false);
+        int64_t removed_ns = steps.now_ns;
+        told(&steps, members_of(version, 1, 1));
+        configured(&steps);
+        held(&steps, 2, true);
+        cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2));
+        tick_at(&steps, removed_ns + wait_ns - 1);
+        cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2));
+        tick_at(&steps, removed_ns + wait_ns);
+        cr_assert(find_sent(&steps, REPLICA_OPEN, 2)->as_learner);
+        wait_ns *= 2;
+        told(&steps, members_of(version + 1, 2, 1));
+        configured(&steps);
+        held(&steps, 2, true);
+        opened(&steps, 2, version + 1, 0);
+    }
+    end(&steps);
+}
+
+Test(replica_propose, rule_15_who_does_not_answer_a_new_primary_is_removed)
+{
+    struct steps steps = begin_with((struct replica_recovered){.configuration = members_of(1, 3, 1),
+                                                               .role = REPLICA_SECONDARY});
+    told(&steps, members_of(2, 3, 1));
+    configured(&steps);
+    int64_t begun_ns = steps.now_ns;
+    held(&steps, 2, true);
+    held(&steps, 3, true);
+    opened(&steps, 3, 2, 0);
+    tick_at(&steps, begun_ns + SETTINGS.resend_ns);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPEN, 2)); /* again */
+    cr_assert_null(find_sent(&steps, REPLICA_OPEN, 3));
+    tick_at(&steps, begun_ns + SETTINGS.open_timeout_ns);
+    cr_assert_eq(replica_configuration_find(&proposed(&steps)->next, 12), 2);
+    end(&steps);
+}
+
+Test(replica_propose, section_9_a_damaged_member_is_removed)
+{
+    struct steps steps = lead(3);
+    received(&steps, 3,
+             (struct replica_message){.type = REPLICA_DAMAGED, .version = 2, .opener = SELF});
+    cr_assert_eq(replica_configuration_find(&proposed(&steps)->next, 13), 2);
+    end(&steps);
+}
+
+Test(replica_propose, rule_16_a_learner_is_taught_opened_as_a_member_and_then_proposed)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    cr_assert(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_TEACH)->to.server, 3);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARE, 3)); /* it is not known from where on */
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    cr_assert_eq(replica_look(steps.replica).committed, 1); /* it does not count */
+
+    taught(&steps, 3, 2, 0);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    cr_assert_null(proposed(&steps));
+    opened_as_learner(&steps, 3, 2); /* late */
+    cr_assert_null(proposed(&steps));
+    opened(&steps, 3, 2, 0);
+    cr_assert_null(proposed(&steps)); /* it has not everything that is committed */
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_READ)->sequence, 1);
+    struct replica_event read = {
+        .type = REPLICA_EVENT_READ, .from = store_of(3), .present = true, .entry = entry_of(1, 2)};
+    step(&steps, read);
+    cr_assert_eq(find_sent(&steps, REPLICA_PREPARE, 3)->entry.sequence, 1);
+    prepared(&steps, 3, 2, 1);
+    cr_assert_eq(proposed(&steps)->next.member_count, 3);
+    /* Rule 9: served under the leases of all, before it goes out. */
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_SERVE)->peers.count, 2);
+    cr_assert_lt(find_effect(&steps, REPLICA_EFFECT_SERVE),
+                 find_effect(&steps, REPLICA_EFFECT_PROPOSE));
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 2);
+    prepared(&steps, 2, 2, 2);
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_COMMIT));
+    prepared(&steps, 3, 2, 2);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_COMMIT));
+    end(&steps);
+}
+
+Test(replica_propose, rule_2_a_lone_primary_notes_its_doubt_first)
+{
+    struct steps steps = lead(1);
+    wish(&steps, 2, 0);
+    held(&steps, 2, true);
+    opened_as_learner(&steps, 2, 2);
+    taught(&steps, 2, 2, 0);
+    cr_assert(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->flags.doubt_noted);
+    cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2)); /* nobody counts before that is synced */
+    configured(&steps);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 2)->as_learner);
+    cr_assert_null(proposed(&steps));
+    opened(&steps, 2, 2, 0);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_IN_DOUBT);
+    end(&steps);
+}
+
+Test(replica_propose, a_member_that_needs_what_the_log_has_no_more_is_removed)
+{
+    struct steps steps = lead(3);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    prepared(&steps, 3, 2, 1);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_PEER_RESTARTED,
+                                        .from = store_of(2),
+                                        .incarnation = PEER + 3});
+    struct replica_message lost = {.type = REPLICA_OPENED,
+                                   .version = 2,
+                                   .incarnation = PEER + 3,
+                                   .opener = SELF,
+                                   .sequence = 0};
+    received(&steps, 2, lost); /* it had acknowledged 1 */
+    cr_assert_eq(replica_configuration_find(&proposed(&steps)->next, 12), 2);
+    end(&steps);
+}
+
+Test(replica_propose, rule_14_hand_over)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 2, 0);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    wish(&steps, 2, 12);
+    cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+    cr_assert(replica_look(steps.replica).serving); /* reads go on */
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    cr_assert_lt(find_effect(&steps, REPLICA_EFFECT_COMMIT),
+                 find_effect(&steps, REPLICA_EFFECT_CEASE));
+    cr_assert_eq(find_sent(&steps, REPLICA_YIELD, 2)->sequence, 1);
+    cr_assert_eq(steps.effects.items[steps.effects.count - 1].type, REPLICA_EFFECT_SEND);
+    cr_assert_eq(write_entry(&steps), STATUS_NOT_OWNER);
+    tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 2));
+    /* Nothing comes of it: it may not simply go on. */
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.open_timeout_ns);
+    struct replica_configuration base = members_of(2, 2, 1);
+    cr_assert_eq(replica_configuration_change(&base, &proposed(&steps)->next), REPLICA_CHANGE_NONE);
+    cr_assert_not(replica_look(steps.replica).serving);
+    end(&steps);
+}
+
+Test(replica_propose, rule_14_a_disk_that_stands_still)
+{
+    struct steps steps = lead(3);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_STALLED, .present = true});
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_CEASE));
+    cr_assert_eq(find_sent(&steps, REPLICA_YIELD, 2)->sequence, 0); /* not what is under way */
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.open_timeout_ns);
+    cr_assert_null(proposed(&steps));
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 3)); /* one after the other */
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_STALLED});
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.open_timeout_ns);
+    cr_assert_not_null(proposed(&steps));
+    end(&steps);
+}
+
+Test(replica_propose, section_7_a_barrier_is_proposed_when_it_is_committed)
+{
+    struct steps steps = lead(2);
+    struct replica_event split = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(0, 0)};
+    split.entry.barrier = REPLICA_BARRIER_SPLIT;
+    step(&steps, split);
+    cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE); /* nothing behind it */
+    cr_assert_eq(replica_look(steps.replica).barrier, 1);
+    synced(&steps, 1);
+    cr_assert_null(proposed(&steps));
+    prepared(&steps, 2, 2, 1);
+    cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
+    cr_assert_eq(proposed(&steps)->barrier, 1);
+    struct replica_event lift = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(0, 0)};
+    lift.entry.lifts = true;
+    step(&steps, lift);
+    cr_assert_eq(steps.status, STATUS_UNAVAILABLE); /* in doubt: it may be taken */
+    end(&steps);
+}
+
+Test(replica_propose, section_7_a_frozen_neighbour_waits_and_can_be_thawed)
+{
+    struct steps steps = lead(2);
+    struct replica_event frozen = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(0, 0)};
+    frozen.entry.barrier = REPLICA_BARRIER_FROZEN;
+    step(&steps, frozen);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    cr_assert_null(proposed(&steps));
+    struct replica_event lift = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(0, 0)};
+    lift.entry.lifts = true;
+    step(&steps, lift);
+    cr_assert_eq(steps.status, STATUS_OK);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    end(&steps);
+}
