@@ -255,7 +255,7 @@ static inline void commit(struct world *world, struct server *server, uint64_t s
 }
 
 static inline void teach(struct world *world,
-                         const struct server *server,
+                         struct server *server,
                          const struct replica_effect *effect)
 {
     struct event *event = schedule(world, world->now_ns + some_ns(world, 200 * MS), EVENT_TEACH);
@@ -265,6 +265,7 @@ static inline void teach(struct world *world,
     event->to_member = effect->to;
     event->sequence = effect->sequence;
     event->version = server->disk.configuration.version;
+    event->count = ++server->teaching;
 }
 
 static inline void ask_log(struct world *world,

@@ -110,7 +110,8 @@ struct server {
     bool serving;
     struct replica_union serving_peers;
     bool leads;
-    uint32_t told; /* records whose sync was told to the replica */
+    uint32_t told;     /* records whose sync was told to the replica */
+    uint32_t teaching; /* number of the teaching that counts: the last one begun */
     bool syncing;
     bool stalled;
     struct disk disk;

@@ -131,7 +131,7 @@ static void on_teach(struct world *world, const struct event *event)
     struct server *teacher = &world->servers[event->from];
     struct server *learner = &world->servers[event->to];
     if (!teacher->up || teacher->incarnation != event->from_incarnation || !learner->up ||
-        learner->member.store != event->to_member.store) {
+        learner->member.store != event->to_member.store || event->count != teacher->teaching) {
         return;
     }
     struct replica_view view = replica_look(teacher->replica);
