@@ -94,6 +94,13 @@ static bool is_too_much(const struct load_history *history, int64_t now_us)
                               oldest->hot.end_us < now_us - LOAD_AGE_MAX_US);
 }
 
+/* Is there no room to follow one more of so many bytes? */
+static bool is_full(const struct load_history *history, size_t size_bytes)
+{
+    return history->running_count >= history->entries_max ||
+           history->running_bytes + size_bytes > history->bytes_max;
+}
+
 /* Takes the entry over. */
 static void write_down(struct load_history *history, struct load_entry *entry)
 {
@@ -118,6 +125,8 @@ static void end_minute(struct load_history *history, struct load_server *server)
     LIST_FOREACH(struct load_entry, entry, &server->running) {
         list_remove(&entry->link);
         (void)number_map_remove(&server->running_map, entry->hot.tablet);
+        history->running_count -= 1;
+        history->running_bytes -= entry->size_bytes;
         if (is_hot(&entry->hot.figures, server->capacity_ns)) {
             tell_time(server, &entry->hot);
             write_down(history, entry);
@@ -165,8 +174,9 @@ static struct load_server *find_server(struct load_history *history, uint64_t nu
     return server;
 }
 
-/* Follow a tablet from now to the end of the minute.  NULL without memory, or if it is gone. */
-static struct load_entry *follow(struct load_server *server,
+/* Follow a tablet from now to the end of the minute.  NULL if it is gone, or without room for it. */
+static struct load_entry *follow(struct load_history *history,
+                                 struct load_server *server,
                                  uint64_t tablet,
                                  load_find find,
                                  void *context)
@@ -178,9 +188,15 @@ static struct load_entry *follow(struct load_server *server,
         return NULL;
     }
     struct load_entry *entry = entry_create(server->number, tablet, &place);
+    if (entry != NULL && is_full(history, entry->size_bytes)) {
+        memory_free(entry);
+        return NULL;
+    }
     if (entry != NULL) {
         list_append(&server->running, &entry->link, entry);
         (void)number_map_put(&server->running_map, tablet, entry);
+        history->running_count += 1;
+        history->running_bytes += entry->size_bytes;
     }
     return entry;
 }
@@ -231,7 +247,7 @@ void load_history_take(struct load_history *history,
         const struct tablet_load *load = &report->tablets[i];
         struct load_entry *entry = number_map_get(&server->running_map, load->tablet);
         if (entry == NULL && is_hot(&load->figures, report->capacity_ns)) {
-            entry = follow(server, load->tablet, find, context);
+            entry = follow(history, server, load->tablet, find, context);
         }
         if (entry != NULL) {
             add_figures(&entry->hot.figures, &load->figures);
@@ -369,13 +385,19 @@ void load_history_check(const struct load_history *history)
     ASSERT(number <= history->last_number);
     ASSERT(count == history->entry_count);
     ASSERT(size_bytes == history->entry_bytes);
+    count = 0;
+    size_bytes = 0;
     LIST_FOREACH(const struct load_server, server, &history->servers) {
         ASSERT(number_map_get(&history->server_map, server->number) == server);
         size_t running = 0;
         LIST_FOREACH(const struct load_entry, entry, &server->running) {
             ASSERT(number_map_get(&server->running_map, entry->hot.tablet) == entry);
             running += 1;
+            size_bytes += entry->size_bytes;
         }
         ASSERT(running == server->running_map.count);
+        count += running;
     }
+    ASSERT(count == history->running_count && count <= history->entries_max);
+    ASSERT(size_bytes == history->running_bytes && size_bytes <= history->bytes_max);
 }

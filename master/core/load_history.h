@@ -9,9 +9,9 @@
  *
  * Invariants:
  *   1. It is in memory only, lost with the process, and never asked of or told to the coordinator.
- *   2. It is bounded: LOAD_ENTRIES_MAX entries, LOAD_BYTES_MAX bytes, LOAD_AGE_MAX_US.  A tablet of
- *      less than LOAD_HOT_PERCENT takes no memory: it is followed from its first hot report of the
- *      minute on.
+ *   2. It is bounded: LOAD_ENTRIES_MAX entries, LOAD_BYTES_MAX bytes, LOAD_AGE_MAX_US; as many and as
+ *      much again of running minutes, whatever servers say.  A tablet of less than LOAD_HOT_PERCENT
+ *      takes no memory: it is followed from its first hot report of the minute on.
  *   3. A report counts once: its number is above the last one of that server's incarnation.
  *   4. Without memory something hot is missing, and nothing else happens.
  *
@@ -43,6 +43,8 @@ struct load_history {
     struct list entries;          /* of struct load_entry, ascending by number */
     size_t entry_count;
     size_t entry_bytes;
+    size_t running_count; /* of all servers' running minutes */
+    size_t running_bytes;
     uint64_t entries_max; /* of this history: smaller in tests */
     uint64_t bytes_max;
     uint64_t last_number;

@@ -298,6 +298,21 @@ Test(load_history, the_oldest_goes_when_it_takes_too_much_memory)
     cr_assert_leq(history.entry_bytes, history.bytes_max);
 }
 
+/* Of servers that say that more is hot than can be. */
+Test(load_history, running_minutes_are_bounded_too)
+{
+    history.entries_max = 5;
+    for (uint64_t tablet = 1; tablet <= 20; tablet++) {
+        report_one(1 + tablet % 3, 1, tablet, 100);
+    }
+    cr_assert_eq(list(1).count, 5);
+    report_one(1, 61, 7, 50);
+    cr_assert_eq(list(61).count, 6, "the next minute has room again");
+    history.bytes_max = history.running_bytes;
+    report_one(1, 62, 8, 50);
+    cr_assert_eq(history.running_count, 1);
+}
+
 Test(load_history, what_is_older_than_14_days_goes)
 {
     report_minutes(2);
