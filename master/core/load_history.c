@@ -201,6 +201,25 @@ static struct load_entry *follow(struct load_history *history,
     return entry;
 }
 
+/* Did its tablets use no more than there was?  Clocks are not looked at in one moment, so up to
+ * LOAD_CAPACITY_TIMES of it is taken. */
+static bool is_possible(const struct load_report *report)
+{
+    if (report->capacity_ns == 0 || report->capacity_ns > LOAD_CAPACITY_MAX_NS) {
+        return false;
+    }
+    uint64_t left_ns = report->capacity_ns * LOAD_CAPACITY_TIMES;
+    for (size_t i = 0; i < report->tablet_count; i++) {
+        const struct load_figures *figures = &report->tablets[i].figures;
+        if (figures->read_cpu_ns > left_ns ||
+            figures->write_cpu_ns > left_ns - figures->read_cpu_ns) {
+            return false;
+        }
+        left_ns -= figures->read_cpu_ns + figures->write_cpu_ns;
+    }
+    return true;
+}
+
 static bool is_news(struct load_server *server,
                     const struct load_source *source,
                     const struct load_report *report)
@@ -239,7 +258,7 @@ void load_history_take(struct load_history *history,
         return;
     }
     struct load_server *server = find_server(history, source->server);
-    if (server == NULL || !is_news(server, source, report) || report->capacity_ns == 0) {
+    if (server == NULL || !is_news(server, source, report) || !is_possible(report)) {
         return;
     }
     take_time(server, report, history->minute_us, source->now_us);

@@ -13,7 +13,8 @@
  *      much again of running minutes, whatever servers say.  A tablet of less than LOAD_HOT_PERCENT
  *      takes no memory: it is followed from its first hot report of the minute on.
  *   3. A report counts once: its number is above the last one of that server's incarnation.
- *   4. Without memory something hot is missing, and nothing else happens.
+ *   4. A report of tablets that used far more time than their server had counts for nothing.
+ *   5. Without memory something hot is missing, and nothing else happens.
  *
  * Minutes are the master's wall clock.  One that is set while a minute runs ends it early.
  *
@@ -34,6 +35,8 @@
 #define LOAD_AGE_MAX_US       (INT64_C(14) * 24 * 3600 * 1000000)
 #define LOAD_ENTRIES_MAX      65536
 #define LOAD_BYTES_MAX        (32 * 1024 * 1024)
+#define LOAD_CAPACITY_MAX_NS  (UINT64_C(1) << 54) /* of one report: 208 days of a processor */
+#define LOAD_CAPACITY_TIMES   2
 #define LOAD_PAGE_ENTRIES_MAX 5000
 #define LOAD_PAGE_BYTES_MAX   (1024 * 1024)
 

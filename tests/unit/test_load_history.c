@@ -298,6 +298,33 @@ Test(load_history, the_oldest_goes_when_it_takes_too_much_memory)
     cr_assert_leq(history.entry_bytes, history.bytes_max);
 }
 
+Test(load_history, a_report_of_what_cannot_be_is_none)
+{
+    const uint64_t most = UINT64_MAX;
+    const struct {
+        uint64_t capacity_ns;
+        uint64_t read_cpu_ns;
+        uint64_t write_cpu_ns;
+    } cases[] = {
+        {1, CAPACITY, 0},        {CAPACITY, most, 0},     {CAPACITY, 0, most},
+        {CAPACITY, most, most},  {CAPACITY, CAPACITY, 2}, {most, most, 0},
+        {CAPACITY, 1, most - 1}, {most / 2 + 1, 5, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct load_source source = {1, 1, NOON_US + SECOND_US};
+        const struct tablet_load loads[] = {
+            {.tablet = 1, .figures = {.read_cpu_ns = cases[i].read_cpu_ns}},
+            {.tablet = 2, .figures = {.write_cpu_ns = cases[i].write_cpu_ns}},
+            load_of(3, 100),
+        };
+        const struct load_report report = {++reports[1], SECOND_NS, cases[i].capacity_ns, loads, 3};
+        load_history_take(&history, &source, &report, find, NULL);
+        cr_assert_eq(list(1).count, 0, "case %zu", i);
+    }
+    report_one(1, 2, 3, 120);
+    cr_assert_eq(list(2).count, 1, "clocks are not looked at in one moment");
+}
+
 /* Of servers that say that more is hot than can be. */
 Test(load_history, running_minutes_are_bounded_too)
 {
