@@ -76,14 +76,22 @@ static struct load_entry *entry_create(uint64_t server,
     return entry;
 }
 
-static void drop_oldest(struct load_history *history)
+static void drop(struct load_history *history, struct load_entry *entry)
 {
-    struct load_entry *oldest = list_first(&history->entries);
-    ASSERT(oldest != NULL);
-    list_remove(&oldest->link);
+    list_remove(&entry->link);
     history->entry_count -= 1;
-    history->entry_bytes -= oldest->size_bytes;
-    memory_free(oldest);
+    history->entry_bytes -= entry->size_bytes;
+    memory_free(entry);
+}
+
+/* What a clock that was ahead has dated: it would be the newest until that time has come. */
+static void drop_what_is_to_come(struct load_history *history, int64_t now_us)
+{
+    LIST_FOREACH(struct load_entry, entry, &history->entries) {
+        if (entry->hot.start_us > now_us) {
+            drop(history, entry);
+        }
+    }
 }
 
 static bool is_too_much(const struct load_history *history, int64_t now_us)
@@ -144,10 +152,13 @@ static void look_at_clock(struct load_history *history, int64_t now_us)
         LIST_FOREACH(struct load_server, server, &history->servers) {
             end_minute(history, server);
         }
+        if (minute_us < history->minute_us) {
+            drop_what_is_to_come(history, now_us);
+        }
         history->minute_us = minute_us;
     }
     while (is_too_much(history, now_us)) {
-        drop_oldest(history);
+        drop(history, list_first(&history->entries));
     }
 }
 

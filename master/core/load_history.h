@@ -16,7 +16,8 @@
  *   4. A report of tablets that used far more time than their server had counts for nothing.
  *   5. Without memory something hot is missing, and nothing else happens.
  *
- * Minutes are the master's wall clock.  One that is set while a minute runs ends it early.
+ * Minutes are the master's wall clock.  One that is set while a minute runs ends it early; what lies
+ * in the future of one that was set back is dropped.
  *
  * Thread rule: one owner.  Pure.
  */

@@ -209,13 +209,27 @@ Test(load_history, no_report_and_one_of_no_time_are_none)
 Test(load_history, a_clock_that_is_set_ends_the_minute)
 {
     report_one(1, 30, 5, 10);
-    report_one(1, -3600, 5, 10);
-    struct load_page page = list(-3600);
+    report_one(1, 3600, 5, 10);
+    struct load_page page = list(3600);
     cr_assert_eq(page.count, 2);
     cr_assert_eq(page.tablets[0].number, 1);
-    cr_assert_eq(page.tablets[1].start_us, NOON_US - 3600 * SECOND_US);
-    report_one(1, 31, 5, 10);
-    cr_assert_eq(list(31).count, 3);
+    cr_assert_eq(page.tablets[0].end_us, NOON_US + 30 * SECOND_US);
+    cr_assert_eq(page.tablets[1].start_us, NOON_US + 3600 * SECOND_US);
+}
+
+Test(load_history, what_a_clock_that_was_ahead_has_dated_goes)
+{
+    report_one(1, -120, 5, 10);
+    report_one(1, 1000000, 5, 10);
+    report_one(1, 1000060, 5, 10);
+    report_one(1, 1, 5, 20);
+    struct load_page page = list(1);
+    cr_assert_eq(page.count, 2);
+    cr_assert_eq(page.tablets[0].end_us, NOON_US - 120 * SECOND_US);
+    cr_assert_eq(page.tablets[1].end_us, NOON_US + SECOND_US);
+    report_one(1, 61, 5, 10);
+    report_one(1, 59, 5, 10);
+    cr_assert_eq(list(59).count, 3, "of a step back over the end of a minute, that minute only");
 }
 
 Test(load_history, a_report_of_a_long_time_does_not_begin_before_its_minute)
