@@ -81,9 +81,12 @@ static uint32_t loop_index(const struct server *server, const struct store_loop 
     return index;
 }
 
+/* A scan counts as one read, but is busy for as long as it goes on. */
 static bool is_idle(const struct load_counts *counts)
 {
-    return counts->read.reads + counts->read.evaluate_ns + counts->write.writes == 0;
+    return counts->read.reads + counts->read.busy_ns + counts->read.evaluate_ns +
+               counts->write.writes ==
+           0;
 }
 
 /* Tablets that came while room was made are told with the next report. */
