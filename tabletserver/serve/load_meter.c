@@ -52,22 +52,23 @@ static uint64_t processors(void)
 
 /* --- counts ------------------------------------------------------------------------------------- */
 
+/* All of it or none: the report that waits lies in what there is. */
 static bool make_room(struct load_meter *meter, size_t count)
 {
     if (count <= meter->capacity) {
         return true;
     }
-    struct load_item *items = memory_resize(meter->items, count * sizeof *items);
-    if (items != NULL) {
-        meter->items = items;
-    }
-    struct tablet_load *tablets = memory_resize(meter->tablets, count * sizeof *tablets);
-    if (tablets != NULL) {
-        meter->tablets = tablets;
-    }
+    struct load_item *items = memory_allocate(count * sizeof *items);
+    struct tablet_load *tablets = memory_allocate(count * sizeof *tablets);
     if (items == NULL || tablets == NULL) {
+        memory_free(items);
+        memory_free(tablets);
         return false;
     }
+    memory_free(meter->items);
+    memory_free(meter->tablets);
+    meter->items = items;
+    meter->tablets = tablets;
     meter->capacity = count;
     return true;
 }
