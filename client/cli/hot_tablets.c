@@ -8,8 +8,8 @@
 #include "client/cli/words.h"
 #include "edubba_hotspots.h"
 
-#define LAST_DEFAULT_US (INT64_C(120) * 1000000) /* the running minute, and the one before it */
-#define RULE_BYTES_MAX  64
+#define LAST_DEFAULT   "2m" /* the running minute, and the one before it */
+#define RULE_BYTES_MAX 64
 
 static int64_t now_us(void)
 {
@@ -91,30 +91,49 @@ static void print_line(FILE *out, const struct edubba_hot_tablet *hot)
     fputs(")\n", out);
 }
 
-static void print_all(const struct session *session,
-                      const struct edubba_hot_tablet *tablets,
-                      size_t count,
-                      const char *table)
+/* Returns how many there are: of the table, if one is given. */
+static size_t print_all(const struct session *session,
+                        const struct edubba_hot_tablet *tablets,
+                        size_t count,
+                        const char *table)
 {
     size_t shown = 0;
     for (size_t i = 0; i < count; i++) {
         if (table != NULL && strcmp(tablets[i].table, table) != 0) {
             continue;
         }
+        shown += 1;
         if (session->json) {
             print_json(session->out, &tablets[i]);
             continue;
         }
-        if (shown++ == 0) {
+        if (shown == 1) {
             fprintf(session->out, "%6s %6s %6s %9s %9s %7s %-24s %-8s %-20s %s\n", "CPU", "READ",
                     "WRITE", "READS/s", "WRITES/s", "MiB/s", "FROM", "TABLET", "SERVER",
                     "TABLE AND ROWS");
         }
         print_line(session->out, &tablets[i]);
     }
-    if (shown == 0 && !session->json) {
-        fputs("no tablet took as much as 1 % of its server's CPU time\n", session->out);
+    return shown;
+}
+
+/* A table without hot tablets, or none at all? */
+static int print_none(const struct session *session, const char *table, const char *last)
+{
+    struct edubba_schema *schema = NULL;
+    struct edubba_error error;
+
+    if (table != NULL && edubba_get_table(session->client, table, &schema, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
     }
+    edubba_schema_free(schema);
+    if (!session->json) {
+        fprintf(session->out,
+                "no tablet%s%s took as much as 1 %% of its server's CPU time in any minute of the "
+                "last %s\n",
+                table != NULL ? " of " : "", table != NULL ? table : "", last);
+    }
+    return EXIT_CODE_OK;
 }
 
 int run_hottablets(struct session *session)
@@ -123,20 +142,20 @@ int run_hottablets(struct session *session)
     struct edubba_hot_tablet *tablets = NULL;
     struct edubba_error error;
     const char *table = NULL;
-    int64_t last_us = LAST_DEFAULT_US;
+    const char *last = LAST_DEFAULT;
     size_t count = 0;
 
     for (int i = 0; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
         if (strncmp(word, "last=", 5) == 0) {
-            last_us = age_us(word + 5);
+            last = word + 5;
         } else if (table == NULL) {
             table = word;
         } else {
             return session_misuse(session, "hot-tablets takes one TABLE and last=AGE, not '%s'",
                                   word);
         }
-        if (last_us <= 0) {
+        if (age_us(last) <= 0) {
             return session_misuse(session, "'%s': AGE is as in setgcpolicy, 15m or 2h", word);
         }
     }
@@ -144,11 +163,11 @@ int run_hottablets(struct session *session)
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    window.start_us = now_us() - last_us;
+    window.start_us = now_us() - age_us(last);
     if (edubba_list_hot_tablets(client, &window, &tablets, &count, &error) != EDUBBA_OK) {
         return session_fail(session, &error);
     }
-    print_all(session, tablets, count, table);
+    size_t shown = print_all(session, tablets, count, table);
     edubba_free(tablets);
-    return EXIT_CODE_OK;
+    return shown > 0 ? EXIT_CODE_OK : print_none(session, table, last);
 }

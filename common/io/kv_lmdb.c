@@ -94,6 +94,7 @@ static enum status status_of_lmdb(int code)
     case MDB_INVALID:
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
+    case MDB_BAD_TXN: /* it has met damage before: nobody goes on after another error */
         return STATUS_CORRUPT;
     case ENOMEM:
         return STATUS_NO_MEMORY;

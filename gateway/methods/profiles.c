@@ -87,8 +87,8 @@ static enum profile_state state_of(struct answer *answer, int64_t now_ns)
     if (now_ns < answer->until_ns) {
         return answer->is_there ? PROFILE_IS_THERE : PROFILE_IS_MISSING;
     }
-    if (answer->is_there) { /* for others, while this one asks */
-        answer->until_ns = now_ns + PROFILES_THERE_NS;
+    if (answer->is_there) { /* for others, while this one asks: it may go before it has asked */
+        answer->until_ns = now_ns + PROFILES_RENEWAL_NS;
     }
     return PROFILE_MUST_BE_ASKED;
 }

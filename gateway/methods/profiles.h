@@ -6,8 +6,9 @@
  * that it is not.  Who makes or deletes some through this gateway has it forget all of that; what
  * happens through another one is seen when the time is over.
  *
- * AN OLD ANSWER is renewed by one call, while others go on by it.  Where no master answers, data is
- * served all the same: a profile counts as there then, unless it was seen to be missing.
+ * AN OLD ANSWER is renewed by one call, while others go on by it for PROFILES_RENEWAL_NS; then
+ * another asks, as callers go away.  Where no master answers, data is served all the same: a profile
+ * counts as there then, unless it was seen to be missing.
  *
  * A fixed number is remembered, those that were asked for last, whatever callers name.
  *
@@ -23,6 +24,7 @@
 
 #define PROFILES_THERE_NS   (INT64_C(10) * 1000000000)
 #define PROFILES_MISSING_NS (INT64_C(1) * 1000000000)
+#define PROFILES_RENEWAL_NS (INT64_C(1) * 1000000000)
 
 struct profiles;
 

@@ -76,14 +76,22 @@ static struct load_entry *entry_create(uint64_t server,
     return entry;
 }
 
-static void drop_oldest(struct load_history *history)
+static void drop(struct load_history *history, struct load_entry *entry)
 {
-    struct load_entry *oldest = list_first(&history->entries);
-    ASSERT(oldest != NULL);
-    list_remove(&oldest->link);
+    list_remove(&entry->link);
     history->entry_count -= 1;
-    history->entry_bytes -= oldest->size_bytes;
-    memory_free(oldest);
+    history->entry_bytes -= entry->size_bytes;
+    memory_free(entry);
+}
+
+/* What a clock that was ahead has dated: it would be the newest until that time has come. */
+static void drop_what_is_to_come(struct load_history *history, int64_t now_us)
+{
+    LIST_FOREACH(struct load_entry, entry, &history->entries) {
+        if (entry->hot.start_us > now_us) {
+            drop(history, entry);
+        }
+    }
 }
 
 static bool is_too_much(const struct load_history *history, int64_t now_us)
@@ -92,6 +100,13 @@ static bool is_too_much(const struct load_history *history, int64_t now_us)
     return oldest != NULL && (history->entry_count > history->entries_max ||
                               history->entry_bytes > history->bytes_max ||
                               oldest->hot.end_us < now_us - LOAD_AGE_MAX_US);
+}
+
+/* Is there no room to follow one more of so many bytes? */
+static bool is_full(const struct load_history *history, size_t size_bytes)
+{
+    return history->running_count >= history->entries_max ||
+           history->running_bytes + size_bytes > history->bytes_max;
 }
 
 /* Takes the entry over. */
@@ -118,6 +133,8 @@ static void end_minute(struct load_history *history, struct load_server *server)
     LIST_FOREACH(struct load_entry, entry, &server->running) {
         list_remove(&entry->link);
         (void)number_map_remove(&server->running_map, entry->hot.tablet);
+        history->running_count -= 1;
+        history->running_bytes -= entry->size_bytes;
         if (is_hot(&entry->hot.figures, server->capacity_ns)) {
             tell_time(server, &entry->hot);
             write_down(history, entry);
@@ -135,10 +152,13 @@ static void look_at_clock(struct load_history *history, int64_t now_us)
         LIST_FOREACH(struct load_server, server, &history->servers) {
             end_minute(history, server);
         }
+        if (minute_us < history->minute_us) {
+            drop_what_is_to_come(history, now_us);
+        }
         history->minute_us = minute_us;
     }
     while (is_too_much(history, now_us)) {
-        drop_oldest(history);
+        drop(history, list_first(&history->entries));
     }
 }
 
@@ -165,8 +185,9 @@ static struct load_server *find_server(struct load_history *history, uint64_t nu
     return server;
 }
 
-/* Follow a tablet from now to the end of the minute.  NULL without memory, or if it is gone. */
-static struct load_entry *follow(struct load_server *server,
+/* Follow a tablet from now to the end of the minute.  NULL if it is gone, or without room for it. */
+static struct load_entry *follow(struct load_history *history,
+                                 struct load_server *server,
                                  uint64_t tablet,
                                  load_find find,
                                  void *context)
@@ -178,11 +199,36 @@ static struct load_entry *follow(struct load_server *server,
         return NULL;
     }
     struct load_entry *entry = entry_create(server->number, tablet, &place);
+    if (entry != NULL && is_full(history, entry->size_bytes)) {
+        memory_free(entry);
+        return NULL;
+    }
     if (entry != NULL) {
         list_append(&server->running, &entry->link, entry);
         (void)number_map_put(&server->running_map, tablet, entry);
+        history->running_count += 1;
+        history->running_bytes += entry->size_bytes;
     }
     return entry;
+}
+
+/* Did its tablets use no more than there was?  Clocks are not looked at in one moment, so up to
+ * LOAD_CAPACITY_TIMES of it is taken. */
+static bool is_possible(const struct load_report *report)
+{
+    if (report->capacity_ns == 0 || report->capacity_ns > LOAD_CAPACITY_MAX_NS) {
+        return false;
+    }
+    uint64_t left_ns = report->capacity_ns * LOAD_CAPACITY_TIMES;
+    for (size_t i = 0; i < report->tablet_count; i++) {
+        const struct load_figures *figures = &report->tablets[i].figures;
+        if (figures->read_cpu_ns > left_ns ||
+            figures->write_cpu_ns > left_ns - figures->read_cpu_ns) {
+            return false;
+        }
+        left_ns -= figures->read_cpu_ns + figures->write_cpu_ns;
+    }
+    return true;
 }
 
 static bool is_news(struct load_server *server,
@@ -223,7 +269,7 @@ void load_history_take(struct load_history *history,
         return;
     }
     struct load_server *server = find_server(history, source->server);
-    if (server == NULL || !is_news(server, source, report) || report->capacity_ns == 0) {
+    if (server == NULL || !is_news(server, source, report) || !is_possible(report)) {
         return;
     }
     take_time(server, report, history->minute_us, source->now_us);
@@ -231,7 +277,7 @@ void load_history_take(struct load_history *history,
         const struct tablet_load *load = &report->tablets[i];
         struct load_entry *entry = number_map_get(&server->running_map, load->tablet);
         if (entry == NULL && is_hot(&load->figures, report->capacity_ns)) {
-            entry = follow(server, load->tablet, find, context);
+            entry = follow(history, server, load->tablet, find, context);
         }
         if (entry != NULL) {
             add_figures(&entry->hot.figures, &load->figures);
@@ -369,13 +415,19 @@ void load_history_check(const struct load_history *history)
     ASSERT(number <= history->last_number);
     ASSERT(count == history->entry_count);
     ASSERT(size_bytes == history->entry_bytes);
+    count = 0;
+    size_bytes = 0;
     LIST_FOREACH(const struct load_server, server, &history->servers) {
         ASSERT(number_map_get(&history->server_map, server->number) == server);
         size_t running = 0;
         LIST_FOREACH(const struct load_entry, entry, &server->running) {
             ASSERT(number_map_get(&server->running_map, entry->hot.tablet) == entry);
             running += 1;
+            size_bytes += entry->size_bytes;
         }
         ASSERT(running == server->running_map.count);
+        count += running;
     }
+    ASSERT(count == history->running_count && count <= history->entries_max);
+    ASSERT(size_bytes == history->running_bytes && size_bytes <= history->bytes_max);
 }

@@ -9,13 +9,15 @@
  *
  * Invariants:
  *   1. It is in memory only, lost with the process, and never asked of or told to the coordinator.
- *   2. It is bounded: LOAD_ENTRIES_MAX entries, LOAD_BYTES_MAX bytes, LOAD_AGE_MAX_US.  A tablet of
- *      less than LOAD_HOT_PERCENT takes no memory: it is followed from its first hot report of the
- *      minute on.
+ *   2. It is bounded: LOAD_ENTRIES_MAX entries, LOAD_BYTES_MAX bytes, LOAD_AGE_MAX_US; as many and as
+ *      much again of running minutes, whatever servers say.  A tablet of less than LOAD_HOT_PERCENT
+ *      takes no memory: it is followed from its first hot report of the minute on.
  *   3. A report counts once: its number is above the last one of that server's incarnation.
- *   4. Without memory something hot is missing, and nothing else happens.
+ *   4. A report of tablets that used far more time than their server had counts for nothing.
+ *   5. Without memory something hot is missing, and nothing else happens.
  *
- * Minutes are the master's wall clock.  One that is set while a minute runs ends it early.
+ * Minutes are the master's wall clock.  One that is set while a minute runs ends it early; what lies
+ * in the future of one that was set back is dropped.
  *
  * Thread rule: one owner.  Pure.
  */
@@ -34,6 +36,8 @@
 #define LOAD_AGE_MAX_US       (INT64_C(14) * 24 * 3600 * 1000000)
 #define LOAD_ENTRIES_MAX      65536
 #define LOAD_BYTES_MAX        (32 * 1024 * 1024)
+#define LOAD_CAPACITY_MAX_NS  (UINT64_C(1) << 54) /* of one report: 208 days of a processor */
+#define LOAD_CAPACITY_TIMES   2
 #define LOAD_PAGE_ENTRIES_MAX 5000
 #define LOAD_PAGE_BYTES_MAX   (1024 * 1024)
 
@@ -43,6 +47,8 @@ struct load_history {
     struct list entries;          /* of struct load_entry, ascending by number */
     size_t entry_count;
     size_t entry_bytes;
+    size_t running_count; /* of all servers' running minutes */
+    size_t running_bytes;
     uint64_t entries_max; /* of this history: smaller in tests */
     uint64_t bytes_max;
     uint64_t last_number;

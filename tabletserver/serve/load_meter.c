@@ -52,22 +52,23 @@ static uint64_t processors(void)
 
 /* --- counts ------------------------------------------------------------------------------------- */
 
+/* All of it or none: the report that waits lies in what there is. */
 static bool make_room(struct load_meter *meter, size_t count)
 {
     if (count <= meter->capacity) {
         return true;
     }
-    struct load_item *items = memory_resize(meter->items, count * sizeof *items);
-    if (items != NULL) {
-        meter->items = items;
-    }
-    struct tablet_load *tablets = memory_resize(meter->tablets, count * sizeof *tablets);
-    if (tablets != NULL) {
-        meter->tablets = tablets;
-    }
+    struct load_item *items = memory_allocate(count * sizeof *items);
+    struct tablet_load *tablets = memory_allocate(count * sizeof *tablets);
     if (items == NULL || tablets == NULL) {
+        memory_free(items);
+        memory_free(tablets);
         return false;
     }
+    memory_free(meter->items);
+    memory_free(meter->tablets);
+    meter->items = items;
+    meter->tablets = tablets;
     meter->capacity = count;
     return true;
 }
@@ -81,9 +82,12 @@ static uint32_t loop_index(const struct server *server, const struct store_loop 
     return index;
 }
 
+/* A scan counts as one read, but is busy for as long as it goes on. */
 static bool is_idle(const struct load_counts *counts)
 {
-    return counts->read.reads + counts->read.evaluate_ns + counts->write.writes == 0;
+    return counts->read.reads + counts->read.busy_ns + counts->read.evaluate_ns +
+               counts->write.writes ==
+           0;
 }
 
 /* Tablets that came while room was made are told with the next report. */

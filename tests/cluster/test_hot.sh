@@ -10,6 +10,9 @@ member() { ebt --json hot-tablets "${@:2}" last=10m | head -n 1 | sed -nE "s/.*\
 # --- nothing is hot -----------------------------------------------------------------------------
 says "nothing is hot" 0 'no tablet took as much as 1 %' ebt hot-tablets
 same "nor as JSON" "$(ebt --json hot-tablets)" ""
+says "of the last minutes" 0 'in any minute of the last 2m$' ebt hot-tablets
+says "of an hour" 0 'in any minute of the last 1h$' ebt hot-tablets last=1h
+says "a table that is not there" 1 'NOT_FOUND' ebt --json hot-tablets NOWHERE
 says "two tables" 2 "one TABLE and last=AGE, not 'b'" ebt hot-tablets a b
 says "no time" 2 "'last=soon'" ebt hot-tablets last=soon
 says "in the help" 0 'hottest minute' ebt help hot-tablets
@@ -29,7 +32,9 @@ same "and its reads were counted" $(($(member reads T) > 1000)) 1
 larger() { awk -v a="$(member "$1" "$3")" -v b="$(member "$2" "$3")" 'BEGIN { print (a > b + 0) }'; }
 same "they took the time" "$(larger read_cpu_percent write_cpu_percent T)" 1
 says "as a table" 0 "^ *[0-9.]+% .* T \\[\"\", \"0000000000001000\"\\)" ebt hot-tablets T last=10m
+ebt createtable OTHER families=f
 same "not in another table" "$(ebt --json hot-tablets OTHER)" ""
+says "which is named" 0 '^no tablet of OTHER took' ebt hot-tablets OTHER
 
 # --- writes count apart -------------------------------------------------------------------------
 for _ in $(seq 30); do

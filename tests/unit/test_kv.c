@@ -562,36 +562,53 @@ static void damage_branches(const char *folder)
     cr_assert_gt(damaged, 0, "the tree has no branch");
 }
 
-/* LMDB refuses a transaction that met damage: its next cursor, a used one, is an error and no more. */
-Test(kv, after_damage_a_cursor_is_refused)
+static void fill_with_branches(struct kv *kv)
 {
-    struct place place = open_place(false);
-    struct kv_write *write = begin(place.kv);
+    struct kv_write *write = begin(kv);
     for (int i = 0; i < 2000; i++) {
         char key[32];
         snprintf(key, sizeof key, "key %d", i);
         put(write, key, "a value that takes some room in its leaf, so that there are many");
     }
     cr_assert_eq(kv_write_commit(write), STATUS_OK);
+}
 
+/* LMDB refuses a transaction that met damage: its next cursor, a used one, is an error and no more. */
+Test(kv, after_damage_a_cursor_is_refused)
+{
+    struct place place = open_place(false);
     struct kv_read *read = NULL;
     struct kv_cursor *cursor = NULL;
     struct bytes key;
     struct bytes value;
     bool found = false;
+    fill_with_branches(place.kv);
     cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
     damage_branches(place.folder);
     cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK);
     cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of_text("key 5"), &key, &value, &found),
                  STATUS_CORRUPT);
     kv_cursor_close(cursor);
-    cr_assert_neq(kv_cursor_open_read(read, &cursor), STATUS_OK);
+    cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_CORRUPT);
+    cr_assert_eq(kv_read_get(read, bytes_of_text("key 5"), &value, &found), STATUS_CORRUPT);
     kv_read_end(read);
 
     cr_assert_eq(kv_read_begin(place.kv, &read), STATUS_OK);
     cr_assert_eq(kv_cursor_open_read(read, &cursor), STATUS_OK, "a new transaction begins anew");
     kv_cursor_close(cursor);
     kv_read_end(read);
+    close_place(&place);
+}
+
+/* A write looks for the greatest key first: that this meets damage is not the disk's failure. */
+Test(kv, a_write_that_meets_damage_says_so)
+{
+    struct place place = open_place(false);
+    fill_with_branches(place.kv);
+    damage_branches(place.folder);
+    struct kv_write *write = begin(place.kv);
+    cr_assert_eq(kv_write_put(write, bytes_of_text("key 5"), bytes_of_text("new")), STATUS_CORRUPT);
+    kv_write_abort(write);
     close_place(&place);
 }
 

@@ -209,13 +209,27 @@ Test(load_history, no_report_and_one_of_no_time_are_none)
 Test(load_history, a_clock_that_is_set_ends_the_minute)
 {
     report_one(1, 30, 5, 10);
-    report_one(1, -3600, 5, 10);
-    struct load_page page = list(-3600);
+    report_one(1, 3600, 5, 10);
+    struct load_page page = list(3600);
     cr_assert_eq(page.count, 2);
     cr_assert_eq(page.tablets[0].number, 1);
-    cr_assert_eq(page.tablets[1].start_us, NOON_US - 3600 * SECOND_US);
-    report_one(1, 31, 5, 10);
-    cr_assert_eq(list(31).count, 3);
+    cr_assert_eq(page.tablets[0].end_us, NOON_US + 30 * SECOND_US);
+    cr_assert_eq(page.tablets[1].start_us, NOON_US + 3600 * SECOND_US);
+}
+
+Test(load_history, what_a_clock_that_was_ahead_has_dated_goes)
+{
+    report_one(1, -120, 5, 10);
+    report_one(1, 1000000, 5, 10);
+    report_one(1, 1000060, 5, 10);
+    report_one(1, 1, 5, 20);
+    struct load_page page = list(1);
+    cr_assert_eq(page.count, 2);
+    cr_assert_eq(page.tablets[0].end_us, NOON_US - 120 * SECOND_US);
+    cr_assert_eq(page.tablets[1].end_us, NOON_US + SECOND_US);
+    report_one(1, 61, 5, 10);
+    report_one(1, 59, 5, 10);
+    cr_assert_eq(list(59).count, 3, "of a step back over the end of a minute, that minute only");
 }
 
 Test(load_history, a_report_of_a_long_time_does_not_begin_before_its_minute)
@@ -296,6 +310,48 @@ Test(load_history, the_oldest_goes_when_it_takes_too_much_memory)
     report_one(1, 241, 5, 10);
     cr_assert_eq(history.entry_count, 2);
     cr_assert_leq(history.entry_bytes, history.bytes_max);
+}
+
+Test(load_history, a_report_of_what_cannot_be_is_none)
+{
+    const uint64_t most = UINT64_MAX;
+    const struct {
+        uint64_t capacity_ns;
+        uint64_t read_cpu_ns;
+        uint64_t write_cpu_ns;
+    } cases[] = {
+        {1, CAPACITY, 0},        {CAPACITY, most, 0},     {CAPACITY, 0, most},
+        {CAPACITY, most, most},  {CAPACITY, CAPACITY, 2}, {most, most, 0},
+        {CAPACITY, 1, most - 1}, {most / 2 + 1, 5, 5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct load_source source = {1, 1, NOON_US + SECOND_US};
+        const struct tablet_load loads[] = {
+            {.tablet = 1, .figures = {.read_cpu_ns = cases[i].read_cpu_ns}},
+            {.tablet = 2, .figures = {.write_cpu_ns = cases[i].write_cpu_ns}},
+            load_of(3, 100),
+        };
+        const struct load_report report = {++reports[1], SECOND_NS, cases[i].capacity_ns, loads, 3};
+        load_history_take(&history, &source, &report, find, NULL);
+        cr_assert_eq(list(1).count, 0, "case %zu", i);
+    }
+    report_one(1, 2, 3, 120);
+    cr_assert_eq(list(2).count, 1, "clocks are not looked at in one moment");
+}
+
+/* Of servers that say that more is hot than can be. */
+Test(load_history, running_minutes_are_bounded_too)
+{
+    history.entries_max = 5;
+    for (uint64_t tablet = 1; tablet <= 20; tablet++) {
+        report_one(1 + tablet % 3, 1, tablet, 100);
+    }
+    cr_assert_eq(list(1).count, 5);
+    report_one(1, 61, 7, 50);
+    cr_assert_eq(list(61).count, 6, "the next minute has room again");
+    history.bytes_max = history.running_bytes;
+    report_one(1, 62, 8, 50);
+    cr_assert_eq(history.running_count, 1);
 }
 
 Test(load_history, what_is_older_than_14_days_goes)

@@ -61,6 +61,8 @@ Test(profiles, one_that_is_there_is_believed_for_a_while)
     int64_t later_ns = in_ns(PROFILES_THERE_NS + 1);
     cr_assert_eq(profiles_look(profiles, NAME, later_ns), PROFILE_MUST_BE_ASKED);
     cr_assert_eq(profiles_look(profiles, NAME, later_ns), PROFILE_IS_THERE, "one asks");
+    later_ns += PROFILES_RENEWAL_NS;
+    cr_assert_eq(profiles_look(profiles, NAME, later_ns), PROFILE_MUST_BE_ASKED, "it has not");
     cr_assert_eq(profiles_ask(profiles, client, NAME), PROFILE_IS_MISSING);
     cr_assert_eq(profiles_look(profiles, NAME, in_ns(0)), PROFILE_IS_MISSING);
 }

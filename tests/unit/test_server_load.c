@@ -30,15 +30,22 @@ static void expect_ok(struct client *client, struct operation operation)
     cr_assert_eq(result.status, STATUS_OK, "%u", result.status);
 }
 
-static void scan_all(struct client *client)
+static uint64_t begin_scan(struct client *client, uint64_t credit_bytes)
 {
     const struct row_range everything = {BYTES_EMPTY, BYTES_EMPTY};
-    const struct scan_request scan = {
-        .table = FIXTURE_TABLE, .rows = &everything, .row_range_count = 1, .credit_bytes = 1 << 20};
+    const struct scan_request scan = {.table = FIXTURE_TABLE,
+                                      .rows = &everything,
+                                      .row_range_count = 1,
+                                      .credit_bytes = credit_bytes};
     struct buffer message = BUFFER_INIT;
     request_head_encode(&(struct request_head){.deadline_ms = 0}, &message);
     scan_request_encode(&scan, &message);
-    uint64_t request = client_send(client, METHOD_SCAN, &message);
+    return client_send(client, METHOD_SCAN, &message);
+}
+
+static void scan_all(struct client *client)
+{
+    uint64_t request = begin_scan(client, 1 << 20);
     WAIT_FOR(client_has_ended(client, request));
 }
 
@@ -80,6 +87,33 @@ Test(server, reports_what_its_tablets_had_to_do)
     cr_assert_lt(fixture.script.load.read_cpu_ns + fixture.script.load.write_cpu_ns,
                  fixture.script.load_capacity_ns);
     pthread_mutex_unlock(&fixture.script.lock);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+/* Of a scan that takes longer than a report: what it goes on with is load too. */
+Test(server, reports_scans_that_go_on)
+{
+    static char value[400 * 1024]; /* a slice ends behind each row */
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+
+    memset(value, 'v', sizeof value - 1);
+    for (uint64_t i = 1; i <= 3; i++) {
+        char row[8];
+        (void)snprintf(row, sizeof row, "row%llu", (unsigned long long)i);
+        expect_ok(client, client_put(client, row, "q", value, i));
+    }
+    WAIT_FOR(reported().writes == 3);
+    uint64_t request = begin_scan(client, 1);
+    WAIT_FOR(reported().reads == 1);
+    cr_assert_eq(reported().read_rows, 1);
+    uint64_t cpu_ns = reported().read_cpu_ns;
+    transport_connection_credit(client->connection, request, 1 << 30);
+    WAIT_FOR(reported().read_rows == 3);
+    cr_assert_eq(reported().reads, 1);
+    cr_assert_gt(reported().read_bytes, 3 * (sizeof value - 1));
+    cr_assert_gt(reported().read_cpu_ns, cpu_ns);
     client_stop(client);
     fixture_deinit(&fixture);
 }
