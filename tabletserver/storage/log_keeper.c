@@ -139,17 +139,25 @@ static int64_t monotonic_ns(void)
     return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
 }
 
+static bool is_wanted(const struct log *log, const struct log_segment *segment)
+{
+    return segment->readers > 0 || /* it is given up when they have gone */
+           (log->options.keep_ns > 0 && log->keep_bytes >= segment->header.segment_bytes &&
+            log_segment_end(&segment->header) > log->keep_from);
+}
+
 /* Take a released segment among those that are kept; false: nobody wants it.  (One that is not kept
  * leaves a hole behind older ones: log_read() finds that they do not follow, and they age.) */
 static bool keep(struct log *log, struct log_segment *segment)
 {
     (void)pthread_mutex_lock(&log->mutex);
-    bool kept = log->options.keep_ns > 0 && log->keep_bytes >= segment->header.segment_bytes &&
-                log_segment_end(&segment->header) > log->keep_from &&
-                log_segments_reserve(&log->kept);
+    bool kept = is_wanted(log, segment) && log_segments_reserve(&log->kept);
     if (kept) {
         segment->released_ns = monotonic_ns();
         log_segments_add(&log->kept, segment);
+    }
+    while (!kept && segment->readers > 0) { /* no memory to keep it: their end wakes us */
+        (void)pthread_cond_wait(&log->keeper_wake, &log->mutex);
     }
     (void)pthread_mutex_unlock(&log->mutex);
     return kept;

@@ -47,6 +47,7 @@ static void let_go(struct log *log, struct reading *reading)
     for (size_t i = 0; i < reading->count; i++) {
         reading->segments[i]->readers--;
     }
+    (void)pthread_cond_signal(&log->keeper_wake); /* one may be kept only for us */
     (void)pthread_mutex_unlock(&log->mutex);
     memory_free(reading->segments);
 }

@@ -107,6 +107,30 @@ Test(log_read, what_is_kept_is_not_replayed_and_its_space_is_used_again)
     cr_assert_eq(read_from(0, UINT64_MAX), UINT64_MAX);
 }
 
+/* What is read is released meanwhile, and nobody wants it kept but for that. */
+static bool on_record_and_release(void *context, const struct log_record *record, uint64_t position)
+{
+    struct reader *reader = context;
+    if (reader->count == 10) {
+        log_keep_from(store_log, UINT64_MAX);
+        log_keep_bytes(store_log, 0);
+        release_most();
+        usleep(20000); /* the keeper has done what it does */
+    }
+    return on_record(context, record, position);
+}
+
+Test(log_read, what_is_being_read_stays)
+{
+    struct reader reader = {.next = 0, .most = UINT64_MAX};
+    cr_assert_eq(log_read(store_log, positions[0], on_record_and_release, &reader), STATUS_OK);
+    cr_assert_eq(reader.count, RECORDS);
+    while (statistics().kept_count > 0) { /* and goes when it is read */
+        usleep(1000);
+    }
+    cr_assert_eq(read_from(0, UINT64_MAX), UINT64_MAX);
+}
+
 Test(log_read, nothing_is_kept_that_nobody_asked_for)
 {
     shut();
