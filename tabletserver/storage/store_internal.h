@@ -154,7 +154,9 @@ struct store_tablet {
     uint32_t pending_count;
     struct store_tablet *pending_next; /* [L] in the store's list of those with any */
     bool pending_listed;
-    uint64_t synced; /* [L] sequence: everything up to it is durable here */
+    uint64_t synced;          /* [L] sequence: everything up to it is durable here */
+    uint64_t window_sequence; /* [L] of the entry that left the window last, */
+    uint64_t window_version;  /* and the version under which it was given out */
 
     /* A replica. */
     bool shared;                /* [L] has, or has had, other members: its log is kept for them */

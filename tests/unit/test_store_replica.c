@@ -165,16 +165,30 @@ Test(store_replica, the_first_configuration_waits_for_what_was_given_out_before)
     configure(led, 1);
 }
 
+Test(store_replica, a_configuration_keeps_its_flags_in_the_log_and_in_the_base)
+{
+    struct store_configuration bound = following;
+    bound.flags = (struct record_replica_flags){.opened = true, .bound = true};
+    configure(bound, 0);
+    for (int i = 0; i < 2; i++) {
+        reopen();
+        const struct record_replica_flags *found = &store_tablet_configuration(tablet)->flags;
+        cr_assert(found->opened && found->bound);
+        cr_assert_not(found->doubt_noted);
+        fixture_flush(&fixture);
+    }
+}
+
 Test(store_replica, doubt_ends_being_alone)
 {
     struct store_configuration doubtful = with_version(lone, 2);
-    doubtful.doubt_noted = true;
+    doubtful.flags.doubt_noted = true;
     configure(doubtful, 0);
     lead_write("b", "v");
     cr_assert_eq(store_tablet_committed(tablet), 0);
     reopen();
     cr_assert_not(store_tablet_leads(tablet));
-    cr_assert(store_tablet_configuration(tablet)->doubt_noted);
+    cr_assert(store_tablet_configuration(tablet)->flags.doubt_noted);
     cr_assert_eq(store_tablet_committed(tablet), 0);
     cr_assert_eq(store_tablet_window_count(tablet), 1);
 }
@@ -325,9 +339,13 @@ Test(store_replica, a_secondary_forgets_what_is_dropped_and_so_does_its_log)
     reopen();
     cr_assert_eq(store_tablet_appended(tablet), 3);
     cr_assert_eq(store_tablet_committed(tablet), 1, "the last entry proves the first");
+    cr_assert_eq(store_tablet_committed_version(tablet), 3);
     cr_assert_eq(store_tablet_window_at(tablet, 0).version, 3);
     cr_assert_eq(store_tablet_window_at(tablet, 1).version, 9);
     cr_assert_eq(store_tablet_commit(tablet, 3), STATUS_OK);
+    cr_assert_eq(store_tablet_committed_version(tablet), 9);
+    fixture_flush(&fixture);
+    reopen();
     FIXTURE_EXPECT(tablet, "b/1:c@5=1\nc/1:c@5=2\ne/1:c@5=3'\n");
 }
 
