@@ -193,6 +193,57 @@ Test(store_replica, doubt_ends_being_alone)
     cr_assert_eq(store_tablet_window_count(tablet), 1);
 }
 
+/* --- who is asked --------------------------------------------------------------------------------- */
+
+static enum status asked_answer;
+static struct store_entry asked;
+static struct store_entry told;
+
+static enum status on_append(void *context,
+                             struct store_tablet *of,
+                             const struct store_entry *entry)
+{
+    (void)context;
+    cr_assert_eq(store_tablet_prepared(of), entry->sequence - 1);
+    asked = *entry;
+    return asked_answer;
+}
+
+static void on_appended(void *context, struct store_tablet *of, const struct store_entry *entry)
+{
+    (void)context;
+    cr_assert_eq(store_tablet_prepared(of), entry->sequence);
+    told = *entry;
+}
+
+Test(store_replica, who_performs_a_replica_is_asked_before_the_log_and_told_after_it)
+{
+    fixture_close(&fixture);
+    struct store_callbacks callbacks = fixture_callbacks(&fixture);
+    callbacks.on_append = on_append;
+    callbacks.on_appended = on_appended;
+    struct error error;
+    cr_assert_eq(
+        store_open(fixture.folder, 0, &fixture.settings, &callbacks, &fixture.store, &error),
+        STATUS_OK, "%s", error.text);
+    tablet = store_tablet_find(fixture.store, 1);
+    lead_write("b", "1");
+    cr_assert_eq(asked.sequence, 0, "without a configuration there is nobody to ask");
+    configure(led, 1);
+    asked_answer = STATUS_UNAVAILABLE;
+    struct change change = fixture_put(1, "c", 5, "2");
+    uint64_t sequence = 0;
+    cr_assert_eq(fixture_append(tablet, "b", &change, 1, NULL, &sequence), STATUS_UNAVAILABLE);
+    cr_assert_eq(told.sequence, 0);
+    cr_assert_eq(store_tablet_appended(tablet), 1);
+    asked_answer = STATUS_OK;
+    lead_write("b", "2");
+    cr_assert_eq(told.sequence, 2);
+    cr_assert_eq(told.version, 2);
+    cr_assert_eq(told.type, RECORD_WRITE);
+    cr_assert_gt(told.payload.size_bytes, 0);
+}
+
 /* --- by word -------------------------------------------------------------------------------------- */
 
 Test(store_replica, a_primary_shows_what_is_prepared_and_commits_by_word)
