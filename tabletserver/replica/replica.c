@@ -235,6 +235,11 @@ enum status replica_step(struct replica *replica,
     return status;
 }
 
+enum status replica_may_write(struct replica *replica, const struct replica_entry *entry)
+{
+    return replica->gone ? STATUS_NOT_OWNER : replica_reign_may_write(replica, entry);
+}
+
 int64_t replica_deadline_ns(const struct replica *replica)
 {
     if (replica->gone) {

@@ -294,6 +294,10 @@ enum status replica_step(struct replica *replica,
                          const struct replica_event *event,
                          struct replica_effects *ret_effects);
 
+/* What a WRITE of this entry would say now.  Its memory is set aside, so a WRITE that follows at once
+ * does not fail, and a store may take the entry into its log in between. */
+enum status replica_may_write(struct replica *replica, const struct replica_entry *entry);
+
 /* When it wants a TICK next; REPLICA_NEVER if it does not. */
 int64_t replica_deadline_ns(const struct replica *replica);
 

@@ -230,6 +230,7 @@ int64_t replica_follow_due_ns(const struct replica *replica);
 
 void replica_reign_begin(struct replica *replica);
 void replica_reign_end(struct replica *replica);
+enum status replica_reign_may_write(struct replica *replica, const struct replica_entry *entry);
 enum status replica_reign_write(struct replica *replica, const struct replica_entry *entry);
 void replica_reign_receive(struct replica *replica,
                            struct replica_member from,

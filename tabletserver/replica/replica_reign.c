@@ -158,7 +158,7 @@ void replica_reign_serve(struct replica *replica)
 
 /* --- entries ------------------------------------------------------------------------------------ */
 
-enum status replica_reign_write(struct replica *replica, const struct replica_entry *entry)
+static enum status check_write(const struct replica *replica, const struct replica_entry *entry)
 {
     if (replica->role != REPLICA_PRIMARY || !replica->serving) {
         return STATUS_NOT_OWNER;
@@ -172,6 +172,23 @@ enum status replica_reign_write(struct replica *replica, const struct replica_en
     if (replica->window.size_bytes >= replica->settings.window_bytes_max) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
+    return STATUS_OK;
+}
+
+enum status replica_reign_may_write(struct replica *replica, const struct replica_entry *entry)
+{
+    enum status status = check_write(replica, entry);
+    return status != STATUS_OK ? status
+                               : replica_window_reserve(&replica->window, entry->payload.size_bytes,
+                                                        replica->peer_count > 0);
+}
+
+enum status replica_reign_write(struct replica *replica, const struct replica_entry *entry)
+{
+    enum status status = check_write(replica, entry);
+    if (status != STATUS_OK) {
+        return status;
+    }
     struct replica_entry given = *entry;
     given.sequence = replica_appended(replica) + 1;
     given.version = replica_version(replica);
@@ -179,7 +196,7 @@ enum status replica_reign_write(struct replica *replica, const struct replica_en
         replica->oldest_since_ns = replica->now_ns;
     }
     bool keep = replica->peer_count > 0;
-    enum status status = replica_append(replica, &given, keep);
+    status = replica_append(replica, &given, keep);
     if (status == STATUS_OK && !keep) {
         replica->unkept_end = given.sequence;
     }

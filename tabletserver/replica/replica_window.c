@@ -59,8 +59,22 @@ enum status replica_window_init(struct replica_window *window, uint64_t sequence
 void replica_window_deinit(struct replica_window *window)
 {
     replica_window_trim(window, window->next - 1);
+    memory_free(window->spare);
     memory_free(window->slots);
     window->slots = NULL;
+}
+
+enum status replica_window_reserve(struct replica_window *window, size_t payload_bytes, bool keep)
+{
+    enum status status = make_room(window);
+    if (status != STATUS_OK || !keep || payload_bytes == 0 ||
+        (window->spare != NULL && window->spare_bytes == payload_bytes)) {
+        return status;
+    }
+    memory_free(window->spare);
+    window->spare = memory_allocate(payload_bytes);
+    window->spare_bytes = payload_bytes;
+    return window->spare != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 enum status replica_window_append(struct replica_window *window,
@@ -68,17 +82,15 @@ enum status replica_window_append(struct replica_window *window,
                                   bool keep)
 {
     ASSERT(entry->sequence == window->next);
-    enum status status = make_room(window);
+    size_t payload_bytes = entry->payload.size_bytes;
+    enum status status = replica_window_reserve(window, payload_bytes, keep);
     if (status != STATUS_OK) {
         return status;
     }
-    size_t payload_bytes = entry->payload.size_bytes;
     uint8_t *bytes = NULL;
     if (keep && payload_bytes > 0) {
-        bytes = memory_allocate(payload_bytes);
-        if (bytes == NULL) {
-            return STATUS_NO_MEMORY;
-        }
+        bytes = window->spare;
+        window->spare = NULL;
         memcpy(bytes, entry->payload.data, payload_bytes);
     }
     struct window_slot *slot = slot_at(window, entry->sequence);

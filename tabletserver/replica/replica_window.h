@@ -30,6 +30,8 @@ struct replica_window {
     uint64_t first;
     uint64_t next;
     uint64_t size_bytes;
+    uint8_t *spare; /* set aside for the next entry; NULL when there is nothing */
+    size_t spare_bytes;
 };
 
 /* Empty, to be gone on with behind `sequence`.  Errors: STATUS_NO_MEMORY. */
@@ -41,6 +43,10 @@ void replica_window_deinit(struct replica_window *window);
 enum status replica_window_append(struct replica_window *window,
                                   const struct replica_entry *entry,
                                   bool keep);
+
+/* Set memory aside for an entry of that payload, kept or not: the append of it that comes next does not
+ * fail.  Errors: STATUS_NO_MEMORY. */
+enum status replica_window_reserve(struct replica_window *window, size_t payload_bytes, bool keep);
 
 /* NULL when it is not there.  Good until the window changes. */
 const struct window_slot *replica_window_slot(const struct replica_window *window,

@@ -3,9 +3,10 @@
  *
  *   FROZEN         v merged_tablet, v left_tablet
  *   ABSORB         v merged_tablet, v right_tablet, v right_sequence, v right_version
- *   CONFIGURATION  v version, members, 1 role, 1 flags (1 = doubt noted), v kept_sequence
+ *   CONFIGURATION  v version, members, 1 role, 1 flags, v kept_sequence
  *
  *   members        v count, then each: v server, v store; then v index of the leader
+ *   flags          1 = doubt noted, 2 = opened, 4 = bound
  */
 #include "tabletserver/storage/record_replica.h"
 
@@ -13,6 +14,9 @@
 #include "tabletserver/storage/byte_reader.h"
 
 #define FLAG_DOUBT_NOTED 1u
+#define FLAG_OPENED      2u
+#define FLAG_BOUND       4u
+#define FLAGS_KNOWN      (FLAG_DOUBT_NOTED | FLAG_OPENED | FLAG_BOUND)
 
 static enum status corrupt(struct error *ret_error, const char *what)
 {
@@ -66,13 +70,29 @@ void record_read_members(struct byte_reader *reader,
     *ret_configuration = configuration;
 }
 
+void record_append_flags(struct buffer *out, struct record_replica_flags flags)
+{
+    unsigned bits = (flags.doubt_noted ? FLAG_DOUBT_NOTED : 0) | (flags.opened ? FLAG_OPENED : 0) |
+                    (flags.bound ? FLAG_BOUND : 0);
+    buffer_append_u8(out, (uint8_t)bits);
+}
+
+bool record_read_flags(struct byte_reader *reader, struct record_replica_flags *ret_flags)
+{
+    uint8_t bits = byte_reader_u8(reader);
+    *ret_flags = (struct record_replica_flags){.opened = (bits & FLAG_OPENED) != 0,
+                                               .doubt_noted = (bits & FLAG_DOUBT_NOTED) != 0,
+                                               .bound = (bits & FLAG_BOUND) != 0};
+    return (bits & ~FLAGS_KNOWN) == 0;
+}
+
 void record_encode_configuration(const struct record_configuration *record, struct buffer *out)
 {
     ASSERT(replica_configuration_is_sound(&record->configuration));
     byte_append_varint(out, record->configuration.version);
     record_append_members(out, &record->configuration);
     buffer_append_u8(out, record->role);
-    buffer_append_u8(out, record->doubt_noted ? FLAG_DOUBT_NOTED : 0);
+    record_append_flags(out, record->flags);
     byte_append_varint(out, record->kept_sequence);
 }
 
@@ -117,13 +137,11 @@ enum status record_decode_configuration(struct bytes payload,
     uint64_t version = byte_reader_varint(&reader);
     record_read_members(&reader, version, &record.configuration);
     record.role = byte_reader_u8(&reader);
-    uint8_t flags = byte_reader_u8(&reader);
-    if (byte_reader_ok(&reader) && (flags & ~FLAG_DOUBT_NOTED) != 0) {
+    bool known = record_read_flags(&reader, &record.flags);
+    if (byte_reader_ok(&reader) && !known) {
         return error_set(ret_error, STATUS_VERSION,
-                         "log record: a CONFIGURATION has flags %#x, which a newer version wrote",
-                         flags);
+                         "log record: a CONFIGURATION has flags that a newer version wrote");
     }
-    record.doubt_noted = (flags & FLAG_DOUBT_NOTED) != 0;
     record.kept_sequence = byte_reader_varint(&reader);
     if (!is_used_up(&reader)) {
         return corrupt(ret_error, "a CONFIGURATION");

@@ -33,10 +33,17 @@ struct record_absorb {
     uint64_t right_version;
 };
 
+/* As struct replica_flags.  The store looks at one of them: who notes doubt is not alone. */
+struct record_replica_flags {
+    bool opened;      /* under this version (rule 4) */
+    bool doubt_noted; /* a lone primary is about to propose (rule 2) */
+    bool bound;       /* grants of this store's may be out (rule 11) */
+};
+
 struct record_configuration {
     struct replica_configuration configuration;
-    uint8_t role;           /* enum replica_role: the replica's, not looked at here */
-    bool doubt_noted;       /* a lone primary is about to propose (rule 2) */
+    uint8_t role; /* enum replica_role: the replica's, not looked at here */
+    struct record_replica_flags flags;
     uint64_t kept_sequence; /* entries above it are dropped (rules 4, 16) */
 };
 
@@ -60,12 +67,15 @@ enum status record_decode_configuration(struct bytes payload,
 /* Of the three that lift a barrier. */
 enum status record_decode_lift(struct bytes payload, struct error *ret_error);
 
-/* The part of CONFIGURATION that the tablet's metadata record has as well: members and role. */
+/* The parts of CONFIGURATION that the tablet's metadata record has as well: members, flags. */
 struct byte_reader;
 void record_append_members(struct buffer *out, const struct replica_configuration *configuration);
 /* version is not among it.  reader->failed unless they are sound. */
 void record_read_members(struct byte_reader *reader,
                          uint64_t version,
                          struct replica_configuration *ret_configuration);
+void record_append_flags(struct buffer *out, struct record_replica_flags flags);
+/* False: it has flags that this program does not know. */
+bool record_read_flags(struct byte_reader *reader, struct record_replica_flags *ret_flags);
 
 #endif /* TABLETSERVER_STORAGE_RECORD_REPLICA_H */

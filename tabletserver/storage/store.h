@@ -41,6 +41,7 @@
 struct store;
 struct store_tablet;
 struct store_read;
+struct store_entry;
 
 struct store_settings {
     uint64_t memory_limit_bytes;   /* all memtables, frozen ones included; push back above */
@@ -97,6 +98,17 @@ struct store_callbacks {
     void (*on_synced)(void *context, struct store_tablet *tablet, uint64_t sequence);
     /* All that store_tablet_configure() has adopted is durable. */
     void (*on_configured)(void *context, struct store_tablet *tablet);
+    /*
+     * Both or none; on the loop, from inside store_append_*, and where the store itself appends (garbage
+     * collection).  A tablet that has a configuration is about to give out this entry: may it?  An error
+     * is the append's.  Then, unless the log refuses it, on_appended: it is applied, as prepared.
+     */
+    enum status (*on_append)(void *context,
+                             struct store_tablet *tablet,
+                             const struct store_entry *entry);
+    void (*on_appended)(void *context,
+                        struct store_tablet *tablet,
+                        const struct store_entry *entry);
     /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
     void (*on_failed)(void *context, const struct error *error);
 };
@@ -153,6 +165,9 @@ struct dedupe *store_tablet_dedupe(struct store_tablet *tablet);
 /* For the layer above; NULL at first. */
 void store_tablet_set_context(struct store_tablet *tablet, void *context);
 void *store_tablet_context(const struct store_tablet *tablet);
+/* Another one, for who performs its replica; NULL at first. */
+void store_tablet_set_replica(struct store_tablet *tablet, void *replica);
+void *store_tablet_replica(const struct store_tablet *tablet);
 
 /* What it has had to do; counted by the layer above. */
 struct load_counters *store_tablet_load(struct store_tablet *tablet);

@@ -154,7 +154,7 @@ bool store_is_alone(const struct store *store, const struct store_configuration 
 {
     const struct replica_configuration *members = &configuration->members;
     return members->version == 0 ||
-           (members->member_count == 1 && !configuration->doubt_noted &&
+           (members->member_count == 1 && !configuration->flags.doubt_noted &&
             replica_configuration_is_leader(members, store->identity.store_number));
 }
 
@@ -179,7 +179,7 @@ static enum status log_configuration(struct store_tablet *tablet,
     struct store *store = tablet->store;
     const struct record_configuration record = {.configuration = configuration->members,
                                                 .role = configuration->role,
-                                                .doubt_noted = configuration->doubt_noted,
+                                                .flags = configuration->flags,
                                                 .kept_sequence = kept_sequence};
     buffer_reset(&store->payload);
     record_encode_configuration(&record, &store->payload);

@@ -128,6 +128,7 @@ struct store_tablet {
     struct store *store;                       /* [C] */
     struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [L] */
     void *context;                             /* [L] */
+    void *replica;                             /* [L] of who performs it */
     _Atomic(enum store_tablet_state) state;    /* changed by the loop */
 
     pthread_mutex_t mutex;
@@ -154,7 +155,9 @@ struct store_tablet {
     uint32_t pending_count;
     struct store_tablet *pending_next; /* [L] in the store's list of those with any */
     bool pending_listed;
-    uint64_t synced; /* [L] sequence: everything up to it is durable here */
+    uint64_t synced;          /* [L] sequence: everything up to it is durable here */
+    uint64_t window_sequence; /* [L] of the entry that left the window last, */
+    uint64_t window_version;  /* and the version under which it was given out */
 
     /* A replica. */
     bool shared;                /* [L] has, or has had, other members: its log is kept for them */
@@ -275,6 +278,7 @@ struct store {
     struct store_tablet *hidden; /* [S] split or dropping */
 
     struct buffer payload;                /* [L] reused by appends */
+    struct store_entry giving;            /* [L] that is being appended */
     struct store_tablet *pending_tablets; /* [L] with records not yet committed */
     uint64_t log_position;                /* [L] of the last append */
     uint64_t log_position_checked;        /* [L] memtables were last checked for age here */
@@ -417,6 +421,8 @@ void store_list_pending(struct store_tablet *tablet);
 void store_layer_hold_log(struct store_layer *layer, uint64_t position);
 /* Everything up to sequence is in the memtables. */
 void store_publish_prepared(struct store_tablet *tablet, uint64_t sequence, uint64_t clock);
+/* The end of each append of the store's own: publishes, and tells. */
+void store_finish_append(struct store_tablet *tablet);
 /* Append one encoded record of the tablet (barriers and limits were checked). */
 enum status store_append_record(struct store_tablet *tablet,
                                 enum record_type type,

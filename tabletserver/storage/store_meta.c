@@ -8,7 +8,6 @@
 
 #define FORMAT_VERSION 1
 #define TABLET_VERSION 2 /* with a configuration; 1 is one that knows none */
-#define FLAG_DOUBT     1u
 #define CHECKSUM_BYTES 8
 #define ITEMS_MAX      (1 << 20) /* of each list in one record */
 
@@ -113,7 +112,7 @@ void store_meta_encode_tablet(const struct store_meta_tablet *tablet, struct buf
     if (configured) {
         record_append_members(out, &tablet->configuration.members);
         buffer_append_u8(out, tablet->configuration.role);
-        buffer_append_u8(out, tablet->configuration.doubt_noted ? FLAG_DOUBT : 0);
+        record_append_flags(out, tablet->configuration.flags);
     }
     put_range(out, &tablet->descriptor.range);
     byte_append_varint(out, tablet->sequence);
@@ -203,11 +202,9 @@ static void get_configuration(struct byte_reader *reader, struct store_meta_tabl
 {
     record_read_members(reader, meta->descriptor.configuration, &meta->configuration.members);
     meta->configuration.role = byte_reader_u8(reader);
-    uint8_t flags = byte_reader_u8(reader);
-    if ((flags & ~FLAG_DOUBT) != 0) {
+    if (!record_read_flags(reader, &meta->configuration.flags)) {
         reader->failed = true;
     }
-    meta->configuration.doubt_noted = (flags & FLAG_DOUBT) != 0;
 }
 
 enum status store_meta_decode_tablet(uint64_t tablet,

@@ -92,7 +92,7 @@ static enum status replay_configuration(struct store_tablet *tablet,
         store_window_drop_above(&tablet->window, kept);
     }
     const struct store_configuration configuration = {decoded.configuration, decoded.role,
-                                                      decoded.doubt_noted};
+                                                      decoded.flags};
     store_set_configuration(tablet, &configuration);
     store_note_durable_configuration(tablet, position);
     if (tablet->shared && tablet->gap_expected == 0) {

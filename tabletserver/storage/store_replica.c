@@ -119,6 +119,8 @@ static enum status apply_first(struct store_tablet *tablet)
     store_layer_hold_log(tablet->layers[0], first->position);
     store_count_memory(tablet->store, tablet->layers[0]);
     store_publish_prepared(tablet, entry->sequence, entry->stamp.clock);
+    tablet->window_sequence = entry->sequence;
+    tablet->window_version = entry->version;
     store_window_pop(&tablet->window);
     return STATUS_OK;
 }
@@ -232,6 +234,17 @@ uint64_t store_tablet_appended(const struct store_tablet *tablet)
 {
     const struct store_window_entry *last = store_window_last(&tablet->window);
     return last != NULL ? last->entry.sequence : store_tablet_prepared(tablet);
+}
+
+uint64_t store_tablet_committed_version(const struct store_tablet *tablet)
+{
+    bool known = tablet->window_sequence == store_tablet_committed(tablet);
+    return known ? tablet->window_version : 0;
+}
+
+bool store_tablet_is_alone(const struct store_tablet *tablet)
+{
+    return atomic_load_explicit(&tablet->alone, memory_order_relaxed);
 }
 
 uint32_t store_tablet_window_count(const struct store_tablet *tablet)

@@ -35,6 +35,7 @@
 #include "common/base/replica_configuration.h"
 #include "common/base/stamp.h"
 #include "tabletserver/storage/record.h"
+#include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/store.h"
 
 /* One entry of a tablet's replicated log. */
@@ -48,8 +49,8 @@ struct store_entry {
 
 struct store_configuration {
     struct replica_configuration members; /* version 0 = none is known */
-    uint8_t role;     /* enum replica_role: kept for the caller, not looked at */
-    bool doubt_noted; /* a lone primary is about to propose (rule 2) */
+    uint8_t role; /* enum replica_role: kept for the caller, not looked at */
+    struct record_replica_flags flags;
 };
 
 /* --- entries -------------------------------------------------------------------------------------- */
@@ -85,6 +86,13 @@ enum status store_tablet_commit(struct store_tablet *tablet, uint64_t sequence);
 
 /* Highest sequence in the log, synced or not. */
 uint64_t store_tablet_appended(const struct store_tablet *tablet);
+
+/* Version of the entry that is committed last; 0 = not known (it was given out by this process, or is in
+ * the base only). */
+uint64_t store_tablet_committed_version(const struct store_tablet *tablet);
+
+/* What is synced is committed, without a word. */
+bool store_tablet_is_alone(const struct store_tablet *tablet);
 
 /* The window: count entries, ascending, the last of them `appended`.  Good until the next call that
  * changes the tablet. */

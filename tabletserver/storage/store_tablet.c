@@ -139,6 +139,16 @@ void *store_tablet_context(const struct store_tablet *tablet)
     return tablet->context;
 }
 
+void store_tablet_set_replica(struct store_tablet *tablet, void *replica)
+{
+    tablet->replica = replica;
+}
+
+void *store_tablet_replica(const struct store_tablet *tablet)
+{
+    return tablet->replica;
+}
+
 uint64_t store_tablet_prepared(const struct store_tablet *tablet)
 {
     return atomic_load_explicit(&tablet->prepared, memory_order_acquire);

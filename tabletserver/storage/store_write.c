@@ -169,6 +169,12 @@ void store_layer_hold_log(struct store_layer *layer, uint64_t position)
     }
 }
 
+/* Others have a say in what it gives out, or may have one. */
+static bool has_replica(const struct store_tablet *tablet)
+{
+    return tablet->configuration.members.version != 0 && tablet->store->callbacks.on_append != NULL;
+}
+
 enum status store_append_record(struct store_tablet *tablet,
                                 enum record_type type,
                                 struct bytes payload,
@@ -189,7 +195,17 @@ enum status store_append_record(struct store_tablet *tablet,
         .sequence = sequence,
         .stamp = stamp,
         .payload = payload};
-    status = store_log_record(store, &record);
+    store->giving = (struct store_entry){.sequence = sequence,
+                                         .version = record.configuration,
+                                         .stamp = stamp,
+                                         .type = record.type,
+                                         .payload = payload};
+    if (has_replica(tablet)) {
+        status = store->callbacks.on_append(store->callbacks.context, tablet, &store->giving);
+    }
+    if (status == STATUS_OK) {
+        status = store_log_record(store, &record);
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -208,6 +224,15 @@ void store_publish_prepared(struct store_tablet *tablet, uint64_t sequence, uint
 {
     atomic_store_explicit(&tablet->prepared, sequence, memory_order_release);
     atomic_store_explicit(&tablet->clock, clock, memory_order_release);
+}
+
+void store_finish_append(struct store_tablet *tablet)
+{
+    struct store *store = tablet->store;
+    store_publish_prepared(tablet, store->giving.sequence, store->giving.stamp.clock);
+    if (has_replica(tablet)) {
+        store->callbacks.on_appended(store->callbacks.context, tablet, &store->giving);
+    }
 }
 
 /* --- writes ------------------------------------------------------------------------------------- */
@@ -350,8 +375,8 @@ enum status store_append_write(struct store_tablet *tablet,
     }
     apply(tablet, write, sequence, stamp);
     store_count_memory(store, tablet->layers[0]);
-    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
+    store_finish_append(tablet);
     return STATUS_OK;
 }
 
@@ -406,8 +431,8 @@ enum status store_append_drop_range(struct store_tablet *tablet,
         status = dedupe_record(tablet->dedupe, &drop->request, sequence, stamp.clock, BYTES_EMPTY);
         ASSERT(status == STATUS_OK); /* was reserved */
     }
-    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
+    store_finish_append(tablet);
     return STATUS_OK;
 }
 
@@ -448,9 +473,9 @@ enum status store_append_split(struct store_tablet *tablet,
         return status;
     }
     ASSERT(sequence == expected);
-    store_publish_prepared(tablet, sequence, stamp.clock);
     atomic_store(&tablet->state, STORE_TABLET_BARRIER);
     *ret_sequence = sequence;
+    store_finish_append(tablet);
     return STATUS_OK;
 }
 
@@ -489,8 +514,8 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     (void)pthread_mutex_lock(&tablet->mutex);
     (void)store_tablet_raise_horizon(tablet, &raised);
     (void)pthread_mutex_unlock(&tablet->mutex);
-    store_publish_prepared(tablet, sequence, stamp.clock);
     *ret_sequence = sequence;
+    store_finish_append(tablet);
     return STATUS_OK;
 }
 
@@ -513,8 +538,8 @@ enum status store_append_barrier(struct store_tablet *tablet,
     uint64_t sequence = 0;
     status = store_append_record(tablet, type, payload, stamp, &sequence);
     if (status == STATUS_OK) {
-        store_publish_prepared(tablet, sequence, stamp.clock);
         *ret_sequence = sequence;
+        store_finish_append(tablet);
     }
     return status;
 }

@@ -97,7 +97,7 @@ static bool is_alone(const struct store_configuration *configuration)
     const struct replica_configuration *members = &configuration->members;
     return members->version == 0 ||
            (members->member_count == 1 && members->members[0].store == FIXTURE_STORE &&
-            !configuration->doubt_noted);
+            !configuration->flags.doubt_noted);
 }
 
 static bool alone(void)
@@ -183,10 +183,15 @@ static void expect_everything(void)
     store_check(fixture.store);
 }
 
+static bool same_flags(struct record_replica_flags a, struct record_replica_flags b)
+{
+    return a.opened == b.opened && a.doubt_noted == b.doubt_noted && a.bound == b.bound;
+}
+
 static bool same_configuration(const struct store_configuration *a, const struct item *b)
 {
     return b != NULL && replica_configuration_equal(&a->members, &b->configuration.members) &&
-           a->role == b->configuration.role && a->doubt_noted == b->configuration.doubt_noted;
+           a->role == b->configuration.role && same_flags(a->flags, b->configuration.flags);
 }
 
 /* Entries' versions tell which of several records gave a sequence: those of the window are seen. */
@@ -421,7 +426,9 @@ static void put_barrier(void)
 static struct store_configuration random_configuration(void)
 {
     struct store_configuration next = {.role = (uint8_t)prng_below(&prng, 4),
-                                       .doubt_noted = prng_chance(&prng, 5)};
+                                       .flags = {.opened = prng_chance(&prng, 2),
+                                                 .doubt_noted = prng_chance(&prng, 5),
+                                                 .bound = prng_chance(&prng, 2)}};
     next.members.version = 1 + ++all->version; /* it was created under 1 */
     switch (prng_below(&prng, 4)) {
     case 0:

@@ -24,7 +24,7 @@ static const struct record_configuration three = {
                       .leader = 1,
                       .members = {{1, 11}, {2, 12}, {4, 10}}},
     .role = 3,
-    .doubt_noted = true,
+    .flags = {.doubt_noted = true, .bound = true},
     .kept_sequence = 1000,
 };
 
@@ -66,11 +66,12 @@ Test(record_replica, configuration_has_these_bytes)
     record_encode_configuration(&three, &out);
     EXPECT_BYTES(0xac, 2,                   /* version */
                  3, 1, 11, 2, 12, 4, 10, 1, /* members, leader */
-                 3, 1, 0xe8, 7);            /* role, doubt, kept */
+                 3, 5, 0xe8, 7);            /* role, flags, kept */
     cr_assert_eq(record_decode_configuration(buffer_bytes(&out), &back, NULL), STATUS_OK);
     cr_assert(replica_configuration_equal(&back.configuration, &three.configuration));
     cr_assert_eq(back.role, 3);
-    cr_assert(back.doubt_noted);
+    cr_assert(back.flags.doubt_noted && back.flags.bound);
+    cr_assert_not(back.flags.opened);
     cr_assert_eq(back.kept_sequence, 1000);
 }
 
@@ -153,7 +154,7 @@ Test(record_replica, flags_of_a_newer_version_are_refused_as_such)
 {
     struct record_configuration back;
     struct error error;
-    cr_assert_eq(decode_with(11, 2), STATUS_VERSION);
+    cr_assert_eq(decode_with(11, 8), STATUS_VERSION);
     cr_assert_eq(record_decode_configuration(buffer_bytes(&out), &back, &error), STATUS_VERSION);
     cr_assert_not_null(strstr(error.text, "newer version"), "%s", error.text);
 }

@@ -107,6 +107,23 @@ Test(replica_reign, rule_11_waits_for_its_own_grants)
     end(&steps);
 }
 
+Test(replica_reign, what_may_be_written_cannot_fail_afterwards)
+{
+    struct steps steps = lead(3);
+    struct replica_entry entry = entry_of(0, 0);
+    for (int i = 0; i < 40; i++) {
+        cr_assert_eq(replica_may_write(steps.replica, &entry), STATUS_OK);
+        memory_fail_arm(0, 1);
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        cr_assert_eq(replica_may_write(steps.replica, &entry), STATUS_NO_MEMORY);
+        memory_fail_disarm();
+    }
+    end(&steps);
+    steps = follow(3);
+    cr_assert_eq(replica_may_write(steps.replica, &entry), STATUS_NOT_OWNER);
+    end(&steps);
+}
+
 Test(replica_reign, rule_5_committed_is_what_all_have)
 {
     struct steps steps = lead(3);

@@ -165,18 +165,83 @@ Test(store_replica, the_first_configuration_waits_for_what_was_given_out_before)
     configure(led, 1);
 }
 
+Test(store_replica, a_configuration_keeps_its_flags_in_the_log_and_in_the_base)
+{
+    struct store_configuration bound = following;
+    bound.flags = (struct record_replica_flags){.opened = true, .bound = true};
+    configure(bound, 0);
+    for (int i = 0; i < 2; i++) {
+        reopen();
+        const struct record_replica_flags *found = &store_tablet_configuration(tablet)->flags;
+        cr_assert(found->opened && found->bound);
+        cr_assert_not(found->doubt_noted);
+        fixture_flush(&fixture);
+    }
+}
+
 Test(store_replica, doubt_ends_being_alone)
 {
     struct store_configuration doubtful = with_version(lone, 2);
-    doubtful.doubt_noted = true;
+    doubtful.flags.doubt_noted = true;
     configure(doubtful, 0);
     lead_write("b", "v");
     cr_assert_eq(store_tablet_committed(tablet), 0);
     reopen();
     cr_assert_not(store_tablet_leads(tablet));
-    cr_assert(store_tablet_configuration(tablet)->doubt_noted);
+    cr_assert(store_tablet_configuration(tablet)->flags.doubt_noted);
     cr_assert_eq(store_tablet_committed(tablet), 0);
     cr_assert_eq(store_tablet_window_count(tablet), 1);
+}
+
+/* --- who is asked --------------------------------------------------------------------------------- */
+
+static enum status asked_answer;
+static struct store_entry asked;
+static struct store_entry told;
+
+static enum status on_append(void *context,
+                             struct store_tablet *of,
+                             const struct store_entry *entry)
+{
+    (void)context;
+    cr_assert_eq(store_tablet_prepared(of), entry->sequence - 1);
+    asked = *entry;
+    return asked_answer;
+}
+
+static void on_appended(void *context, struct store_tablet *of, const struct store_entry *entry)
+{
+    (void)context;
+    cr_assert_eq(store_tablet_prepared(of), entry->sequence);
+    told = *entry;
+}
+
+Test(store_replica, who_performs_a_replica_is_asked_before_the_log_and_told_after_it)
+{
+    fixture_close(&fixture);
+    struct store_callbacks callbacks = fixture_callbacks(&fixture);
+    callbacks.on_append = on_append;
+    callbacks.on_appended = on_appended;
+    struct error error;
+    cr_assert_eq(
+        store_open(fixture.folder, 0, &fixture.settings, &callbacks, &fixture.store, &error),
+        STATUS_OK, "%s", error.text);
+    tablet = store_tablet_find(fixture.store, 1);
+    lead_write("b", "1");
+    cr_assert_eq(asked.sequence, 0, "without a configuration there is nobody to ask");
+    configure(led, 1);
+    asked_answer = STATUS_UNAVAILABLE;
+    struct change change = fixture_put(1, "c", 5, "2");
+    uint64_t sequence = 0;
+    cr_assert_eq(fixture_append(tablet, "b", &change, 1, NULL, &sequence), STATUS_UNAVAILABLE);
+    cr_assert_eq(told.sequence, 0);
+    cr_assert_eq(store_tablet_appended(tablet), 1);
+    asked_answer = STATUS_OK;
+    lead_write("b", "2");
+    cr_assert_eq(told.sequence, 2);
+    cr_assert_eq(told.version, 2);
+    cr_assert_eq(told.type, RECORD_WRITE);
+    cr_assert_gt(told.payload.size_bytes, 0);
 }
 
 /* --- by word -------------------------------------------------------------------------------------- */
@@ -325,9 +390,13 @@ Test(store_replica, a_secondary_forgets_what_is_dropped_and_so_does_its_log)
     reopen();
     cr_assert_eq(store_tablet_appended(tablet), 3);
     cr_assert_eq(store_tablet_committed(tablet), 1, "the last entry proves the first");
+    cr_assert_eq(store_tablet_committed_version(tablet), 3);
     cr_assert_eq(store_tablet_window_at(tablet, 0).version, 3);
     cr_assert_eq(store_tablet_window_at(tablet, 1).version, 9);
     cr_assert_eq(store_tablet_commit(tablet, 3), STATUS_OK);
+    cr_assert_eq(store_tablet_committed_version(tablet), 9);
+    fixture_flush(&fixture);
+    reopen();
     FIXTURE_EXPECT(tablet, "b/1:c@5=1\nc/1:c@5=2\ne/1:c@5=3'\n");
 }
 

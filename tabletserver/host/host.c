@@ -1,0 +1,525 @@
+/*
+ * A host's life, its tablets, what happens to them, and rounds.
+ */
+#include "tabletserver/host/host.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/host/host_internal.h"
+
+#define TABLETS_FIRST 16
+
+/* --- steps -------------------------------------------------------------------------------------- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void schedule(struct hosted *hosted)
+{
+    struct host *host = hosted->host;
+    int64_t due_ns = sooner(replica_deadline_ns(hosted->replica), hosted->retry_ns);
+    uint64_t key = due_ns > 0 ? (uint64_t)due_ns : 0;
+    if (hosted->is_due && hosted->due.key == key && due_ns != REPLICA_NEVER) {
+        return;
+    }
+    if (hosted->is_due) {
+        pairing_heap_remove(&host->due, &hosted->due);
+    }
+    hosted->is_due = due_ns != REPLICA_NEVER;
+    if (hosted->is_due) {
+        pairing_heap_insert(&host->due, &hosted->due, key);
+    }
+}
+
+/* What a step has decided, as far as it can be done. */
+static void finish_step(struct hosted *hosted)
+{
+    bool settled = hosted_settle(hosted);
+    bool promised = hosted_promise(hosted);
+    hosted_ask_reads(hosted);
+    hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
+    schedule(hosted);
+}
+
+/* To whom OPEN was sent; each once. */
+static void note_opened(const struct replica_effects *effects, struct replica_union *opened)
+{
+    for (uint32_t i = 0; i < effects->count; i++) {
+        const struct replica_effect *effect = &effects->items[i];
+        bool known = effect->type != REPLICA_EFFECT_SEND || effect->message.type != REPLICA_OPEN;
+        for (uint32_t j = 0; j < opened->count; j++) {
+            known = known || opened->members[j].store == effect->to.store;
+        }
+        if (!known && opened->count < REPLICA_PEERS_MAX) {
+            opened->members[opened->count++] = effect->to;
+        }
+    }
+}
+
+static void step_once(struct hosted *hosted, struct replica_event *event)
+{
+    struct host *host = hosted->host;
+    event->now_ns = clock_monotonic_ns();
+    enum status status = replica_step(hosted->replica, event, &host->effects);
+    ASSERT(status == STATUS_OK || event->type == REPLICA_EVENT_RECEIVE); /* lost: it comes again */
+    hosted_perform(hosted, event);
+}
+
+/* Whoever is opened is asked for its lease, so whether it holds is told again. */
+void hosted_step(struct hosted *hosted, struct replica_event *event)
+{
+    struct host *host = hosted->host;
+    struct replica_union opened = {.count = 0};
+    step_once(hosted, event);
+    note_opened(&host->effects, &opened);
+    for (uint32_t i = 0; i < opened.count; i++) {
+        struct replica_event held = {.type = REPLICA_EVENT_HELD,
+                                     .from = opened.members[i],
+                                     .present = host_holds(host, opened.members[i].server)};
+        step_once(hosted, &held);
+        note_opened(&host->effects, &opened);
+    }
+    finish_step(hosted);
+}
+
+/* --- tablets ------------------------------------------------------------------------------------ */
+
+static struct hosted *hosted_of(const struct store_tablet *tablet)
+{
+    return store_tablet_replica(tablet);
+}
+
+static enum replica_barrier barrier_of(uint8_t type)
+{
+    return type == RECORD_SPLIT    ? REPLICA_BARRIER_SPLIT
+           : type == RECORD_FROZEN ? REPLICA_BARRIER_FROZEN
+           : type == RECORD_ABSORB ? REPLICA_BARRIER_ABSORB
+                                   : REPLICA_BARRIER_NONE;
+}
+
+static struct replica_entry entry_of(const struct store_entry *entry)
+{
+    return (struct replica_entry){.sequence = entry->sequence,
+                                  .version = entry->version,
+                                  .stamp = entry->stamp,
+                                  .type = entry->type,
+                                  .barrier = barrier_of(entry->type),
+                                  .lifts = entry->type == RECORD_SPLIT_ABORTED ||
+                                           entry->type == RECORD_THAWED ||
+                                           entry->type == RECORD_ABSORB_ABORTED,
+                                  .payload = entry->payload};
+}
+
+static enum status create_replica(struct hosted *hosted, uint32_t min_in_sync)
+{
+    struct store_tablet *tablet = hosted->tablet;
+    struct host *host = hosted->host;
+    uint32_t count = store_tablet_window_count(tablet);
+    struct replica_entry *window = memory_allocate((count + 1U) * sizeof *window);
+    if (window == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct store_entry entry = store_tablet_window_at(tablet, i);
+        window[i] = entry_of(&entry);
+    }
+    const struct store_configuration *configuration = store_tablet_configuration(tablet);
+    const struct replica_recovered recovered = {
+        .self = host->options.self,
+        .incarnation = host->options.incarnation,
+        .configuration = configuration->members,
+        .role = (enum replica_role)configuration->role,
+        .flags = {.opened = configuration->flags.opened,
+                  .doubt_noted = configuration->flags.doubt_noted,
+                  .bound = configuration->flags.bound},
+        .free_from_ns = host->options.free_from_ns,
+        .committed = store_tablet_committed(tablet),
+        .committed_version = store_tablet_committed_version(tablet),
+        .window = window,
+        .window_count = count};
+    struct replica_settings settings = host->options.settings;
+    settings.min_in_sync = min_in_sync;
+    enum status status = replica_create(&settings, &recovered, clock_monotonic_ns(),
+                                        &hosted->replica, &host->effects);
+    memory_free(window);
+    return status;
+}
+
+static enum status reserve_place(struct host *host)
+{
+    if (host->tablet_count < host->tablet_capacity) {
+        return STATUS_OK;
+    }
+    uint32_t capacity = host->tablet_capacity == 0 ? TABLETS_FIRST : host->tablet_capacity * 2;
+    struct hosted **tablets = memory_allocate(capacity * sizeof *tablets);
+    if (tablets == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    (void)pthread_mutex_lock(&host->mutex);
+    struct hosted **before = host->tablets;
+    if (host->tablet_count > 0) {
+        memcpy(tablets, before, host->tablet_count * sizeof *tablets);
+    }
+    host->tablets = tablets;
+    host->tablet_capacity = capacity;
+    (void)pthread_mutex_unlock(&host->mutex);
+    memory_free(before);
+    return STATUS_OK;
+}
+
+static void insert(struct host *host, struct hosted *hosted)
+{
+    (void)pthread_mutex_lock(&host->mutex);
+    uint32_t at = host->tablet_count++;
+    while (at > 0 && host->tablets[at - 1]->number > hosted->number) {
+        host->tablets[at] = host->tablets[at - 1];
+        at--;
+    }
+    host->tablets[at] = hosted;
+    (void)pthread_mutex_unlock(&host->mutex);
+}
+
+static void hosted_destroy(struct hosted *hosted)
+{
+    replica_destroy(hosted->replica);
+    serving_unref(hosted->serving);
+    store_tablet_unref(hosted->tablet);
+    memory_free(hosted);
+}
+
+enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync)
+{
+    ASSERT(hosted_of(tablet) == NULL);
+    struct hosted *hosted = memory_allocate_zeroed(1, sizeof *hosted);
+    if (hosted == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    store_tablet_ref(tablet);
+    hosted->host = host;
+    hosted->tablet = tablet;
+    hosted->number = store_tablet_describe(tablet)->tablet;
+    hosted->commit_told = store_tablet_committed(tablet);
+    enum status status = reserve_place(host);
+    if (status == STATUS_OK) {
+        status = serving_create(&hosted->serving);
+    }
+    if (status == STATUS_OK) {
+        status = create_replica(hosted, min_in_sync);
+    }
+    if (status != STATUS_OK) {
+        hosted_destroy(hosted);
+        return status;
+    }
+    insert(host, hosted);
+    store_tablet_set_replica(tablet, hosted);
+    hosted_perform(hosted, &(struct replica_event){.type = REPLICA_EVENT_TICK});
+    struct replica_event tick = {.type = REPLICA_EVENT_TICK};
+    hosted_step(hosted, &tick);
+    return STATUS_OK;
+}
+
+/* The beacon thread knows it no more. */
+static void take_out(struct host *host, struct hosted *hosted)
+{
+    (void)pthread_mutex_lock(&host->mutex);
+    uint32_t at = 0;
+    while (host->tablets[at] != hosted) {
+        at++;
+    }
+    host->tablet_count--;
+    memmove(&host->tablets[at], &host->tablets[at + 1],
+            (host->tablet_count - at) * sizeof(struct hosted *));
+    for (struct hosted **link = &host->news; *link != NULL; link = &(*link)->news.next) {
+        if (*link == hosted) {
+            *link = hosted->news.next;
+            break;
+        }
+    }
+    serving_close(hosted->serving);
+    (void)pthread_mutex_unlock(&host->mutex);
+}
+
+void host_remove(struct host *host, struct store_tablet *tablet)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    if (hosted == NULL) {
+        return;
+    }
+    take_out(host, hosted);
+    if (hosted->is_due) {
+        pairing_heap_remove(&host->due, &hosted->due);
+    }
+    host->unsynced_count -= hosted->unsynced ? 1 : 0;
+    store_tablet_set_replica(tablet, NULL);
+    hosted_destroy(hosted);
+}
+
+struct serving *host_serving(const struct store_tablet *tablet)
+{
+    return hosted_of(tablet)->serving;
+}
+
+struct replica_view host_look(const struct store_tablet *tablet)
+{
+    return replica_look(hosted_of(tablet)->replica);
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
+
+enum status host_create(const struct host_options *options, struct host **ret_host)
+{
+    struct host *host = memory_allocate_zeroed(1, sizeof *host);
+    if (host == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    host->options = *options;
+    host->look_at_leases_ns = REPLICA_NEVER;
+    ASSERT(pthread_mutex_init(&host->mutex, NULL) == 0);
+    *ret_host = host;
+    return STATUS_OK;
+}
+
+void host_destroy(struct host *host)
+{
+    if (host == NULL) {
+        return;
+    }
+    while (host->tablet_count > 0) {
+        host_remove(host, host->tablets[host->tablet_count - 1]->tablet);
+    }
+    memory_free(host->tablets);
+    (void)pthread_mutex_destroy(&host->mutex);
+    memory_free(host);
+}
+
+/* --- the store's callbacks ------------------------------------------------------------------------ */
+
+void host_on_synced(struct host *host, struct store_tablet *tablet, uint64_t sequence)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    (void)host;
+    if (hosted == NULL) {
+        return;
+    }
+    struct replica_event event = {.type = REPLICA_EVENT_SYNCED, .sequence = sequence};
+    hosted_step(hosted, &event);
+    hosted_note_synced(hosted);
+}
+
+/* Of one that is alone: what is committed is synced. */
+void host_on_committed(struct host *host, struct store_tablet *tablet, uint64_t sequence)
+{
+    host_on_synced(host, tablet, sequence);
+}
+
+void host_on_configured(struct host *host, struct store_tablet *tablet)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    (void)host;
+    if (hosted == NULL) {
+        return;
+    }
+    uint32_t count = hosted->configures_done;
+    hosted->configures_done = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct replica_event event = {.type = REPLICA_EVENT_CONFIGURED};
+        hosted_step(hosted, &event);
+    }
+    hosted_note_synced(hosted);
+}
+
+enum status host_on_append(struct host *host,
+                           struct store_tablet *tablet,
+                           const struct store_entry *entry)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    (void)host;
+    if (hosted == NULL) {
+        return STATUS_OK;
+    }
+    if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
+        return STATUS_UNAVAILABLE; /* it owes something that comes first */
+    }
+    struct replica_entry given = entry_of(entry);
+    return replica_may_write(hosted->replica, &given);
+}
+
+void host_on_appended(struct host *host,
+                      struct store_tablet *tablet,
+                      const struct store_entry *entry)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    (void)host;
+    if (hosted == NULL) {
+        return;
+    }
+    struct replica_event event = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(entry)};
+    hosted_note_logged(hosted);
+    hosted_step(hosted, &event);
+    ASSERT(replica_look(hosted->replica).appended == entry->sequence);
+}
+
+/* --- what else happens -------------------------------------------------------------------------- */
+
+/* What could make promises for which there is no place is passed over: it comes again. */
+static void take(struct store_tablet *tablet, struct replica_event *event)
+{
+    struct hosted *hosted = hosted_of(tablet);
+    if (hosted != NULL && hosted_may_promise(hosted)) {
+        hosted_step(hosted, event);
+    }
+}
+
+void host_receive(struct host *host, const struct replica_batch *batch)
+{
+    if (batch->head.to_store != host->options.self.store) {
+        return;
+    }
+    for (size_t i = 0; i < batch->item_count; i++) {
+        const struct replica_item *item = &batch->items[i];
+        struct hosted *hosted = host_find(host, item->tablet);
+        struct replica_event event = {
+            .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
+        if (hosted != NULL) {
+            take(hosted->tablet, &event);
+        }
+    }
+}
+
+void host_told(struct host *host,
+               struct store_tablet *tablet,
+               const struct replica_configuration *newest)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_CATALOG, .configuration = *newest};
+    (void)host;
+    take(tablet, &event);
+}
+
+void host_gone(struct host *host, struct store_tablet *tablet)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_GONE};
+    (void)host;
+    take(tablet, &event);
+}
+
+void host_goal(struct host *host,
+               struct store_tablet *tablet,
+               const struct replica_union *members,
+               uint64_t leader_store)
+{
+    struct replica_event event = {
+        .type = REPLICA_EVENT_GOAL, .goal_members = *members, .goal_leader = leader_store};
+    (void)host;
+    take(tablet, &event);
+}
+
+void host_damaged(struct host *host, struct store_tablet *tablet)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
+    (void)host;
+    if (hosted_of(tablet) != NULL) {
+        hosted_step(hosted_of(tablet), &event);
+    }
+}
+
+void host_read(struct host *host,
+               struct store_tablet *tablet,
+               struct replica_member to,
+               uint64_t sequence,
+               const struct store_entry *entry)
+{
+    struct replica_event event = {
+        .type = REPLICA_EVENT_READ, .from = to, .sequence = sequence, .present = entry != NULL};
+    (void)host;
+    if (entry != NULL) {
+        event.entry = entry_of(entry);
+    }
+    if (hosted_of(tablet) != NULL) {
+        hosted_step(hosted_of(tablet), &event);
+    }
+}
+
+static void tell_of_pupil(struct store_tablet *tablet,
+                          enum replica_event_type type,
+                          const struct host_pupil *pupil)
+{
+    struct replica_event event = {.type = type,
+                                  .from = pupil->member,
+                                  .sequence = pupil->sequence,
+                                  .version = pupil->version,
+                                  .incarnation = pupil->incarnation};
+    if (hosted_of(tablet) != NULL) {
+        hosted_step(hosted_of(tablet), &event);
+    }
+}
+
+void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
+{
+    (void)host;
+    tell_of_pupil(tablet, REPLICA_EVENT_TEACHING, pupil);
+}
+
+void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
+{
+    (void)host;
+    tell_of_pupil(tablet, REPLICA_EVENT_TAUGHT, pupil);
+}
+
+/* --- rounds ------------------------------------------------------------------------------------- */
+
+static void tick_due(struct host *host, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < HOST_TICKS_MAX; i++) {
+        struct pairing_node *lowest = host->due.lowest;
+        if (lowest == NULL || lowest->key > (uint64_t)now_ns) {
+            return;
+        }
+        struct replica_event event = {.type = REPLICA_EVENT_TICK};
+        hosted_step((struct hosted *)lowest, &event);
+    }
+}
+
+void host_round(struct host *host)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    host_take_news(host);
+    host_look_at_leases(host, now_ns);
+    host_look_at_log(host, now_ns);
+    tick_due(host, now_ns);
+    store_commit(host->options.store);
+    lanes_flush(host->options.lanes);
+}
+
+int64_t host_deadline_ns(struct host *host)
+{
+    int64_t due_ns = host->look_at_leases_ns;
+    if (host->due.lowest != NULL) {
+        due_ns = sooner(due_ns, (int64_t)host->due.lowest->key);
+    }
+    if (host->unsynced_count > 0 && !host->stalled) {
+        due_ns = sooner(due_ns, host->log_moved_ns + HOST_STALL_NS + 1);
+    }
+    return due_ns;
+}
+
+void host_check(struct host *host)
+{
+    for (uint32_t i = 0; i < host->tablet_count; i++) {
+        const struct hosted *hosted = host->tablets[i];
+        struct replica_view view = replica_look(hosted->replica);
+        replica_check(hosted->replica);
+        ASSERT(i == 0 || host->tablets[i - 1]->number < hosted->number);
+        for (uint64_t at = store_tablet_appended(hosted->tablet) + 1; /* (1) */
+             !hosted->stopped && at <= view.appended; at++) {
+            ASSERT(replica_window_find(hosted->replica, at) != NULL);
+        }
+        ASSERT((hosted->serving_version != 0) == view.serving); /* (2) */
+        ASSERT(IMPLIES(view.serving, hosted->serving_version == view.configuration.version));
+        ASSERT(hosted->commit_told <= store_tablet_committed(hosted->tablet));
+    }
+}

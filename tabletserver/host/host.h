@@ -1,0 +1,155 @@
+/*
+ * A host: the replicas of one store, performed.  Each tablet that has a configuration has a replica
+ * (replica.h decides); this hands it what happens, and does what it says.
+ *
+ *   store's callbacks ---->                                  ----> store: log, commit, lead, follow
+ *   lanes: batches ------->    [ replica of each tablet ]    ----> lanes, beacons
+ *   beacons: host_hear --->         events, effects          ----> serving words: readers of any thread
+ *   catalog, helpers ----->                                  ----> callbacks: propose, ask, read, teach
+ *
+ * What cannot be done now is kept and done later (host_round()): a store without room, a full mailbox.
+ * Nothing is queued without a bound: what a store still owes is told by the replica's window, and what
+ * the beacon thread has to say is kept as state, tablet by tablet, so none of it is lost.
+ *
+ * Invariants, checked by host_check() in tests:
+ *   (1) What a replica has and its store has not is in the replica's window.
+ *   (2) A serving word is open only while its replica serves, and no peer that it counts on has excepted
+ *       the version (rule 10).
+ *
+ * Thread rule: the loop of the store, but for host_hear() (the beacon thread) and serving words.
+ */
+#ifndef TABLETSERVER_HOST_HOST_H
+#define TABLETSERVER_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tabletserver/host/serving.h"
+#include "tabletserver/peer/beacons.h"
+#include "tabletserver/peer/lanes.h"
+#include "tabletserver/replica/replica.h"
+#include "tabletserver/storage/store_replica.h"
+
+struct host;
+
+/* A learner that a primary of this store's is to teach (section 6). */
+struct host_pupil {
+    uint64_t tablet;
+    struct replica_member member;
+    uint64_t incarnation; /* of its process */
+    uint64_t version;     /* of the reign */
+    uint64_t sequence;    /* it has everything up to it */
+};
+
+struct host_options {
+    struct store *store;
+    struct replica_member self;
+    uint64_t incarnation;             /* of this process */
+    int64_t free_from_ns;             /* from then on nothing binds that processes before granted */
+    struct replica_settings settings; /* min_in_sync: each tablet has its own */
+    struct beacons *beacons;          /* both outlive the host */
+    struct lanes *lanes;
+
+    /* None of them may call the host, or wait. */
+    void *context;
+    void (*wake)(void *context); /* any thread: call host_round() soon */
+    /* Everything up to sequence is committed, and visible.  answers: whoever waits may be told that it
+     * was done (rules 5 and 6); otherwise that it is not known. */
+    void (*on_committed)(void *context,
+                         struct store_tablet *tablet,
+                         uint64_t sequence,
+                         bool answers);
+    /* To the master; its answer is host_told() or host_gone().  May be lost: both come again. */
+    void (*on_propose)(void *context,
+                       uint64_t tablet,
+                       struct replica_member self,
+                       const struct replica_proposal *proposal);
+    void (*on_ask)(void *context, uint64_t tablet);
+    /* The log's entry `sequence`, which is committed, for a peer: store_log_read() on a thread that may
+     * wait; then host_read(), whatever came of it. */
+    void (*on_read)(void *context,
+                    struct store_tablet *tablet,
+                    uint64_t sequence,
+                    struct replica_member to);
+    /* Begin, or begin again; then host_teaching(), host_taught(). */
+    void (*on_teach)(void *context, struct store_tablet *tablet, const struct host_pupil *pupil);
+};
+
+/* Errors: STATUS_NO_MEMORY. */
+enum status host_create(const struct host_options *options, struct host **ret_host);
+
+/* No reader may look at a word of it any more; the beacon thread has ended.  NULL is fine. */
+void host_destroy(struct host *host);
+
+/* --- tablets ------------------------------------------------------------------------------------ */
+
+/* From now on the tablet has a replica here: as the store has recovered it, or of none yet (it was just
+ * made; the catalog or a primary will say).  Errors: STATUS_NO_MEMORY. */
+enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync);
+
+/* The tablet is being dropped, or goes with its store.  Harmless when it has none. */
+void host_remove(struct host *host, struct store_tablet *tablet);
+
+/* Its serving word, for readers: they take a reference.  Requires: it has a replica here. */
+struct serving *host_serving(const struct store_tablet *tablet);
+
+/* Requires: it has a replica here. */
+struct replica_view host_look(const struct store_tablet *tablet);
+
+/* --- what happens ------------------------------------------------------------------------------- */
+
+/* The store's callbacks of the same names; tablets without a replica are passed over.  For a tablet that
+ * has one the caller's on_committed is told by the host, not by the store. */
+void host_on_committed(struct host *host, struct store_tablet *tablet, uint64_t sequence);
+void host_on_synced(struct host *host, struct store_tablet *tablet, uint64_t sequence);
+void host_on_configured(struct host *host, struct store_tablet *tablet);
+enum status host_on_append(struct host *host,
+                           struct store_tablet *tablet,
+                           const struct store_entry *entry);
+void host_on_appended(struct host *host,
+                      struct store_tablet *tablet,
+                      const struct store_entry *entry);
+
+/* A batch of a peer's, for this store. */
+void host_receive(struct host *host, const struct replica_batch *batch);
+
+/* What the beacon thread says (beacons_options.on_effect): every host of the server is told. */
+void host_hear(struct host *host, const struct lease_effect *effect);
+
+/* The catalog's newest; it has the tablet no more; the master's wish. */
+void host_told(struct host *host,
+               struct store_tablet *tablet,
+               const struct replica_configuration *newest);
+void host_gone(struct host *host, struct store_tablet *tablet);
+void host_goal(struct host *host,
+               struct store_tablet *tablet,
+               const struct replica_union *members,
+               uint64_t leader_store);
+
+/* What came of on_read: the entry, or NULL: the log has it no more. */
+void host_read(struct host *host,
+               struct store_tablet *tablet,
+               struct replica_member to,
+               uint64_t sequence,
+               const struct store_entry *entry);
+
+/* The pupil has everything up to pupil->sequence, or is being taught it; it is whole. */
+void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
+void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
+
+/* A checksum failed here. */
+void host_damaged(struct host *host, struct store_tablet *tablet);
+
+/* --- rounds --------------------------------------------------------------------------------------- */
+
+/* The end of each round of the loop: what the beacon thread said, what is due, what was put off; then
+ * the log and the lanes are let go. */
+void host_round(struct host *host);
+
+/* When it wants a round at the latest, of clock_monotonic_ns(); REPLICA_NEVER if it does not. */
+int64_t host_deadline_ns(struct host *host);
+
+/* Abort unless the invariants hold.  Tests. */
+void host_check(struct host *host);
+
+#endif /* TABLETSERVER_HOST_HOST_H */

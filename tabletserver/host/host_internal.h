@@ -1,0 +1,145 @@
+/*
+ * Inside a host:
+ *
+ *   host.c          life, tablets, events in, rounds
+ *   host_perform.c  effects out
+ *   host_settle.c   what a replica has and its store still owes: log, lead, commit
+ *   host_lease.c    what the beacon thread said; whose lease holds; serving words
+ *
+ * [L] the loop's  [M] under the mutex, which the beacon thread takes too
+ */
+#ifndef TABLETSERVER_HOST_HOST_INTERNAL_H
+#define TABLETSERVER_HOST_HOST_INTERNAL_H
+
+#include <pthread.h>
+
+#include "common/base/pairing_heap.h"
+#include "tabletserver/host/host.h"
+
+/* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
+ * more than that less a step's wait, what could cause more is passed over: all of it comes again. */
+#define HOST_PROMISES_MAX     16
+#define HOST_STEP_PROMISES    4
+#define HOST_RETRY_NS         INT64_C(10000000)
+#define HOST_LOOK_AT_LEASE_NS INT64_C(50000000)
+#define HOST_STALL_NS         INT64_C(500000000) /* rule 14 */
+#define HOST_TICKS_MAX        4096               /* of one round */
+
+struct host_peer {
+    struct serving_peer seen; /* incarnation: changed under [M] */
+    uint64_t server;          /* [M] to add; then it stays */
+    uint64_t told;            /* [L] incarnation that replicas have heard of */
+    bool held;                /* [L] and whether its lease holds */
+};
+
+struct host_promise {
+    bool except;
+    uint64_t peer;
+    uint64_t incarnation;
+    uint64_t version;
+};
+
+struct host_exception {
+    uint64_t server;
+    uint64_t version;
+    int64_t at_ns;
+};
+
+/* What the beacon thread has said of a tablet.  [M] */
+struct host_news {
+    struct hosted *next;
+    bool listed;
+    uint64_t silent_version;                           /* the highest; 0 = none */
+    struct host_exception excepted[HOST_PROMISES_MAX]; /* EXCEPTED, in order */
+    uint32_t excepted_count;
+    struct host_exception by_peer[REPLICA_PEERS_MAX]; /* EXCEPTED_BY_PEER: each server's highest */
+    uint32_t by_peer_count;
+    bool by_peer_new;
+};
+
+/* Asked of the log. */
+struct host_reading {
+    struct replica_member to; /* store 0 = none */
+    uint64_t sequence;
+};
+
+/* A tablet that has a replica. */
+struct hosted {
+    struct pairing_node due; /* first */
+    bool is_due;             /* in the heap */
+    struct host *host;
+    struct store_tablet *tablet; /* with a reference */
+    uint64_t number;
+    struct replica *replica;
+    struct serving *serving;
+    struct host_news news;
+
+    /* The word. */
+    struct replica_union serving_peers; /* [M] */
+    uint64_t serving_version;           /* [M] 0 = the replica does not serve */
+
+    /* What its store owes.  [L] */
+    bool configure_due;
+    struct store_configuration configuration;
+    uint64_t kept;
+    uint32_t configures_due;  /* merged into that one */
+    uint32_t configures_done; /* in the log, not durable */
+    bool lead_due;
+    uint64_t commit_due;
+    uint64_t commit_told;
+    bool unsynced; /* the log has something of it that is not durable */
+    bool stopped;  /* the store takes nothing of it any more */
+    int64_t retry_ns;
+    struct host_promise promises[HOST_PROMISES_MAX];
+    uint32_t promise_count;
+    uint32_t excepts_out;                            /* handed over, not answered */
+    struct host_reading readings[REPLICA_PEERS_MAX]; /* asked, and not committed yet */
+};
+
+struct host {
+    struct host_options options;
+    pthread_mutex_t mutex;
+    struct hosted **tablets; /* [L], [M] to change; ascending by number */
+    uint32_t tablet_count;
+    uint32_t tablet_capacity;
+    struct host_peer peers[LEASE_PEERS_MAX];
+    uint32_t peer_count;     /* [M] */
+    bool peers_new;          /* [M] a peer has another process */
+    struct hosted *news;     /* [M] */
+    struct pairing_heap due; /* by deadline */
+    int64_t look_at_leases_ns;
+    uint32_t unsynced_count;
+    int64_t log_moved_ns;
+    bool stalled;
+    struct replica_effects effects; /* of the step that is being performed */
+};
+
+/* Step, and perform; again for what that has caused. */
+void hosted_step(struct hosted *hosted, struct replica_event *event);
+
+/* host_perform.c */
+void hosted_perform(struct hosted *hosted, const struct replica_event *event);
+/* Hand over what was promised.  False: later. */
+bool hosted_promise(struct hosted *hosted);
+bool hosted_may_promise(const struct hosted *hosted);
+void hosted_ask_reads(struct hosted *hosted);
+
+/* host_settle.c.  False: something is left for later. */
+bool hosted_settle(struct hosted *hosted);
+/* The log has something new of it; it is durable as far as the replica knows. */
+void hosted_note_logged(struct hosted *hosted);
+void hosted_note_synced(struct hosted *hosted);
+void host_look_at_log(struct host *host, int64_t now_ns);
+
+/* host_lease.c */
+struct host_peer *host_peer_of(struct host *host, uint64_t server);
+/* Does its lease hold now? */
+bool host_holds(struct host *host, uint64_t server);
+void host_take_news(struct host *host);
+void host_look_at_leases(struct host *host, int64_t now_ns);
+void hosted_serve(struct hosted *hosted, const struct replica_union *peers);
+void hosted_cease(struct hosted *hosted);
+void host_tell_all(struct host *host, struct replica_event event);
+struct hosted *host_find(struct host *host, uint64_t tablet);
+
+#endif /* TABLETSERVER_HOST_HOST_INTERNAL_H */

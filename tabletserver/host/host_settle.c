@@ -1,0 +1,172 @@
+/*
+ * What a replica has decided and its store still owes.  It is kept as state: the entries are in the
+ * replica's window, the rest is a few fields; so it can be tried as often as it takes.
+ *
+ *   entries up to `kept` --> CONFIGURATION --> entries --> lead --> commit
+ *
+ * While a configuration is not durable a replica takes no entries from others, so those before it are the
+ * ones that are there.  Of several configurations that the store had no room for only the last is logged:
+ * nothing was done under the others.
+ */
+#include "common/base/assert.h"
+#include "common/io/clock.h"
+#include "tabletserver/host/host_internal.h"
+
+/* --- how the log moves (rule 14) ---------------------------------------------------------------- */
+
+void hosted_note_logged(struct hosted *hosted)
+{
+    struct host *host = hosted->host;
+    if (hosted->unsynced || store_tablet_is_alone(hosted->tablet)) {
+        return; /* a lone member has nobody to give its reign to */
+    }
+    hosted->unsynced = true;
+    if (host->unsynced_count++ == 0) {
+        host->log_moved_ns = clock_monotonic_ns();
+    }
+}
+
+void hosted_note_synced(struct hosted *hosted)
+{
+    struct host *host = hosted->host;
+    host->log_moved_ns = clock_monotonic_ns();
+    struct replica_view view = replica_look(hosted->replica);
+    bool all = view.synced == store_tablet_appended(hosted->tablet) && hosted->configures_done == 0;
+    if (hosted->unsynced && all) {
+        hosted->unsynced = false;
+        host->unsynced_count--;
+    }
+    if (!all) {
+        hosted_note_logged(hosted);
+    }
+}
+
+void host_look_at_log(struct host *host, int64_t now_ns)
+{
+    bool stalled = host->unsynced_count > 0 && now_ns - host->log_moved_ns > HOST_STALL_NS;
+    if (stalled != host->stalled) {
+        host->stalled = stalled;
+        host_tell_all(host,
+                      (struct replica_event){.type = REPLICA_EVENT_STALLED, .present = stalled});
+    }
+}
+
+/* --- the log ------------------------------------------------------------------------------------ */
+
+/* What a store refuses and may take later; anything else ends what this host does for the tablet, or, if
+ * it is the entry's fault, makes the replica a damaged one. */
+static bool is_for_later(enum status status)
+{
+    return status == STATUS_RESOURCE_EXHAUSTED || status == STATUS_NO_SPACE ||
+           status == STATUS_NO_MEMORY || status == STATUS_UNAVAILABLE;
+}
+
+static bool refused(struct hosted *hosted, enum status status)
+{
+    if (status == STATUS_CLOSED || status == STATUS_NOT_OWNER) {
+        hosted->stopped = true;
+    } else if (!is_for_later(status)) {
+        struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
+        hosted->stopped = true; /* first: the step settles too */
+        hosted_step(hosted, &event);
+    }
+    return false;
+}
+
+static bool append_up_to(struct hosted *hosted, uint64_t sequence)
+{
+    struct store_tablet *tablet = hosted->tablet;
+    while (store_tablet_appended(tablet) < sequence) {
+        const struct replica_entry *entry = replica_window_find(hosted->replica,
+                                                                store_tablet_appended(tablet) + 1);
+        ASSERT(entry != NULL);
+        const struct store_entry given = {entry->sequence, entry->version, entry->stamp,
+                                          entry->type, entry->payload};
+        enum status status = store_append_entry(tablet, &given, NULL);
+        if (status != STATUS_OK) {
+            return refused(hosted, status);
+        }
+        hosted_note_logged(hosted);
+    }
+    return true;
+}
+
+static bool configure(struct hosted *hosted)
+{
+    if (!append_up_to(hosted, hosted->kept)) {
+        return false;
+    }
+    if (hosted->configuration.role != REPLICA_PRIMARY && store_tablet_leads(hosted->tablet)) {
+        store_tablet_follow(hosted->tablet); /* it was just made: nobody has led */
+    }
+    enum status status = store_tablet_configure(hosted->tablet, &hosted->configuration,
+                                                hosted->kept);
+    if (status != STATUS_OK) {
+        return refused(hosted, status);
+    }
+    hosted->configure_due = false;
+    hosted->configures_done += hosted->configures_due;
+    hosted->configures_due = 0;
+    hosted_note_logged(hosted);
+    return true;
+}
+
+static bool settle_log(struct hosted *hosted)
+{
+    if (hosted->configure_due && !configure(hosted)) {
+        return false;
+    }
+    return append_up_to(hosted, replica_look(hosted->replica).appended);
+}
+
+/* --- lead, commit ------------------------------------------------------------------------------- */
+
+static bool settle_lead(struct hosted *hosted)
+{
+    if (!hosted->lead_due) {
+        return true;
+    }
+    enum status status = store_tablet_lead(hosted->tablet);
+    if (status != STATUS_OK) {
+        return refused(hosted, status);
+    }
+    hosted->lead_due = false;
+    return true;
+}
+
+/* Who is answered is decided when it is told, not when it was committed (rule 5). */
+static void tell_committed(struct hosted *hosted)
+{
+    const struct host_options *options = &hosted->host->options;
+    uint64_t committed = store_tablet_committed(hosted->tablet);
+    uint64_t sequence = committed < hosted->commit_due ? committed : hosted->commit_due;
+    if (sequence <= hosted->commit_told) {
+        return;
+    }
+    hosted->commit_told = sequence;
+    bool answers = replica_look(hosted->replica).acknowledges &&
+                   serving_holds(hosted->serving, clock_monotonic_ns());
+    options->on_committed(options->context, hosted->tablet, sequence, answers);
+}
+
+static bool settle_commit(struct hosted *hosted)
+{
+    enum status status = STATUS_OK;
+    if (hosted->commit_due > store_tablet_committed(hosted->tablet) &&
+        !store_tablet_is_alone(hosted->tablet)) {
+        status = store_tablet_commit(hosted->tablet, hosted->commit_due);
+    }
+    tell_committed(hosted);
+    return status == STATUS_OK ? true : refused(hosted, status);
+}
+
+bool hosted_settle(struct hosted *hosted)
+{
+    if (hosted->stopped) {
+        return true;
+    }
+    bool logged = settle_log(hosted);
+    bool led = logged && settle_lead(hosted);
+    bool committed = !hosted->stopped && settle_commit(hosted);
+    return (logged && led && committed) || hosted->stopped;
+}

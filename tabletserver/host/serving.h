@@ -1,0 +1,50 @@
+/*
+ * The serving word of a tablet: what readers of any thread look at to know whether what they have read
+ * may be told (rule 7).
+ *
+ *      snapshot  --->  serving_holds(now)  --->  answer
+ *
+ * It says: the tablet is served by this process, while the lease of each of these peers holds, each given
+ * by this very process of the peer's (rule 8).  A reader takes no lock and waits for nobody: the word is
+ * written to the slot that is not current, which then becomes it; who was overtaken twice looks again.
+ *
+ * Thread rule: holds, ref, unref: any thread.  Publish and close: under one lock.
+ */
+#ifndef TABLETSERVER_HOST_SERVING_H
+#define TABLETSERVER_HOST_SERVING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/replica_configuration.h"
+#include "common/base/status.h"
+#include "tabletserver/peer/beacons.h"
+
+struct serving;
+
+/* Another server, as all words of a host see it.  It outlives them. */
+struct serving_peer {
+    const struct lease_end *end;
+    atomic_uint_fast64_t incarnation; /* its newest process; raised before the end is */
+};
+
+/* Whom a word counts on: a peer's process. */
+struct serving_on {
+    const struct serving_peer *peer;
+    uint64_t incarnation;
+};
+
+/* Closed, with one reference.  Errors: STATUS_NO_MEMORY. */
+enum status serving_create(struct serving **ret_serving);
+void serving_ref(struct serving *serving);
+void serving_unref(struct serving *serving); /* NULL is fine */
+
+/* Open it on these, at most REPLICA_PEERS_MAX; none: it holds until it is closed. */
+void serving_publish(struct serving *serving, const struct serving_on *peers, uint32_t count);
+void serving_close(struct serving *serving);
+
+/* May be told what was read before now_ns (clock_monotonic_ns()) was looked at? */
+bool serving_holds(const struct serving *serving, int64_t now_ns);
+
+#endif /* TABLETSERVER_HOST_SERVING_H */

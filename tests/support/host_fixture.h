@@ -1,0 +1,476 @@
+/*
+ * Servers of one process: each a store, a host, real beacons and lanes over loopback; and a catalog that
+ * compares and swaps.  The test is the loop of all of them: nothing happens at a server that is not
+ * pumped, but what its own threads do.
+ *
+ * The machine may be busy, so leases may lapse when nobody wanted it: what must hold holds all the same,
+ * and whoever serves is looked for (fixture_primary()).
+ */
+#ifndef TESTS_SUPPORT_HOST_FIXTURE_H
+#define TESTS_SUPPORT_HOST_FIXTURE_H
+
+#include "tests/support/store_fixture.h"
+
+#include "common/io/clock.h"
+#include "common/io/transport.h"
+#include "tabletserver/host/host.h"
+
+#define NODES       3
+#define TABLET      1
+#define MS          INT64_C(1000000)
+#define BATCHES_MAX 64
+#define ASKED_MAX   64
+#define WAIT_MS     60000
+
+static const struct lease_settings LEASES = {
+    .beacon_ns = 100 * MS, .lease_ns = 700 * MS, .grace_ns = 1000 * MS, .drift_ppm = 50000};
+
+static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
+                                                 .commit_idle_ns = 5 * MS,
+                                                 .open_timeout_ns = 1000 * MS,
+                                                 .prepare_timeout_ns = 5000 * MS,
+                                                 .propose_ns = 200 * MS,
+                                                 .stagger_ns = 100 * MS,
+                                                 .window_bytes_max = 1 << 20};
+
+struct asked {
+    uint64_t sequence;
+    struct replica_member to;
+};
+
+struct node {
+    struct fixture fixture; /* first: its callbacks' context */
+    struct cluster *cluster;
+    struct replica_member self;
+    uint64_t incarnation;
+    bool up;
+    struct beacons *beacons;
+    struct lanes *lanes;
+    struct host *host;
+    struct store_tablet *tablet;
+    struct transport_listener *listener;
+    char address[64];
+    /* Batches that came; the rest is refused. */
+    pthread_mutex_t mutex;
+    struct lanes_batch *batches[BATCHES_MAX];
+    unsigned batch_count;
+    atomic_bool deaf; /* takes no batches */
+    /* What the host asked for. */
+    bool wants_newest;
+    struct asked reads[ASKED_MAX];
+    unsigned read_count;
+    struct host_pupil pupil;
+    bool teaches;
+    /* What it was told. */
+    uint64_t committed;
+    uint64_t answered; /* the highest that might be answered */
+    uint64_t unknown;  /* and that might not */
+};
+
+struct cluster {
+    struct node nodes[NODES];
+    struct replica_configuration catalog;
+    uint64_t proposals;
+    struct replica_union goal; /* none: no wish */
+    uint64_t incarnations;
+};
+
+/* --- what a node is called for -------------------------------------------------------------------- */
+
+static void node_wake(void *context)
+{
+    (void)context; /* the test pumps */
+}
+
+static void node_on_committed(void *context,
+                              struct store_tablet *tablet,
+                              uint64_t sequence,
+                              bool answers)
+{
+    struct node *node = context;
+    cr_assert_leq(sequence, store_tablet_committed(tablet));
+    cr_assert_gt(sequence, node->committed);
+    node->committed = sequence;
+    if (answers) {
+        node->answered = sequence;
+    } else {
+        node->unknown = sequence;
+    }
+}
+
+/* Compare and swap; whoever it was, it is told the newest. */
+static void node_on_propose(void *context,
+                            uint64_t tablet,
+                            struct replica_member self,
+                            const struct replica_proposal *proposal)
+{
+    struct node *node = context;
+    struct cluster *cluster = node->cluster;
+    cr_assert_eq(tablet, TABLET);
+    cr_assert_eq(proposal->kind, REPLICA_PROPOSE_MEMBERS);
+    cr_assert(replica_configuration_has(&proposal->next, self));
+    cluster->proposals++;
+    if (proposal->base == cluster->catalog.version) {
+        cr_assert_neq(replica_configuration_change(&cluster->catalog, &proposal->next),
+                      REPLICA_CHANGE_BAD);
+        cluster->catalog = proposal->next;
+    }
+    node->wants_newest = true;
+}
+
+static void node_on_ask(void *context, uint64_t tablet)
+{
+    (void)tablet;
+    ((struct node *)context)->wants_newest = true;
+}
+
+static void node_on_read(void *context,
+                         struct store_tablet *tablet,
+                         uint64_t sequence,
+                         struct replica_member to)
+{
+    struct node *node = context;
+    cr_assert_eq(tablet, node->tablet);
+    cr_assert_lt(node->read_count, ASKED_MAX);
+    node->reads[node->read_count++] = (struct asked){sequence, to};
+}
+
+static void node_on_teach(void *context,
+                          struct store_tablet *tablet,
+                          const struct host_pupil *pupil)
+{
+    struct node *node = context;
+    cr_assert_eq(tablet, node->tablet);
+    node->pupil = *pupil;
+    node->teaches = true;
+}
+
+static void node_store_committed(void *context, struct store_tablet *tablet, uint64_t sequence)
+{
+    host_on_committed(((struct node *)context)->host, tablet, sequence);
+}
+
+static void node_store_synced(void *context, struct store_tablet *tablet, uint64_t sequence)
+{
+    host_on_synced(((struct node *)context)->host, tablet, sequence);
+}
+
+static void node_store_configured(void *context, struct store_tablet *tablet)
+{
+    host_on_configured(((struct node *)context)->host, tablet);
+}
+
+static enum status node_store_append(void *context,
+                                     struct store_tablet *tablet,
+                                     const struct store_entry *entry)
+{
+    return host_on_append(((struct node *)context)->host, tablet, entry);
+}
+
+static void node_store_appended(void *context,
+                                struct store_tablet *tablet,
+                                const struct store_entry *entry)
+{
+    host_on_appended(((struct node *)context)->host, tablet, entry);
+}
+
+/* --- from other threads --------------------------------------------------------------------------- */
+
+static bool node_on_batch(void *context, struct lanes_batch *batch)
+{
+    struct node *node = context;
+    (void)pthread_mutex_lock(&node->mutex);
+    bool taken = !atomic_load(&node->deaf) && node->batch_count < BATCHES_MAX;
+    if (taken) {
+        node->batches[node->batch_count++] = batch;
+    }
+    (void)pthread_mutex_unlock(&node->mutex);
+    return taken;
+}
+
+static void node_on_effect(void *context, const struct lease_effect *effect)
+{
+    host_hear(((struct node *)context)->host, effect);
+}
+
+static void node_on_request(void *context,
+                            const struct transport_request *request,
+                            struct transport_reply *reply)
+{
+    struct node *node = context;
+    if (request->method == METHOD_BEACON) {
+        beacons_on_request(node->beacons, request, reply);
+    } else {
+        cr_assert_eq(request->method, METHOD_REPLICATE);
+        lanes_on_request(node->lanes, request, reply);
+    }
+}
+
+static void node_on_progress(void *context, struct transport_reply *reply)
+{
+    (void)context;
+    (void)reply;
+}
+
+static int64_t node_now_us(void *context)
+{
+    (void)context;
+    return clock_wall_us();
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+static void node_open_store(struct node *node)
+{
+    struct error error = {0};
+    struct store_callbacks callbacks = fixture_callbacks(&node->fixture);
+    callbacks.on_committed = node_store_committed;
+    callbacks.on_synced = node_store_synced;
+    callbacks.on_configured = node_store_configured;
+    callbacks.on_append = node_store_append;
+    callbacks.on_appended = node_store_appended;
+    node->fixture.loop = pthread_self();
+    cr_assert_eq(store_open(node->fixture.folder, node->self.store, &node->fixture.settings,
+                            &callbacks, &node->fixture.store, &error),
+                 STATUS_OK, "%s", error.text);
+    cr_assert_eq(store_set_table(node->fixture.store, &fixture_table), STATUS_OK);
+}
+
+static void node_open_peers(struct node *node)
+{
+    struct error error = {0};
+    const struct beacons_options leases = {.lease = LEASES,
+                                           .server = node->self.server,
+                                           .incarnation = node->incarnation,
+                                           .context = node,
+                                           .on_effect = node_on_effect};
+    const struct lanes_options messages = {.server = node->self.server,
+                                           .incarnation = node->incarnation,
+                                           .outbox_bytes_max = 4 << 20,
+                                           .patience_ns = 2000 * MS,
+                                           .context = node,
+                                           .on_batch = node_on_batch};
+    cr_assert_eq(beacons_create(&leases, &node->beacons, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(lanes_create(&messages, &node->lanes, &error), STATUS_OK, "%s", error.text);
+}
+
+static void node_start_peers(struct node *node)
+{
+    struct error error = {0};
+    const struct transport_listener_options listening = {
+        .address = node->address[0] != '\0' ? node->address : "tcp://127.0.0.1:0",
+        .agent = "test",
+        .process = node->self.server,
+        .connections_max = 100,
+        .requests_max = 4096,
+        .connection_bytes_max = 16 << 20,
+        .context = node,
+        .on_request = node_on_request,
+        .on_progress = node_on_progress,
+        .now_us = node_now_us,
+    };
+    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
+                 error.text);
+    (void)snprintf(node->address, sizeof node->address, "tcp://127.0.0.1:%u",
+                   (unsigned)transport_listener_port(node->listener));
+    cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK, "%s", error.text);
+}
+
+static void introduce(struct node *node, const struct node *peer)
+{
+    cr_assert(beacons_set_peer(node->beacons, peer->self.server, peer->address));
+    cr_assert_eq(lanes_set_peer(node->lanes, peer->self.server, peer->address), STATUS_OK);
+}
+
+/* A process begins: what its store has recovered, a new incarnation. */
+__attribute__((unused)) static void node_start(struct node *node)
+{
+    node->incarnation = ++node->cluster->incarnations;
+    node->committed = node->answered = node->unknown = 0;
+    node->read_count = 0;
+    node->teaches = false;
+    node_open_peers(node);
+    node_open_store(node);
+    const struct host_options options = {.store = node->fixture.store,
+                                         .self = node->self,
+                                         .incarnation = node->incarnation,
+                                         .free_from_ns = clock_monotonic_ns() + LEASES.grace_ns,
+                                         .settings = REPLICAS,
+                                         .beacons = node->beacons,
+                                         .lanes = node->lanes,
+                                         .context = node,
+                                         .wake = node_wake,
+                                         .on_committed = node_on_committed,
+                                         .on_propose = node_on_propose,
+                                         .on_ask = node_on_ask,
+                                         .on_read = node_on_read,
+                                         .on_teach = node_on_teach};
+    cr_assert_eq(host_create(&options, &node->host), STATUS_OK);
+    node->tablet = store_tablet_find(node->fixture.store, TABLET);
+    if (node->tablet == NULL) {
+        node->tablet = fixture_create(&node->fixture, TABLET, "a", "z");
+    }
+    node->committed = store_tablet_committed(node->tablet);
+    cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_OK);
+    node_start_peers(node);
+    for (int i = 0; i < NODES; i++) {
+        struct node *peer = &node->cluster->nodes[i];
+        if (peer != node && peer->up) {
+            introduce(node, peer);
+            introduce(peer, node);
+        }
+    }
+    node->wants_newest = true;
+    node->up = true;
+}
+
+/* The process is gone: nobody is told.  (What it had appended its log may have, as when it is killed.) */
+__attribute__((unused)) static void node_kill(struct node *node)
+{
+    node->up = false;
+    beacons_stop(node->beacons);
+    lanes_stop(node->lanes);
+    atomic_store(&node->deaf, true);
+    for (unsigned i = 0; i < node->batch_count; i++) {
+        lanes_batch_done(node->batches[i]);
+    }
+    node->batch_count = 0;
+    transport_listener_close(node->listener, 0);
+    host_destroy(node->host);
+    lanes_destroy(node->lanes);
+    beacons_destroy(node->beacons);
+    fixture_close(&node->fixture);
+    atomic_store(&node->deaf, false);
+}
+
+__attribute__((unused)) static void cluster_open(struct cluster *cluster, uint32_t members)
+{
+    memset(cluster, 0, sizeof *cluster);
+    cluster->catalog = (struct replica_configuration){.version = 1, .member_count = members};
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct node *node = &cluster->nodes[i];
+        fixture_init(&node->fixture);
+        node->cluster = cluster;
+        node->self = (struct replica_member){.server = i + 1, .store = 10 + i};
+        (void)pthread_mutex_init(&node->mutex, NULL);
+        if (i < members) {
+            cluster->catalog.members[i] = node->self;
+        }
+    }
+}
+
+__attribute__((unused)) static void cluster_close(struct cluster *cluster)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster->nodes[i];
+        if (node->up) {
+            node_kill(node);
+        }
+        fixture_deinit(&node->fixture);
+        (void)pthread_mutex_destroy(&node->mutex);
+    }
+}
+
+/* --- the loop --------------------------------------------------------------------------------------- */
+
+static void node_receive(struct node *node)
+{
+    struct lanes_batch *batches[BATCHES_MAX];
+    (void)pthread_mutex_lock(&node->mutex);
+    unsigned count = node->batch_count;
+    memcpy(batches, node->batches, count * sizeof batches[0]);
+    node->batch_count = 0;
+    (void)pthread_mutex_unlock(&node->mutex);
+    for (unsigned i = 0; i < count; i++) {
+        host_receive(node->host, &batches[i]->batch);
+        lanes_batch_done(batches[i]);
+    }
+}
+
+/* False: the log has it no more. */
+static bool read_one(struct node *node,
+                     uint64_t sequence,
+                     struct arena *arena,
+                     struct store_log_slice *ret_slice)
+{
+    enum status status = store_log_read(node->tablet, sequence, 1, arena, ret_slice);
+    return status == STATUS_OK && ret_slice->count > 0;
+}
+
+/* What helpers would do. */
+static void node_help(struct node *node)
+{
+    struct arena arena;
+    struct store_log_slice slice;
+    arena_init(&arena, 1 << 16, SIZE_MAX);
+    unsigned count = node->read_count;
+    struct asked reads[ASKED_MAX];
+    memcpy(reads, node->reads, sizeof reads);
+    node->read_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bool found = read_one(node, reads[i].sequence, &arena, &slice);
+        host_read(node->host, node->tablet, reads[i].to, reads[i].sequence,
+                  found ? slice.entries : NULL);
+    }
+    if (node->teaches) { /* by the log: it has what the learner needs, or this test is wrong */
+        node->teaches = false;
+        cr_assert(node->pupil.sequence == store_tablet_committed(node->tablet) ||
+                  read_one(node, node->pupil.sequence + 1, &arena, &slice));
+        host_teaching(node->host, node->tablet, &node->pupil);
+        host_taught(node->host, node->tablet, &node->pupil);
+    }
+    arena_deinit(&arena);
+}
+
+static void node_pump(struct node *node)
+{
+    store_poll(node->fixture.store);
+    node_receive(node);
+    node_help(node);
+    if (node->wants_newest) {
+        node->wants_newest = false;
+        host_told(node->host, node->tablet, &node->cluster->catalog);
+    }
+    host_goal(node->host, node->tablet, &node->cluster->goal, 0);
+    host_round(node->host);
+    host_check(node->host);
+}
+
+static void cluster_pump(struct cluster *cluster)
+{
+    for (int i = 0; i < NODES; i++) {
+        if (cluster->nodes[i].up) {
+            node_pump(&cluster->nodes[i]);
+        }
+    }
+}
+
+#define PUMP_UNTIL(cluster, condition)                                         \
+    do {                                                                       \
+        int64_t until_ = clock_monotonic_ns() + WAIT_MS * MS;                  \
+        for (cluster_pump(cluster); !(condition); cluster_pump(cluster)) {     \
+            cr_assert_lt(clock_monotonic_ns(), until_, "waited: " #condition); \
+            clock_sleep_us(200);                                               \
+        }                                                                      \
+    } while (0)
+
+static bool node_serves(const struct node *node)
+{
+    return node->up && serving_holds(host_serving(node->tablet), clock_monotonic_ns());
+}
+
+/* Who serves; NULL = nobody.  Never two (I4). */
+__attribute__((unused)) static struct node *cluster_primary(struct cluster *cluster)
+{
+    struct node *found = NULL;
+    for (int i = 0; i < NODES; i++) {
+        if (node_serves(&cluster->nodes[i])) {
+            cr_assert(found == NULL || !node_serves(found), "two serve");
+            found = &cluster->nodes[i];
+        }
+    }
+    return found;
+}
+
+#endif /* TESTS_SUPPORT_HOST_FIXTURE_H */

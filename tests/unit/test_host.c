@@ -1,0 +1,330 @@
+/*
+ * A store's replicas performed, on real stores, beacons and lanes: what is acknowledged is everywhere and
+ * stays, whoever dies; who may not answer does not.
+ */
+#include "tests/support/host_fixture.h"
+
+#define ROWS_MAX 400
+
+static struct cluster cluster;
+static bool acknowledged[ROWS_MAX];
+static uint32_t rows_written;
+
+static void begin_with(uint32_t members)
+{
+    cluster_open(&cluster, members);
+    memset(acknowledged, 0, sizeof acknowledged);
+    rows_written = 0;
+}
+
+static void start_all(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        node_start(&cluster.nodes[i]);
+    }
+}
+
+static void finish(void)
+{
+    cluster_close(&cluster);
+}
+
+TestSuite(host, .fini = finish);
+
+/* Appends one to a row's counter.  False: refused. */
+static bool append_row(struct node *node, uint32_t row, uint64_t *ret_sequence)
+{
+    char name[16];
+    uint8_t operand[8];
+    struct change change = fixture_add(3, "n", 1, operand);
+    (void)snprintf(name, sizeof name, "r%04u", row);
+    return fixture_append(node->tablet, name, &change, 1, NULL, ret_sequence) == STATUS_OK;
+}
+
+static bool is_settled(const struct node *node, uint64_t sequence)
+{
+    return node->committed >= sequence || host_look(node->tablet).role != REPLICA_PRIMARY;
+}
+
+/* A new row each time it is tried, so that one of which it is not known what became may be there. */
+static void write_row(void)
+{
+    bool answered = false;
+    while (!answered) {
+        struct node *node = NULL;
+        uint64_t sequence = 0;
+        cr_assert_lt(rows_written, ROWS_MAX);
+        PUMP_UNTIL(&cluster, (node = cluster_primary(&cluster)) != NULL &&
+                                 append_row(node, rows_written, &sequence));
+        PUMP_UNTIL(&cluster, is_settled(node, sequence));
+        answered = node->answered >= sequence;
+        acknowledged[rows_written++] = answered;
+    }
+}
+
+static void write_rows(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        write_row();
+    }
+}
+
+/* Each acknowledged row once; of the others each once at most. */
+static void expect_rows(const struct node *node)
+{
+    char *text = fixture_dump(node->tablet);
+    for (uint32_t row = 0; row < rows_written; row++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "r%04u/", row);
+        const char *found = strstr(text, name);
+        cr_assert(found != NULL || !acknowledged[row], "row %u is lost", row);
+        cr_assert(found == NULL || strncmp(strchr(found, '='), "=1\n", 3) == 0, "row %u: %.20s",
+                  row, found);
+    }
+    free(text);
+}
+
+static bool is_member(const struct node *node)
+{
+    return replica_configuration_has(&cluster.catalog, node->self);
+}
+
+static bool all_are_level(void)
+{
+    const struct node *first = NULL;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (!node->up || !is_member(node)) {
+            continue;
+        }
+        first = first == NULL ? node : first;
+        if (host_look(node->tablet).appended != store_tablet_committed(node->tablet) ||
+            store_tablet_committed(node->tablet) != store_tablet_committed(first->tablet)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* When they are level, they have the same. */
+static void expect_level(void)
+{
+    PUMP_UNTIL(&cluster, all_are_level());
+    char *text = NULL;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (!node->up || !is_member(node)) {
+            continue;
+        }
+        expect_rows(node);
+        char *here = fixture_dump(node->tablet);
+        cr_assert(text == NULL || strcmp(text, here) == 0, "server %d differs", i + 1);
+        free(text);
+        text = here;
+    }
+    free(text);
+}
+
+static void wish_for_all(void)
+{
+    cluster.goal.count = NODES;
+    for (int i = 0; i < NODES; i++) {
+        cluster.goal.members[i] = cluster.nodes[i].self;
+    }
+}
+
+Test(host, three_copies_have_what_was_acknowledged)
+{
+    begin_with(3);
+    start_all(3);
+    write_rows(40);
+    expect_level();
+    cr_assert_eq(cluster.catalog.member_count, 3);
+}
+
+Test(host, a_dead_primary_is_followed_by_another_and_comes_back)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(20);
+    struct node *dead = NULL;
+    PUMP_UNTIL(&cluster, (dead = cluster_primary(&cluster)) != NULL);
+    uint64_t sequence = 0;
+    (void)append_row(dead, rows_written++, &sequence); /* of which nobody hears */
+    node_kill(dead);
+    write_rows(20);
+    expect_level();
+    cr_assert_neq(replica_configuration_leader(&cluster.catalog).store, dead->self.store);
+    node_start(dead);
+    PUMP_UNTIL(&cluster, cluster.catalog.member_count == NODES &&
+                             host_look(dead->tablet).role == REPLICA_SECONDARY);
+    write_rows(10);
+    expect_level();
+}
+
+Test(host, a_dead_secondary_is_removed_and_catches_up_from_the_log)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(10);
+    struct node *dead = &cluster.nodes[2];
+    node_kill(dead);
+    write_rows(30);
+    PUMP_UNTIL(&cluster, !is_member(dead));
+    expect_level();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    expect_level();
+    write_rows(5);
+    expect_level();
+}
+
+Test(host, a_secondary_that_hears_nothing_for_a_while_catches_up)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(5);
+    uint64_t sequence = 0;
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct node *deaf = primary == &cluster.nodes[1] ? &cluster.nodes[2] : &cluster.nodes[1];
+    atomic_store(&deaf->deaf, true);
+    for (int i = 0; i < 20; i++) {
+        (void)append_row(primary, rows_written++, &sequence);
+    }
+    int64_t until_ns = clock_monotonic_ns() + 300 * MS;
+    PUMP_UNTIL(&cluster, clock_monotonic_ns() > until_ns);
+    cr_assert(primary->committed < sequence || !is_member(deaf), "it was waited for");
+    atomic_store(&deaf->deaf, false);
+    write_rows(5);
+    expect_level();
+}
+
+/* All of the servers start again at once, whoever led. */
+Test(host, a_whole_cluster_that_died_serves_again)
+{
+    begin_with(3);
+    start_all(3);
+    write_rows(10);
+    for (int i = 0; i < NODES; i++) {
+        node_kill(&cluster.nodes[i]);
+    }
+    start_all(3);
+    write_rows(10);
+    expect_level();
+}
+
+static struct node *primary_of_three(void)
+{
+    struct node *primary = NULL;
+    begin_with(3);
+    start_all(3);
+    write_rows(3);
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    return primary;
+}
+
+static const struct node *peer_of(const struct node *node)
+{
+    return node == &cluster.nodes[2] ? &cluster.nodes[1] : &cluster.nodes[2];
+}
+
+/* Nobody runs the primary's loop: the word alone must say it. */
+Test(host, nothing_may_be_told_when_a_lease_is_over)
+{
+    struct node *primary = primary_of_three();
+    struct serving *serving = host_serving(primary->tablet);
+    serving_ref(serving);
+    node_kill(&cluster.nodes[peer_of(primary)->self.server - 1]);
+    int64_t over_ns = clock_monotonic_ns() + LEASES.lease_ns;
+    cr_assert_not(serving_holds(serving, over_ns));
+    cr_assert(host_look(primary->tablet).serving, "its replica has not heard");
+    cluster_close(&cluster);
+    cr_assert_not(serving_holds(serving, 0));
+    serving_unref(serving);
+    begin_with(1);
+}
+
+/* The beacon thread raises the lease's end right after it has said so. */
+Test(host, an_exception_closes_the_word_before_the_loop_hears)
+{
+    struct node *primary = primary_of_three();
+    struct lease_effect effect = {.type = LEASE_EFFECT_EXCEPTED_BY_PEER,
+                                  .peer = peer_of(primary)->self.server,
+                                  .tablet = TABLET,
+                                  .version = cluster.catalog.version - 1};
+    host_hear(primary->host, &effect);
+    cr_assert(node_serves(primary), "that version is over");
+    effect.tablet++;
+    effect.version++;
+    host_hear(primary->host, &effect);
+    cr_assert(node_serves(primary), "that is another tablet");
+    effect.tablet--;
+    host_hear(primary->host, &effect);
+    cr_assert_not(node_serves(primary));
+    cr_assert(host_look(primary->tablet).serving, "its replica has not heard");
+    write_row(); /* it, or another, under a version that is not excepted */
+    expect_level();
+}
+
+Test(host, another_process_of_a_peer_has_promised_nothing)
+{
+    struct node *primary = primary_of_three();
+    host_hear(primary->host, &(struct lease_effect){.type = LEASE_EFFECT_PEER_RESTARTED,
+                                                    .peer = peer_of(primary)->self.server,
+                                                    .incarnation = 1000});
+    cr_assert_not(node_serves(primary));
+    write_row();
+    expect_level();
+}
+
+Test(host, a_lone_member_waits_for_nobody_and_wants_no_rounds)
+{
+    begin_with(1);
+    start_all(1);
+    struct node *node = &cluster.nodes[0];
+    PUMP_UNTIL(&cluster, node_serves(node));
+    write_rows(20);
+    expect_level();
+    cr_assert_eq(host_deadline_ns(node->host), REPLICA_NEVER);
+    cr_assert_eq(lanes_look(node->lanes).batches_sent, 0);
+    cr_assert_eq(cluster.proposals, 0);
+    node_kill(node);
+    node_start(node);
+    PUMP_UNTIL(&cluster, node_serves(node));
+    write_rows(5);
+    expect_level();
+    cr_assert_eq(cluster.catalog.version, 1);
+}
+
+/* (What it wrote alone would have to be taught by slices: its log is not kept.) */
+Test(host, a_lone_member_gets_others)
+{
+    begin_with(1);
+    wish_for_all();
+    start_all(3);
+    PUMP_UNTIL(&cluster, cluster.catalog.member_count == NODES);
+    write_rows(20);
+    expect_level();
+}
+
+/* A window for three entries or so: the rest is taken when those are committed. */
+Test(host, what_a_store_has_no_room_for_is_taken_later)
+{
+    begin_with(3);
+    cluster.nodes[1].fixture.settings.window_bytes_max = 128;
+    cluster.nodes[2].fixture.settings.window_bytes_max = 128;
+    start_all(3);
+    write_row();
+    struct node *primary = NULL;
+    uint64_t sequence = 0;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    for (int i = 0; i < 50; i++) {
+        (void)append_row(primary, rows_written++, &sequence);
+    }
+    PUMP_UNTIL(&cluster, is_settled(primary, sequence));
+    expect_level();
+}
