@@ -18,8 +18,10 @@
 
 /* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
  * more than that less a step's wait, what could cause more is passed over: all of it comes again. */
-#define HOST_PROMISES_MAX     16
-#define HOST_STEP_PROMISES    4
+#define HOST_PROMISES_MAX  16
+#define HOST_STEP_PROMISES 4
+#define HOST_EXCEPTED_MAX \
+    (2 * HOST_PROMISES_MAX) /* answers to a replica that was here before, too */
 #define HOST_RETRY_NS         INT64_C(10000000)
 #define HOST_LOOK_AT_LEASE_NS INT64_C(50000000)
 #define HOST_STALL_NS         INT64_C(500000000) /* rule 14 */
@@ -50,7 +52,7 @@ struct host_news {
     struct hosted *next;
     bool listed;
     uint64_t silent_version;                           /* the highest; 0 = none */
-    struct host_exception excepted[HOST_PROMISES_MAX]; /* EXCEPTED, in order */
+    struct host_exception excepted[HOST_EXCEPTED_MAX]; /* EXCEPTED, in order */
     uint32_t excepted_count;
     struct host_exception by_peer[REPLICA_PEERS_MAX]; /* EXCEPTED_BY_PEER: each server's highest */
     uint32_t by_peer_count;
@@ -92,7 +94,8 @@ struct hosted {
     int64_t retry_ns;
     struct host_promise promises[HOST_PROMISES_MAX];
     uint32_t promise_count;
-    uint32_t excepts_out;                            /* handed over, not answered */
+    struct host_promise excepts[HOST_PROMISES_MAX]; /* handed over, not answered */
+    uint32_t except_count;
     struct host_reading readings[REPLICA_PEERS_MAX]; /* asked, and not committed yet */
 };
 

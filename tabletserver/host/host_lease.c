@@ -8,7 +8,8 @@
  * Notes are state, not a queue: so many exceptions are awaited, one version is silent, each server has one
  * newest process.  Their places are there before they are needed.
  */
-#include "common/base/assert.h"
+#include <string.h>
+
 #include "common/io/clock.h"
 #include "tabletserver/host/host_internal.h"
 
@@ -115,9 +116,14 @@ void hosted_cease(struct hosted *hosted)
 
 /* --- the beacon thread's side ---------------------------------------------------------------------- */
 
+/* No more are handed over than there are places (hand_over()), but for those that a replica has left
+ * behind that was here before: nobody waits for the oldest then. */
 static void note_excepted(struct host_news *news, const struct lease_effect *effect)
 {
-    ASSERT(news->excepted_count < HOST_PROMISES_MAX); /* no more are handed over: hand_over() */
+    if (news->excepted_count == HOST_EXCEPTED_MAX) {
+        news->excepted_count--;
+        memmove(news->excepted, news->excepted + 1, news->excepted_count * sizeof *news->excepted);
+    }
     news->excepted[news->excepted_count++] = (struct host_exception){effect->peer, effect->version,
                                                                      effect->at_ns};
 }
@@ -229,16 +235,29 @@ static void take_processes(struct host *host)
     }
 }
 
+/* Only what was asked: the tablet may have had another replica here, whose answers come late. */
+static void tell_excepted(struct hosted *hosted, const struct host_exception *excepted)
+{
+    uint32_t i = 0;
+    while (i < hosted->except_count) {
+        const struct host_promise *asked = &hosted->excepts[i];
+        if (asked->peer != excepted->server || asked->version != excepted->version) {
+            i++;
+            continue;
+        }
+        hosted->excepts[i] = hosted->excepts[--hosted->except_count];
+        struct replica_event event = {.type = REPLICA_EVENT_EXCEPTED,
+                                      .from = {.server = excepted->server},
+                                      .version = excepted->version,
+                                      .at_ns = excepted->at_ns};
+        hosted_step(hosted, &event);
+    }
+}
+
 static void tell_exceptions(struct hosted *hosted, const struct host_news *news)
 {
     for (uint32_t i = 0; i < news->excepted_count; i++) {
-        ASSERT(hosted->excepts_out > 0);
-        hosted->excepts_out--;
-        struct replica_event event = {.type = REPLICA_EVENT_EXCEPTED,
-                                      .from = {.server = news->excepted[i].server},
-                                      .version = news->excepted[i].version,
-                                      .at_ns = news->excepted[i].at_ns};
-        hosted_step(hosted, &event);
+        tell_excepted(hosted, &news->excepted[i]);
     }
     for (uint32_t i = 0; news->by_peer_new && i < news->by_peer_count; i++) {
         struct replica_event event = {.type = REPLICA_EVENT_EXCEPTED_BY_PEER,

@@ -30,11 +30,11 @@ static bool hand_over(struct hosted *hosted, const struct host_promise *promise)
         return beacons_grant(beacons, promise->peer, promise->incarnation, hosted->number,
                              promise->version);
     }
-    if (hosted->excepts_out >= HOST_PROMISES_MAX ||
+    if (hosted->except_count >= HOST_PROMISES_MAX ||
         !beacons_except(beacons, promise->peer, hosted->number, promise->version)) {
         return false;
     }
-    hosted->excepts_out++;
+    hosted->excepts[hosted->except_count++] = *promise;
     return true;
 }
 

@@ -71,6 +71,7 @@ struct cluster {
     struct node nodes[NODES];
     struct replica_configuration catalog;
     uint64_t proposals;
+    bool refuses;              /* proposals, all of them */
     struct replica_union goal; /* none: no wish */
     uint64_t incarnations;
 };
@@ -110,7 +111,7 @@ static void node_on_propose(void *context,
     cr_assert_eq(proposal->kind, REPLICA_PROPOSE_MEMBERS);
     cr_assert(replica_configuration_has(&proposal->next, self));
     cluster->proposals++;
-    if (proposal->base == cluster->catalog.version) {
+    if (!cluster->refuses && proposal->base == cluster->catalog.version) {
         cr_assert_neq(replica_configuration_change(&cluster->catalog, &proposal->next),
                       REPLICA_CHANGE_BAD);
         cluster->catalog = proposal->next;

@@ -248,6 +248,24 @@ Test(host, nothing_may_be_told_when_a_lease_is_over)
     begin_with(1);
 }
 
+/* All members have it; whoever says so may have been followed by another. */
+Test(host, what_is_committed_without_a_lease_is_not_answered)
+{
+    struct node *primary = primary_of_three();
+    cluster.refuses = true;
+    for (int i = 0; i < NODES; i++) {
+        if (&cluster.nodes[i] != primary) {
+            beacons_stop(cluster.nodes[i].beacons);
+        }
+    }
+    clock_sleep_us(LEASES.lease_ns / 1000);
+    uint64_t sequence = 0;
+    cr_assert(append_row(primary, rows_written++, &sequence), "the replica has not heard");
+    PUMP_UNTIL(&cluster, primary->committed >= sequence);
+    cr_assert_lt(primary->answered, sequence);
+    cr_assert_eq(primary->unknown, primary->committed);
+}
+
 /* The beacon thread raises the lease's end right after it has said so. */
 Test(host, an_exception_closes_the_word_before_the_loop_hears)
 {
@@ -267,6 +285,25 @@ Test(host, an_exception_closes_the_word_before_the_loop_hears)
     cr_assert_not(node_serves(primary));
     cr_assert(host_look(primary->tablet).serving, "its replica has not heard");
     write_row(); /* it, or another, under a version that is not excepted */
+    expect_level();
+}
+
+/* The answers to its predecessor's exceptions come late; there may be more of them than places. */
+Test(host, a_replica_that_is_made_again_hears_only_what_it_asked)
+{
+    struct node *primary = primary_of_three();
+    struct node *node = &cluster.nodes[peer_of(primary)->self.server - 1];
+    host_remove(node->host, node->tablet);
+    host_remove(node->host, node->tablet);
+    node->committed = store_tablet_committed(node->tablet);
+    cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_OK);
+    for (uint64_t version = 1; version < 100; version++) {
+        host_hear(node->host, &(struct lease_effect){.type = LEASE_EFFECT_EXCEPTED,
+                                                     .peer = primary->self.server,
+                                                     .tablet = TABLET,
+                                                     .version = version});
+    }
+    write_rows(3);
     expect_level();
 }
 

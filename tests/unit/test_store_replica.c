@@ -227,12 +227,12 @@ Test(store_replica, who_performs_a_replica_is_asked_before_the_log_and_told_afte
         store_open(fixture.folder, 0, &fixture.settings, &callbacks, &fixture.store, &error),
         STATUS_OK, "%s", error.text);
     tablet = store_tablet_find(fixture.store, 1);
-    lead_write("b", "1");
+    struct change change = fixture_put(1, "c", 5, "1");
+    uint64_t sequence = 0;
+    fixture_write(&fixture, tablet, "b", &change, 1);
     cr_assert_eq(asked.sequence, 0, "without a configuration there is nobody to ask");
     configure(led, 1);
     asked_answer = STATUS_UNAVAILABLE;
-    struct change change = fixture_put(1, "c", 5, "2");
-    uint64_t sequence = 0;
     cr_assert_eq(fixture_append(tablet, "b", &change, 1, NULL, &sequence), STATUS_UNAVAILABLE);
     cr_assert_eq(told.sequence, 0);
     cr_assert_eq(store_tablet_appended(tablet), 1);
