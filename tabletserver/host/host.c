@@ -195,6 +195,10 @@ static void hosted_destroy(struct hosted *hosted)
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync)
 {
     ASSERT(hosted_of(tablet) == NULL);
+    if (store_tablet_leads(tablet) &&
+        store_tablet_committed(tablet) < store_tablet_prepared(tablet)) {
+        return STATUS_UNAVAILABLE;
+    }
     struct hosted *hosted = memory_allocate_zeroed(1, sizeof *hosted);
     if (hosted == NULL) {
         return STATUS_NO_MEMORY;
@@ -339,9 +343,6 @@ enum status host_on_append(struct host *host,
 {
     struct hosted *hosted = hosted_of(tablet);
     (void)host;
-    if (hosted == NULL) {
-        return STATUS_OK;
-    }
     if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
@@ -355,9 +356,6 @@ void host_on_appended(struct host *host,
 {
     struct hosted *hosted = hosted_of(tablet);
     (void)host;
-    if (hosted == NULL) {
-        return;
-    }
     struct replica_event event = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(entry)};
     hosted_note_logged(hosted);
     hosted_step(hosted, &event);

@@ -84,7 +84,8 @@ void host_destroy(struct host *host);
 /* --- tablets ------------------------------------------------------------------------------------ */
 
 /* From now on the tablet has a replica here: as the store has recovered it, or of none yet (it was just
- * made; the catalog or a primary will say).  Errors: STATUS_NO_MEMORY. */
+ * made; the catalog or a primary will say).  Errors: STATUS_NO_MEMORY, STATUS_UNAVAILABLE (it has given out
+ * what is not committed yet: come again). */
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync);
 
 /* The tablet is being dropped, or goes with its store.  Harmless when it has none. */

@@ -99,9 +99,9 @@ struct store_callbacks {
     /* All that store_tablet_configure() has adopted is durable. */
     void (*on_configured)(void *context, struct store_tablet *tablet);
     /*
-     * Both or none; on the loop, from inside store_append_*, and where the store itself appends (garbage
-     * collection).  A tablet that has a configuration is about to give out this entry: may it?  An error
-     * is the append's.  Then, unless the log refuses it, on_appended: it is applied, as prepared.
+     * On the loop, from inside store_append_*, and where the store itself appends (garbage collection).
+     * A tablet that has a replica (store_tablet_set_replica()) is about to give out this entry: may it?
+     * An error is the append's.  Then, unless the log refuses it, on_appended: it is applied, as prepared.
      */
     enum status (*on_append)(void *context,
                              struct store_tablet *tablet,
@@ -165,7 +165,7 @@ struct dedupe *store_tablet_dedupe(struct store_tablet *tablet);
 /* For the layer above; NULL at first. */
 void store_tablet_set_context(struct store_tablet *tablet, void *context);
 void *store_tablet_context(const struct store_tablet *tablet);
-/* Another one, for who performs its replica; NULL at first. */
+/* Another one, for who performs its replica, and is asked before it gives out anything; NULL at first. */
 void store_tablet_set_replica(struct store_tablet *tablet, void *replica);
 void *store_tablet_replica(const struct store_tablet *tablet);
 

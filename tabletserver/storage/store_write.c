@@ -169,12 +169,6 @@ void store_layer_hold_log(struct store_layer *layer, uint64_t position)
     }
 }
 
-/* Others have a say in what it gives out, or may have one. */
-static bool has_replica(const struct store_tablet *tablet)
-{
-    return tablet->configuration.members.version != 0 && tablet->store->callbacks.on_append != NULL;
-}
-
 enum status store_append_record(struct store_tablet *tablet,
                                 enum record_type type,
                                 struct bytes payload,
@@ -200,7 +194,7 @@ enum status store_append_record(struct store_tablet *tablet,
                                          .stamp = stamp,
                                          .type = record.type,
                                          .payload = payload};
-    if (has_replica(tablet)) {
+    if (tablet->replica != NULL) {
         status = store->callbacks.on_append(store->callbacks.context, tablet, &store->giving);
     }
     if (status == STATUS_OK) {
@@ -230,7 +224,7 @@ void store_finish_append(struct store_tablet *tablet)
 {
     struct store *store = tablet->store;
     store_publish_prepared(tablet, store->giving.sequence, store->giving.stamp.clock);
-    if (has_replica(tablet)) {
+    if (tablet->replica != NULL) {
         store->callbacks.on_appended(store->callbacks.context, tablet, &store->giving);
     }
 }

@@ -29,7 +29,7 @@ static void finish(void)
     cluster_close(&cluster);
 }
 
-TestSuite(host, .fini = finish);
+TestSuite(host_cluster, .fini = finish);
 
 /* Appends one to a row's counter.  False: refused. */
 static bool append_row(struct node *node, uint32_t row, uint64_t *ret_sequence)
@@ -133,7 +133,7 @@ static void wish_for_all(void)
     }
 }
 
-Test(host, three_copies_have_what_was_acknowledged)
+Test(host_cluster, three_copies_have_what_was_acknowledged)
 {
     begin_with(3);
     start_all(3);
@@ -142,7 +142,7 @@ Test(host, three_copies_have_what_was_acknowledged)
     cr_assert_eq(cluster.catalog.member_count, 3);
 }
 
-Test(host, a_dead_primary_is_followed_by_another_and_comes_back)
+Test(host_cluster, a_dead_primary_is_followed_by_another_and_comes_back)
 {
     begin_with(3);
     wish_for_all();
@@ -163,7 +163,7 @@ Test(host, a_dead_primary_is_followed_by_another_and_comes_back)
     expect_level();
 }
 
-Test(host, a_dead_secondary_is_removed_and_catches_up_from_the_log)
+Test(host_cluster, a_dead_secondary_is_removed_and_catches_up_from_the_log)
 {
     begin_with(3);
     wish_for_all();
@@ -181,7 +181,7 @@ Test(host, a_dead_secondary_is_removed_and_catches_up_from_the_log)
     expect_level();
 }
 
-Test(host, a_secondary_that_hears_nothing_for_a_while_catches_up)
+Test(host_cluster, a_secondary_that_hears_nothing_for_a_while_catches_up)
 {
     begin_with(3);
     wish_for_all();
@@ -204,7 +204,7 @@ Test(host, a_secondary_that_hears_nothing_for_a_while_catches_up)
 }
 
 /* All of the servers start again at once, whoever led. */
-Test(host, a_whole_cluster_that_died_serves_again)
+Test(host_cluster, a_whole_cluster_that_died_serves_again)
 {
     begin_with(3);
     start_all(3);
@@ -233,7 +233,7 @@ static const struct node *peer_of(const struct node *node)
 }
 
 /* Nobody runs the primary's loop: the word alone must say it. */
-Test(host, nothing_may_be_told_when_a_lease_is_over)
+Test(host_cluster, nothing_may_be_told_when_a_lease_is_over)
 {
     struct node *primary = primary_of_three();
     struct serving *serving = host_serving(primary->tablet);
@@ -249,7 +249,7 @@ Test(host, nothing_may_be_told_when_a_lease_is_over)
 }
 
 /* All members have it; whoever says so may have been followed by another. */
-Test(host, what_is_committed_without_a_lease_is_not_answered)
+Test(host_cluster, what_is_committed_without_a_lease_is_not_answered)
 {
     struct node *primary = primary_of_three();
     cluster.refuses = true;
@@ -267,7 +267,7 @@ Test(host, what_is_committed_without_a_lease_is_not_answered)
 }
 
 /* The beacon thread raises the lease's end right after it has said so. */
-Test(host, an_exception_closes_the_word_before_the_loop_hears)
+Test(host_cluster, an_exception_closes_the_word_before_the_loop_hears)
 {
     struct node *primary = primary_of_three();
     struct lease_effect effect = {.type = LEASE_EFFECT_EXCEPTED_BY_PEER,
@@ -289,7 +289,7 @@ Test(host, an_exception_closes_the_word_before_the_loop_hears)
 }
 
 /* The answers to its predecessor's exceptions come late; there may be more of them than places. */
-Test(host, a_replica_that_is_made_again_hears_only_what_it_asked)
+Test(host_cluster, a_replica_that_is_made_again_hears_only_what_it_asked)
 {
     struct node *primary = primary_of_three();
     struct node *node = &cluster.nodes[peer_of(primary)->self.server - 1];
@@ -307,7 +307,7 @@ Test(host, a_replica_that_is_made_again_hears_only_what_it_asked)
     expect_level();
 }
 
-Test(host, another_process_of_a_peer_has_promised_nothing)
+Test(host_cluster, another_process_of_a_peer_has_promised_nothing)
 {
     struct node *primary = primary_of_three();
     host_hear(primary->host, &(struct lease_effect){.type = LEASE_EFFECT_PEER_RESTARTED,
@@ -318,7 +318,7 @@ Test(host, another_process_of_a_peer_has_promised_nothing)
     expect_level();
 }
 
-Test(host, a_lone_member_waits_for_nobody_and_wants_no_rounds)
+Test(host_cluster, a_lone_member_waits_for_nobody_and_wants_no_rounds)
 {
     begin_with(1);
     start_all(1);
@@ -337,8 +337,28 @@ Test(host, a_lone_member_waits_for_nobody_and_wants_no_rounds)
     cr_assert_eq(cluster.catalog.version, 1);
 }
 
+/* The replica does not know of it: neither before its first configuration nor after may it be so. */
+Test(host_cluster, what_is_not_committed_keeps_a_replica_from_being_made)
+{
+    begin_with(1);
+    start_all(1);
+    struct node *node = &cluster.nodes[0];
+    uint64_t sequence = 0;
+    cr_assert_not(append_row(node, 0, &sequence), "it has no configuration yet");
+    host_remove(node->host, node->tablet);
+    cr_assert(append_row(node, rows_written, &sequence));
+    cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_UNAVAILABLE);
+    store_commit(node->fixture.store);
+    FIXTURE_PUMP_UNTIL(&node->fixture, store_tablet_committed(node->tablet) == sequence);
+    acknowledged[rows_written++] = true;
+    node->committed = sequence;
+    cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_OK);
+    write_rows(2);
+    expect_level();
+}
+
 /* (What it wrote alone would have to be taught by slices: its log is not kept.) */
-Test(host, a_lone_member_gets_others)
+Test(host_cluster, a_lone_member_gets_others)
 {
     begin_with(1);
     wish_for_all();
@@ -349,7 +369,7 @@ Test(host, a_lone_member_gets_others)
 }
 
 /* A window for three entries or so: the rest is taken when those are committed. */
-Test(host, what_a_store_has_no_room_for_is_taken_later)
+Test(host_cluster, what_a_store_has_no_room_for_is_taken_later)
 {
     begin_with(3);
     cluster.nodes[1].fixture.settings.window_bytes_max = 128;

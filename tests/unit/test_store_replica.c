@@ -230,7 +230,8 @@ Test(store_replica, who_performs_a_replica_is_asked_before_the_log_and_told_afte
     struct change change = fixture_put(1, "c", 5, "1");
     uint64_t sequence = 0;
     fixture_write(&fixture, tablet, "b", &change, 1);
-    cr_assert_eq(asked.sequence, 0, "without a configuration there is nobody to ask");
+    cr_assert_eq(asked.sequence, 0, "there was nobody to ask");
+    store_tablet_set_replica(tablet, &fixture);
     configure(led, 1);
     asked_answer = STATUS_UNAVAILABLE;
     cr_assert_eq(fixture_append(tablet, "b", &change, 1, NULL, &sequence), STATUS_UNAVAILABLE);
