@@ -52,7 +52,11 @@ static void encode_create(const struct sim_admin *admin, struct bytes name, stru
     uint32_t split_count = admin->name == 0 ? admin->sim->settings.initial_splits : 0;
     create_table_request_encode(
         &(struct create_table_request){
-            .table = {.id = name, .families = families, .family_count = 2},
+            .table = {.id = name,
+                      .families = families,
+                      .family_count = 2,
+                      .replicas = admin->sim->settings.replicas,
+                      .min_in_sync = admin->sim->settings.min_in_sync},
             .splits = splits,
             .split_count = split_count > SPLITS_MAX ? SPLITS_MAX : split_count,
         },
