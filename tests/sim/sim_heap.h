@@ -16,11 +16,11 @@ enum sim_event_kind {
     SIM_EVENT_TIMER,     /* number: the node's own */
     SIM_EVENT_DISK_LOG,  /* the log's batch is durable */
     SIM_EVENT_DISK_BASE, /* the base's transaction is durable */
-    SIM_EVENT_LESSON,    /* a learner is taught; number: which (sim_lesson.h) */
     SIM_EVENT_COMMITTED, /* the coordinator's transaction is durable; number */
     SIM_EVENT_FAULT,     /* the fault maker's turn */
     SIM_EVENT_RESTART,   /* of a node that is down */
     SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
+    SIM_EVENT_LESSON,    /* a learner is taught; number: which (sim_lesson.h) */
 };
 
 struct sim_event {
