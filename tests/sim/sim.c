@@ -11,11 +11,14 @@
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_lesson.h"
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_replica_truth.h"
 #include "tests/sim/sim_server.h"
 
 #define WALL_BASE_US     INT64_C(1700000000000000)
+#define BOOT_BASE_NS     (1000 * SIM_S)
 #define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
 #define CHECK_INTERVAL   64            /* events between two looks into the stores */
 #define EVENTS_MAX       UINT64_C(3000000)
@@ -64,6 +67,20 @@ int64_t sim_about_ns(struct sim *sim, int64_t mean_ns)
 int64_t sim_wall_us(const struct sim *sim, uint32_t node)
 {
     return WALL_BASE_US + sim->now_ns / 1000 + sim->nodes[node].wall_offset_us;
+}
+
+int64_t sim_boot_ns(const struct sim *sim, uint32_t node)
+{
+    __int128 gained_ns = (__int128)sim->now_ns * sim->settings.rate_ppm[node] / MILLION;
+    return BOOT_BASE_NS + sim->now_ns + (int64_t)gained_ns;
+}
+
+int64_t sim_boot_delay_ns(const struct sim *sim, uint32_t node, int64_t boot_ns)
+{
+    int64_t shown_ns = sim_boot_ns(sim, node);
+    int64_t left_ns = boot_ns > shown_ns ? boot_ns - shown_ns : 0;
+    int64_t delay_ns = left_ns - left_ns / 1000000 * sim->settings.rate_ppm[node];
+    return delay_ns > 1000 ? delay_ns : 1000;
 }
 
 bool sim_is_server(const struct sim *sim, uint32_t node)
@@ -146,6 +163,13 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
     case SIM_EFFECT_BASE:
         expect(sim, node, SIM_EVENT_DISK_BASE, 0, sim_about_ns(sim, settings->base_mean_ns));
         break;
+    case SIM_EFFECT_LESSON:
+        sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = sim->now_ns + effect->delay_ns,
+                                                     .kind = SIM_EVENT_LESSON,
+                                                     .node = effect->to,
+                                                     .life = sim->nodes[effect->to].life,
+                                                     .number = effect->number});
+        break;
     case SIM_EFFECT_COMMIT:
         expect(sim, node, SIM_EVENT_COMMITTED, effect->number,
                sim_about_ns(sim, settings->commit_mean_ns));
@@ -182,6 +206,7 @@ void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
     ASSERT(sim->nodes[node].alive && node <= sim->settings.server_count);
     sim_trace(sim, "node %u is killed%s", node, power_cut ? ", its power cut" : "");
     sim->nodes[node].alive = false;
+    sim->nodes[node].paused_until_ns = 0;
     sim->statistics.kills++;
     sim->statistics.power_cuts += power_cut;
     if (node == SIM_MASTER) {
@@ -226,6 +251,7 @@ static void create_world(struct sim *sim)
     sim->node_count = 1 + settings->server_count + settings->client_count + 1;
     sim->coordinator = sim_master_coordinator_create(sim);
     sim->checker = sim_checker_create(sim);
+    sim->truth = sim_truth_create(sim);
     for (uint32_t i = 0; i < sim->node_count && settings->clock_skew_us > 0; i++) {
         sim->nodes[i].wall_offset_us = (int64_t)prng_below(&sim->prng,
                                                            (uint64_t)settings->clock_skew_us);
@@ -263,6 +289,8 @@ static void destroy_world(struct sim *sim)
     }
     sim_admin_destroy(sim->admin);
     sim_checker_destroy(sim->checker);
+    sim_truth_destroy(sim->truth);
+    sim_lessons_destroy(sim);
     coordinator_close(sim->coordinator);
     sim_heap_deinit(&sim->heap);
     memory_free(sim->effects.items);
@@ -318,6 +346,9 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
     case SIM_EVENT_DISK_BASE:
         sim_server_on_base_committed(sim->servers[event->node - 1], &sim->effects);
         break;
+    case SIM_EVENT_LESSON:
+        sim_lesson_arrived(sim->servers[event->node - 1], event->number, &sim->effects);
+        break;
     case SIM_EVENT_COMMITTED:
         sim_master_on_committed(sim->master, event->number, &sim->effects);
         break;
@@ -360,9 +391,25 @@ static void restart(struct sim *sim, const struct sim_event *event)
     }
 }
 
+/* What comes for a process that is stopped comes when it goes on, in the same order. */
+static bool waits(struct sim *sim, struct sim_event *event)
+{
+    int64_t until_ns = sim->nodes[event->node].paused_until_ns;
+    if (event->kind == SIM_EVENT_FAULT || event->kind == SIM_EVENT_RESTART ||
+        event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns || is_void(sim, event)) {
+        return false;
+    }
+    event->time_ns = until_ns;
+    sim_heap_add(&sim->heap, event);
+    return true;
+}
+
 static void take_event(struct sim *sim, struct sim_event *event)
 {
     sim->now_ns = event->time_ns;
+    if (waits(sim, event)) {
+        return;
+    }
     sim->event_count++;
     hash_event(sim, event);
     if (event->kind == SIM_EVENT_FAULT) {
@@ -382,6 +429,9 @@ static void take_event(struct sim *sim, struct sim_event *event)
         if (sim->servers[i] != NULL) {
             sim_server_check(sim->servers[i]);
         }
+    }
+    if (sim->settings.replicas > 1 && sim->event_count % CHECK_INTERVAL == 0) {
+        sim_truth_check(sim->truth);
     }
 }
 

@@ -51,7 +51,22 @@
     X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */             \
     X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */             \
     X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */ \
-    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */
+    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */            \
+    X("replica-synced-early", REPLICA_SYNCED_EARLY)     /* I7: told before it is durable */      \
+    X("lease-not-looked-at", LEASE_NOT_LOOKED_AT)       /* rule 7 */                             \
+    X("secondary-serves", SECONDARY_SERVES)             /* rule 7: reads of any copy */          \
+    X("exception-unheard", EXCEPTION_UNHEARD)           /* rules 8 and 10 */                     \
+    X("restarted-goes-on", RESTARTED_GOES_ON)           /* rule 2 */                             \
+    X("no-renewal", NO_RENEWAL)                         /* rule 2: progress */                   \
+    X("late-open-drops", LATE_OPEN_DROPS)               /* rule 4 */                             \
+    X("commit-alone", COMMIT_ALONE)                     /* rule 5: answered when synced here */  \
+    X("deposed-answers", DEPOSED_ANSWERS)               /* rule 5: whoever may serve or not */   \
+    X("nobody-removed", NOBODY_REMOVED)                 /* rule 13: progress */                  \
+    X("serves-after-yield", SERVES_AFTER_YIELD)         /* rule 14 */                            \
+    X("taught-early", TAUGHT_EARLY)                     /* section 6: whole before it is */      \
+    X("lead-without-window", LEAD_WITHOUT_WINDOW)       /* section 3: promotion prepares it */   \
+    X("deposed-keeps-requests", DEPOSED_KEEPS_REQUESTS) /* section 3: exactly-once, dropped */   \
+    X("replay-keeps-dropped", REPLAY_KEEPS_DROPPED)     /* section 8: a drop is not replayed */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -108,6 +123,15 @@ struct sim_settings {
     int64_t clock_skew_us;
     int64_t restart_mean_ns;
     int64_t faults_end_ns;
+
+    uint32_t replicas; /* 1: the servers do not replicate at all */
+    uint32_t min_in_sync;
+    uint32_t part;         /* per turn: a server from the others, while clients still reach it */
+    uint32_t pause;        /* per turn */
+    uint32_t entries_kept; /* committed ones that learners may be fed with */
+    int64_t lesson_mean_ns;
+    uint64_t window_bytes_max;
+    int32_t rate_ppm[SIM_SERVERS_MAX + 1]; /* of a server's CLOCK_BOOTTIME, by node */
 };
 
 /* --- what nodes want done ---------------------------------------------------------------------- */
@@ -118,6 +142,7 @@ enum sim_effect_kind {
     SIM_EFFECT_LOG,    /* write and sync the log's gathered batch */
     SIM_EFFECT_BASE,   /* commit the base's first queued transaction */
     SIM_EFFECT_COMMIT, /* commit the catalog's transaction number */
+    SIM_EFFECT_LESSON, /* number, to node `to`, after delay_ns (sim_lesson.h) */
 };
 
 struct sim_effect {
@@ -159,11 +184,13 @@ struct sim_node {
     bool alive;
     uint32_t life;
     int64_t wall_offset_us;
+    int64_t paused_until_ns; /* a process that is stopped: what comes for it waits */
 };
 
 struct sim_link {
     bool cut;
     int64_t clogged_until_ns;
+    int64_t parted_until_ns;
 };
 
 struct sim_master;
@@ -173,6 +200,8 @@ struct sim_admin;
 struct sim_checker;
 struct coordinator;
 struct sim_server_disk;
+struct sim_lesson;
+struct sim_replica_truth;
 
 struct sim {
     uint64_t seed;
@@ -198,6 +227,9 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     struct sim_admin *admin;
     struct sim_checker *checker;
+    struct sim_replica_truth *truth;
+    struct sim_lesson *lessons;
+    uint64_t lesson_next;
     int64_t heal_ns;      /* when it healed */
     uint32_t final_count; /* final scans begun */
     bool done;
@@ -215,6 +247,10 @@ struct sim {
         uint64_t messages;
         uint64_t lost;
         uint64_t tables;
+        uint64_t promotions;
+        uint64_t removals;
+        uint64_t lessons;
+        uint64_t yields;
     } statistics;
 };
 
@@ -231,6 +267,10 @@ bool sim_chance(struct sim *sim, uint32_t per_million);
 int64_t sim_about_ns(struct sim *sim, int64_t mean_ns);
 /* What the node takes for the wall clock. */
 int64_t sim_wall_us(const struct sim *sim, uint32_t node);
+/* A server's CLOCK_BOOTTIME: never set, but at a rate of its own. */
+int64_t sim_boot_ns(const struct sim *sim, uint32_t node);
+/* How long until that clock shows it. */
+int64_t sim_boot_delay_ns(const struct sim *sim, uint32_t node, int64_t boot_ns);
 
 bool sim_is_server(const struct sim *sim, uint32_t node);
 uint32_t sim_node_of_address(struct bytes address);

@@ -49,10 +49,15 @@ static void encode_create(const struct sim_admin *admin, struct bytes name, stru
     };
     const struct bytes splits[SPLITS_MAX] = {bytes_of_text("i"), bytes_of_text("u4"),
                                              bytes_of_text("ua")};
+    uint32_t copies = admin->sim->settings.replicas;
     uint32_t split_count = admin->name == 0 ? admin->sim->settings.initial_splits : 0;
     create_table_request_encode(
         &(struct create_table_request){
-            .table = {.id = name, .families = families, .family_count = 2},
+            .table = {.id = name,
+                      .families = families,
+                      .family_count = 2,
+                      .replicas = copies > 1 ? copies : 0, /* else not said */
+                      .min_in_sync = copies > 1 ? admin->sim->settings.min_in_sync : 0},
             .splits = splits,
             .split_count = split_count > SPLITS_MAX ? SPLITS_MAX : split_count,
         },

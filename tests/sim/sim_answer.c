@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_replica_truth.h"
 #include "tests/sim/sim_server.h"
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -88,6 +89,27 @@ void sim_answer_fail(struct sim_work *work, enum status status, const char *text
     sim_answer_complete(work);
 }
 
+bool sim_answer_refuses(struct sim_server *server, struct sim_tablet *tablet, struct sim_work *work)
+{
+    if (!tablet->replicated) {
+        return false;
+    }
+    bool is_read = work->operation->kind == OPERATION_READ;
+    if (is_read && server->sim->planted == SIM_PLANTED_SECONDARY_SERVES) {
+        return false;
+    }
+    if (replica_look(tablet->copy.replica).role != REPLICA_PRIMARY) {
+        sim_answer_redirect(server, work);
+        return true;
+    }
+    bool may = is_read ? sim_replica_may_serve(server, tablet)
+                       : sim_replica_may_acknowledge(server, tablet);
+    if (!may) {
+        sim_answer_fail(work, STATUS_UNAVAILABLE, "not now");
+    }
+    return !may;
+}
+
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work)
 {
     const struct location *location = sim_server_locate(server, work->operation->table,
@@ -97,6 +119,16 @@ void sim_answer_redirect(struct sim_server *server, struct sim_work *work)
         work->answer.location = *location; /* encoded before the step ends */
     }
     sim_answer_fail(work, STATUS_NOT_OWNER, "not served here");
+}
+
+static void note_answered(struct sim_server *server, const struct sim_work *work)
+{
+    const struct sim_tablet *tablet = sim_store_find(&server->store, work->tablet);
+    if (!server->replicates) {
+        sim_checker_on_served(server->sim->checker, server->node, work->tablet);
+    } else if (tablet != NULL) {
+        sim_truth_on_answered(server->sim->truth, server, tablet, work->sequence);
+    }
 }
 
 static void send_completed(struct sim_server *server, struct sim_batch *batch)
@@ -110,7 +142,7 @@ static void send_completed(struct sim_server *server, struct sim_batch *batch)
     for (struct sim_work *work = batch->completed; work != NULL; work = work->next) {
         results[response.result_count++] = work->answer;
         if (work->answer.status == STATUS_OK && work->operation->kind != OPERATION_READ) {
-            sim_checker_on_served(server->sim->checker, server->node, work->tablet);
+            note_answered(server, work);
         }
     }
     batch->remaining -= (uint32_t)response.result_count;
@@ -188,6 +220,12 @@ void sim_answer_read(struct sim_server *server, struct sim_work *work)
     if (tablet == NULL || schema == NULL) {
         sim_answer_redirect(server, work);
         return;
+    }
+    if (sim_answer_refuses(server, tablet, work)) {
+        return;
+    }
+    if (tablet->replicated && server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
+        sim_truth_on_answered(server->sim->truth, server, tablet, 0);
     }
     const struct sim_row *row = sim_rows_find(visible_rows(server, tablet), operation->row);
     if (row != NULL) {
@@ -319,6 +357,11 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
     const struct table *schema = sim_server_schema(server, request.table);
     if (tablet == NULL || schema == NULL || (request.reversed && !holds_last(tablet, &request))) {
         redirect_scan(server, message, &request, row);
+        return;
+    }
+    if (tablet->replicated && !sim_replica_may_serve(server, tablet) &&
+        server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
+        sim_answer_error(server, message, STATUS_UNAVAILABLE, "not now");
         return;
     }
     struct scan_slice slice = {.rows = visible_rows(server, tablet),

@@ -7,6 +7,7 @@
 #ifndef TESTS_SIM_SIM_BASE_H
 #define TESTS_SIM_SIM_BASE_H
 
+#include "tabletserver/replica/replica.h"
 #include "tests/sim/sim_rows.h"
 
 #define SIM_BASE_TABLETS_MAX 256
@@ -23,11 +24,17 @@ struct sim_base_tablet {
     struct sim_rows rows;
     struct buffer applied; /* applied_map */
     struct buffer dedupe;  /* image, as of flushed_sequence */
+    bool replicated;
+    struct replica_configuration members; /* version 0 = none yet */
+    enum replica_role role;
+    struct replica_flags flags;
+    uint64_t proven; /* the highest sequence that any of its rows shows */
 };
 
 enum sim_base_purpose {
     SIM_BASE_CREATED, /* tells which tablet was created */
     SIM_BASE_DROPPED,
+    SIM_BASE_TAUGHT,
     SIM_BASE_FLUSH_ADVANCED,
     SIM_BASE_FLUSH_FINISHED,
 };
@@ -38,6 +45,9 @@ struct sim_base_transaction {
     uint64_t removed; /* 0 = none */
     struct sim_base_tablet *puts[2];
     uint32_t put_count;
+    uint64_t lesson;     /* TAUGHT */
+    uint64_t life;       /* TAUGHT */
+    uint64_t generation; /* TAUGHT */
 };
 
 struct sim_base {

@@ -5,6 +5,7 @@
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
 #define HEALED_TIMEOUT_NS      (2 * SIM_S)
+#define REPLICATION_SALT       UINT64_C(0x7265706c69636173)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
@@ -76,6 +77,31 @@ static void draw_machines(struct sim *sim)
     settings->scan_slice_rows = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 5 : 100);
 }
 
+/* Of a generator of its own, so that what a seed with one copy means does not depend on it.  Where
+ * tablets have several copies they do not split: that is still to come. */
+static void draw_replication(struct sim *sim)
+{
+    struct sim_settings *settings = &sim->settings;
+    struct prng prng = prng_of_seed(sim->seed ^ REPLICATION_SALT);
+    settings->replicas = prng_chance(&prng, 2) ? 3 : 1;
+    settings->min_in_sync = 1;
+    if (settings->replicas == 1) {
+        return;
+    }
+    settings->server_count = 3;
+    settings->min_in_sync = 1 + (uint32_t)prng_below(&prng, 2);
+    settings->splits_by_hand = false;
+    settings->soft_limit_bytes = UINT64_C(1) << 30;
+    settings->entries_kept = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300);
+    settings->lesson_mean_ns = (int64_t)(1 + prng_below(&prng, 200)) * SIM_MS;
+    settings->part = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
+    settings->pause = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
+    settings->window_bytes_max = prng_chance(&prng, 3) ? 2000 : 1 << 20;
+    for (uint32_t i = 1; i <= SIM_SERVERS_MAX && prng_chance(&prng, 2); i++) {
+        settings->rate_ppm[i] = (int32_t)prng_below(&prng, 49000) - 24500;
+    }
+}
+
 void sim_faults_draw(struct sim *sim)
 {
     struct sim_settings *settings = &sim->settings;
@@ -103,6 +129,7 @@ void sim_faults_draw(struct sim *sim)
     if (settings->fault_interval_ns == 0) {
         settings->kill_in_step = 0;
     }
+    draw_replication(sim);
 }
 
 void sim_faults_describe(const struct sim *sim, struct buffer *out)
@@ -110,12 +137,12 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     const struct sim_settings *s = &sim->settings;
     buffer_append_format(
         out,
-        "servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
+        "replicas %u servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
         "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
-        s->server_count, s->client_count, s->operations_per_client, s->window, s->row_count,
-        (unsigned long long)s->soft_limit_bytes, s->admin, s->loss, s->duplication, s->slow,
-        s->kill_server, s->kill_master, s->kill_all, s->kill_in_step, s->power_cut, s->cut, s->clog,
-        s->clock_step, (long long)s->clock_skew_us);
+        s->replicas, s->server_count, s->client_count, s->operations_per_client, s->window,
+        s->row_count, (unsigned long long)s->soft_limit_bytes, s->admin, s->loss, s->duplication,
+        s->slow, s->kill_server, s->kill_master, s->kill_all, s->kill_in_step, s->power_cut, s->cut,
+        s->clog, s->clock_step, (long long)s->clock_skew_us);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -198,6 +225,41 @@ static void step_clock(struct sim *sim)
                                       (int64_t)most_us;
 }
 
+/* For about as long as leases last, or longer. */
+static int64_t some_leases_ns(struct sim *sim)
+{
+    return sim->now_ns + (int64_t)between(sim, 200, 6000) * SIM_MS;
+}
+
+static void part_servers(struct sim *sim)
+{
+    uint32_t a = (uint32_t)between(sim, 1, sim->settings.server_count);
+    bool one_way = prng_chance(&sim->prng, 4);
+    int64_t until_ns = some_leases_ns(sim);
+    sim_trace(sim, "server %u is parted from the others%s", a, one_way ? ", one way" : "");
+    for (uint32_t i = 1; i <= sim->settings.server_count; i++) {
+        sim->links[a][i].parted_until_ns = until_ns;
+        sim->links[i][a].parted_until_ns = one_way ? 0 : until_ns;
+    }
+}
+
+static void pause_server(struct sim *sim)
+{
+    uint32_t a = (uint32_t)between(sim, 1, sim->settings.server_count);
+    sim_trace(sim, "server %u is stopped", a);
+    sim->nodes[a].paused_until_ns = some_leases_ns(sim);
+}
+
+static void disturb_replicas(struct sim *sim)
+{
+    if (sim_chance(sim, sim->settings.part)) {
+        part_servers(sim);
+    }
+    if (sim_chance(sim, sim->settings.pause)) {
+        pause_server(sim);
+    }
+}
+
 void sim_faults_turn(struct sim *sim)
 {
     const struct sim_settings *settings = &sim->settings;
@@ -215,6 +277,9 @@ void sim_faults_turn(struct sim *sim)
         }
         if (sim_chance(sim, settings->clock_step)) {
             step_clock(sim);
+        }
+        if (settings->replicas > 1) {
+            disturb_replicas(sim);
         }
     }
     sim_heap_add(&sim->heap,
@@ -237,6 +302,7 @@ void sim_faults_heal(struct sim *sim)
     }
     sim_network_heal(sim);
     for (uint32_t i = 0; i <= settings->server_count; i++) {
+        sim->nodes[i].paused_until_ns = 0;
         if (!sim->nodes[i].alive) {
             sim_start(sim, i);
         }

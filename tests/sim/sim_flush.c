@@ -25,19 +25,56 @@ static void take_state(struct sim_tablet *tablet, struct sim_frozen *frozen)
     frozen->ready = true;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    if (a == LOG_POSITION_NONE || b == LOG_POSITION_NONE) {
+        return a == LOG_POSITION_NONE ? b : a;
+    }
+    return a < b ? a : b;
+}
+
+/* Only what is committed; the window goes on holding the log. */
+static void freeze_copy(struct sim_tablet *tablet, struct sim_frozen *frozen)
+{
+    struct sim_copy *copy = &tablet->copy;
+    frozen->first_position = earlier(frozen->first_position, copy->configuration_position);
+    copy->configuration_position = LOG_POSITION_NONE;
+    frozen->members = copy->configuration;
+    frozen->role = copy->role;
+    frozen->flags = copy->flags;
+    copy->generation++;
+    tablet->active_position = tablet->first == NULL ? LOG_POSITION_NONE : tablet->first->position;
+}
+
+/* A configuration whose record is not synced must not reach the base before it. */
+static bool may_freeze(const struct sim_tablet *tablet)
+{
+    const struct sim_copy *copy = &tablet->copy;
+    bool holds_log = tablet->active_position != LOG_POSITION_NONE ||
+                     copy->configuration_position != LOG_POSITION_NONE;
+    bool is_new = !tablet->replicated || tablet->frozen_count == 0 ||
+                  tablet->frozen[tablet->frozen_count - 1].last_sequence < tablet->committed;
+    return holds_log && is_new && copy->configuring == 0 && !tablet->hidden && !tablet->splitting &&
+           tablet->frozen_count + 1 < SIM_FROZEN_MAX;
+}
+
 void sim_flush_freeze(struct sim_store *store, struct sim_tablet *tablet)
 {
     ASSERT(tablet->frozen_count < SIM_FROZEN_MAX);
     struct sim_frozen *frozen = &tablet->frozen[tablet->frozen_count++];
-    *frozen = (struct sim_frozen){.last_sequence = tablet->prepared,
+    uint64_t last_sequence = tablet->replicated ? tablet->committed : tablet->prepared;
+    *frozen = (struct sim_frozen){.last_sequence = last_sequence,
                                   .first_position = tablet->active_position};
     tablet->active_position = LOG_POSITION_NONE;
-    if (tablet->committed == tablet->prepared) {
+    if (tablet->replicated) {
+        freeze_copy(tablet, frozen);
+    }
+    if (tablet->committed == last_sequence) {
         take_state(tablet, frozen);
     }
     run(store, tablet,
         flush_progress_step(&tablet->progress,
-                            &(struct flush_event){FLUSH_EVENT_FROZEN, tablet->prepared}));
+                            &(struct flush_event){FLUSH_EVENT_FROZEN, last_sequence}));
 }
 
 void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet)
@@ -64,8 +101,7 @@ void sim_store_flush_some(struct sim_store *store)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct sim_tablet *tablet = store->tablets[i];
-        if (!tablet->hidden && !tablet->splitting && tablet->active_position != LOG_POSITION_NONE &&
-            tablet->frozen_count + 1 < SIM_FROZEN_MAX && prng_chance(&store->sim->prng, 2)) {
+        if (may_freeze(tablet) && prng_chance(&store->sim->prng, 2)) {
             sim_flush_freeze(store, tablet);
         }
     }
@@ -173,7 +209,7 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
         tablet->frozen[0].first_position = LOG_POSITION_NONE;
         release(store);
     }
-    if (last && frozen->last_sequence == tablet->split_sequence) {
+    if (last && tablet->hidden && frozen->last_sequence == tablet->split_sequence) {
         queue_split_end(store, tablet);
         return;
     }
@@ -184,6 +220,11 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
                &put->applied);
     put->flushed_sequence = last ? frozen->last_sequence : old->flushed_sequence;
     put->clock = frozen->clock;
+    put->replicated = tablet->replicated;
+    put->members = last ? frozen->members : old->members;
+    put->role = last ? frozen->role : old->role;
+    put->flags = last ? frozen->flags : old->flags;
+    put->proven = frozen->last_sequence;
     buffer_append_bytes(&put->dedupe, buffer_bytes(last ? &frozen->dedupe : &old->dedupe));
     note_end(tablet, &end);
     sim_store_queue(store, &(struct sim_base_transaction){
@@ -205,6 +246,7 @@ static void release(struct sim_store *store)
         if (tablet->active_position != LOG_POSITION_NONE && tablet->active_position < position) {
             position = tablet->active_position;
         }
+        position = earlier(position, tablet->copy.configuration_position);
         for (uint32_t j = 0; j < tablet->frozen_count; j++) {
             uint64_t first = tablet->frozen[j].first_position;
             position = first != LOG_POSITION_NONE && first < position ? first : position;

@@ -20,6 +20,7 @@ enum sim_event_kind {
     SIM_EVENT_FAULT,     /* the fault maker's turn */
     SIM_EVENT_RESTART,   /* of a node that is down */
     SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
+    SIM_EVENT_LESSON,    /* a learner is taught; number: which (sim_lesson.h) */
 };
 
 struct sim_event {

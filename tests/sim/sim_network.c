@@ -19,7 +19,7 @@ static void deliver(struct sim *sim, uint32_t from, uint32_t to, const struct bu
     struct sim_event event = {.kind = SIM_EVENT_MESSAGE, .node = to, .from = from};
 
     sim->statistics.messages++;
-    if (link->cut || sim_chance(sim, sim->settings.loss)) {
+    if (link->cut || sim->now_ns < link->parted_until_ns || sim_chance(sim, sim->settings.loss)) {
         sim->statistics.lost++;
         return;
     }
@@ -41,7 +41,7 @@ static void deliver(struct sim *sim, uint32_t from, uint32_t to, const struct bu
 static bool may_double(const struct frame_header *header)
 {
     return header->type != FRAME_REQUEST || header->method < METHOD_CREATE_TABLE ||
-           header->method == METHOD_SYNC;
+           header->method >= METHOD_SYNC;
 }
 
 void sim_network_send(struct sim *sim, uint32_t from, const struct sim_effect *effect)

@@ -26,12 +26,17 @@ static void load_tablet(struct sim_store *store, const struct sim_base_tablet *f
         sim_fail(store->sim, "stored exactly-once records do not load: %s", error.text);
     }
     dedupe_commit(tablet->dedupe, from->flushed_sequence);
+    tablet->replicated = from->replicated;
+    tablet->copy.configuration = from->members;
+    tablet->copy.role = from->role;
+    tablet->copy.flags = from->flags;
+    tablet->copy.proven = from->proven;
     sim_store_add(store, tablet);
 }
 
-static void replay_requests(struct sim_store *store,
-                            struct sim_tablet *tablet,
-                            const struct sim_pending *record)
+void sim_store_record_requests(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               const struct sim_pending *record)
 {
     struct bytes payload = buffer_bytes(&record->payload);
     struct record_write write = {0};
@@ -41,6 +46,7 @@ static void replay_requests(struct sim_store *store,
     if (store->sim->planted == SIM_PLANTED_FORGET_DEDUPE) {
         return;
     }
+    arena_reset(&store->arena);
     if (record->type == RECORD_WRITE) {
         ASSERT(record_decode_write(payload, &store->arena, &write, NULL) == STATUS_OK);
     } else if (record->type == RECORD_DROP_RANGE) {
@@ -57,10 +63,10 @@ static void replay_requests(struct sim_store *store,
 
 /* The map as of the last flush: it stands in the base under the tablet's own name, or the tablet
  * is a child that the base does not know, and all of its log is new. */
-static enum status read_map(struct sim_store *store,
-                            const struct sim_tablet *tablet,
-                            struct applied_map *ret_map,
-                            struct error *ret_error)
+enum status sim_replay_map(struct sim_store *store,
+                           const struct sim_tablet *tablet,
+                           struct applied_map *ret_map,
+                           struct error *ret_error)
 {
     const struct sim_base_tablet *base = sim_base_find(&store->disk->base, tablet->tablet);
     if (base == NULL || store->sim->planted == SIM_PLANTED_REPLAY_IGNORES_MAP) {
@@ -83,14 +89,14 @@ static enum status replay_one(struct sim_store *store,
                          (unsigned long long)tablet->prepared + 1);
     }
     arena_reset(&store->arena);
-    enum status status = read_map(store, tablet, &map, ret_error);
+    enum status status = sim_replay_map(store, tablet, &map, ret_error);
     if (status == STATUS_OK) {
         status = sim_store_apply(store, &tablet->committed_rows, record, &map, ret_error);
     }
     if (status != STATUS_OK) {
         return status;
     }
-    replay_requests(store, tablet, record);
+    sim_store_record_requests(store, tablet, record);
     if (tablet->active_position == LOG_POSITION_NONE) {
         tablet->active_position = record->position;
     }
@@ -124,6 +130,9 @@ enum status sim_replay_record(struct sim_store *store,
     if (store->sim->planted == SIM_PLANTED_REPLAY_DROPS_LAST &&
         ++store->replay_seen == store->replay_last) {
         return STATUS_OK;
+    }
+    if (tablet != NULL && tablet->replicated) {
+        return sim_replay_copy(store, tablet, from, position, ret_error);
     }
     if (tablet == NULL || from->sequence <= tablet->committed) {
         return STATUS_OK; /* dropped, or wholly in the base */
@@ -184,6 +193,9 @@ enum status sim_store_open(struct sim_store *store,
     struct sim_log_open_options options = {store, on_replay,
                                            sim->planted == SIM_PLANTED_NO_SECURE_END};
     enum status status = sim_log_open(&store->log, &disk->log, &options, ret_error);
+    if (status == STATUS_OK) {
+        status = sim_replay_copies_end(store, ret_error);
+    }
     store->callbacks = *callbacks;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         static const struct row_range all = {{NULL, 0}, {NULL, 0}};

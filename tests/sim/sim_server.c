@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tests/sim/sim_lesson.h"
 
 #define ARENA_BLOCK_BYTES 4096
 
@@ -23,6 +24,10 @@ static void on_created(void *context, struct sim_tablet *tablet)
 {
     struct sim_server *server = context;
     sim_server_add_order(tablet);
+    if (tablet->replicated) {
+        sim_replica_begin(server, tablet);
+        sim_replica_match(server);
+    }
     sim_sync_hurry(server);
 }
 
@@ -48,6 +53,11 @@ struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_
     server->evaluation_next = 1;
     server->sync_next = 1;
     server->sync_interval_ns = 250 * SIM_MS;
+    server->replicates = sim->settings.replicas > 1;
+    if (server->replicates) {
+        /* An answer to a life before must not be taken for one to a proposal. */
+        server->sync_next = (disk->incarnation + 1) << 32;
+    }
     arena_init(&server->arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     ASSERT(row_lock_table_create(&server->locks) == STATUS_OK);
     ASSERT(assignment_list_create(&server->assignments) == STATUS_OK);
@@ -55,16 +65,19 @@ struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_
     return server;
 }
 
-static void begin_step(struct sim_server *server, struct sim_effects *effects)
+void sim_server_begin_step(struct sim_server *server, struct sim_effects *effects)
 {
     arena_reset(&server->arena);
     server->effects = effects;
     server->clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
 }
 
-static void end_step(struct sim_server *server)
+void sim_server_end_step(struct sim_server *server)
 {
     sim_write_end(server);
+    if (server->replicates) {
+        sim_peers_end_step(server);
+    }
     sim_answer_send(server);
     sim_store_want(&server->store, server->effects);
     server->effects = NULL;
@@ -78,7 +91,13 @@ static void set_flush_timer(struct sim_server *server)
 
 void sim_server_start(struct sim_server *server, struct sim_effects *effects)
 {
-    const struct sim_store_callbacks callbacks = {server, on_committed, on_created, on_split};
+    const struct sim_store_callbacks callbacks = {server,
+                                                  on_committed,
+                                                  on_created,
+                                                  on_split,
+                                                  sim_replica_on_synced,
+                                                  sim_replica_on_configured,
+                                                  sim_lesson_durable};
     struct error error = {.status = STATUS_OK};
 
     server->disk->incarnation++;
@@ -91,11 +110,14 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
             sim_server_add_order(server->store.tablets[i]);
         }
     }
-    begin_step(server, effects);
+    sim_server_begin_step(server, effects);
     sim_sync_load_schemas(server);
+    if (server->replicates) {
+        sim_peers_start(server);
+    }
     sim_sync_hurry(server);
     set_flush_timer(server);
-    end_step(server);
+    sim_server_end_step(server);
 }
 
 /* The lock table insists that no lock is held when it goes. */
@@ -122,6 +144,9 @@ void sim_server_kill(struct sim_server *server, bool power_cut)
     sim_store_kill(&server->store, power_cut);
     sim_answer_destroy_all(server);
     sim_sync_destroy(server);
+    if (server->replicates) {
+        sim_peers_destroy(server);
+    }
     assignment_list_destroy(server->assignments);
     arena_deinit(&server->arena);
     memory_free(server);
@@ -171,8 +196,10 @@ void sim_server_on_message(struct sim_server *server,
                            const struct sim_message *message,
                            struct sim_effects *effects)
 {
-    begin_step(server, effects);
-    if (message->type == FRAME_RESPONSE) {
+    sim_server_begin_step(server, effects);
+    if (sim_is_server(server->sim, message->from)) {
+        sim_peers_take(server, message);
+    } else if (message->type == FRAME_RESPONSE) {
         sim_sync_answered(server, message);
     } else if (message->type == FRAME_HELLO) {
         say_hello(server, message);
@@ -185,7 +212,7 @@ void sim_server_on_message(struct sim_server *server,
     } else {
         sim_answer_error(server, message, STATUS_UNIMPLEMENTED, "not here");
     }
-    end_step(server);
+    sim_server_end_step(server);
 }
 
 static struct sim_work *find_evaluation(const struct sim_server *server, uint64_t number)
@@ -203,7 +230,7 @@ static struct sim_work *find_evaluation(const struct sim_server *server, uint64_
 void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_effects *effects)
 {
     struct sim_work *work = NULL;
-    begin_step(server, effects);
+    sim_server_begin_step(server, effects);
     switch (number % SIM_TIMER_KINDS) {
     case SIM_TIMER_SYNC:
         if (number / SIM_TIMER_KINDS == server->sync_timer) {
@@ -214,6 +241,11 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         sim_store_flush_some(&server->store);
         set_flush_timer(server);
         break;
+    case SIM_TIMER_PEERS:
+        if (number / SIM_TIMER_KINDS == server->peers.timer) {
+            sim_peers_tick(server);
+        }
+        break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);
         if (work != NULL) {
@@ -223,21 +255,21 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
     default:
         UNREACHABLE();
     }
-    end_step(server);
+    sim_server_end_step(server);
 }
 
 void sim_server_on_log_synced(struct sim_server *server, struct sim_effects *effects)
 {
-    begin_step(server, effects);
+    sim_server_begin_step(server, effects);
     sim_store_log_synced(&server->store);
-    end_step(server);
+    sim_server_end_step(server);
 }
 
 void sim_server_on_base_committed(struct sim_server *server, struct sim_effects *effects)
 {
-    begin_step(server, effects);
+    sim_server_begin_step(server, effects);
     sim_store_base_committed(&server->store);
-    end_step(server);
+    sim_server_end_step(server);
 }
 
 void sim_server_check(struct sim_server *server)

@@ -13,10 +13,14 @@
 #include "tabletserver/tablet/assignment.h"
 #include "tabletserver/tablet/row_lock.h"
 #include "tests/sim/sim.h"
+#include "tests/sim/sim_replica.h"
 #include "tests/sim/sim_store.h"
 
 #define SIM_SCHEMAS_MAX 64
 #define SIM_GATHER_MAX  64
+
+#define SIM_LEASE_NS (1400 * SIM_MS)
+#define SIM_GRACE_NS (2 * SIM_S)
 
 struct sim_server_disk {
     uint64_t incarnation;
@@ -34,6 +38,7 @@ struct sim_work {
     uint64_t sequence;
     uint64_t tablet;     /* EVALUATING: whose row is locked */
     uint64_t evaluation; /* number; 0 = not evaluating */
+    uint64_t reign;      /* of the tablet, when it began to be evaluated */
     bool duplicate;
     struct bytes result;
     struct operation_result answer;
@@ -95,6 +100,8 @@ struct sim_server {
     uint64_t sync_next;
     uint64_t sync_timer; /* the one that counts */
     int64_t sync_interval_ns;
+    bool replicates;
+    struct sim_peers peers;
 };
 
 struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_server_disk *disk);
@@ -115,12 +122,16 @@ void sim_server_check(struct sim_server *server);
 #define SIM_TIMER_SYNC       UINT64_C(1) /* and above it, in steps of 16: the generation */
 #define SIM_TIMER_FLUSH      UINT64_C(2)
 #define SIM_TIMER_EVALUATION UINT64_C(3)
+#define SIM_TIMER_PEERS      UINT64_C(4)
 #define SIM_TIMER_KINDS      UINT64_C(16)
 
 static inline struct sim_order *sim_order_of(struct sim_tablet *tablet)
 {
     return tablet->context;
 }
+
+void sim_server_begin_step(struct sim_server *server, struct sim_effects *effects);
+void sim_server_end_step(struct sim_server *server);
 
 const struct table *sim_server_schema(const struct sim_server *server, uint64_t table);
 /* NULL when it is not known; in the step's arena. */
@@ -134,6 +145,8 @@ void sim_write_take(struct sim_server *server, struct sim_batch *batch);
 void sim_write_evaluated(struct sim_server *server, struct sim_work *work);
 void sim_write_end(struct sim_server *server); /* append what was gathered */
 void sim_write_committed(struct sim_server *server, struct sim_tablet *tablet, uint64_t sequence);
+/* "Unknown", to whoever waits for what lies up to sequence. */
+void sim_write_fail(struct sim_server *server, struct sim_tablet *tablet, uint64_t sequence);
 void sim_write_was_split(struct sim_server *server,
                          struct sim_tablet *parent,
                          struct sim_tablet *left,
@@ -147,6 +160,10 @@ void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet);
 void sim_answer_start(struct sim_server *server, const struct sim_message *message);
 void sim_answer_complete(struct sim_work *work);
 void sim_answer_fail(struct sim_work *work, enum status status, const char *text);
+/* It may not be served here and now: why, if so. */
+bool sim_answer_refuses(struct sim_server *server,
+                        struct sim_tablet *tablet,
+                        struct sim_work *work);
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work);
 void sim_answer_send(struct sim_server *server);
 void sim_answer_scan(struct sim_server *server, const struct sim_message *message);

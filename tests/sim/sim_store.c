@@ -42,6 +42,7 @@ struct sim_tablet *sim_tablet_create(uint64_t number,
     tablet->range.start = bytes_of(tablet->bounds, range->start.size_bytes);
     tablet->range.end = bytes_of(tablet->bounds + SIM_KEY_BYTES_MAX, range->end.size_bytes);
     tablet->active_position = LOG_POSITION_NONE;
+    tablet->copy.configuration_position = LOG_POSITION_NONE;
     return tablet;
 }
 
@@ -61,6 +62,7 @@ static void tablet_destroy(struct sim_tablet *tablet)
     sim_rows_deinit(&tablet->committed_rows);
     buffer_deinit(&tablet->flushed_row);
     dedupe_destroy(tablet->dedupe);
+    sim_copy_destroy(&tablet->copy);
     memory_free(tablet);
 }
 
@@ -68,7 +70,8 @@ void sim_store_kill(struct sim_store *store, bool power_cut)
 {
     struct sim_store_disk *disk = store->disk;
     for (uint32_t i = 0; i < store->queue_count; i++) {
-        if (i == 0 && store->committing && prng_chance(&store->sim->prng, 2)) {
+        bool taught = store->queue[i].purpose == SIM_BASE_TAUGHT;
+        if (i == 0 && store->committing && !taught && prng_chance(&store->sim->prng, 2)) {
             sim_base_apply(&disk->base, &store->queue[i]);
         }
         sim_base_transaction_discard(&store->queue[i]);
@@ -76,6 +79,7 @@ void sim_store_kill(struct sim_store *store, bool power_cut)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         tablet_destroy(store->tablets[i]);
     }
+    memory_free(store->told);
     sim_log_close(&store->log);
     arena_deinit(&store->arena);
     if (power_cut) {
@@ -116,6 +120,7 @@ void sim_store_add(struct sim_store *store, struct sim_tablet *tablet)
 {
     ASSERT(store->tablet_count < SIM_TABLETS_MAX);
     ASSERT(sim_store_find_any(store, tablet->tablet) == NULL);
+    tablet->life = ++store->life_next;
     store->tablets[store->tablet_count++] = tablet;
 }
 
@@ -142,7 +147,8 @@ void sim_store_create(struct sim_store *store,
                       uint64_t number,
                       uint64_t table,
                       uint64_t configuration,
-                      const struct row_range *range)
+                      const struct row_range *range,
+                      const struct replica_configuration *members)
 {
     struct applied_map map;
     for (uint32_t i = 0; i < store->queue_count; i++) {
@@ -151,6 +157,16 @@ void sim_store_create(struct sim_store *store,
         }
     }
     struct sim_base_tablet *created = sim_base_tablet_create(number, table, configuration, range);
+    if (members != NULL) {
+        bool leads = members->version != 0 &&
+                     replica_configuration_is_leader(members, store->disk->number);
+        created->replicated = true;
+        created->members = *members;
+        created->role = leads                   ? REPLICA_PRIMARY
+                        : members->version != 0 ? REPLICA_SECONDARY
+                                                : REPLICA_OUTSIDER;
+        created->flags = (struct replica_flags){.opened = leads, .bound = true};
+    }
     arena_reset(&store->arena);
     ASSERT(applied_map_whole(&store->arena, 0, &map) == STATUS_OK);
     applied_map_encode(&map, &created->applied);
@@ -172,6 +188,11 @@ static void on_created(struct sim_store *store, const struct sim_base_tablet *cr
 {
     struct sim_tablet *tablet = sim_tablet_create(created->tablet, created->table,
                                                   created->configuration, &created->range);
+    tablet->replicated = created->replicated;
+    tablet->copy.configuration = created->members;
+    tablet->copy.role = created->role;
+    tablet->copy.flags = created->flags;
+    tablet->copy.adopted = created->members.version != 0;
     flush_progress_init(&tablet->progress, 0, false);
     sim_store_add(store, tablet);
     store->callbacks.on_created(store->callbacks.context, tablet);
@@ -322,7 +343,7 @@ enum status sim_store_apply(struct sim_store *store,
 
 /* --- committing ------------------------------------------------------------------------------- */
 
-static void commit_record(struct sim_store *store, struct sim_tablet *tablet)
+void sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet)
 {
     struct sim_pending *record = tablet->first;
     struct record_split split;
@@ -338,14 +359,22 @@ static void commit_record(struct sim_store *store, struct sim_tablet *tablet)
     }
     tablet->committed = record->sequence;
     tablet->clock = record->clock;
+    if (tablet->replicated && !tablet->copy.leads) {
+        sim_store_record_requests(store, tablet, record);
+    }
     dedupe_commit(tablet->dedupe, record->sequence);
     sim_flush_note_committed(store, tablet);
     if (record->type == RECORD_SPLIT) {
         ASSERT(record_decode_split(buffer_bytes(&record->payload), &split, &error) == STATUS_OK);
         sim_store_split(store, tablet, &split);
     }
-    buffer_deinit(&record->payload);
-    memory_free(record);
+    if (tablet->replicated) {
+        tablet->copy.committed_version = record->version;
+        sim_copy_keep(store, tablet, record);
+    } else {
+        buffer_deinit(&record->payload);
+        memory_free(record);
+    }
 }
 
 void sim_store_log_synced(struct sim_store *store)
@@ -354,17 +383,18 @@ void sim_store_log_synced(struct sim_store *store)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct sim_tablet *tablet = store->tablets[i];
         uint64_t before = tablet->committed;
-        while (tablet->first != NULL && tablet->first->position < synced) {
+        while (!tablet->replicated && tablet->first != NULL && tablet->first->position < synced) {
             if (tablet->first->type == RECORD_SPLIT && tablet->committed > before) {
                 store->callbacks.on_committed(store->callbacks.context, tablet, tablet->committed);
                 before = tablet->committed;
             }
-            commit_record(store, tablet);
+            sim_store_commit_first(store, tablet);
         }
         if (!tablet->hidden && tablet->committed > before) {
             store->callbacks.on_committed(store->callbacks.context, tablet, tablet->committed);
         }
     }
+    sim_store_tell_synced(store, synced);
 }
 
 void sim_store_base_committed(struct sim_store *store)
@@ -376,6 +406,10 @@ void sim_store_base_committed(struct sim_store *store)
     store->committing = false;
     store->queue_count--;
     memmove(&store->queue[0], &store->queue[1], store->queue_count * sizeof store->queue[0]);
+    if (done.purpose == SIM_BASE_TAUGHT) {
+        sim_store_taught(store, &done);
+        return;
+    }
     sim_base_apply(&store->disk->base, &done);
     switch (done.purpose) {
     case SIM_BASE_CREATED:
@@ -384,6 +418,7 @@ void sim_store_base_committed(struct sim_store *store)
         }
         break;
     case SIM_BASE_DROPPED:
+    case SIM_BASE_TAUGHT:
         break;
     case SIM_BASE_FLUSH_ADVANCED:
     case SIM_BASE_FLUSH_FINISHED:
@@ -475,7 +510,7 @@ void sim_store_check(struct sim_store *store)
         flush_progress_check(&tablet->progress);
         ASSERT(tablet->committed <= tablet->prepared);
         ASSERT(tablet->frozen_count == tablet->progress.frozen_count);
-        if (tablet->committed == tablet->prepared &&
+        if (tablet->committed == tablet->prepared && (!tablet->replicated || tablet->copy.leads) &&
             !sim_rows_equal(&tablet->committed_rows, &tablet->prepared_rows)) {
             sim_fail(store->sim, "tablet %llu: all is committed, yet prepared rows differ",
                      (unsigned long long)tablet->tablet);

@@ -18,6 +18,7 @@
 #define TESTS_SIM_SIM_STORE_H
 
 #include "common/base/stamp.h"
+#include "tabletserver/replica/replica.h"
 #include "tabletserver/storage/dedupe.h"
 #include "tabletserver/storage/flush_progress.h"
 #include "tabletserver/storage/record.h"
@@ -41,8 +42,32 @@ struct sim_pending {
     uint64_t position; /* where its batch begins */
     uint64_t sequence;
     uint64_t clock;
+    uint64_t version; /* of a configuration, under which it was first given out */
     enum record_type type;
     struct buffer payload;
+};
+
+/* What the store's part of a replica is (docs/replication.md, section 3). */
+struct sim_copy {
+    struct replica_configuration configuration;
+    enum replica_role role;
+    struct replica_flags flags;
+    uint64_t configuration_position; /* of the record, when no base has it; NONE */
+    bool adopted;                    /* the configuration, in this very process */
+    uint32_t configuring;            /* records that are not synced */
+    uint64_t generation;             /* rises with each: what was begun before is void */
+    uint64_t proven;                 /* the base has this: it is committed, whatever the log says */
+    uint64_t committed_version;      /* of the entry there; 0 = not known */
+    bool gap;                        /* replay: entries follow on what a configuration will drop */
+    bool leads;                      /* prepared rows and requests count */
+    struct sim_pending *kept_first;  /* committed, to feed learners with */
+    struct sim_pending *kept_last;
+    uint32_t kept_count;
+    /* the server's */
+    struct replica *replica;
+    bool serving;
+    struct replica_union serving_peers;
+    uint64_t opener; /* incarnation of the process that sent the newest OPEN */
 };
 
 /* What stands still to be flushed. */
@@ -53,6 +78,9 @@ struct sim_frozen {
     uint64_t clock;
     struct sim_rows rows;
     struct buffer dedupe;
+    struct replica_configuration members;
+    enum replica_role role;
+    struct replica_flags flags;
 };
 
 struct sim_tablet {
@@ -86,7 +114,20 @@ struct sim_tablet {
     uint64_t children[2];
     uint64_t split_sequence; /* 0 = none */
 
+    bool replicated;
+    struct sim_copy copy;
+    uint64_t reign; /* the server's: rises with each LEAD */
+    uint64_t life;  /* no two tablets of a process have the same */
+
     void *context; /* the server's */
+};
+
+/* What is in the log and its replica is to be told of when it is synced. */
+struct sim_told {
+    uint64_t position;
+    uint64_t tablet;
+    uint64_t life;
+    uint64_t sequence; /* of an entry; 0 = a configuration */
 };
 
 struct sim_store_callbacks {
@@ -98,6 +139,9 @@ struct sim_store_callbacks {
                      struct sim_tablet *parent,
                      struct sim_tablet *left,
                      struct sim_tablet *right);
+    void (*on_synced)(void *context, struct sim_tablet *tablet, uint64_t sequence);
+    void (*on_configured)(void *context, struct sim_tablet *tablet);
+    void (*on_taught)(void *context, struct sim_tablet *tablet, uint64_t lesson);
 };
 
 struct sim_store {
@@ -112,6 +156,10 @@ struct sim_store {
     uint32_t queue_count;
     bool committing;
     struct arena arena;
+    struct sim_told *told;
+    uint32_t told_count;
+    uint32_t told_capacity;
+    uint64_t life_next;
     uint64_t replay_last; /* planted */
     uint64_t replay_seen;
 };
@@ -132,11 +180,13 @@ void sim_store_kill(struct sim_store *store, bool power_cut);
 struct sim_tablet *sim_store_find(struct sim_store *store, uint64_t tablet);
 struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row);
 
+/* members: with several copies, under which it begins (version 0: it will be taught); NULL: alone. */
 void sim_store_create(struct sim_store *store,
                       uint64_t tablet,
                       uint64_t table,
                       uint64_t configuration,
-                      const struct row_range *range);
+                      const struct row_range *range,
+                      const struct replica_configuration *members);
 /* Pending records of it are lost. */
 void sim_store_drop(struct sim_store *store, struct sim_tablet *tablet);
 
@@ -169,6 +219,29 @@ void sim_store_flush_some(struct sim_store *store);
 
 void sim_store_check(struct sim_store *store);
 
+/* --- with several copies: sim_store_replica.c --------------------------------------------------- */
+
+/* Into the log and the window; at who leads, prepared.  Requires: the next one. */
+void sim_store_append_entry(struct sim_store *store,
+                            struct sim_tablet *tablet,
+                            const struct replica_entry *entry);
+/* Log it, and forget what lies above `kept`. */
+void sim_store_configure(struct sim_store *store,
+                         struct sim_tablet *tablet,
+                         const struct replica_effect *effect);
+void sim_store_commit(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence);
+/* What waits in the window becomes prepared; is prepared no more. */
+void sim_store_lead(struct sim_store *store, struct sim_tablet *tablet);
+void sim_store_follow(struct sim_store *store, struct sim_tablet *tablet);
+/* Whole content, in one transaction; void if the copy has moved on when it is durable.  Takes it. */
+void sim_store_teach(struct sim_store *store,
+                     struct sim_tablet *tablet,
+                     struct sim_base_tablet *content,
+                     uint64_t lesson);
+bool sim_copy_may_be_taught(const struct sim_tablet *tablet, uint64_t sequence);
+/* A committed entry that is kept; NULL. */
+const struct sim_pending *sim_copy_find(const struct sim_tablet *tablet, uint64_t sequence);
+
 /* --- between its files ------------------------------------------------------------------------- */
 
 struct sim_tablet *sim_tablet_create(uint64_t tablet,
@@ -194,6 +267,29 @@ void sim_flush_freeze(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_unblock(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *transaction);
+
+void sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet);
+void sim_copy_destroy(struct sim_copy *copy);
+void sim_copy_keep(struct sim_store *store, struct sim_tablet *tablet, struct sim_pending *record);
+void sim_store_note_told(struct sim_store *store,
+                         const struct sim_tablet *tablet,
+                         uint64_t sequence,
+                         uint64_t position);
+void sim_store_tell_synced(struct sim_store *store, uint64_t synced);
+void sim_store_taught(struct sim_store *store, const struct sim_base_transaction *done);
+enum status sim_replay_copy(struct sim_store *store,
+                            struct sim_tablet *tablet,
+                            const struct log_record *from,
+                            uint64_t position,
+                            struct error *ret_error);
+enum status sim_replay_map(struct sim_store *store,
+                           const struct sim_tablet *tablet,
+                           struct applied_map *ret_map,
+                           struct error *ret_error);
+enum status sim_replay_copies_end(struct sim_store *store, struct error *ret_error);
+void sim_store_record_requests(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               const struct sim_pending *record);
 
 enum status sim_replay_record(struct sim_store *store,
                               const struct log_record *record,

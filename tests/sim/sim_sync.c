@@ -46,6 +46,10 @@ static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_
             .state = HELD_SERVING,
             .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
         };
+        if (tablet->replicated) {
+            sim_replica_describe(server, tablet, one);
+            continue;
+        }
         struct bytes middle = sim_tablet_middle(tablet);
         if (limit > 0 && one->size_bytes > limit && middle.size_bytes > 0) {
             one->wants_split = true;
@@ -72,6 +76,7 @@ void sim_sync_ask(struct sim_server *server)
         .known_version = server->known_version,
         .known_generation = server->known_generation,
         .full = true,
+        .replicates = server->replicates,
     };
     (void)snprintf(address, sizeof address, "sim://%u", server->node);
     request.server.address = bytes_of_text(address);
@@ -183,6 +188,10 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
         } else {
             ASSERT(location_map_put(server->locations, &assigned->location) == STATUS_OK);
         }
+        if (server->replicates) {
+            sim_replica_note(server, assigned);
+            continue;
+        }
         ASSERT(assignment_list_note(server->assignments, server->node, assigned) == STATUS_OK);
     }
 }
@@ -194,7 +203,7 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     case ASSIGNMENT_CREATE:
         sim_store_create(&server->store, action->tablet, action->assigned->location.table,
                          action->assigned->location.configuration,
-                         &action->assigned->location.range);
+                         &action->assigned->location.range, NULL);
         break;
     case ASSIGNMENT_SPLIT:
         if (tablet != NULL) {
@@ -244,6 +253,9 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     struct error error = {.status = STATUS_OK};
 
     if (message->request != server->sync_request) {
+        if (server->replicates) {
+            (void)sim_replica_proposed(server, message);
+        }
         return; /* of a connection that was given up, or a second copy */
     }
     server->sync_request = 0;
@@ -264,6 +276,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     if (response.reset) {
         location_map_clear(server->locations);
         assignment_list_clear(server->assignments);
+        sim_replica_forget_known(server);
     }
     take_tables(server, &response);
     take_tablets(server, &response);
@@ -271,5 +284,9 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     server->known_version = response.version;
     server->sync_interval_ns = response.interval_ms * SIM_MS;
     set_timer(server, response.more ? 0 : server->sync_interval_ns);
-    match_assignments(server);
+    if (server->replicates) {
+        sim_replica_match(server);
+    } else {
+        match_assignments(server);
+    }
 }

@@ -86,6 +86,31 @@ static bool is_new(struct sim_server *server, struct sim_tablet *tablet, struct 
 
 /* --- gathering -------------------------------------------------------------------------------- */
 
+/* With several copies: the replica says whether, and under which sequence. */
+static void give_out(struct sim_server *server,
+                     struct sim_tablet *tablet,
+                     const struct record_write *write,
+                     uint64_t clock)
+{
+    struct sim_order *order = sim_order_of(tablet);
+    struct buffer payload = BUFFER_INIT;
+    uint32_t count = order->gathered_count;
+    uint64_t sequence = 0;
+    record_encode_write(write, &payload);
+    order->gathered_count = 0;
+    enum status status = sim_replica_write(server, tablet, RECORD_WRITE, buffer_bytes(&payload),
+                                           clock, &sequence);
+    buffer_deinit(&payload);
+    for (uint32_t i = 0; i < count; i++) {
+        if (status == STATUS_OK) {
+            pend(server, order, order->gathered_works[i], sequence);
+        } else {
+            sim_answer_fail(order->gathered_works[i], STATUS_UNAVAILABLE, "not now");
+        }
+    }
+    sim_replica_drain(server);
+}
+
 static void flush(struct sim_server *server, struct sim_tablet *tablet)
 {
     struct sim_order *order = sim_order_of(tablet);
@@ -94,7 +119,12 @@ static void flush(struct sim_server *server, struct sim_tablet *tablet)
         return;
     }
     uint64_t clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
-    uint64_t sequence = sim_store_append_write(&server->store, tablet, &write, clock);
+    uint64_t sequence = 0;
+    if (tablet->replicated) {
+        give_out(server, tablet, &write, clock);
+        return;
+    }
+    sequence = sim_store_append_write(&server->store, tablet, &write, clock);
     for (uint32_t i = 0; i < order->gathered_count; i++) {
         pend(server, order, order->gathered_works[i], sequence);
     }
@@ -158,6 +188,7 @@ static void evaluate(struct sim_server *server, struct sim_tablet *tablet, struc
 {
     flush(server, tablet); /* what was ordered before must be there to be read */
     work->evaluation = server->evaluation_next++;
+    work->reign = tablet->reign;
     sim_effects_timer(server->effects, work->evaluation * SIM_TIMER_KINDS + SIM_TIMER_EVALUATION,
                       sim_about_ns(server->sim, server->sim->settings.evaluate_mean_ns));
 }
@@ -168,6 +199,9 @@ static void start_write(struct sim_server *server,
                         bool locked)
 {
     struct sim_order *order = sim_order_of(tablet);
+    if (sim_answer_refuses(server, tablet, work)) {
+        return;
+    }
     if (order->gathered_count > 0 &&
         order->gathered_works[order->gathered_count - 1]->batch != work->batch) {
         flush(server, tablet); /* one of them may be the same request */
@@ -194,13 +228,33 @@ static void start_write(struct sim_server *server,
 
 static void route(struct sim_server *server, struct sim_work *work);
 
+static void give_out_drop(struct sim_server *server,
+                          struct sim_tablet *tablet,
+                          struct sim_work *work,
+                          const struct record_drop_range *drop,
+                          uint64_t clock)
+{
+    struct buffer payload = BUFFER_INIT;
+    uint64_t sequence = 0;
+    record_encode_drop_range(drop, &payload);
+    enum status status = sim_replica_write(server, tablet, RECORD_DROP_RANGE,
+                                           buffer_bytes(&payload), clock, &sequence);
+    buffer_deinit(&payload);
+    if (status == STATUS_OK) {
+        pend(server, sim_order_of(tablet), work, sequence);
+    } else {
+        sim_answer_fail(work, STATUS_UNAVAILABLE, "not now");
+    }
+    sim_replica_drain(server);
+}
+
 static void append_drop_range(struct sim_server *server,
                               struct sim_tablet *tablet,
                               struct sim_work *work)
 {
     struct record_drop_range drop = {.request = identity_of(work)};
     flush(server, tablet);
-    if (!is_new(server, tablet, work)) {
+    if (sim_answer_refuses(server, tablet, work) || !is_new(server, tablet, work)) {
         return;
     }
     if (!row_range_intersect(&work->operation->range, &tablet->range, &drop.range)) {
@@ -208,6 +262,10 @@ static void append_drop_range(struct sim_server *server,
         return;
     }
     uint64_t clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
+    if (tablet->replicated) {
+        give_out_drop(server, tablet, work, &drop, clock);
+        return;
+    }
     pend(server, sim_order_of(tablet), work,
          sim_store_append_drop_range(&server->store, tablet, &drop, clock));
 }
@@ -463,7 +521,12 @@ void sim_write_evaluated(struct sim_server *server, struct sim_work *work)
     ASSERT(tablet != NULL); /* barriers wait for locks */
     work->evaluation = 0;
     struct sim_order *order = sim_order_of(tablet);
-    gather_evaluated(server, tablet, work);
+    if (work->reign == tablet->reign) {
+        gather_evaluated(server, tablet, work);
+    } else {
+        /* Somebody else led meanwhile: the request may have been done there. */
+        sim_answer_fail(work, STATUS_UNAVAILABLE, "the primary changed");
+    }
     if (server->sim->planted != SIM_PLANTED_NO_ROW_LOCK) {
         for (struct row_waiter *waiter = row_lock_next(server->locks, tablet->tablet, row);
              waiter != NULL; waiter = row_lock_next(server->locks, tablet->tablet, row)) {
@@ -502,6 +565,17 @@ void sim_write_committed(struct sim_server *server, struct sim_tablet *tablet, u
         } else {
             sim_answer_complete(work);
         }
+    }
+}
+
+void sim_write_fail(struct sim_server *server, struct sim_tablet *tablet, uint64_t sequence)
+{
+    struct sim_order *order = sim_order_of(tablet);
+    (void)server;
+    while (order->pending_first != NULL && order->pending_first->sequence <= sequence) {
+        struct sim_work *work = order->pending_first;
+        order->pending_first = work->next;
+        sim_answer_fail(work, STATUS_UNAVAILABLE, "it is not known whether it was done");
     }
 }
 
