@@ -12,11 +12,6 @@
 
 static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
 
-/* The format of CONFIGURATION has no place for these two flags yet; it does not look at the role. */
-#define ROLE_MASK   UINT8_C(0x0f)
-#define ROLE_OPENED UINT8_C(0x10)
-#define ROLE_BOUND  UINT8_C(0x20)
-
 static void pending_destroy(struct sim_pending *record)
 {
     buffer_deinit(&record->payload);
@@ -175,8 +170,6 @@ void sim_store_configure(struct sim_store *store,
 {
     struct sim_copy *copy = &tablet->copy;
     struct buffer payload = BUFFER_INIT;
-    uint8_t role = (uint8_t)((uint8_t)effect->role | (effect->flags.opened ? ROLE_OPENED : 0) |
-                             (effect->flags.bound ? ROLE_BOUND : 0));
     copy->configuration = effect->configuration;
     copy->role = effect->role;
     copy->flags = effect->flags;
@@ -185,10 +178,11 @@ void sim_store_configure(struct sim_store *store,
     tablet->configuration = effect->configuration.version;
     drop_above(tablet, effect->sequence);
     record_encode_configuration(
-        &(struct record_configuration){.configuration = effect->configuration,
-                                       .role = role,
-                                       .doubt_noted = effect->flags.doubt_noted,
-                                       .kept_sequence = effect->sequence},
+        &(struct record_configuration){
+            .configuration = effect->configuration,
+            .role = (uint8_t)effect->role,
+            .flags = {effect->flags.opened, effect->flags.doubt_noted, effect->flags.bound},
+            .kept_sequence = effect->sequence},
         &payload);
     uint64_t position = sim_log_append(&store->log,
                                        &(struct log_record){.type = RECORD_CONFIGURATION,
@@ -356,10 +350,9 @@ static enum status replay_configuration(struct sim_store *store,
         return status;
     }
     copy->configuration = record.configuration;
-    copy->role = (enum replica_role)(record.role & ROLE_MASK);
-    copy->flags = (struct replica_flags){.opened = (record.role & ROLE_OPENED) != 0,
-                                         .doubt_noted = record.doubt_noted,
-                                         .bound = (record.role & ROLE_BOUND) != 0};
+    copy->role = (enum replica_role)record.role;
+    copy->flags = (struct replica_flags){record.flags.opened, record.flags.doubt_noted,
+                                         record.flags.bound};
     tablet->configuration = record.configuration.version;
     if (store->sim->planted != SIM_PLANTED_REPLAY_KEEPS_DROPPED) {
         drop_above(tablet, record.kept_sequence);
