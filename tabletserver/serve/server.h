@@ -16,6 +16,7 @@
 #include "common/io/http.h"
 #include "common/io/transport.h"
 #include "tabletserver/serve/location_map.h"
+#include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/schema_cache.h"
 #include "tabletserver/serve/served_map.h"
 #include "tabletserver/serve/settings.h"
@@ -38,6 +39,7 @@ struct server {
     struct served_map *served;
     struct location_map *locations;
     struct worker_pool *workers;
+    struct peers *peers; /* NULL: it does not replicate */
     struct store_loop *loops[SERVER_STORES_MAX];
     uint32_t loop_count;
     struct transport_listener *listener;
