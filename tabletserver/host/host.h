@@ -62,8 +62,8 @@ struct host_options {
     /* Its reign is over: whoever waits is told that it is not known.  (May come inside a call of the
      * store's that appends.) */
     void (*on_ceased)(void *context, struct store_tablet *tablet);
-    /* serving_look() says something new. */
-    void (*on_changed)(void *context);
+    /* What serving_look() says has changed to this. */
+    void (*on_changed)(void *context, struct store_tablet *tablet, const struct serving_view *view);
     /* To the master; its answer is host_told() or host_gone().  May be lost: both come again. */
     void (*on_propose)(void *context,
                        uint64_t tablet,

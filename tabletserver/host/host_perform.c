@@ -184,7 +184,7 @@ static void note_view(struct hosted *hosted)
         .version = view.configuration.version, .role = view.role, .leads = view.serving};
     if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads) {
         serving_note(hosted->serving, now);
-        options->on_changed(options->context);
+        options->on_changed(options->context, hosted->tablet, &now);
     }
 }
 

@@ -156,9 +156,9 @@ enum replica_event_type {
     REPLICA_EVENT_CONFIGURED, /* the effect CONFIGURE is synced: one for each, in the log's order with
                                  SYNCED */
     REPLICA_EVENT_RECEIVE,    /* message, from */
-    REPLICA_EVENT_CATALOG,    /* configuration: what the master told; the newest it has.  present: and
+    REPLICA_EVENT_CATALOG, /* configuration: what the master told; the newest it has.  present: and
                                  the copy was made for it (rule 18): it may begin the tablet */
-    REPLICA_EVENT_GONE,       /* the catalog has the tablet no more: split, merged or dropped */
+    REPLICA_EVENT_GONE,    /* the catalog has the tablet no more: split, merged or dropped */
     REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
                            it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */

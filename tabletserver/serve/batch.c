@@ -59,13 +59,9 @@ void batch_redirect(struct work *work)
     const struct operation *operation = work->operation;
 
     pthread_mutex_lock(&batch->lock);
-    work->answer.has_location = location_map_find(batch->server->locations, operation->table,
-                                                  operation->row, &batch->arena,
-                                                  &work->answer.location);
+    work->answer.has_location = server_redirects(batch->server, operation->table, operation->row,
+                                                 &batch->arena, &work->answer.location);
     pthread_mutex_unlock(&batch->lock);
-    if (work->answer.has_location && work->answer.location.server == batch->server->number) {
-        work->answer.has_location = false; /* not any more, or not yet: asking here again is no use */
-    }
     batch_fail(work, STATUS_NOT_OWNER, "this server does not serve the row's tablet");
 }
 

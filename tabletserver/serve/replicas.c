@@ -147,9 +147,7 @@ static void on_read(void *context,
     }
 }
 
-static void on_teach(void *context,
-                     struct store_tablet *tablet,
-                     const struct host_pupil *pupil)
+static void on_teach(void *context, struct store_tablet *tablet, const struct host_pupil *pupil)
 {
     struct replicas *replicas = context;
     struct log_reading *reading = start_reading(replicas, tablet, pupil->sequence + 1);
@@ -207,8 +205,15 @@ static void on_ceased(void *context, struct store_tablet *tablet)
 }
 
 /* The master waits for it. */
-static void on_changed(void *context)
+static void on_changed(void *context, struct store_tablet *tablet, const struct serving_view *view)
 {
+    static const char *const roles[] = {[REPLICA_OUTSIDER] = "outsider",
+                                        [REPLICA_LEARNER] = "learner",
+                                        [REPLICA_SECONDARY] = "secondary",
+                                        [REPLICA_PRIMARY] = "primary"};
+    LOG_EVENT(LOG_LEVEL_INFO, "replica", LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
+              LOG_U64("version", view->version), LOG_TEXT("role", roles[view->role]),
+              LOG_TEXT("serves", view->leads ? "yes" : "no"));
     sync_hurry(((struct replicas *)context)->server->sync);
 }
 

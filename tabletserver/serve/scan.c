@@ -32,7 +32,7 @@ struct scan {
     uint64_t charged_bytes;
     atomic_int state;
     struct schema *schema;
-    struct served served; /* its tablet; none until it was found */
+    struct served served;           /* its tablet; none until it was found */
     struct filter_program *program; /* while a slice is read */
     struct bytes first;             /* key in reading order; borrowed from the request */
     struct row_set rows;            /* the request's, clipped to the tablet */
@@ -93,9 +93,8 @@ static void redirect(struct scan *scan, struct bytes row)
     struct buffer message = BUFFER_INIT;
     struct scan_response response = {.done = true};
 
-    response.has_location = location_map_find(scan->server->locations, scan->request.table, row,
-                                              &scan->arena, &response.location) &&
-                            response.location.server != scan->server->number;
+    response.has_location = server_redirects(scan->server, scan->request.table, row, &scan->arena,
+                                             &response.location);
     response_head_encode(
         &(struct response_head){.status = STATUS_NOT_OWNER,
                                 .text = bytes_of_text("this server does not hold the tablet")},

@@ -91,6 +91,25 @@ void request_bytes_release_reads(struct server *server, uint64_t bytes)
     request_bytes_forget_reads(server, bytes);
 }
 
+bool server_redirects(struct server *server,
+                      uint64_t table,
+                      struct bytes row,
+                      struct arena *arena,
+                      struct location *ret_location)
+{
+    struct served served;
+    if (!location_map_find(server->locations, table, row, arena, ret_location)) {
+        return false;
+    }
+    if (ret_location->server != server->number ||
+        !served_map_find(server->served, table, row, &served)) {
+        return true;
+    }
+    bool holds = served_holds(&served);
+    served_release(&served);
+    return holds;
+}
+
 /* --- identity ----------------------------------------------------------------------------------- */
 
 /* <folder>/SERVER: "server NUMBER incarnation TIME\n".  The number is for life; the incarnation says

@@ -59,6 +59,14 @@ enum status server_open(const struct server_settings *settings,
  * go after the loops' threads, which need them, and before the stores. */
 void server_close(struct server *server);
 
+/* Who serves the row, for one that came here in vain.  False: it is not known, or it should be this very
+ * server, which does not serve it any more, or not yet: asking here again would be of no use. */
+bool server_redirects(struct server *server,
+                      uint64_t table,
+                      struct bytes row,
+                      struct arena *arena,
+                      struct location *ret_location);
+
 /* What a request takes at least besides its body and what it is decoded into: many small ones may
  * wait, scans as long as their client likes. */
 #define REQUEST_BYTES_OWN 3072

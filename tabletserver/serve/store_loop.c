@@ -108,9 +108,7 @@ static enum status on_append(void *context,
     return host_on_append(host_of(context), tablet, entry);
 }
 
-static void on_appended(void *context,
-                        struct store_tablet *tablet,
-                        const struct store_entry *entry)
+static void on_appended(void *context, struct store_tablet *tablet, const struct store_entry *entry)
 {
     host_on_appended(host_of(context), tablet, entry);
 }

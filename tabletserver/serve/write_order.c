@@ -319,11 +319,11 @@ static struct tablet_order *tablet_order_create(struct write_order *order,
 
 static struct served served_here(const struct write_order *order, struct store_tablet *stored)
 {
-    return (struct served){
-        .table = store_tablet_describe(stored)->table,
-        .tablet = stored,
-        .loop = order->loop,
-        .serving = store_tablet_replica(stored) != NULL ? host_serving(stored) : NULL};
+    return (struct served){.table = store_tablet_describe(stored)->table,
+                           .tablet = stored,
+                           .loop = order->loop,
+                           .serving = store_tablet_replica(stored) != NULL ? host_serving(stored)
+                                                                           : NULL};
 }
 
 enum status write_order_add(struct write_order *order, struct store_tablet *stored)

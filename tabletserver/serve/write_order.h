@@ -53,10 +53,10 @@ struct tablet_order {
     uint32_t locks;        /* rows locked */
     struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
-    bool dirty; /* in the list of those that may have something gathered */
-    uint64_t reigns_over;    /* so many: what was evaluated before the last is void */
-    int64_t looked_ns;       /* the round in which it was asked whether it may answer */
-    enum status may_answer;  /* and the answer */
+    bool dirty;             /* in the list of those that may have something gathered */
+    uint64_t reigns_over;   /* so many: what was evaluated before the last is void */
+    int64_t looked_ns;      /* the round in which it was asked whether it may answer */
+    enum status may_answer; /* and the answer */
 };
 
 /* What all tablets of one loop share. */

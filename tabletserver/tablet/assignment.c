@@ -8,7 +8,7 @@
 /* One allocation: what the master said and the bytes of it. */
 struct item {
     struct assigned_tablet assigned;
-    uint64_t store; /* of this server's that has it, or should; 0 where it is removed */
+    uint64_t store;  /* of this server's that has it, or should; 0 where it is removed */
     bool as_learner; /* it is no member: its goal alone names that store */
     bool was_held;   /* at some assignment_decide() */
     bool here;       /* at the last one */
@@ -120,7 +120,9 @@ static uint64_t store_among(uint64_t server, const struct replica_member *member
 
 /* Which of the server's stores has the tablet or should have it; 0 = none.  Stores of one tablet lie on
  * different servers. */
-static uint64_t own_store(uint64_t server, const struct assigned_tablet *assigned, bool *ret_learner)
+static uint64_t own_store(uint64_t server,
+                          const struct assigned_tablet *assigned,
+                          bool *ret_learner)
 {
     const struct replica_configuration *members = &assigned->configuration;
     uint64_t store = assigned->location.server == server ? assigned->store : 0;

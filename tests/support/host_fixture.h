@@ -100,6 +100,14 @@ static void node_on_committed(void *context,
     }
 }
 
+static void node_on_changed(void *context,
+                            struct store_tablet *tablet,
+                            const struct serving_view *view)
+{
+    (void)context;
+    cr_assert_eq(view->version, host_look(tablet).configuration.version);
+}
+
 static void node_on_ceased(void *context, struct store_tablet *tablet)
 {
     ((struct node *)context)->ceased = store_tablet_prepared(tablet);
@@ -310,7 +318,7 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .wake = node_wake,
                                          .on_committed = node_on_committed,
                                          .on_ceased = node_on_ceased,
-                                         .on_changed = node_wake,
+                                         .on_changed = node_on_changed,
                                          .on_propose = node_on_propose,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
