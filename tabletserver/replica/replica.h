@@ -176,6 +176,7 @@ enum replica_event_type {
     REPLICA_EVENT_DAMAGED, /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
+    REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */
 };
 
 struct replica_event {

@@ -105,6 +105,7 @@ struct replica {
     bool leads; /* LEAD was told, FOLLOW not yet */
     bool serving;
     bool stalled;
+    bool leaving;
     struct replica_union served_peers;
     uint64_t start;
     uint64_t unkept_end; /* the last entry that was given out without a copy: others may count when

@@ -18,6 +18,7 @@
 #include "tabletserver/serve/status_report.h"
 
 #define LISTENER_GRACE_MS       3000
+#define LEAVE_GRACE_NS          (INT64_C(2) * 1000 * 1000 * 1000)
 #define WRITES_GRACE_NS         (INT64_C(3) * 1000 * 1000 * 1000)
 #define WRITES_LOOK_US          1000
 #define REQUESTS_PER_CONNECTION 1024
@@ -362,6 +363,20 @@ enum status server_open(const struct server_settings *settings,
     return STATUS_OK;
 }
 
+/* Nobody is to wait for a lease to run out because a server is stopped on purpose. */
+static void leave(const struct server *server)
+{
+    int64_t until_ns = clock_monotonic_ns() + LEAVE_GRACE_NS;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        store_loop_leave(server->loops[i]);
+    }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        while (!store_loop_has_left(server->loops[i]) && clock_monotonic_ns() < until_ns) {
+            clock_sleep_us(WRITES_LOOK_US);
+        }
+    }
+}
+
 /* What replicas have under way needs the peers' answers, which come over the listener. */
 static void wait_for_writes(const struct server *server)
 {
@@ -375,6 +390,9 @@ static void wait_for_writes(const struct server *server)
 
 void server_close(struct server *server)
 {
+    if (server->peers != NULL && atomic_load(&server->open)) {
+        leave(server);
+    }
     atomic_store(&server->open, false);
     http_server_close(server->http);
     sync_stop(server->sync); /* it looks after the listener */

@@ -58,6 +58,8 @@ struct store_loop {
     atomic_bool tables_changed;
     atomic_bool stopping;
     atomic_bool busy;
+    atomic_bool leaving; /* asked */
+    atomic_bool left;    /* and done */
     bool started;
     pthread_t thread;
     char folder[LOOP_FOLDER_BYTES_MAX];
@@ -302,6 +304,14 @@ static void forget_pending(struct store_loop *loop)
     }
 }
 
+static void look_whether_left(struct store_loop *loop)
+{
+    if (atomic_load_explicit(&loop->leaving, memory_order_relaxed)) {
+        host_leave(host_of(loop));
+        atomic_store(&loop->left, host_leads_count(host_of(loop)) == 0);
+    }
+}
+
 static void one_round(struct store_loop *loop, const struct item *items, size_t count)
 {
     bool stopping = atomic_load(&loop->stopping);
@@ -320,6 +330,7 @@ static void one_round(struct store_loop *loop, const struct item *items, size_t 
     write_order_flush(&loop->order);
     if (loop->replicas != NULL) {
         host_round(host_of(loop));
+        look_whether_left(loop);
     } else {
         store_commit(loop->store);
     }
@@ -606,6 +617,17 @@ bool store_loop_is_busy(const struct store_loop *loop)
 void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect)
 {
     host_hear(host_of(loop), effect);
+}
+
+void store_loop_leave(struct store_loop *loop)
+{
+    atomic_store(&loop->leaving, true);
+    mailbox_wake(loop->mailbox);
+}
+
+bool store_loop_has_left(const struct store_loop *loop)
+{
+    return atomic_load(&loop->left);
 }
 
 bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch)

@@ -8,6 +8,8 @@
  *              that it came from: under a laxer rule, cells below it may be written and shall stay
  *   VERSIONS   what other rules drop is removed by ordinary deletes, logged like a client's
  *
+ * Of a tablet with copies only who leads it says and removes; each erases by itself what it was told.
+ *
  * None of it is needed for what reads show: they hide what has expired.  The log's records are
  * appended by the loop (store_collect.c), since all appends are.
  *
@@ -137,7 +139,7 @@ static bool say_horizons(struct store_tablet *tablet, const struct table *table,
     struct store_collection *collection = tablet->store->collection;
     store_collection_begin(collection, tablet);
     (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < table->family_count; i++) {
+    for (uint32_t i = 0; i < table->family_count && atomic_load(&tablet->leads); i++) {
         const struct family *family = &table->families[i];
         struct store_meta_horizon old;
         int64_t age_us = 0;
@@ -339,7 +341,7 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
     case STORE_COLLECT_ERASE:
         return erase_expired(tablet, table);
     case STORE_COLLECT_VERSIONS:
-        if (any_explicit_rule(table)) {
+        if (any_explicit_rule(table) && atomic_load(&tablet->leads)) {
             status = store_collect_versions(tablet, table, now_us, STEP_CELLS, &more);
         }
         if (status == STATUS_OK && !more) {
@@ -372,7 +374,7 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
     (void)pthread_mutex_lock(&store->mutex);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE || !atomic_load(&tablet->alone)) {
+        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
             continue;
         }
         if (tablet->collect.due_us == 0) {

@@ -162,7 +162,7 @@ struct store_tablet {
     /* A replica. */
     bool shared;                /* [L] has, or has had, other members: its log is kept for them */
     struct log_marks marks;     /* [T] changed by the loop */
-    bool leads;                 /* [L] what is appended is applied at once */
+    atomic_bool leads;          /* changed by the loop: what is appended is applied at once */
     atomic_bool alone;          /* changed by the loop: what is synced is committed */
     struct store_window window; /* [L] */
     struct store_configuration configuration; /* [L] adopted last */
