@@ -437,7 +437,7 @@ static void choose_as_primary(struct replica *replica)
 static void note_free(struct replica *replica)
 {
     if (replica_is_lone(replica) && replica->flags.bound && replica->excepting == 0 &&
-        replica->now_ns >= replica->free_from_ns) {
+        replica->now_ns >= replica_free_from_ns(replica)) {
         replica->flags.bound = false;
         replica_emit_configure(replica, replica_appended(replica));
     }
