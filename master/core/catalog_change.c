@@ -173,9 +173,14 @@ static enum status check_copies(struct catalog *catalog,
 {
     const struct plan_wanted wanted = {after->number, 0, 1, after->replicas};
     struct store *stores[LIMIT_REPLICAS];
+    struct error why = {0};
 
-    return after->replicas > before->replicas ? plan_place(catalog, &wanted, stores, ret_error)
-                                              : STATUS_OK;
+    if (after->replicas <= before->replicas ||
+        plan_place(catalog, &wanted, stores, &why) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    /* no fault of the moment, which waiting would mend */
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION, "%s", why.text);
 }
 
 static enum status stage_alter(struct catalog *catalog,

@@ -125,7 +125,7 @@ Test(replicas, more_than_there_are_servers_are_refused)
         servers[i].down = true;
     }
     replicas_work(&driver, servers, SERVERS, 4 * 10);
-    driver_assert_refused(&driver, replicate("t", 3, 0), STATUS_UNAVAILABLE,
+    driver_assert_refused(&driver, replicate("t", 3, 0), STATUS_FAILED_PRECONDITION,
                           "3 replicas need healthy stores");
     assert_members("t", 1);
 }
