@@ -4,8 +4,9 @@
 #include "common/io/transport_address.h"
 
 #define NS_PER_MS         INT64_C(1000000)
-#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
-#define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)  /* a new master may be there at any moment */
+#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS)  /* then another one is asked */
+#define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)   /* a new master may be there at any moment */
+#define MASTERS_SILENT_NS (INT64_C(10000) * NS_PER_MS) /* servers are asked first for so long */
 #define REDIRECTIONS_MAX  4 /* followed at once; those who name each other know nothing new */
 #define ARENA_BLOCK_BYTES 512
 
@@ -182,6 +183,9 @@ static void learn_who_answered(struct request *request)
         client->is_master[request->master_asked] = true;
     }
     request->answered_by_master = client->is_master[request->master_asked];
+    if (request->answered_by_master) {
+        client->masters_silent_until_ns = 0;
+    }
     if (!request->answered_by_master && client->master_current == request->master_asked) {
         next_master(client);
     }
@@ -201,6 +205,7 @@ static bool on_message(struct call *call, struct link_event *event)
         finish(request, status, bytes_of_text(error.text), BYTES_EMPTY);
         return false;
     }
+    request->was_answered = true;
     status = client_status_of_number(head.status);
     if (status == STATUS_UNIMPLEMENTED && request->address == REQUEST_TO_MASTER) {
         on_refusal(request, head.text);
@@ -221,13 +226,27 @@ static bool on_message(struct call *call, struct link_event *event)
     return false;
 }
 
-/* Every other round without a master: any tablet server. */
+/* Every other round without a master, or every other attempt where masters are silent. */
+static bool is_turn_of_server(const struct request *request)
+{
+    const struct edubba_client *client = request->client;
+    bool silent = client->loop.now_ns < client->masters_silent_until_ns;
+    uint32_t turn = silent ? request->attempts + 1 : request->attempts / client->master_count;
+    return request->servers_may_answer && turn % 2 == 1;
+}
+
 static bool choose_server(struct request *request, uint32_t *ret_address)
 {
     struct edubba_client *client = request->client;
     uint32_t servers = client->locations.address_count - client->given_count;
-    uint32_t rounds = request->attempts / client->master_count;
-    if (!request->servers_may_answer || servers == 0 || rounds % 2 == 0) {
+    if (!is_turn_of_server(request)) {
+        return false;
+    }
+    if (request->servers_asked < request->ask_first_count) {
+        *ret_address = request->ask_first[request->servers_asked++];
+        return true;
+    }
+    if (servers == 0) {
         return false;
     }
     /* The addresses that were given were interned first. */
@@ -295,11 +314,15 @@ static void on_timer(void *context, struct timer *timer)
     if (client->loop.now_ns >= request->deadline_ns) {
         if (silent && !request->at_server) {
             next_master(client); /* who has not answered is not asked first the next time */
+            client->masters_silent_until_ns = client->loop.now_ns + MASTERS_SILENT_NS;
         }
         expire(request);
     } else if (request->call.lane != NULL) {
         lane_cancel(&request->call);
         request->was_reached = true;
+        if (request->address == REQUEST_TO_MASTER && !request->at_server) {
+            client->masters_silent_until_ns = client->loop.now_ns + MASTERS_SILENT_NS;
+        }
         pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
     } else {
         attempt(request);
