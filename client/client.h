@@ -60,9 +60,9 @@ struct edubba_client {
     struct list_link routes;
     uint32_t masters[MASTERS_MAX]; /* numbers of their addresses: given, then learned */
     uint32_t master_count;
-    uint32_t master_current;         /* index in masters */
-    bool is_master[MASTERS_MAX];     /* has answered as one; others may be tablet servers */
-    int64_t masters_silent_until_ns; /* one did not answer: until then servers are asked first */
+    uint32_t master_current;     /* index in masters */
+    bool is_master[MASTERS_MAX]; /* has answered as one; others may be tablet servers */
+    int64_t master_silent_until_ns[MASTERS_MAX]; /* it did not answer: others go first until then */
 };
 
 /* As edubba_client_open(), but for the first word with a master. */

@@ -8,8 +8,8 @@
  *
  * What tablet servers know too (LOCATE, GET_TABLE) may go to any of them once no master answers: those
  * that ask_first names, then others by chance.  Masters that refuse a connection are all asked before
- * the first server.  One that is silent has cost two seconds: from then on, for ten, servers are asked
- * in turn with masters, and first.
+ * the first server.  One that is silent has cost two seconds: for the next ten such a request goes to
+ * it only after those that were not, and where all were, after a server.
  *
  * The addresses that the client was given may be tablet servers: those say UNIMPLEMENTED to what is a
  * master's, and the next one is asked.  When all of them say so it is the request's outcome.

@@ -243,3 +243,20 @@ Test(failover, masters_that_are_silent_do_not_hold_up_what_servers_know)
     }
     close_session(&session);
 }
+
+Test(failover, a_new_client_gets_past_silent_masters_to_the_servers_it_was_given)
+{
+    struct fake_cluster *fake = fake_cluster_start();
+    struct edubba_options options = default_options(fake);
+    struct edubba_error error;
+    char masters[160];
+    (void)snprintf(masters, sizeof masters, "%s,%s", fake->servers[0].address,
+                   fake->servers[2].address);
+    options.masters = masters;
+    fake->is_frozen[0] = true;
+    struct session session = open_with(fake, &options);
+    int64_t began_ns = clock_monotonic_ns();
+    cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+    cr_assert_lt(since_ms(began_ns), 1900, "the silent one was asked again");
+    close_session(&session);
+}
