@@ -78,7 +78,8 @@ static enum status begin_read(struct reading *reading,
     enum status status = STATUS_NOT_OWNER;
     if (reading->schema != NULL) {
         status = store_read_begin(served.tablet, schema_table(reading->schema),
-                                  STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
+                                  STORE_READ_COMMITTED, server_clock_now_us(&server->clock),
+                                  &reading->read);
     }
     if (status == STATUS_OK && !served_holds(&served)) {
         store_read_end(reading->read);
