@@ -221,10 +221,18 @@ static enum status open_stores(struct server *server, struct error *ret_error)
 
 /* --- network ------------------------------------------------------------------------------------ */
 
+/* What first attempts are judged by is the clock of the store that they come to, which is ahead of
+ * ours where a clock of before was. */
 static int64_t now_us(void *context)
 {
-    (void)context;
-    return clock_wall_us();
+    struct server *server = context;
+    int64_t now_us = server_clock_now_us(&server->clock);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        struct store_statistics statistics;
+        store_loop_statistics(server->loops[i], &statistics);
+        now_us = statistics.clock_us > now_us ? statistics.clock_us : now_us;
+    }
+    return now_us;
 }
 
 /* What was bound, for address ":0": scheme and host as configured, the port as given. */
@@ -327,6 +335,7 @@ enum status server_open(const struct server_settings *settings,
     server->settings = settings;
     atomic_init(&server->request_bytes, 0);
     atomic_init(&server->open, false);
+    server_clock_init(&server->clock);
     record_metrics_init(settings->slow_operation_us);
     transport_budget_set(&(struct transport_budget){
         .unfinished_bytes_max = BUDGET_UNFINISHED_BYTES_DEFAULT,
@@ -413,5 +422,6 @@ void server_close(struct server *server)
     served_map_destroy(server->served);
     location_map_destroy(server->locations);
     schema_cache_close(server->schemas);
+    server_clock_deinit(&server->clock);
     memory_free(server);
 }

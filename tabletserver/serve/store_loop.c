@@ -74,8 +74,12 @@ static void on_wake(void *context)
 
 static int64_t on_now_us(void *context)
 {
-    (void)context;
-    return clock_wall_us();
+    return server_clock_now_us(&((struct store_loop *)context)->server->clock);
+}
+
+static bool on_trusts_clock(void *context)
+{
+    return server_clock_is_trusted(&((struct store_loop *)context)->server->clock);
 }
 
 static struct host *host_of(const struct store_loop *loop)
@@ -459,6 +463,7 @@ static enum status open_store(struct store_loop *loop,
         .context = loop,
         .wake = on_wake,
         .now_us = on_now_us,
+        .trusts_clock = on_trusts_clock,
         .on_committed = on_committed,
         .on_created = on_created,
         .on_dropped = on_dropped,
@@ -498,6 +503,7 @@ enum status store_loop_open(struct server *server,
     (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
     enum status status = open_store(loop, settings, ret_error);
     if (status == STATUS_OK) {
+        publish_statistics(loop, clock_monotonic_ns());
         status = start(loop, ret_error);
     }
     if (status != STATUS_OK) {

@@ -26,6 +26,11 @@
 
 #define FIRST_PASS_SHARES 64 /* passes after a start are spread over the interval */
 
+/* At a start nothing but the machine says what time it is.  Where that is so far from when the store
+ * was last written to, it waits a while before it erases anything by it. */
+#define AWAY_LONG_US  (INT64_C(24) * 3600 * 1000 * 1000)
+#define FIRST_WAIT_US (INT64_C(10) * 60 * 1000 * 1000)
+
 /* --- rules ---------------------------------------------------------------------------------------- */
 
 /* Does age alone decide?  *ret_age_us: what is older is dropped. */
@@ -403,6 +408,22 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
     return chosen;
 }
 
+void store_collect_begin(struct store *store)
+{
+    int64_t now_us = store->callbacks.now_us(store->callbacks.context);
+    int64_t last_us = hlc_to_us(store->hlc.last);
+    bool away_long = last_us > 0 && now_us - last_us > AWAY_LONG_US;
+    store->collect_from_us = away_long ? now_us + FIRST_WAIT_US : 0;
+}
+
+/* What a wrong clock erases does not come back when it is right again. */
+static bool is_time_known(const struct store *store, int64_t now_us)
+{
+    const struct store_callbacks *callbacks = &store->callbacks;
+    return now_us >= store->collect_from_us &&
+           (callbacks->trusts_clock == NULL || callbacks->trusts_clock(callbacks->context));
+}
+
 enum status store_collect_step(struct store *store, bool *ret_worked)
 {
     *ret_worked = false;
@@ -410,6 +431,9 @@ enum status store_collect_step(struct store *store, bool *ret_worked)
         return STATUS_OK;
     }
     int64_t now_us = store->callbacks.now_us(store->callbacks.context);
+    if (!is_time_known(store, now_us)) {
+        return STATUS_OK;
+    }
     struct store_tablet *tablet = choose(store, now_us);
     if (tablet == NULL) {
         return STATUS_OK;
