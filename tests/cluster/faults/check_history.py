@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Is what clients of history_load saw one possible history of rows?
 
-    check_history.py [--at-least N] [--within SECONDS] [--gap-p50 MS] [--gap-p99 MS] FILE...
+    check_history.py [--at-least N] [--within SECONDS] [--gap-p50 MS] [--gap-p99 MS] [--all-ok]
+                     [--may-refuse CODE] FILE...
 
 FILES are what history_load has written, of one table, and what the scenario has noted of its faults:
     E begin fault NAME KEYS   from now on keys whose first letters are these ("*": all) may be without service
@@ -14,13 +15,15 @@ Ends with "N passed, N failed".  What is checked, each by its name in a failure:
               no increment came out twice
     stale     a read shows at least what was acknowledged, or shown to another, before it began
     torn      a read shows all of a change or nothing of it
-    refused   no operation ended with an error that says that it can never work
+    refused   no change ended with an error that says that it was not made, but with what --may-refuse names;
+              with --all-ok, none with any error, and no read either
     missing   each row could be read in the end
     void      at least so many operations were acknowledged, else the run shows nothing
     service   each key is written again so soon after "healed"
     gap       the longest time between two acknowledged writes of a key, around a fault that touches it
 
-A change whose outcome is unknown may have been made, once, at any time after it began.
+A change whose outcome is unknown may have been made, once, at any time after it began; one that was refused
+was not.
 """
 import argparse
 import collections
@@ -52,31 +55,34 @@ class Verdict:
             print(f"{kind}: {text}")
 
 
-def read_line(words, keys, events, refusals):
+def read_line(words, keys, events, outcomes, failed_reads):
     kind = words[0]
     if kind == "E":
         events.append((int(words[1]), *words[2:]))
     elif kind == "W":
         keys[words[1]].changes.append((int(words[3]), int(words[4]), int(words[2]), words[5]))
-        refusals[words[5]] += 1
+        outcomes[words[5]] += 1
     elif kind == "T":
         keys[words[1]].increments.append((int(words[2]), int(words[3]), words[4], int(words[5])))
-        refusals[words[4]] += 1
+        outcomes[words[4]] += 1
     elif kind == "R" and words[4] == "OK":
         keys[words[1]].reads.append((int(words[2]), int(words[3]), tuple(map(int, words[5:9]))))
+    elif kind == "R":
+        failed_reads[words[4]] += 1
     elif kind == "F":
         a, b = ([] if w == "-" else list(map(int, w.split(","))) for w in words[5:7])
         keys[words[1]].final = (words[2], int(words[3]), int(words[4]), a, b)
 
 
 def read_files(names):
-    keys, events, refusals = collections.defaultdict(Key), [], collections.Counter()
+    keys, events = collections.defaultdict(Key), []
+    outcomes, failed_reads = collections.Counter(), collections.Counter()
     for name in names:
         with open(name, encoding="utf-8") as lines:
             for line in lines:
                 if line.endswith("\n") and line != "\n":  # a writer that was killed leaves half a line
-                    read_line(line.split(), keys, events, refusals)
-    return keys, sorted(events), refusals
+                    read_line(line.split(), keys, events, outcomes, failed_reads)
+    return keys, sorted(events), outcomes, failed_reads
 
 
 def sweep(observations, verdict, kind, what):
@@ -147,6 +153,8 @@ def check_final(name, key, verdict):
     lost = acknowledged - there
     verdict.expect(not lost, "lost", f"{name}: {len(lost)} of {len(acknowledged)} acknowledged changes, {sorted(lost)[:5]}")
     verdict.expect(there <= attempted, "invented", f"{name}: {sorted(there - attempted)[:5]}")
+    refused = {n for _, _, n, outcome in key.changes if outcome != "OK" and outcome not in UNKNOWN} & there
+    verdict.expect(not refused, "invented", f"{name}: {sorted(refused)[:5]} were refused, and are there")
     verdict.expect(a == b and len(a) == len(there), "torn", f"{name}: versions of p:a and p:b differ")
     verdict.expect(total == len(there), "doubled" if total > len(there) else "lost",
                    f"{name}: sum {total} of {len(there)} changes")
@@ -201,23 +209,27 @@ def main():
     options.add_argument("--within", type=float, default=0)
     options.add_argument("--gap-p50", type=float, default=0)
     options.add_argument("--gap-p99", type=float, default=0)
+    options.add_argument("--all-ok", action="store_true")
+    options.add_argument("--may-refuse", default="OK", metavar="CODE")
     options.add_argument("files", nargs="+")
     options = options.parse_args()
-    keys, events, outcomes = read_files(options.files)
+    keys, events, outcomes, failed_reads = read_files(options.files)
     verdict = Verdict()
     for name, key in sorted(keys.items()):
         check_reads(name, key, verdict)
         check_increments(name, key, verdict)
         check_final(name, key, verdict)
+    allowed = {"OK"} if options.all_ok else {"OK", *UNKNOWN, options.may_refuse}
     for outcome, count in outcomes.items():
-        if outcome not in UNKNOWN:
-            verdict.expect(outcome == "OK", "refused", f"{count} operations ended with {outcome}")
+        verdict.expect(outcome in allowed, "refused", f"{count} changes ended with {outcome}")
+    for outcome, count in failed_reads.items() if options.all_ok else ():
+        verdict.expect(False, "refused", f"{count} reads ended with {outcome}")
     verdict.expect(outcomes["OK"] >= options.at_least, "void",
                    f"{outcomes['OK']} operations were acknowledged, at least {options.at_least} are needed")
     check_service(keys, events, options.within, verdict)
     check_gaps(keys, events, options, verdict)
     print(f"operations: {', '.join(f'{n} {o}' for o, n in sorted(outcomes.items()))}; "
-          f"reads: {sum(len(k.reads) for k in keys.values())}")
+          f"reads: {sum(len(k.reads) for k in keys.values())} OK{''.join(f', {n} {o}' for o, n in sorted(failed_reads.items()))}")
     failed = sum(verdict.failures.values())
     print(f"{verdict.passed} passed, {failed} failed")
     return failed > 0

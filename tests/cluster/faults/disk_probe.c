@@ -25,7 +25,7 @@ static const char *below(int place, const char *folder, const char *name)
 
 static int write_text(const char *file, const char *offset, const char *text, int flags)
 {
-    int descriptor = open(file, O_RDWR | O_CREAT | flags, 0600);
+    int descriptor = open(file, O_WRONLY | O_CREAT | flags, 0600);
     size_t size = strlen(text);
     if (descriptor < 0) {
         return -1;

@@ -18,6 +18,7 @@
 struct undo_file {
     pthread_mutex_t lock;
     ino_t inode;
+    int content; /* to read from: writers may not */
     int journal;
     uint64_t begin;
     uint64_t end;
@@ -99,9 +100,10 @@ static int open_journal(const char *name, uint64_t *ret_size)
 
 /* --- files -------------------------------------------------------------------------------------- */
 
-static void begin_file(struct undo_file *file, ino_t inode)
+static void begin_file(struct undo_file *file, int descriptor, ino_t inode)
 {
     char name[64];
+    char link[64];
     uint64_t size = 0;
     struct undo_header header = {UNDO_MAGIC, sizeof header, 0};
     (void)snprintf(name, sizeof name, "%llu.undo", (unsigned long long)inode);
@@ -111,8 +113,14 @@ static void begin_file(struct undo_file *file, ino_t inode)
         size = sizeof header;
     }
     get(journal, &header, sizeof header, 0);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    int content = real_calls()->open(link, O_RDONLY | O_CLOEXEC);
+    if (content < 0) {
+        give_up("open a file again");
+    }
     *file = (struct undo_file){.lock = PTHREAD_MUTEX_INITIALIZER,
                                .inode = inode,
+                               .content = content,
                                .journal = journal,
                                .begin = header.begin < size ? header.begin : size,
                                .end = size,
@@ -137,7 +145,7 @@ struct undo_file *undo_file_take(int descriptor)
             give_up("follow more files");
         }
         file = &undo.files[undo.file_count++];
-        begin_file(file, status.st_ino);
+        begin_file(file, descriptor, status.st_ino);
     }
     pthread_mutex_unlock(&undo.lock);
     if (file != NULL) {
@@ -172,7 +180,7 @@ void undo_note_change(struct undo_file *file, int descriptor, off_t offset, uint
         give_up("find memory");
     }
     memcpy(record, &change, sizeof change);
-    get(descriptor, record + sizeof change, change.old_bytes, from);
+    get(file->content, record + sizeof change, change.old_bytes, from);
     put(file->journal, record, sizeof change + change.old_bytes, file->end);
     free(record);
     file->last = file->end;
@@ -238,6 +246,7 @@ static void forget_inode(ino_t inode)
     for (size_t i = 0; i < undo.file_count; i++) {
         if (undo.files[i].inode == inode) {
             (void)close(undo.files[i].journal);
+            (void)close(undo.files[i].content);
             undo.files[i].inode = 0;
             undo.files[i].journal = -1;
         }
