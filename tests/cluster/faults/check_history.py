@@ -42,17 +42,21 @@ class Key:
 
 
 class Verdict:
-    def __init__(self):
-        self.passed = 0
-        self.failures = collections.Counter()
+    """A kind of failure of one key, or of the whole run, counts once, however many operations show it."""
 
-    def expect(self, good, kind, text):
+    def __init__(self):
+        self.checked = set()
+        self.failed = set()
+        self.shown = collections.Counter()
+
+    def expect(self, good, kind, name, text):
+        self.checked.add((kind, name))
         if good:
-            self.passed += 1
             return
-        self.failures[kind] += 1
-        if self.failures[kind] <= SHOWN_MAX:
-            print(f"{kind}: {text}")
+        self.failed.add((kind, name))
+        self.shown[kind] += 1
+        if self.shown[kind] <= SHOWN_MAX:
+            print(f"{kind}: {name}: {text}")
 
 
 def read_line(words, keys, events, outcomes, failed_reads):
@@ -85,7 +89,7 @@ def read_files(names):
     return keys, sorted(events), outcomes, failed_reads
 
 
-def sweep(observations, verdict, kind, what):
+def sweep(observations, verdict, name, what):
     """Observations of something that only grows: (begin, end, seen or None, known by the end).
 
     What is known when one begins, by acknowledgement or by another's eyes, is the least that it may see.
@@ -101,66 +105,66 @@ def sweep(observations, verdict, kind, what):
             floor[number] = least
         else:
             if seen is not None:
-                verdict.expect(seen >= floor[number], kind, f"{what}: {seen} seen after {floor[number]}: {observations[number]}")
+                verdict.expect(seen >= floor[number], "stale", name, f"{what}: {seen} seen after {floor[number]}: {observations[number]}")
             least = max(least, known)
 
 
-def sweep_begun(begins, reads, verdict, what):
+def sweep_begun(begins, reads, verdict, name, what):
     """No read shows more changes than had begun when it ended."""
     begins, at = sorted(begins), 0
     for end, seen in sorted(reads):
         while at < len(begins) and begins[at] < end:
             at += 1
-        verdict.expect(seen <= at, "invented", f"{what}: {seen} when {at} had begun, at {end}")
+        verdict.expect(seen <= at, "invented", name, f"{what}: {seen} when {at} had begun, at {end}")
 
 
 def check_reads(name, key, verdict):
     begun = {n: begin for begin, _, n, _ in key.changes}
     for begin, end, (a, b, total, _) in key.reads:
-        verdict.expect(a == b, "torn", f"{name}: a is {a}, b is {b} in a read of {begin}..{end}")
-        verdict.expect(a == 0 or begun.get(a, end) < end, "invented", f"{name}: change {a} read at {end}")
-        verdict.expect((a == 0) == (total == 0), "torn", f"{name}: change {a} with sum {total} in a read of {begin}..{end}")
+        verdict.expect(a == b, "torn", name, f"a is {a}, b is {b} in a read of {begin}..{end}")
+        verdict.expect(a == 0 or begun.get(a, end) < end, "invented", name, f"change {a} read at {end}")
+        verdict.expect((a == 0) == (total == 0), "torn", name, f"change {a} with sum {total} in a read of {begin}..{end}")
     acknowledged = [(begin, end, n) for begin, end, n, outcome in key.changes if outcome == "OK"]
     sweep([(begin, end, None, n) for begin, end, n in acknowledged] +
-          [(begin, end, a, a) for begin, end, (a, _, _, _) in key.reads], verdict, "stale", f"{name} p:a")
+          [(begin, end, a, a) for begin, end, (a, _, _, _) in key.reads], verdict, name, "p:a")
     ends = sorted((end, begin) for begin, end, _ in acknowledged)
     sweep([(begin, end, None, count) for count, (end, begin) in enumerate(ends, 1)] +
-          [(begin, end, total, total) for begin, end, (_, _, total, _) in key.reads], verdict, "stale", f"{name} s:n")
+          [(begin, end, total, total) for begin, end, (_, _, total, _) in key.reads], verdict, name, "s:n")
     sweep_begun([begin for begin, _, _, _ in key.changes],
-                [(end, total) for _, end, (_, _, total, _) in key.reads], verdict, f"{name} s:n")
+                [(end, total) for _, end, (_, _, total, _) in key.reads], verdict, name, "s:n")
 
 
 def check_increments(name, key, verdict):
     done = [(begin, end, value) for begin, end, outcome, value in key.increments if outcome == "OK"]
     counts = collections.Counter(value for _, _, value in done)
-    verdict.expect(all(c == 1 for c in counts.values()), "doubled",
-                   f"{name} p:t: came out more than once: {[v for v, c in counts.items() if c > 1][:5]}")
+    verdict.expect(all(c == 1 for c in counts.values()), "doubled", name,
+                   f"p:t: came out more than once: {[v for v, c in counts.items() if c > 1][:5]}")
     # One that begins after another has ended comes out above it: it sees it, and adds 1.
     sweep([(begin, end, value - 1, value) for begin, end, value in done] +
-          [(begin, end, t, t) for begin, end, (_, _, _, t) in key.reads], verdict, "stale", f"{name} p:t")
+          [(begin, end, t, t) for begin, end, (_, _, _, t) in key.reads], verdict, name, "p:t")
     sweep_begun([begin for begin, _, _, _ in key.increments],
                 [(end, t) for _, end, (_, _, _, t) in key.reads] + [(end, value) for _, end, value in done],
-                verdict, f"{name} p:t")
+                verdict, name, "p:t")
 
 
 def check_final(name, key, verdict):
     outcome, total, t, a, b = key.final if key.final else ("not asked", 0, 0, [], [])
-    verdict.expect(outcome == "OK", "missing", f"{name}: {outcome}")
+    verdict.expect(outcome == "OK", "missing", name, f"{outcome}")
     if outcome != "OK":
         return
     there, attempted = set(a), {n for _, _, n, _ in key.changes}
     acknowledged = {n for _, _, n, outcome in key.changes if outcome == "OK"}
     lost = acknowledged - there
-    verdict.expect(not lost, "lost", f"{name}: {len(lost)} of {len(acknowledged)} acknowledged changes, {sorted(lost)[:5]}")
-    verdict.expect(there <= attempted, "invented", f"{name}: {sorted(there - attempted)[:5]}")
+    verdict.expect(not lost, "lost", name, f"{len(lost)} of {len(acknowledged)} acknowledged changes, {sorted(lost)[:5]}")
+    verdict.expect(there <= attempted, "invented", name, f"{sorted(there - attempted)[:5]}")
     refused = {n for _, _, n, outcome in key.changes if outcome != "OK" and outcome not in UNKNOWN} & there
-    verdict.expect(not refused, "invented", f"{name}: {sorted(refused)[:5]} were refused, and are there")
-    verdict.expect(a == b and len(a) == len(there), "torn", f"{name}: versions of p:a and p:b differ")
-    verdict.expect(total == len(there), "doubled" if total > len(there) else "lost",
-                   f"{name}: sum {total} of {len(there)} changes")
+    verdict.expect(not refused, "invented", name, f"{sorted(refused)[:5]} were refused, and are there")
+    verdict.expect(a == b and len(a) == len(there), "torn", name, f"versions of p:a and p:b differ")
+    verdict.expect(total == len(there), "doubled" if total > len(there) else "lost", name,
+                   f"sum {total} of {len(there)} changes")
     done = sum(outcome == "OK" for _, _, outcome, _ in key.increments)
-    verdict.expect(done <= t, "lost", f"{name}: p:t is {t}, {done} increments were acknowledged")
-    verdict.expect(t <= len(key.increments), "doubled", f"{name}: p:t is {t} of {len(key.increments)} increments")
+    verdict.expect(done <= t, "lost", name, f"p:t is {t}, {done} increments were acknowledged")
+    verdict.expect(t <= len(key.increments), "doubled", name, f"p:t is {t} of {len(key.increments)} increments")
 
 
 def percentile(values, share):
@@ -190,7 +194,7 @@ def check_gaps(keys, events, limits, verdict):
         print(f"gap {what}: keys={len(values)} p50={p50:.0f} ms p99={p99:.0f} ms max={max(values):.0f} ms")
         for limit, value, share in ((limits.gap_p50, p50, "p50"), (limits.gap_p99, p99, "p99")):
             if limit:
-                verdict.expect(value <= limit, "gap", f"{what}: {share} {value:.0f} ms, at most {limit}")
+                verdict.expect(value <= limit, "gap", what, f"{share} {value:.0f} ms, at most {limit}")
 
 
 def check_service(keys, events, within, verdict):
@@ -200,7 +204,7 @@ def check_service(keys, events, within, verdict):
     for name, key in keys.items():
         late = [end for _, end, _, outcome in key.changes if outcome == "OK" and end > healed[-1]]
         took = (min(late) - healed[-1]) / 1e9 if late else float("inf")
-        verdict.expect(took <= within, "service", f"{name}: written {took:.1f} s after all was healed, at most {within}")
+        verdict.expect(took <= within, "service", name, f"written {took:.1f} s after all was healed, at most {within}")
 
 
 def main():
@@ -221,18 +225,17 @@ def main():
         check_final(name, key, verdict)
     allowed = {"OK"} if options.all_ok else {"OK", *UNKNOWN, options.may_refuse}
     for outcome, count in outcomes.items():
-        verdict.expect(outcome in allowed, "refused", f"{count} changes ended with {outcome}")
+        verdict.expect(outcome in allowed, "refused", outcome, f"{count} changes")
     for outcome, count in failed_reads.items() if options.all_ok else ():
-        verdict.expect(False, "refused", f"{count} reads ended with {outcome}")
-    verdict.expect(outcomes["OK"] >= options.at_least, "void",
+        verdict.expect(False, "refused", outcome, f"{count} reads")
+    verdict.expect(outcomes["OK"] >= options.at_least, "void", "all",
                    f"{outcomes['OK']} operations were acknowledged, at least {options.at_least} are needed")
     check_service(keys, events, options.within, verdict)
     check_gaps(keys, events, options, verdict)
     print(f"operations: {', '.join(f'{n} {o}' for o, n in sorted(outcomes.items()))}; "
           f"reads: {sum(len(k.reads) for k in keys.values())} OK{''.join(f', {n} {o}' for o, n in sorted(failed_reads.items()))}")
-    failed = sum(verdict.failures.values())
-    print(f"{verdict.passed} passed, {failed} failed")
-    return failed > 0
+    print(f"{len(verdict.checked - verdict.failed)} passed, {len(verdict.failed)} failed")
+    return len(verdict.failed) > 0
 
 
 if __name__ == "__main__":

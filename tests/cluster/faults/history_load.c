@@ -33,7 +33,7 @@
 #define KEYS_MAX         256
 #define WRITE_DEADLINE   20000 /* ms */
 #define READ_DEADLINE    2000
-#define FINAL_DEADLINE   60000
+#define FINAL_DEADLINE   20000
 #define PAUSE_MS         4
 #define MS_PER_CHANGE_US 1000
 #define TEXTS_MAX        40
@@ -222,7 +222,7 @@ static void read_final(struct worker *worker)
 {
     char key[32];
     edubba_thread_deadline(FINAL_DEADLINE);
-    for (uint32_t i = 0; i < worker->keys; i++) {
+    for (uint32_t i = 0; i < worker->keys && goes_on(); i++) {
         struct edubba_row *row = NULL;
         struct edubba_error error;
         key_text(key, i);

@@ -17,6 +17,7 @@ event() {
 # load_start HOST NAME MODE THREADS: one process of the load.
 load_start() {
     local host=$1 name=$2
+    : >"$HISTORY/$name.out"
     EDUBBA_MASTERS=$CLIENT_MASTERS nsenter "--net=/run/netns/$(namespace_of "$host")" "$FAULTS_BUILD/history_load" \
         "$TABLE" "$HISTORY/$name" "$3" $KEYS 100000 "$4" >"$HISTORY/$name.out" 2>&1 </dev/null &
     PIDS[load-$name]=$!
@@ -57,7 +58,7 @@ load_end() {
         unset "PIDS[load-$name]"
         files+=("$HISTORY/$name")
     done
-    EDUBBA_MASTERS=$CLIENT_MASTERS on 0 "$FAULTS_BUILD/history_load" "$TABLE" "$HISTORY/final" final $KEYS 120 >"$HISTORY/final.out" 2>&1 ||
+    EDUBBA_MASTERS=$CLIENT_MASTERS on 0 "$FAULTS_BUILD/history_load" "$TABLE" "$HISTORY/final" final $KEYS 60 >"$HISTORY/final.out" 2>&1 ||
         bad "$TABLE: the last reading: $(tail -n 2 "$HISTORY/final.out")"
     "$(dirname "${BASH_SOURCE[0]}")/check_history.py" "$@" "${files[@]}" "$HISTORY/final" >"$out" 2>&1 || status=$?
     grep -vE '^[0-9]+ passed' "$out" | sed 's/^/    /'

@@ -129,6 +129,15 @@ cut_power() {
     kill_at_once "$@"
     for name in "$@"; do
         [[ $name == etcd* ]] && continue # it makes its calls without a library: only killed
-        "$FAULTS_BUILD/power_cut" "$WORK/$name" "$WORK/faults/$name" "$RANDOM" >>"$WORK/$name.log" || bad "power_cut of $name"
+        lose_unsynced "$name"
     done
+}
+# Of one that has ended.  SECTORS_LOST counts, to see that there was something to lose.
+SECTORS_LOST=0
+lose_unsynced() {
+    local lost seed=$RANDOM
+    echo "power_cut: seed $seed" >>"$WORK/$1.log"
+    lost=$("$FAULTS_BUILD/power_cut" "$WORK/$1" "$WORK/faults/$1" $seed) || bad "power_cut of $1"
+    echo "$lost" >>"$WORK/$1.log"
+    SECTORS_LOST=$((SECTORS_LOST + $(grep -oE '[0-9]+ sectors' <<<"$lost" | awk '{ sum += $1 } END { print sum + 0 }')))
 }

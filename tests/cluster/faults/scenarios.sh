@@ -1,6 +1,6 @@
 # Sourced after load.sh: what is done to a cluster under load.  Each scenario takes a number of rounds and
 # leaves the cluster whole; README.md says what each shows.
-SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network"
+SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network lying_disk"
 REPLICATED="wiped_server long_stop" # only where tablets have several copies
 LEASE_MS=1400
 
@@ -73,6 +73,7 @@ power_fails() {
 power_cut() {
     local round names tables=0
     load_begin power_cut || return
+    SECTORS_LOST=0
     for ((round = 1; round <= $1; round++)); do
         if ((RANDOM % 2)); then mapfile -t names < <(names_of server); else names=("$(random_server)"); fi
         [[ $COORDINATOR == embedded ]] && ((RANDOM % 2)) && names+=(master1)
@@ -85,7 +86,33 @@ power_cut() {
         sleep 1
     done
     for ((round = 1; round <= $1; round++)); do ebt deletetable "power$round"; done
+    echo "    sectors that were not synced, and are gone: $SECTORS_LOST"
+    (($1 < 5 || SECTORS_LOST > 0)) || bad "nothing was lost in $1 cuts: the scenario shows nothing"
     load_end --within 15 --at-least $((100 * $1))
+}
+
+# That a power cut can be seen at all: disks that only say that they have synced lose writes, and the check
+# must find it, or a server must refuse what is left.
+lying_disk() {
+    local name names before=$FAILED found=''
+    load_begin lying_disk || return
+    mapfile -t names < <(names_of server)
+    for name in "${names[@]}"; do fail_disk "$name" sync LIE "/$name/" always; done
+    sleep 1
+    event fault lying_disk "*"
+    cut_power "${names[@]}"
+    for name in "${names[@]}"; do mend_disk "$name"; done
+    for name in "${names[@]}"; do start "$name" >"$WORK/refusal" || found="$name refuses to start"; done
+    if [[ -z $found ]]; then
+        event healed
+        sleep 1
+        load_end >"$WORK/found"
+        found=$(grep -m 1 -E '^ *(lost|stale): ' "$WORK/found")
+    fi
+    FAILED=$before
+    if [[ -n $found ]]; then ok; else bad "disks lied, and nothing was found"; fi
+    echo "    found: $found"
+    cluster_fresh
 }
 
 # What is stopped for less than its lease serves on; for longer, others do, and it must not.
@@ -196,7 +223,7 @@ sync_error() {
                 bad "$name: a sync of $file fails, and it goes on"
                 cut_power "$name"
             fi
-            "$FAULTS_BUILD/power_cut" "$WORK/$name" "$WORK/faults/$name" $RANDOM >>"$WORK/$name.log" || bad "power_cut of $name"
+            lose_unsynced "$name"
             mend_disk "$name"
             start "$name" || { bad "$name does not come back"; return; }
             wait_whole

@@ -50,6 +50,9 @@ done
 same "over a kill -9 and a new process" "$(content f)" old
 
 fresh
+same "the folder of all stays" "$(probe write f 0 x; cut_power 3; [[ -d $work/data ]] && echo there)" there
+
+fresh
 echo "sync EIO data/f once" >"$work/faults/fail"
 same "a sync fails once" "$(probe "${made[@]}" write f 0 new sync f)" "sync: Input/output error"
 same "it is taken away" "$([[ -e $work/faults/fail ]] && echo there)" ""

@@ -72,6 +72,12 @@ static bool is_below_data(const char *path)
            (path[length] == '/' || path[length] == '\0');
 }
 
+/* A name in it, that is: the folder itself is another's business. */
+static bool is_name_below_data(const char *path)
+{
+    return is_below_data(path) && path[strlen(undo.data)] == '/';
+}
+
 /* Of an open file or folder; false: it has none. */
 static bool path_of(int descriptor, char ret_path[UNDO_PATH_BYTES])
 {
@@ -308,7 +314,7 @@ void undo_note_rename(const char *from, const char *to)
     struct undo_name name = {.kind = UNDO_RENAMED};
     absolute(name.path, to);
     absolute(name.from, from);
-    if (is_below_data(name.path)) {
+    if (is_name_below_data(name.path)) {
         pthread_mutex_lock(&undo.lock);
         name.kept = keep(name.path);
         note_name(name);
@@ -320,7 +326,7 @@ void undo_note_unlink(const char *path)
 {
     struct undo_name name = {.kind = UNDO_REMOVED};
     absolute(name.path, path);
-    if (is_below_data(name.path)) {
+    if (is_name_below_data(name.path)) {
         pthread_mutex_lock(&undo.lock);
         name.kept = keep(name.path);
         if (name.kept != 0) {
@@ -334,7 +340,7 @@ void undo_note_created(const char *path)
 {
     struct undo_name name = {.kind = UNDO_CREATED};
     absolute(name.path, path);
-    if (is_below_data(name.path)) {
+    if (is_name_below_data(name.path)) {
         pthread_mutex_lock(&undo.lock);
         note_name(name);
         pthread_mutex_unlock(&undo.lock);
