@@ -6,7 +6,7 @@
 #   fail_disk NAME CALL ERROR PATTERN once|always, mend_disk NAME         shim_disk.c says what
 #   step_clock NAME SECONDS                                               ahead of the right time
 #   cut_power NAME...            they are killed, at once, and what they had not synced may be lost
-#   wait_whole                   all servers are alive
+#   wait_whole                   all servers are alive, and all copies of the table under load count
 # Of names: etcd1, master1, server1 ...; their folders are WORK/NAME, their shims' WORK/faults/NAME.
 FAULTS_BUILD=$BUILD/tests/cluster/faults
 COORDINATOR=${COORDINATOR:-etcd} REPLICAS=${REPLICAS:-1}
@@ -59,6 +59,7 @@ server_settings() {
     printf '%s\n' "folder=$WORK/server$n" "address=tcp://$(address_of "$n"):7401" "http.address=$(address_of "$n"):7481" insecure=true \
         "masters=$EDUBBA_MASTERS" "memtable_limit=256 KiB" "memory_limit=16 MiB" "log_limit=8 MiB" "log_segment=1 MiB" \
         "ballast=1 MiB" "map_size=4 GiB"
+    ((REPLICAS == 1)) || echo "replicate=true"
 }
 start_server() {
     local n=$1 settings status
@@ -78,10 +79,18 @@ names_of() { printf '%s\n' "${!PIDS[@]}" | grep -E "^($1)[0-9]+\$" | sort; }
 
 ebt() { on 0 "$BUILD/client/cli/ebt" "$@"; }
 servers_alive() { ebt --json --timeout 5 servers 2>/dev/null | grep -c '"alive": *true'; }
+# Tablets of TABLE whose last configuration, as the masters' logs tell, has not all members.
+tablets_lacking() {
+    ((REPLICAS > 1)) && [[ -n ${TABLE:-} ]] || { echo 0; return; }
+    ebt --json --timeout 5 tablets "$TABLE" 2>/dev/null | "$(dirname "${BASH_SOURCE[0]}")/lacking.py" "$REPLICAS" "$WORK"/master*.log
+}
 wait_whole() {
     local begun=$SECONDS
-    until (($(servers_alive) >= HOSTS_MAX)); do
-        ((SECONDS - begun < 60)) || { bad "after 60 s not all servers are alive: $(ebt --timeout 5 servers 2>&1 | head -n 5)"; return 1; }
+    until (($(servers_alive) >= HOSTS_MAX && $(tablets_lacking) == 0)); do
+        ((SECONDS - begun < 60)) || {
+            bad "after 60 s $(servers_alive) of $HOSTS_MAX servers are alive, $(tablets_lacking) tablets have not all copies"
+            return 1
+        }
         sleep 0.1
     done
 }
