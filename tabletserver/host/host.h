@@ -153,6 +153,11 @@ void host_read(struct host *host,
 void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
 void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
 
+/* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
+ * with others this store leads: so many are not handed over yet. */
+void host_leave(struct host *host);
+uint32_t host_leads_count(const struct host *host);
+
 /* A checksum failed here. */
 void host_damaged(struct host *host, struct store_tablet *tablet);
 
