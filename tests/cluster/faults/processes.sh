@@ -27,9 +27,8 @@ shims_check() {
 shimmed() {
     local name=$1 host=$2 folder=$WORK/faults/$1
     mkdir -p "$folder/undo"
-    [[ -e $folder/clock ]] || printf '%+015d\n' 0 >"$folder/clock"
     LAUNCHER=(nsenter "--net=/run/netns/$(namespace_of "$host")" env "FAULTS_FOLDER=$folder" "FAULTS_DATA=$WORK/$name"
-        "LD_PRELOAD=$FAULTS_BUILD/shim_disk.so $FAULTS_BUILD/shim_clock.so")
+        "EDUBBA_TEST_CLOCK=$folder/clock" "LD_PRELOAD=$FAULTS_BUILD/shim_disk.so $BUILD/tests/cluster/set_clock.so")
 }
 
 etcd_url() { echo "http://$(address_of "$1"):$2"; }
@@ -79,10 +78,10 @@ names_of() { printf '%s\n' "${!PIDS[@]}" | grep -E "^($1)[0-9]+\$" | sort; }
 
 ebt() { on 0 "$BUILD/client/cli/ebt" "$@"; }
 servers_alive() { ebt --json --timeout 5 servers 2>/dev/null | grep -c '"alive": *true'; }
-# Tablets of TABLE whose last configuration, as the masters' logs tell, has not all members.
+# Tablets of TABLE of which a copy does not count.
 tablets_lacking() {
     ((REPLICAS > 1)) && [[ -n ${TABLE:-} ]] || { echo 0; return; }
-    ebt --json --timeout 5 tablets "$TABLE" 2>/dev/null | "$(dirname "${BASH_SOURCE[0]}")/lacking.py" "$REPLICAS" "$WORK"/master*.log
+    ebt --json --timeout 5 tablets "$TABLE" 2>/dev/null | "$(dirname "${BASH_SOURCE[0]}")/lacking.py" "$REPLICAS"
 }
 wait_whole() {
     local begun=$SECONDS
@@ -125,7 +124,7 @@ fail_disk() {
     mv "$folder/fail.new" "$folder/fail"
 }
 mend_disk() { rm -f "$WORK/faults/$1/fail"; }
-step_clock() { printf '%+015d\n' "$2" 1<>"$WORK/faults/$1/clock"; }
+step_clock() { echo "$2" >"$WORK/faults/$1/clock.new" && mv "$WORK/faults/$1/clock.new" "$WORK/faults/$1/clock"; }
 
 kill_at_once() {
     local name pids=()
