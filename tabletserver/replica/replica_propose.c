@@ -271,15 +271,49 @@ static bool can_succeed(const struct replica *replica, const struct replica_peer
            peer->prepared >= replica->committed;
 }
 
-/* The store that is wished for, or else the next good one behind the one that was tried last. */
-static uint64_t find_successor(const struct replica *replica, uint64_t wanted)
+static bool has_all_wanted(const struct replica *replica)
+{
+    for (uint32_t i = 0; i < replica->goal_members.count; i++) {
+        if (!is_member_store(replica, replica->goal_members.members[i].store)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whom the primary should make way for; 0 = nobody.  A goal without it lets it go last. */
+static bool wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted)
+{
+    *ret_wanted = 0;
+    if (replica->stalled || replica->damaged || replica->leaving) {
+        return true;
+    }
+    if (replica->goal_members.count == 0 || !has_all_wanted(replica)) {
+        return false;
+    }
+    bool is_wanted = in_union(&replica->goal_members, replica->self.store);
+    *ret_wanted = replica->goal_leader;
+    if (replica->goal_leader == 0 && !is_wanted) {
+        *ret_wanted = replica->goal_members.members[0].store;
+    }
+    return *ret_wanted != 0 && *ret_wanted != replica->self.store;
+}
+
+static int64_t settled_ns(const struct replica *replica, const struct replica_peer *peer)
+{
+    return peer->opened_ns + replica->settings.settle_ns;
+}
+
+/* The next good one behind the one that was tried last; of those that have settled, if it is asked. */
+static uint64_t next_successor(const struct replica *replica, bool settled)
 {
     uint64_t first = 0;
     uint64_t behind = 0;
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct replica_peer *peer = &replica->peers[i];
         uint64_t store = peer->member.store;
-        if (!can_succeed(replica, peer) || (wanted != 0 && store != wanted)) {
+        if (!can_succeed(replica, peer) ||
+            (settled && settled_ns(replica, peer) > replica->now_ns)) {
             continue;
         }
         first = first == 0 || store < first ? store : first;
@@ -288,6 +322,40 @@ static uint64_t find_successor(const struct replica *replica, uint64_t wanted)
         }
     }
     return behind != 0 ? behind : first;
+}
+
+static const struct replica_peer *peer_in(const struct replica *replica, uint64_t store)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        if (replica->peers[i].member.store == store) {
+            return &replica->peers[i];
+        }
+    }
+    return NULL;
+}
+
+/* The store that is wished for, when it has settled; wanted 0: whoever can. */
+static uint64_t find_successor(const struct replica *replica, uint64_t wanted)
+{
+    if (wanted == 0) {
+        uint64_t settled = next_successor(replica, true);
+        return settled != 0 ? settled : next_successor(replica, false);
+    }
+    const struct replica_peer *peer = peer_in(replica, wanted);
+    bool can = peer != NULL && can_succeed(replica, peer) &&
+               settled_ns(replica, peer) <= replica->now_ns;
+    return can ? wanted : 0;
+}
+
+/* When it is worth looking again who is wished for. */
+static int64_t wish_due_ns(const struct replica *replica)
+{
+    uint64_t wanted = 0;
+    const struct replica_peer *peer = wants_to_hand_over(replica, &wanted)
+                                          ? peer_in(replica, wanted)
+                                          : NULL;
+    bool waits = peer != NULL && peer->opened && settled_ns(replica, peer) > replica->now_ns;
+    return waits ? settled_ns(replica, peer) : DUE_NEVER;
 }
 
 static void send_yield(struct replica *replica)
@@ -378,35 +446,6 @@ static void remove_unwanted(struct replica *replica)
         }
     }
 }
-
-static bool has_all_wanted(const struct replica *replica)
-{
-    for (uint32_t i = 0; i < replica->goal_members.count; i++) {
-        if (!is_member_store(replica, replica->goal_members.members[i].store)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Whom the primary should make way for; 0 = nobody.  A goal without it lets it go last. */
-static bool wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted)
-{
-    *ret_wanted = 0;
-    if (replica->stalled || replica->damaged || replica->leaving) {
-        return true;
-    }
-    if (replica->goal_members.count == 0 || !has_all_wanted(replica)) {
-        return false;
-    }
-    bool is_wanted = in_union(&replica->goal_members, replica->self.store);
-    *ret_wanted = replica->goal_leader;
-    if (replica->goal_leader == 0 && !is_wanted) {
-        *ret_wanted = replica->goal_members.members[0].store;
-    }
-    return *ret_wanted != 0 && *ret_wanted != replica->self.store;
-}
-
 static void choose_as_primary(struct replica *replica)
 {
     if (remove_failed(replica) || propose_barrier(replica)) {
@@ -496,7 +535,7 @@ int64_t replica_propose_due_ns(const struct replica *replica)
     if (replica->yielded) {
         return replica_sooner(replica->renew_at_ns, replica->yield_due_ns);
     }
-    int64_t due_ns = learner_due_ns(replica);
+    int64_t due_ns = replica_sooner(learner_due_ns(replica), wish_due_ns(replica));
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         due_ns = replica_sooner(due_ns, failed_ns(replica, &replica->peers[i]));
     }

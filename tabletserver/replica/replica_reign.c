@@ -374,6 +374,7 @@ static void on_opened(struct replica *replica,
         peer->broken = true; /* it has lost what it had acknowledged */
         return;
     }
+    peer->opened_ns = peer->opened ? peer->opened_ns : replica->now_ns;
     peer->opened = true;
     peer->prepared = opened->sequence;
     peer->sent = opened->sequence;

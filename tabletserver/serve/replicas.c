@@ -110,8 +110,12 @@ void log_reading_discard(struct log_reading *reading)
 static void read_log(struct job *job)
 {
     struct log_reading *reading = (struct log_reading *)job;
-    if (store_log_read(reading->tablet, reading->sequence, 1, &reading->arena, &reading->slice) !=
-        STATUS_OK) {
+    enum status status = store_log_read(reading->tablet, reading->sequence, 1, &reading->arena,
+                                        &reading->slice);
+    if (status != STATUS_OK) {
+        LOG_EVENT(LOG_LEVEL_INFO, "log_not_read_back",
+                  LOG_ID("tablet", store_tablet_describe(reading->tablet)->tablet),
+                  LOG_U64("sequence", reading->sequence), LOG_TEXT("status", status_name(status)));
         reading->slice.count = 0;
     }
     store_loop_read_back(reading->loop, reading);
@@ -279,6 +283,7 @@ enum status replicas_create(struct store_loop *loop,
                      .prepare_timeout_ns = 3000 * MS,
                      .propose_ns = 1000 * MS,
                      .stagger_ns = 500 * MS,
+                     .settle_ns = 2100 * MS,
                      .window_bytes_max = server->settings->store.window_bytes_max},
         .beacons = peers_beacons(server->peers),
         .lanes = peers_lanes(server->peers),
