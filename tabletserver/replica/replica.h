@@ -65,8 +65,9 @@ struct replica_settings {
     int64_t open_timeout_ns;    /* 0.5 s: a member that does not answer a new primary (rule 15) */
     int64_t prepare_timeout_ns; /* 3 s: a member that lives but does not prepare (rule 13) */
     int64_t propose_ns;         /* a proposal that is not settled is repeated after it */
-    int64_t stagger_ns;        /* the n-th secondary waits n times this before it proposes itself */
-    int64_t settle_ns; /* a wish to hand over waits until the successor was opened for so long: one that
+    int64_t stagger_ns; /* the n-th secondary waits n times this before it proposes itself */
+    int64_t
+        settle_ns; /* a wish to hand over waits until the successor was opened for so long: one that
                           has just begun is bound by what lives before it have granted (rule 11) */
     uint64_t window_bytes_max; /* entries above committed; a primary refuses WRITE above it */
     uint32_t min_in_sync;      /* rule 6 */

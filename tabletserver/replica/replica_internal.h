@@ -46,6 +46,7 @@ struct replica_peer {
     /* time */
     int64_t open_sent_ns; /* DUE_NOW: not yet */
     int64_t opened_ns;    /* since when it is opened */
+    int64_t read_asked_ns;
 
     int64_t spoken_ns; /* when it was last sent an entry or the committed point */
     int64_t open_until_ns;

@@ -10,6 +10,9 @@
 #define PATIENCE_MIN_NS SECOND_NS
 #define PATIENCE_MAX_NS (64 * SECOND_NS)
 #define FORGIVEN_NS     (60 * SECOND_NS)
+/* Entries that a learner may lack when it is made to join: some milliseconds' worth. */
+#define JOIN_BEHIND_MAX 256
+
 /* What a hand-over's transaction may take, in open timeouts, before the old primary renews. */
 #define YIELD_TIMEOUTS 2
 
@@ -225,11 +228,18 @@ static void join(struct replica *replica, struct replica_peer *peer)
     patience->joined_ns = replica->now_ns;
 }
 
+/* While it joins, commits wait for it (rule 16): it comes up to that on its own. */
+static bool is_close(const struct replica *replica, const struct replica_peer *peer)
+{
+    return peer->prepared + JOIN_BEHIND_MAX >= replica->committed;
+}
+
 static void advance_learner(struct replica *replica, struct replica_peer *peer)
 {
     if (!in_union(&replica->goal_members, peer->member.store)) {
         let_go(replica, peer);
-    } else if (peer->opened && peer->as_learner && peer->taught && peer->held) {
+    } else if (peer->opened && peer->as_learner && peer->taught && peer->held &&
+               is_close(replica, peer)) {
         join(replica, peer);
     } else if (peer->opened && peer->joining && peer->held && replica_is_inherited(replica) &&
                peer->prepared >= replica->committed && replica->committed >= replica->unkept_end) {

@@ -286,8 +286,11 @@ static bool has_more_for(const struct replica *replica, const struct replica_pee
 /* At once while there is more; when nothing is heard of what was sent, its first one again. */
 static int64_t prepare_due_ns(const struct replica *replica, const struct replica_peer *peer)
 {
-    if (!takes_entries(peer) || peer->reading != 0) {
+    if (!takes_entries(peer)) {
         return DUE_NEVER;
+    }
+    if (peer->reading != 0) { /* whoever reads may have had no memory for it */
+        return peer->read_asked_ns + replica->settings.prepare_timeout_ns;
     }
     if (has_more_for(replica, peer)) {
         return DUE_NOW;
@@ -311,6 +314,7 @@ static void send_next(struct replica *replica, struct replica_peer *peer)
         return;
     }
     peer->reading = next;
+    peer->read_asked_ns = replica->now_ns;
     struct replica_effect *effect = replica_emit(replica, REPLICA_EFFECT_READ);
     effect->to = peer->member;
     effect->sequence = next;

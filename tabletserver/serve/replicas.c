@@ -14,12 +14,14 @@
 
 #define READING_ARENA_BLOCK_BYTES 65536
 #define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
+#define READ_AHEAD_BYTES          (256 * 1024)        /* the next ones will be asked for, too */
 
 struct replicas {
     struct server *server;
     struct store_loop *loop;
     struct write_order *order;
     struct host *host;
+    struct log_reading *handed_out; /* its entries are being handed to the host */
 };
 
 struct host *replicas_host(const struct replicas *replicas)
@@ -96,6 +98,7 @@ struct log_reading {
     bool teaches; /* asked whether the log has what the pupil needs */
     struct host_pupil pupil;
     struct replica_member to;
+    uint64_t wanted; /* the entry that is asked for next; 0 = none */
     struct arena arena;
     struct store_log_slice slice;
 };
@@ -110,8 +113,8 @@ void log_reading_discard(struct log_reading *reading)
 static void read_log(struct job *job)
 {
     struct log_reading *reading = (struct log_reading *)job;
-    enum status status = store_log_read(reading->tablet, reading->sequence, 1, &reading->arena,
-                                        &reading->slice);
+    enum status status = store_log_read(reading->tablet, reading->sequence, READ_AHEAD_BYTES,
+                                        &reading->arena, &reading->slice);
     if (status != STATUS_OK) {
         LOG_EVENT(LOG_LEVEL_INFO, "log_not_read_back",
                   LOG_ID("tablet", store_tablet_describe(reading->tablet)->tablet),
@@ -144,6 +147,12 @@ static void on_read(void *context,
                     struct replica_member to)
 {
     struct replicas *replicas = context;
+    struct log_reading *ahead = replicas->handed_out;
+    if (ahead != NULL && ahead->tablet == tablet && ahead->to.store == to.store &&
+        ahead->wanted == 0 && sequence == ahead->sequence + 1) {
+        ahead->wanted = sequence; /* it is here already, perhaps */
+        return;
+    }
     struct log_reading *reading = start_reading(replicas, tablet, sequence);
     if (reading != NULL) {
         reading->to = to;
@@ -177,13 +186,35 @@ static void teach(struct replicas *replicas, const struct log_reading *reading)
     }
 }
 
+/* As many of those that were read ahead as the replica goes on to ask for, one after the other. */
+static void hand_out(struct replicas *replicas, struct log_reading *reading)
+{
+    uint64_t first = reading->sequence;
+    reading->wanted = first;
+    replicas->handed_out = reading;
+    while (reading->wanted != 0) {
+        uint64_t at = reading->wanted - first;
+        bool is_read = at < reading->slice.count;
+        if (!is_read && at > 0) {
+            break; /* it is asked for anew, below */
+        }
+        reading->sequence = reading->wanted;
+        reading->wanted = 0;
+        host_read(replicas->host, reading->tablet, reading->to, reading->sequence,
+                  is_read ? &reading->slice.entries[at] : NULL);
+    }
+    replicas->handed_out = NULL;
+    if (reading->wanted != 0) {
+        on_read(replicas, reading->tablet, reading->wanted, reading->to);
+    }
+}
+
 void replicas_take_reading(struct replicas *replicas, struct log_reading *reading)
 {
     if (reading->teaches) {
         teach(replicas, reading);
     } else {
-        host_read(replicas->host, reading->tablet, reading->to, reading->sequence,
-                  reading->slice.count > 0 ? reading->slice.entries : NULL);
+        hand_out(replicas, reading);
     }
     log_reading_discard(reading);
 }

@@ -651,7 +651,7 @@ bool store_loop_word(struct store_loop *loop, struct catalog_word *word)
 void store_loop_read_back(struct store_loop *loop, struct log_reading *reading)
 {
     struct item item = {ITEM_READING, reading};
-    if (!mailbox_push_reserved(loop->mailbox, &item)) {
-        log_reading_discard(reading);
+    while (!mailbox_push_reserved(loop->mailbox, &item)) {
+        sched_yield(); /* as for evaluations */
     }
 }

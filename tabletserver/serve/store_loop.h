@@ -97,7 +97,7 @@ bool store_loop_has_left(const struct store_loop *loop);
 /* These take over what they are given.  False: the mailbox is full; it stays the caller's. */
 bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch);
 bool store_loop_word(struct store_loop *loop, struct catalog_word *word);
-/* Where the mailbox is full the reading is dropped: it is asked for again. */
+/* By a worker. */
 void store_loop_read_back(struct store_loop *loop, struct log_reading *reading);
 
 #endif /* TABLETSERVER_SERVE_STORE_LOOP_H */
