@@ -31,6 +31,7 @@
 #include "tabletserver/storage/log_marks.h"
 #include "tabletserver/storage/memtable.h"
 #include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store_barrier.h"
 #include "tabletserver/storage/store_identity.h"
 #include "tabletserver/storage/store_meta.h"
 #include "tabletserver/storage/store_replica.h"
@@ -172,13 +173,16 @@ struct store_tablet {
     uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
     uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
     atomic_uint_least32_t written_number;     /* in the base */
+    struct store_barrier *barriers;           /* [T] changed by the loop */
     atomic_bool meta_wanted; /* the metadata record shall be written for its own sake */
     uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
     uint64_t gap_found;
 
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
-    uint64_t split_sequence;          /* [T] 0 = none */
+    uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
+    uint64_t ending_sequence;         /* [T] of the layer that ends it: that one, or one above it */
+    bool may_end;                     /* [T] children are there, and the log says so */
     struct buffer split_dedupe;
     struct store_event split_event;
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
@@ -429,6 +433,8 @@ enum status store_append_record(struct store_tablet *tablet,
                                 struct bytes payload,
                                 struct stamp stamp,
                                 uint64_t *ret_sequence);
+/* Applied, as prepared: it is the tablet's last entry.  Takes it. */
+void store_note_barrier(struct store_tablet *tablet, struct store_barrier *barrier);
 enum status store_append_gc_horizon(struct store_tablet *tablet,
                                     const struct record_gc_horizon *horizon,
                                     uint64_t clock,
@@ -459,6 +465,11 @@ enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence);
 bool store_is_alone(const struct store *store, const struct store_configuration *configuration);
 void store_set_configuration(struct store_tablet *tablet,
                              const struct store_configuration *configuration);
+/* Into the log: CONFIGURATION, or CONVERSION.  Errors: as of log_append(). */
+enum status store_log_configuration(struct store_tablet *tablet,
+                                    enum record_type type,
+                                    const struct store_configuration *configuration,
+                                    uint64_t kept_sequence);
 /* The present one is durable in the log, in the batch at position. */
 void store_note_durable_configuration(struct store_tablet *tablet, uint64_t position);
 /* The log is synced up to there: has the configuration become durable by it? */
@@ -486,6 +497,9 @@ void store_on_log_failed(void *context, const struct error *error);
 
 /* Make the children of a committed split.  Errors: STATUS_NO_MEMORY (nothing changed). */
 enum status store_split_apply(struct store_tablet *parent);
+/* The same in two parts: all that may fail, and may be done again; and what cannot. */
+enum status store_split_make_ready(struct store_tablet *parent);
+void store_split_begin(struct store_tablet *parent);
 /* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
  * the parent's goes. */
 enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
@@ -493,12 +507,26 @@ enum status store_split_write(struct base_writer *writer, struct store_tablet *p
 void store_split_note_written(struct store_tablet *parent);
 /* Loop: the parent is in the base. */
 void store_split_forget(struct store_tablet *parent);
-/* Remember what the record says (at append, and at replay). */
+/* Remember what the record says (at append, and at replay).  The layer whose last sequence is `ending`
+ * is flushed together with the tablet. */
 enum status store_split_prepare(struct store_tablet *parent,
                                 const struct record_split *split,
-                                uint64_t sequence);
+                                uint64_t sequence,
+                                uint64_t ending);
 
 void store_split_cancel(struct store_tablet *parent);
+/* Its last layer may be flushed, and with it the tablet. */
+void store_split_let_end(struct store_tablet *parent);
+
+/* --- store_convert.c ------------------------------------------------------------------------------ */
+
+/* The configuration of one whose parent is not in the base became durable. */
+void store_conversion_settle(struct store_tablet *child);
+/* A CONVERSION of the tablet at position in the log: what it keeps is committed. */
+enum status store_conversion_replay(struct store_tablet *parent,
+                                    const struct record_configuration *record,
+                                    uint64_t position,
+                                    struct error *ret_error);
 
 /* --- store_read.c -------------------------------------------------------------------------------- */
 
@@ -593,6 +621,8 @@ enum status store_replay_write(struct store_tablet *tablet,
                                const struct record_write *write);
 /* Flush until it may freeze again. */
 enum status store_replay_free_layer(struct store_tablet *tablet);
+/* Flush until it may be split. */
+enum status store_replay_make_room(struct store_tablet *tablet);
 /* Freeze and flush where memory or the log's limit asks for it. */
 enum status store_replay_relieve(struct store_tablet *tablet);
 enum status store_replay_explain_gap(uint64_t expected, uint64_t found, struct error *ret_error);
