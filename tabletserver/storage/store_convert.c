@@ -40,13 +40,18 @@ static bool find_split(const struct store_tablet *tablet, struct store_entry *re
     return found;
 }
 
-bool store_tablet_split_names(const struct store_tablet *tablet, uint64_t child)
+bool store_tablet_last_split(const struct store_tablet *tablet,
+                             struct store_entry *ret_entry,
+                             struct record_split *ret_split)
 {
     struct store_entry entry;
-    struct record_split split;
-    return find_split(tablet, &entry) &&
-           record_decode_split(entry.payload, &split, NULL) == STATUS_OK &&
-           (split.left_tablet == child || split.right_tablet == child);
+    if (!find_split(tablet, &entry)) {
+        return false;
+    }
+    enum status status = record_decode_split(entry.payload, ret_split, NULL);
+    ASSERT(status == STATUS_OK); /* it did when it came */
+    *ret_entry = entry;
+    return true;
 }
 
 /* --- children ------------------------------------------------------------------------------------- */
@@ -127,8 +132,7 @@ static void begin(struct store_tablet *parent,
 
 /* --- in life -------------------------------------------------------------------------------------- */
 
-/* Committed up to the barrier, and nothing behind it. */
-static enum status stand_at(struct store_tablet *tablet, uint64_t sequence)
+enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence)
 {
     if (tablet->synced < sequence) {
         return STATUS_UNAVAILABLE;
@@ -166,7 +170,7 @@ enum status store_tablet_convert(struct store_tablet *parent, struct store_table
     struct store_layer *ending = NULL;
     enum status status = check_parent(parent, &barrier);
     if (status == STATUS_OK) {
-        status = stand_at(parent, barrier.sequence);
+        status = store_stand_at(parent, barrier.sequence);
     }
     /* It may have left the window. */
     if (status == STATUS_OK) {

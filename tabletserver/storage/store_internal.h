@@ -51,6 +51,7 @@ enum store_event_kind {
     STORE_EVENT_SPLIT_FINISHED, /* parent and children are written */
     STORE_EVENT_CREATED,
     STORE_EVENT_DROPPED,
+    STORE_EVENT_MERGED,
     STORE_EVENT_RANGE_DELETE_DONE,
     STORE_EVENT_COLLECT, /* garbage collection asks for records to be appended */
 };
@@ -102,7 +103,7 @@ struct store_pending {
 
 enum store_tablet_state {
     STORE_TABLET_LIVE,
-    STORE_TABLET_BARRIER,  /* a split is appended, not committed */
+    STORE_TABLET_BARRIER,  /* a split is appended, not committed; or it is being merged */
     STORE_TABLET_SPLIT,    /* children serve; this one lives on until it is in the base */
     STORE_TABLET_DROPPING, /* not served; to be removed */
 };
@@ -185,6 +186,7 @@ struct store_tablet {
     bool may_end;                     /* [T] children are there, and the log says so */
     struct buffer split_dedupe;
     struct store_event split_event;
+    bool merging;        /* [L] the left one of two: the base is being told */
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
     bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
@@ -229,10 +231,11 @@ struct store_erasure {
     struct store_meta_erasure what; /* bytes behind the struct */
 };
 
-/* Something the loop wants written: create or drop. */
+/* Something the loop wants written: create, drop, or merge. */
 struct store_job {
     struct store_job *next;
-    bool drop; /* else create */
+    bool drop;
+    struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
     struct store_tablet *tablet;
     struct error error;
     struct store_event event;
@@ -502,6 +505,8 @@ enum status store_split_make_ready(struct store_tablet *parent);
 void store_split_begin(struct store_tablet *parent);
 /* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
  * the parent's goes. */
+/* An applied map: everything up to sequence is in the base. */
+enum status store_encode_whole(uint64_t sequence, struct buffer *out);
 enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
 /* It is durable. */
 void store_split_note_written(struct store_tablet *parent);
@@ -520,6 +525,8 @@ void store_split_let_end(struct store_tablet *parent);
 
 /* --- store_convert.c ------------------------------------------------------------------------------ */
 
+/* Committed up to the barrier, and nothing behind it.  Errors: as of store_tablet_convert(). */
+enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence);
 /* The configuration of one whose parent is not in the base became durable. */
 void store_conversion_settle(struct store_tablet *child);
 /* A CONVERSION of the tablet at position in the log: what it keeps is committed. */
@@ -527,6 +534,15 @@ enum status store_conversion_replay(struct store_tablet *parent,
                                     const struct record_configuration *record,
                                     uint64_t position,
                                     struct error *ret_error);
+
+/* --- store_merge.c -------------------------------------------------------------------------------- */
+
+enum status store_merge_write(struct store_job *job); /* work thread */
+void store_merge_finish(struct store_job *job);       /* loop */
+
+/* --- store.c -------------------------------------------------------------------------------------- */
+
+void store_add_job(struct store *store, struct store_job *job);
 
 /* --- store_read.c -------------------------------------------------------------------------------- */
 

@@ -146,8 +146,28 @@ enum status store_tablet_configure(struct store_tablet *tablet,
  */
 enum status store_tablet_convert(struct store_tablet *tablet, struct store_tablet *ret_children[2]);
 
-/* Is `child` named by the SPLIT that store_tablet_convert() would take? */
-bool store_tablet_split_names(const struct store_tablet *tablet, uint64_t child);
+/*
+ * The catalog has replaced the two by the one that the left one's ABSORB names: with rows and
+ * exactly-once records of both, sequences from the sum of theirs on, stamps above both, and the newer of the
+ * configurations that were known here.  It is in the store's list when it is done, durable, and the two are
+ * not; until then they are read, and it takes as long as their flush and a transaction.
+ *
+ * To be called until then.  STATUS_OK: the base is being told.  Errors: STATUS_UNAVAILABLE (they are being
+ * flushed, or a barrier is not durable here: come again), STATUS_FAILED_PRECONDITION (their logs do not say
+ * so, or they are no neighbours), and as of store_tablet_convert().
+ */
+enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right);
+
+/* The ABSORB that store_tablet_merge() would take, and what it says.  False: there is none. */
+bool store_tablet_last_absorb(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_absorb *ret_absorb);
+
+/* The SPLIT that store_tablet_convert() would take, and what it says.  False: there is none.  Good until
+ * the next call that changes the tablet. */
+bool store_tablet_last_split(const struct store_tablet *tablet,
+                             struct store_entry *ret_entry,
+                             struct record_split *ret_split);
 
 /* The one that was adopted last, durable or not.  Good until the next. */
 const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet);

@@ -62,7 +62,7 @@ void store_split_cancel(struct store_tablet *parent)
 }
 
 /* A child has everything up to the split, and nothing of its own, in the base. */
-static enum status encode_whole(uint64_t sequence, struct buffer *out)
+enum status store_encode_whole(uint64_t sequence, struct buffer *out)
 {
     struct arena arena;
     struct applied_map map;
@@ -92,7 +92,7 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
                              : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
                                            NULL);
     if (status == STATUS_OK) {
-        status = encode_whole(parent->split_sequence, &child->applied);
+        status = store_encode_whole(parent->split_sequence, &child->applied);
     }
     if (status != STATUS_OK) {
         store_pieces_unref(pieces);
@@ -196,7 +196,7 @@ static enum status put_child(struct base_writer *writer,
                              struct store_tablet *child)
 {
     uint32_t piece_count = 0;
-    enum status status = encode_whole(parent->split_sequence, &child->applied);
+    enum status status = store_encode_whole(parent->split_sequence, &child->applied);
     if (status == STATUS_OK) {
         status = store_put_dedupe(writer, child->descriptor.tablet,
                                   buffer_bytes(&parent->split_dedupe), 0, &piece_count);

@@ -42,8 +42,10 @@ static void finish(void)
 
 TestSuite(store_convert, .init = begin, .fini = finish);
 
+/* What was appended to it since the store was polled last. */
 static void sync_all(struct store_tablet *of)
 {
+    fixture.synced = 0; /* it may have been another's */
     store_commit(fixture.store);
     if (store_tablet_is_alone(of)) {
         FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(of) == store_tablet_appended(of));
@@ -137,8 +139,10 @@ Test(store_convert, a_barrier_stands_in_the_log_and_in_the_base_until_what_lifts
         cr_assert_eq(found.sequence, 1);
         cr_assert_eq(found.version, 4);
         cr_assert_eq(found.type, RECORD_SPLIT);
-        cr_assert(store_tablet_split_names(tablet, 3));
-        cr_assert_not(store_tablet_split_names(tablet, 4));
+        struct record_split split;
+        cr_assert(store_tablet_last_split(tablet, &found, &split));
+        cr_assert_eq(found.sequence, 1);
+        cr_assert_eq(split.right_tablet, 3);
         fixture_flush(&fixture);
         reopen(); /* its window may have it the first time */
         cr_assert_eq(store_tablet_commit(tablet, 1), STATUS_OK);
@@ -280,4 +284,142 @@ Test(store_convert, a_child_is_converted_too)
         fixture_flush(&fixture);
     }
     cr_assert_eq(store_tablet_count(fixture.store), 3);
+}
+
+/* --- merges --------------------------------------------------------------------------------------- */
+
+static struct store_tablet *right;
+static struct store_tablet *merged;
+
+static void find_merging(void)
+{
+    tablet = store_tablet_find(fixture.store, 1);
+    right = store_tablet_find(fixture.store, 2);
+    merged = store_tablet_find(fixture.store, 3);
+}
+
+static uint64_t bar(struct store_tablet *of, enum record_type type, struct buffer *payload)
+{
+    uint64_t sequence = 0;
+    cr_assert_eq(store_append_barrier(of, type, buffer_bytes(payload),
+                                      store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    buffer_deinit(payload);
+    commit_all(of);
+    return sequence;
+}
+
+/* TABLET 1 is [a, z), 2 is [z, zz); each has rows, range deletes and a request. */
+static void prepare_merge(const struct store_configuration *configuration)
+{
+    struct store_tablet *left = tablet;
+    right = fixture_create(&fixture, 2, "z", "zz");
+    configure(configuration);
+    tablet = right;
+    configure(configuration);
+    tablet = left;
+    add(tablet, "b", 1);
+    add(tablet, "c", 0);
+    struct record_drop_range drop = {.range = {bytes_of_text("c"), bytes_of_text("d")}};
+    uint64_t sequence = 0;
+    cr_assert_eq(store_append_drop_range(tablet, &drop, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    commit_all(tablet);
+    add(right, "zb", 2);
+    add(right, "zc", 3);
+    drop.range = (struct row_range){bytes_of_text("zb"), bytes_of_text("zc")};
+    cr_assert_eq(store_append_drop_range(right, &drop, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    commit_all(right);
+    struct buffer payload = BUFFER_INIT;
+    record_encode_frozen(&(struct record_frozen){.merged_tablet = 3, .left_tablet = 1}, &payload);
+    struct record_absorb absorb = {.merged_tablet = 3, .right_tablet = 2, .right_version = 4};
+    absorb.right_sequence = bar(right, RECORD_FROZEN, &payload);
+    payload = (struct buffer)BUFFER_INIT;
+    record_encode_absorb(&absorb, &payload);
+    (void)bar(tablet, RECORD_ABSORB, &payload);
+}
+
+static void expect_merged(const char *text)
+{
+    cr_assert_null(tablet);
+    cr_assert_null(right);
+    cr_assert_not_null(merged);
+    FIXTURE_EXPECT(merged, text);
+    for (uint64_t request = 1; request <= 3; request++) {
+        cr_assert_eq(verdict_of(merged, request), DEDUPE_DONE);
+    }
+    cr_assert_eq(store_tablet_configuration(merged)->members.version, 4);
+    store_check(fixture.store);
+}
+
+static void merge(void)
+{
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_merge(tablet, right) == STATUS_OK);
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_OK, "it is under way");
+    FIXTURE_PUMP_UNTIL(&fixture, (find_merging(), merged != NULL));
+}
+
+static void reopen_merging(void)
+{
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    find_merging();
+}
+
+Test(store_convert, two_become_one_with_all_they_had)
+{
+    prepare_merge(&lone);
+    merge();
+    expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
+    cr_assert_eq(store_tablet_committed(merged), 8);
+    cr_assert(store_tablet_leads(merged));
+    add(merged, "b", 0);
+    add(merged, "zc", 0);
+    commit_all(merged);
+    for (int i = 0; i < 2; i++) {
+        reopen_merging();
+        expect_merged("b/3:n@0=2\nzc/3:n@0=2\n");
+        fixture_flush(&fixture);
+    }
+}
+
+Test(store_convert, a_secondary_merges_what_waited_in_its_windows)
+{
+    prepare_merge(&led);
+    reopen_merging();
+    cr_assert_gt(store_tablet_window_count(tablet) + store_tablet_window_count(right), 0);
+    cr_assert_null(merged);
+    merge();
+    expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
+    cr_assert_not(store_tablet_leads(merged));
+    reopen_merging();
+    expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
+}
+
+Test(store_convert, what_is_not_frozen_at_that_sequence_is_not_merged)
+{
+    prepare_merge(&led);
+    struct buffer payload = BUFFER_INIT;
+    (void)bar(right, RECORD_THAWED, &payload);
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
+    payload = (struct buffer)BUFFER_INIT;
+    record_encode_frozen(&(struct record_frozen){.merged_tablet = 3, .left_tablet = 1}, &payload);
+    (void)bar(right, RECORD_FROZEN, &payload);
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
+    cr_assert_eq(store_tablet_merge(right, tablet), STATUS_FAILED_PRECONDITION);
+}
+
+/* The store is closed while the base is being told: both are there, or the one. */
+Test(store_convert, a_store_that_closes_while_it_merges_has_both_or_the_one)
+{
+    prepare_merge(&led);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_merge(tablet, right) == STATUS_OK);
+    reopen_merging();
+    cr_assert_eq(merged == NULL, tablet != NULL);
+    cr_assert_eq(merged == NULL, right != NULL);
+    if (merged == NULL) {
+        merge();
+    }
+    expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
 }
