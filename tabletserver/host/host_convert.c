@@ -148,30 +148,6 @@ static void install_heirs(struct hosted *parent,
     store_tablet_unref(gone);
 }
 
-/* False: later. */
-static bool convert(struct hosted *parent)
-{
-    struct store_tablet *children[2];
-    struct store_entry barrier;
-    struct record_split split;
-    if (!store_tablet_last_split(parent->tablet, &barrier, &split)) {
-        return false;
-    }
-    struct heirs *heirs = memory_allocate_zeroed(1, sizeof *heirs);
-    if (heirs == NULL) {
-        return false;
-    }
-    enum status status = create_heirs(parent, &barrier, heirs);
-    if (status == STATUS_OK) {
-        status = store_tablet_convert(parent->tablet, children);
-    }
-    if (status == STATUS_OK) {
-        install_heirs(parent, heirs, children);
-    }
-    heirs_destroy(heirs);
-    return status == STATUS_OK;
-}
-
 /* --- by the catalog's word -------------------------------------------------------------------------- */
 
 static void list(struct hosted *hosted)
@@ -195,6 +171,29 @@ void hosted_forget_conversion(struct hosted *hosted)
         *link = hosted->conversion.next;
     }
     hosted->conversion.listed = false;
+}
+
+/* It is tried again in the next rounds, unless its log says that nothing can come of it. */
+static void convert(struct hosted *parent)
+{
+    struct store_tablet *children[2];
+    struct store_entry barrier;
+    struct record_split split;
+    bool found = store_tablet_last_split(parent->tablet, &barrier, &split);
+    struct heirs *heirs = found ? memory_allocate_zeroed(1, sizeof *heirs) : NULL;
+    if (heirs == NULL) {
+        return;
+    }
+    enum status status = create_heirs(parent, &barrier, heirs);
+    if (status == STATUS_OK) {
+        status = store_tablet_convert(parent->tablet, children);
+    }
+    if (status == STATUS_OK) {
+        install_heirs(parent, heirs, children);
+    } else if (status == STATUS_FAILED_PRECONDITION || status == STATUS_CLOSED) {
+        hosted_forget_conversion(parent);
+    }
+    heirs_destroy(heirs);
 }
 
 bool host_convert(struct host *host,
@@ -238,7 +237,7 @@ void host_look_at_conversions(struct host *host, int64_t now_ns)
     while (hosted != NULL) {
         struct hosted *next = hosted->conversion.next;
         if (let_go(hosted)) {
-            (void)convert(hosted); /* it is on the list until it is done */
+            convert(hosted);
         }
         hosted = next;
     }

@@ -1,9 +1,11 @@
 /*
- * Tablets with copies that are split by the catalog's word, against a list of what was asked of a store.
+ * Tablets with copies that are split and merged by the catalog's word, against a list of what was asked of a
+ * store.
  *
  * As test_store_model.c, but each tablet has a configuration: some are lone members, the others commit by
  * word.  A split is a barrier in the log, perhaps lifted again, and, at some time after it is durable,
  * store_tablet_convert(): what had been given out behind the barrier was never committed, and goes.  A
+ * merge is barriers in both, and store_tablet_merge() until it is done.  A
  * child process does it at random, the parent kills it; the next one finds the tablet or its children,
  * and all that was committed.
  */
@@ -17,15 +19,19 @@
 
 #define NUMBERS_MAX 4096
 
-/* A barrier's operation is a SPLIT with children; what lifts it is one without. */
+/* A barrier's operation is a SPLIT with children, or with a left one only, where the tablet is to be
+ * merged into that; what lifts it is one without. */
 struct convert_shared {
-    struct shared base;
+    struct shared lists[2]; /* one of them counts; a list is cut by writing the other */
+    uint32_t current;
     uint64_t kept[NUMBERS_MAX]; /* of a tablet whose conversion has begun: its barrier; 0 = none */
 };
 
 static struct convert_shared *all;
 static uint64_t synced[NUMBERS_MAX];
+static uint32_t configured[NUMBERS_MAX];
 static uint64_t conversions;
+static uint64_t merges;
 
 /* --- committing by word --------------------------------------------------------------------------- */
 
@@ -35,11 +41,26 @@ static void on_synced(void *context, struct store_tablet *tablet, uint64_t seque
     synced[store_tablet_describe(tablet)->tablet] = sequence;
 }
 
+static void on_configured(void *context, struct store_tablet *tablet)
+{
+    (void)context;
+    configured[store_tablet_describe(tablet)->tablet]++;
+}
+
+/* Until then a kill may bring back what was dropped. */
+static void wait_for_configuration(const struct store_tablet *tablet)
+{
+    uint64_t number = store_tablet_describe(tablet)->tablet;
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, configured[number] > 0);
+}
+
 static void open_store(void)
 {
     struct error error;
     struct store_callbacks callbacks = fixture_callbacks(&fixture);
     callbacks.on_synced = on_synced;
+    callbacks.on_configured = on_configured;
     memset(synced, 0, sizeof synced);
     fixture.loop = pthread_self();
     cr_assert_eq(store_open(fixture.folder, FIXTURE_STORE, &fixture.settings, &callbacks,
@@ -92,16 +113,45 @@ static struct operation *barrier_of(const struct store_tablet *tablet)
     return NULL;
 }
 
-static void forget_above(uint64_t tablet, uint64_t sequence)
+/* The list without some of it, which a kill leaves as it was or as it will be. */
+static struct shared *begin_list(void)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < shared->count; i++) {
-        struct operation *operation = &shared->operations[i];
-        if (operation->tablet != tablet || operation->sequence <= sequence) {
-            shared->operations[kept++] = *operation;
+    struct shared *next = &all->lists[1 - all->current];
+    next->count = 0;
+    next->tablet_next = shared->tablet_next;
+    next->request_next = shared->request_next;
+    next->steps = shared->steps;
+    return next;
+}
+
+static void end_list(struct shared *next)
+{
+    all->current = 1 - all->current;
+    shared = next;
+}
+
+/* What reads that are open count on moves with the list. */
+static void move_held(uint32_t from, uint32_t to)
+{
+    for (int i = 0; i < HELD_MAX; i++) {
+        if (held[i].read != NULL && held[i].operations == from) {
+            held[i].operations = to;
         }
     }
-    shared->count = kept;
+}
+
+static void forget_above(uint64_t tablet, uint64_t sequence)
+{
+    struct shared *next = begin_list();
+    for (uint32_t i = 0; i < shared->count; i++) {
+        const struct operation *operation = &shared->operations[i];
+        move_held(i, next->count);
+        if (operation->tablet != tablet || operation->sequence <= sequence) {
+            next->operations[next->count++] = *operation;
+        }
+    }
+    move_held(shared->count, next->count);
+    end_list(next);
 }
 
 /* --- configurations ------------------------------------------------------------------------------- */
@@ -152,13 +202,13 @@ static void expect_duplicates_known(void)
 
 static void check_survivors(void)
 {
-    uint32_t kept = 0;
     for (uint64_t number = 1; number <= shared->tablet_next; number++) {
         if (all->kept[number] != 0 && store_tablet_find(fixture.store, number) == NULL) {
             forget_above(number, all->kept[number]);
         }
         all->kept[number] = 0;
     }
+    struct shared *next = begin_list();
     for (uint32_t i = 0; i < shared->count; i++) {
         struct operation *operation = &shared->operations[i];
         bool survived = has_survived(operation);
@@ -167,10 +217,10 @@ static void check_survivors(void)
                   (int)operation->sequence);
         if (survived) {
             operation->committed = true;
-            shared->operations[kept++] = *operation;
+            next->operations[next->count++] = *operation;
         }
     }
-    shared->count = kept;
+    end_list(next);
     /* Nothing may be there that was never asked for. */
     for (uint32_t i = 0; i < store_tablet_count(fixture.store); i++) {
         struct store_tablet *tablet = store_tablet_at(fixture.store, i);
@@ -345,9 +395,10 @@ static uint64_t convertible(struct store_tablet *tablet)
     for (uint32_t i = 0; i < shared->count; i++) {
         const struct operation *operation = &shared->operations[i];
         bool barrier = operation->kind == SPLIT && operation->tablet == number;
-        if (barrier && operation->left != 0) {
+        if (barrier && operation->right != 0) {
             found = operation->sequence <= durable ? operation->sequence : 0;
-        } else if (barrier && operation->sequence <= store_tablet_committed(tablet)) {
+        } else if (barrier && (operation->left != 0 ||
+                               operation->sequence <= store_tablet_committed(tablet))) {
             found = 0;
         }
     }
@@ -364,9 +415,12 @@ static void convert_tablet(void)
         return;
     }
     all->kept[number] = kept;
+    configured[number] = 0;
+    uint64_t appended = store_tablet_appended(tablet);
     store_tablet_ref(tablet);
     enum status status = store_tablet_convert(tablet, children);
     if (status == STATUS_OK) {
+        wait_for_configuration(children[0]);
         forget_above(number, kept);
         cr_assert_eq(store_tablet_committed(tablet), kept);
         conversions++;
@@ -379,9 +433,11 @@ static void convert_tablet(void)
         cr_assert(status == STATUS_RESOURCE_EXHAUSTED || status == STATUS_UNAVAILABLE, "%s",
                   status_text(status));
         cr_assert_eq(store_tablet_find(fixture.store, number), tablet);
-        /* It may have dropped what lies behind. */
-        forget_above(number, store_tablet_appended(tablet));
-        all->kept[number] = store_tablet_appended(tablet) == kept ? kept : 0;
+        if (store_tablet_appended(tablet) < appended) { /* it has dropped what lies behind */
+            wait_for_configuration(tablet);
+            forget_above(number, kept);
+        }
+        all->kept[number] = 0;
     }
     store_tablet_unref(tablet);
     expect_all(STORE_READ_COMMITTED);
@@ -446,10 +502,94 @@ static void look(void)
     mark_committed();
 }
 
+static struct store_tablet *left_of(const struct store_tablet *right)
+{
+    struct bytes start = store_tablet_describe(right)->range.start;
+    for (uint32_t i = 0; i < store_tablet_count(fixture.store); i++) {
+        struct store_tablet *tablet = store_tablet_at(fixture.store, i);
+        if (start.size_bytes > 0 && bytes_equal(store_tablet_describe(tablet)->range.end, start)) {
+            return tablet;
+        }
+    }
+    return NULL;
+}
+
+/* False: it was pushed back. */
+static bool bar(struct store_tablet *tablet,
+                enum record_type type,
+                struct buffer *payload,
+                uint64_t merged)
+{
+    struct operation *operation = note(SPLIT, tablet);
+    operation->left = merged;
+    give_barrier(tablet, type, buffer_bytes(payload));
+    buffer_deinit(payload);
+    if (barrier_of(tablet) == NULL) {
+        return false;
+    }
+    wait_for_commit();
+    return true;
+}
+
+static bool bar_both(struct store_tablet *left, struct store_tablet *right, uint64_t merged)
+{
+    struct buffer payload = BUFFER_INIT;
+    const struct record_frozen frozen = {merged, store_tablet_describe(left)->tablet};
+    record_encode_frozen(&frozen, &payload);
+    if (!bar(right, RECORD_FROZEN, &payload, merged)) {
+        return false;
+    }
+    const struct record_absorb absorb = {.merged_tablet = merged,
+                                         .right_tablet = store_tablet_describe(right)->tablet,
+                                         .right_sequence = store_tablet_committed(right),
+                                         .right_version = 1};
+    buffer_init(&payload);
+    record_encode_absorb(&absorb, &payload);
+    return bar(left, RECORD_ABSORB, &payload, merged);
+}
+
+static bool is_merged(struct store_tablet *left, struct store_tablet *right, uint64_t merged)
+{
+    if (store_tablet_find(fixture.store, merged) != NULL) {
+        return true;
+    }
+    enum status status = store_tablet_merge(left, right);
+    cr_assert(status == STATUS_OK || status == STATUS_UNAVAILABLE ||
+                  status == STATUS_RESOURCE_EXHAUSTED,
+              "%s", status_text(status));
+    return false;
+}
+
+static void merge_tablets(void)
+{
+    struct store_tablet *right = random_tablet();
+    struct store_tablet *left = left_of(right);
+    if (left == NULL || barrier_of(left) != NULL || barrier_of(right) != NULL ||
+        shared->tablet_next + 3 > NUMBERS_MAX) {
+        return;
+    }
+    uint64_t number = ++shared->tablet_next;
+    store_tablet_ref(left);
+    store_tablet_ref(right);
+    if (bar_both(left, right, number)) {
+        FIXTURE_PUMP_UNTIL(&fixture, is_merged(left, right, number));
+        struct store_tablet *merged = store_tablet_find(fixture.store, number);
+        cr_assert_eq(store_tablet_committed(merged),
+                     store_tablet_committed(left) + store_tablet_committed(right));
+        take_over(merged);
+        merges++;
+        expect_all(STORE_READ_COMMITTED);
+    }
+    store_tablet_unref(left);
+    store_tablet_unref(right);
+}
+
 static void change_tablets(void)
 {
-    uint64_t dice = prng_below(&prng, 20);
-    if (dice < 6) {
+    uint64_t dice = prng_below(&prng, 23);
+    if (dice >= 20) {
+        merge_tablets();
+    } else if (dice < 6) {
         split_tablet();
     } else if (dice < 8) {
         lift_barrier();
@@ -512,6 +652,7 @@ static void set_limits(uint64_t seed)
 
 static void live(uint64_t seed, int life, uint32_t steps)
 {
+    shared = &all->lists[all->current];
     prng = prng_of_seed(seed * 1000 + (uint64_t)life);
     atomic_fetch_add(&fixture.now_us, life * 1000000);
     open_store();
@@ -529,12 +670,13 @@ static void live(uint64_t seed, int life, uint32_t steps)
     if (getenv("EDUBBA_SEED") != NULL) {
         struct store_statistics numbers;
         store_statistics(fixture.store, &numbers);
-        fprintf(stderr,
-                "seed %d life %d: %u operations, %u tablets, %d conversions, %d flushes, "
-                "%d transactions, %d recovered\n",
-                (int)seed, life, shared->count, store_tablet_count(fixture.store), (int)conversions,
-                (int)numbers.flushes, (int)numbers.flush_transactions,
-                (int)numbers.recovered_records);
+        fprintf(
+            stderr,
+            "seed %d life %d: %u operations, %u tablets, %d conversions, %d merges, %d flushes, "
+            "%d transactions, %d recovered\n",
+            (int)seed, life, shared->count, store_tablet_count(fixture.store), (int)conversions,
+            (int)merges, (int)numbers.flushes, (int)numbers.flush_transactions,
+            (int)numbers.recovered_records);
     }
 }
 
@@ -542,7 +684,7 @@ static void run_seed(uint64_t seed, int lives, uint32_t steps)
 {
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(all, MAP_FAILED);
-    shared = &all->base;
+    shared = &all->lists[0];
     fixture_init(&fixture);
     set_limits(seed);
     const struct store_lives of_this = {

@@ -343,3 +343,28 @@ Test(host_split, the_primary_dies_when_the_children_serve)
     PUMP_UNTIL(&cluster, cluster.is_split && (node = server_of(0)) != NULL);
     kill_and_go_on(node);
 }
+
+/* It lives, and others answer its beacons; but it hears neither master nor members.  What they had promised it
+ * for TABLET is over before one of them leads a child (rule 11). */
+Test(host_split, a_primary_that_never_hears_does_not_serve_beside_the_children)
+{
+    write_rows(10);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = true;
+    }
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, cluster.is_split);
+    struct node *left_behind = cluster.proposer;
+    atomic_store(&left_behind->deaf, true);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = &cluster.nodes[i] == left_behind;
+    }
+    for (uint32_t row = 0; row < 2; row++) {
+        struct node *node = NULL;
+        PUMP_UNTIL(&cluster, (node = server_of(row)) != NULL && node != left_behind);
+    }
+    cr_assert_not_null(left_behind->tablet);
+    cr_assert_not(node_serves(left_behind));
+    node_kill(left_behind);
+    expect_split();
+}
