@@ -299,6 +299,25 @@ void host_remove(struct host *host, struct store_tablet *tablet)
     hosted_destroy(hosted);
 }
 
+void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync)
+{
+    if (hosted_of(tablet) != NULL) {
+        hosted_of(tablet)->min_in_sync = min_in_sync;
+        replica_set_min_in_sync(hosted_of(tablet)->replica, min_in_sync);
+    }
+}
+
+enum status host_may_answer(const struct store_tablet *tablet, int64_t now_ns)
+{
+    const struct hosted *hosted = hosted_of(tablet);
+    if (hosted->serving_version == 0) {
+        return STATUS_NOT_OWNER;
+    }
+    bool answers = replica_look(hosted->replica).acknowledges &&
+                   serving_holds(hosted->serving, now_ns);
+    return answers ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
 struct serving *host_serving(const struct store_tablet *tablet)
 {
     return hosted_of(tablet)->serving;
@@ -446,9 +465,11 @@ void host_receive(struct host *host, const struct replica_batch *batch)
 
 void host_told(struct host *host,
                struct store_tablet *tablet,
-               const struct replica_configuration *newest)
+               const struct replica_configuration *newest,
+               bool founding)
 {
-    struct replica_event event = {.type = REPLICA_EVENT_CATALOG, .configuration = *newest};
+    struct replica_event event = {
+        .type = REPLICA_EVENT_CATALOG, .configuration = *newest, .present = founding};
     (void)host;
     take(tablet, &event);
 }
@@ -469,6 +490,24 @@ void host_goal(struct host *host,
         .type = REPLICA_EVENT_GOAL, .goal_members = *members, .goal_leader = leader_store};
     (void)host;
     take(tablet, &event);
+}
+
+void host_leave(struct host *host)
+{
+    host_tell_all(host, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+}
+
+uint32_t host_leads_count(const struct host *host)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < host->tablet_count; i++) {
+        const struct hosted *hosted = host->tablets[i];
+        count += replica_look(hosted->replica).role == REPLICA_PRIMARY &&
+                         !store_tablet_is_alone(hosted->tablet)
+                     ? 1
+                     : 0;
+    }
+    return count;
 }
 
 void host_damaged(struct host *host, struct store_tablet *tablet)

@@ -142,7 +142,7 @@ static void install_heirs(struct hosted *parent,
     host->options.on_converted(host->options.context, gone, children);
     for (int i = 0; i < 2; i++) {
         if (conversion.told[i].version != 0) {
-            host_told(host, children[i], &conversion.told[i]);
+            host_told(host, children[i], &conversion.told[i], false);
         }
     }
     store_tablet_unref(gone);
@@ -220,13 +220,14 @@ bool host_convert(struct host *host,
 /* It serves no more, and nobody may count on what it had promised. */
 static bool let_go(struct hosted *hosted)
 {
-    if (!replica_look(hosted->replica).gone) {
-        if (!hosted_may_promise(hosted)) {
-            return false;
-        }
-        struct replica_event gone = {.type = REPLICA_EVENT_GONE};
-        hosted->stopped = true; /* first: its store takes no more of it */
-        hosted_step(hosted, &gone);
+    bool gone = replica_look(hosted->replica).gone;
+    if (!gone && !hosted_may_promise(hosted)) {
+        return false;
+    }
+    hosted->stopped = true; /* first: its store takes no more of it */
+    if (!gone) {
+        struct replica_event event = {.type = REPLICA_EVENT_GONE};
+        hosted_step(hosted, &event);
     }
     return hosted_promise(hosted) && !replica_look(hosted->replica).bound;
 }

@@ -156,14 +156,15 @@ enum replica_event_type {
     REPLICA_EVENT_CONFIGURED, /* the effect CONFIGURE is synced: one for each, in the log's order with
                                  SYNCED */
     REPLICA_EVENT_RECEIVE,    /* message, from */
-    REPLICA_EVENT_CATALOG,    /* configuration: what the master told; the newest it has */
+    REPLICA_EVENT_CATALOG, /* configuration: what the master told; the newest it has.  present: and
+                                 the copy was made for it (rule 18): it may begin the tablet */
     REPLICA_EVENT_GONE, /* the catalog has the tablet no more: split, merged or dropped.  After it
-                                 only EXCEPTED is heard */
+                                  only EXCEPTED is heard */
     REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
                            it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
     REPLICA_EVENT_PEER_RESTARTED, /* what `from` opened as a process before `incarnation` is void */
-    REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
+    REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT (from: to whom) is in force; free from at_ns on */
     REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
     REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
     /* Of a reign's version, and of the incarnation of the other side's process; others are late. */
@@ -176,6 +177,7 @@ enum replica_event_type {
     REPLICA_EVENT_DAMAGED, /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
+    REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */
 };
 
 struct replica_event {
@@ -298,6 +300,9 @@ enum status replica_step(struct replica *replica,
 /* What a WRITE of this entry would say now.  Its memory is set aside, so a WRITE that follows at once
  * does not fail, and a store may take the entry into its log in between. */
 enum status replica_may_write(struct replica *replica, const struct replica_entry *entry);
+
+/* The table says otherwise than when it was created (rule 6). */
+void replica_set_min_in_sync(struct replica *replica, uint32_t min_in_sync);
 
 /* When it wants a TICK next; REPLICA_NEVER if it does not. */
 int64_t replica_deadline_ns(const struct replica *replica);

@@ -41,6 +41,7 @@ struct work {
     const struct operation *operation;
     uint64_t sequence;             /* of its log record, once appended */
     struct bytes result;           /* what a duplicate is to be told; lives until it is appended */
+    uint64_t reigns_over;          /* of its tablet, when its evaluation began */
     bool duplicate;                /* waits for the first attempt's commit */
     struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE; until it is answered */
     struct operation_result answer;
@@ -85,6 +86,10 @@ void batch_start(struct server *server,
 void batch_complete(struct work *work);
 /* The same with an error. text is copied. */
 void batch_fail(struct work *work, enum status status, const char *text);
+
+/* Answer all of the batch at once with an error.  Requires: all that it asks for is in this part, and
+ * nothing of it is answered or completed. */
+void batch_refuse(struct part *part, enum status status, const char *text);
 
 /* Send what the part has ready.  The batch may be gone when it returns. */
 void batch_send(struct part *part);

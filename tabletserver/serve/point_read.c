@@ -21,7 +21,7 @@
 struct reading {
     struct part *part;
     struct schema *schema;
-    struct store_tablet *tablet;
+    struct served served;
     struct store_read *read;
     struct load_read_counts counts; /* of the tablet */
     int64_t begun_ns;               /* when its first row was asked for */
@@ -31,7 +31,7 @@ struct reading {
 static void count_read(struct reading *reading)
 {
     reading->counts.busy_ns = (uint64_t)(clock_monotonic_ns() - reading->begun_ns);
-    load_counters_add_read(store_tablet_load(reading->tablet), &reading->counts);
+    load_counters_add_read(store_tablet_load(reading->served.tablet), &reading->counts);
     reading->counts = (struct load_read_counts){0};
 }
 
@@ -40,9 +40,8 @@ static void end_read(struct reading *reading)
     if (reading->read != NULL) {
         store_read_end(reading->read);
         count_read(reading);
-        store_tablet_unref(reading->tablet);
+        served_release(&reading->served);
         reading->read = NULL;
-        reading->tablet = NULL;
     }
 }
 
@@ -53,7 +52,8 @@ static void end_table(struct reading *reading)
     reading->schema = NULL;
 }
 
-/* Have a read of the row's tablet.  Returns STATUS_NOT_OWNER when it is not served here. */
+/* Have a read of the row's tablet: a snapshot first, then a look whether it may be told (rule 7 of
+ * docs/replication.md).  Returns STATUS_NOT_OWNER when the tablet is not served here. */
 static enum status begin_read(struct reading *reading,
                               const struct operation *operation,
                               int64_t now_ns)
@@ -64,7 +64,7 @@ static enum status begin_read(struct reading *reading,
         end_table(reading);
     }
     if (reading->read != NULL &&
-        row_range_contains(&store_tablet_describe(reading->tablet)->range, operation->row)) {
+        row_range_contains(&store_tablet_describe(reading->served.tablet)->range, operation->row)) {
         return STATUS_OK;
     }
     end_read(reading);
@@ -78,13 +78,19 @@ static enum status begin_read(struct reading *reading,
     enum status status = STATUS_NOT_OWNER;
     if (reading->schema != NULL) {
         status = store_read_begin(served.tablet, schema_table(reading->schema),
-                                  STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
+                                  STORE_READ_COMMITTED, server_clock_now_us(&server->clock),
+                                  &reading->read);
+    }
+    if (status == STATUS_OK && !served_holds(&served)) {
+        store_read_end(reading->read);
+        reading->read = NULL;
+        status = STATUS_NOT_OWNER;
     }
     if (status != STATUS_OK) {
-        store_tablet_unref(served.tablet);
+        served_release(&served);
         return status;
     }
-    reading->tablet = served.tablet;
+    reading->served = served;
     reading->begun_ns = now_ns;
     return STATUS_OK;
 }
@@ -124,6 +130,14 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
     return status;
 }
 
+/* Does who asks take in too little for any more answers? */
+static bool has_too_much_queued(const struct batch *batch)
+{
+    return transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
+           transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
+           transport_reply_must_wait(batch->reply, 0);
+}
+
 static void answer(struct reading *reading, struct work *work)
 {
     struct error error = {.status = STATUS_OK};
@@ -137,9 +151,7 @@ static void answer(struct reading *reading, struct work *work)
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
         return;
     }
-    if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
-        transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
-        transport_reply_must_wait(batch->reply, 0)) {
+    if (has_too_much_queued(batch)) {
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }
@@ -187,12 +199,27 @@ static void send(struct part *part)
     buffer_deinit(&rows);
 }
 
+/* A request of many reads that would all be refused: in one word, not one for each, or refusing
+ * would hold more memory than the requests that are refused. */
+static bool refuse_all(struct part *part)
+{
+    if (part->work_count < part->batch->request.operation_count ||
+        !has_too_much_queued(part->batch)) {
+        return false;
+    }
+    batch_refuse(part, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
+    return true;
+}
+
 static void run(struct job *job)
 {
     struct part *part = (struct part *)job;
     struct reading reading = {.part = part};
     struct work *work = part->first;
 
+    if (refuse_all(part)) {
+        return;
+    }
     while (work != NULL) {
         struct work *next = work->next;
         answer(&reading, work);

@@ -77,6 +77,7 @@ struct node {
     uint64_t committed;
     uint64_t answered; /* the highest that might be answered */
     uint64_t unknown;  /* and that might not */
+    uint64_t ceased;   /* what it had given out when a reign ended */
 };
 
 struct cluster {
@@ -133,6 +134,19 @@ static void cluster_split(struct cluster *cluster,
     cluster->is_split = true;
     cluster->heirs[0] = cluster->heirs[1] = proposal->replica->next;
     cluster->proposer = node;
+}
+
+static void node_on_changed(void *context,
+                            struct store_tablet *tablet,
+                            const struct serving_view *view)
+{
+    (void)context;
+    cr_assert_eq(view->version, host_look(tablet).configuration.version);
+}
+
+static void node_on_ceased(void *context, struct store_tablet *tablet)
+{
+    ((struct node *)context)->ceased = store_tablet_prepared(tablet);
 }
 
 /* Compare and swap; whoever it was, it is told the newest. */
@@ -382,6 +396,8 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .context = node,
                                          .wake = node_wake,
                                          .on_committed = node_on_committed,
+                                         .on_ceased = node_on_ceased,
+                                         .on_changed = node_on_changed,
                                          .on_propose = node_on_propose,
                                          .on_converted = node_on_converted,
                                          .on_ask = node_on_ask,
@@ -514,7 +530,7 @@ static void node_hear_of_split(struct node *node)
         }
         if (heir->tablet != NULL && heir->wants_newest) {
             heir->wants_newest = false;
-            host_told(node->host, heir->tablet, &cluster->heirs[i]);
+            host_told(node->host, heir->tablet, &cluster->heirs[i], false);
         }
         if (node->tablet != NULL && replica_configuration_has(&cluster->heirs[i], node->self)) {
             cr_assert(host_convert(node->host, node->tablet, HEIR + i, &cluster->heirs[i]));
@@ -527,7 +543,7 @@ static void node_hear_master(struct node *node)
     const struct cluster *cluster = node->cluster;
     if (node->tablet != NULL && node->wants_newest && !cluster->is_split) {
         node->wants_newest = false;
-        host_told(node->host, node->tablet, &cluster->catalog);
+        host_told(node->host, node->tablet, &cluster->catalog, false);
     }
     if (node->tablet != NULL && !cluster->is_split) {
         host_goal(node->host, node->tablet, &cluster->goal, cluster->goal_leader);
