@@ -301,7 +301,9 @@ static struct store_tablet **take_wanted(struct store *store, uint32_t *ret_coun
     struct store_tablet **wanted = memory_allocate((store->tablet_count + 1U) * sizeof *wanted);
     for (uint32_t i = 0; wanted != NULL && i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_exchange(&tablet->meta_wanted, false)) {
+        /* One that is being merged may be in the base no more. */
+        bool is_live = atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+        if (is_live && atomic_exchange(&tablet->meta_wanted, false)) {
             store_tablet_ref(tablet);
             wanted[(*ret_count)++] = tablet;
         }

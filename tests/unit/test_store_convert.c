@@ -423,3 +423,20 @@ Test(store_convert, a_store_that_closes_while_it_merges_has_both_or_the_one)
     }
     expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
 }
+
+/* The base was asked to hear of a configuration of one that it knows no more. */
+Test(store_convert, what_is_merged_is_not_written_again)
+{
+    struct store_configuration newer = led;
+    prepare_merge(&led);
+    fixture_flush(&fixture);
+    newer.members.version = 5;
+    configure(&newer);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_merge(tablet, right) == STATUS_OK);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, (find_merging(), merged != NULL));
+    reopen_merging();
+    cr_assert_null(tablet);
+    FIXTURE_EXPECT(merged, "b/3:n@0=1\nzc/3:n@0=1\n");
+    cr_assert_eq(store_tablet_configuration(merged)->members.version, 5);
+}
