@@ -115,9 +115,28 @@ static struct replica_entry entry_of(const struct store_entry *entry)
                                   .payload = entry->payload};
 }
 
-static enum status create_replica(struct hosted *hosted, uint32_t min_in_sync)
+/* The barrier that stands where the store's committed point is. */
+static struct replica_standing standing_of(const struct store_tablet *tablet)
 {
-    struct store_tablet *tablet = hosted->tablet;
+    struct store_entry barrier;
+    if (!store_tablet_barrier(tablet, &barrier)) {
+        return (struct replica_standing){.sequence = 0};
+    }
+    return (struct replica_standing){barrier.sequence, barrier.version, barrier_of(barrier.type)};
+}
+
+enum status hosted_create_replica(struct hosted *hosted, const struct replica_recovered *recovered)
+{
+    struct host *host = hosted->host;
+    struct replica_settings settings = host->options.settings;
+    settings.min_in_sync = hosted->min_in_sync;
+    return replica_create(&settings, recovered, clock_monotonic_ns(), &hosted->replica,
+                          &host->effects);
+}
+
+/* As its store has recovered it. */
+static enum status recover_replica(struct hosted *hosted, const struct store_tablet *tablet)
+{
     struct host *host = hosted->host;
     uint32_t count = store_tablet_window_count(tablet);
     struct replica_entry *window = memory_allocate((count + 1U) * sizeof *window);
@@ -140,19 +159,17 @@ static enum status create_replica(struct hosted *hosted, uint32_t min_in_sync)
         .free_from_ns = host->options.free_from_ns,
         .committed = store_tablet_committed(tablet),
         .committed_version = store_tablet_committed_version(tablet),
+        .barrier = standing_of(tablet),
         .window = window,
         .window_count = count};
-    struct replica_settings settings = host->options.settings;
-    settings.min_in_sync = min_in_sync;
-    enum status status = replica_create(&settings, &recovered, clock_monotonic_ns(),
-                                        &hosted->replica, &host->effects);
+    enum status status = hosted_create_replica(hosted, &recovered);
     memory_free(window);
     return status;
 }
 
-static enum status reserve_place(struct host *host)
+enum status hosted_reserve(struct host *host, uint32_t count)
 {
-    if (host->tablet_count < host->tablet_capacity) {
+    if (host->tablet_count + count <= host->tablet_capacity) {
         return STATUS_OK;
     }
     uint32_t capacity = host->tablet_capacity == 0 ? TABLETS_FIRST : host->tablet_capacity * 2;
@@ -184,12 +201,45 @@ static void insert(struct host *host, struct hosted *hosted)
     (void)pthread_mutex_unlock(&host->mutex);
 }
 
-static void hosted_destroy(struct hosted *hosted)
+void hosted_destroy(struct hosted *hosted)
 {
+    if (hosted == NULL) {
+        return;
+    }
     replica_destroy(hosted->replica);
     serving_unref(hosted->serving);
-    store_tablet_unref(hosted->tablet);
+    if (hosted->tablet != NULL) {
+        store_tablet_unref(hosted->tablet);
+    }
     memory_free(hosted);
+}
+
+struct hosted *hosted_create(struct host *host, uint32_t min_in_sync)
+{
+    struct hosted *hosted = memory_allocate_zeroed(1, sizeof *hosted);
+    if (hosted == NULL) {
+        return NULL;
+    }
+    hosted->host = host;
+    hosted->min_in_sync = min_in_sync;
+    if (serving_create(&hosted->serving) != STATUS_OK) {
+        hosted_destroy(hosted);
+        return NULL;
+    }
+    return hosted;
+}
+
+void hosted_install(struct hosted *hosted, struct store_tablet *tablet)
+{
+    store_tablet_ref(tablet);
+    hosted->tablet = tablet;
+    hosted->number = store_tablet_describe(tablet)->tablet;
+    hosted->commit_told = store_tablet_committed(tablet);
+    insert(hosted->host, hosted);
+    store_tablet_set_replica(tablet, hosted);
+    hosted_perform(hosted, &(struct replica_event){.type = REPLICA_EVENT_TICK});
+    struct replica_event tick = {.type = REPLICA_EVENT_TICK};
+    hosted_step(hosted, &tick);
 }
 
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync)
@@ -199,31 +249,16 @@ enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t mi
         store_tablet_committed(tablet) < store_tablet_prepared(tablet)) {
         return STATUS_UNAVAILABLE;
     }
-    struct hosted *hosted = memory_allocate_zeroed(1, sizeof *hosted);
-    if (hosted == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    store_tablet_ref(tablet);
-    hosted->host = host;
-    hosted->tablet = tablet;
-    hosted->number = store_tablet_describe(tablet)->tablet;
-    hosted->commit_told = store_tablet_committed(tablet);
-    enum status status = reserve_place(host);
+    struct hosted *hosted = hosted_create(host, min_in_sync);
+    enum status status = hosted == NULL ? STATUS_NO_MEMORY : hosted_reserve(host, 1);
     if (status == STATUS_OK) {
-        status = serving_create(&hosted->serving);
-    }
-    if (status == STATUS_OK) {
-        status = create_replica(hosted, min_in_sync);
+        status = recover_replica(hosted, tablet);
     }
     if (status != STATUS_OK) {
         hosted_destroy(hosted);
         return status;
     }
-    insert(host, hosted);
-    store_tablet_set_replica(tablet, hosted);
-    hosted_perform(hosted, &(struct replica_event){.type = REPLICA_EVENT_TICK});
-    struct replica_event tick = {.type = REPLICA_EVENT_TICK};
-    hosted_step(hosted, &tick);
+    hosted_install(hosted, tablet);
     return STATUS_OK;
 }
 
@@ -255,6 +290,7 @@ void host_remove(struct host *host, struct store_tablet *tablet)
         return;
     }
     take_out(host, hosted);
+    hosted_forget_conversion(hosted);
     if (hosted->is_due) {
         pairing_heap_remove(&host->due, &hosted->due);
     }
@@ -266,6 +302,7 @@ void host_remove(struct host *host, struct store_tablet *tablet)
 void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync)
 {
     if (hosted_of(tablet) != NULL) {
+        hosted_of(tablet)->min_in_sync = min_in_sync;
         replica_set_min_in_sync(hosted_of(tablet)->replica, min_in_sync);
     }
 }
@@ -391,6 +428,23 @@ static void take(struct store_tablet *tablet, struct replica_event *event)
     }
 }
 
+/* Whoever opens what is not there knows of it from the catalog: it may be the heir of one that is. */
+static void convert_for(struct host *host,
+                        uint64_t heir,
+                        const struct replica_configuration *configuration)
+{
+    if (!replica_configuration_has(configuration, host->options.self)) {
+        return;
+    }
+    for (uint32_t i = 0; i < host->tablet_count; i++) {
+        struct hosted *hosted = host->tablets[i];
+        if (replica_look(hosted->replica).barrier != 0 &&
+            host_convert(host, hosted->tablet, heir, NULL)) {
+            return;
+        }
+    }
+}
+
 void host_receive(struct host *host, const struct replica_batch *batch)
 {
     if (batch->head.to_store != host->options.self.store) {
@@ -403,6 +457,8 @@ void host_receive(struct host *host, const struct replica_batch *batch)
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
         if (hosted != NULL) {
             take(hosted->tablet, &event);
+        } else if (item->message.type == REPLICA_OPEN) {
+            convert_for(host, item->tablet, &item->message.configuration);
         }
     }
 }
@@ -524,6 +580,7 @@ void host_round(struct host *host)
 {
     int64_t now_ns = clock_monotonic_ns();
     host_take_news(host);
+    host_look_at_conversions(host, now_ns);
     host_look_at_leases(host, now_ns);
     host_look_at_log(host, now_ns);
     tick_due(host, now_ns);
@@ -536,6 +593,9 @@ int64_t host_deadline_ns(struct host *host)
     int64_t due_ns = host->look_at_leases_ns;
     if (host->due.lowest != NULL) {
         due_ns = sooner(due_ns, (int64_t)host->due.lowest->key);
+    }
+    if (host->converting != NULL) {
+        due_ns = sooner(due_ns, host->convert_ns);
     }
     if (host->unsynced_count > 0 && !host->stalled) {
         due_ns = sooner(due_ns, host->log_moved_ns + HOST_STALL_NS + 1);

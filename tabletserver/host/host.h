@@ -41,6 +41,12 @@ struct host_pupil {
     uint64_t sequence;    /* it has everything up to it */
 };
 
+/* What a replica wants of the catalog; and of a split, what its barrier says: borrowed. */
+struct host_proposal {
+    const struct replica_proposal *replica;
+    struct record_split split; /* REPLICA_PROPOSE_SPLIT */
+};
+
 struct host_options {
     struct store *store;
     struct replica_member self;
@@ -64,11 +70,12 @@ struct host_options {
     void (*on_ceased)(void *context, struct store_tablet *tablet);
     /* What serving_look() says has changed to this. */
     void (*on_changed)(void *context, struct store_tablet *tablet, const struct serving_view *view);
-    /* To the master; its answer is host_told() or host_gone().  May be lost: both come again. */
+    /* To the master; its answer is host_told(), host_convert() or host_gone().  May be lost: both come
+     * again. */
     void (*on_propose)(void *context,
                        uint64_t tablet,
                        struct replica_member self,
-                       const struct replica_proposal *proposal);
+                       const struct host_proposal *proposal);
     void (*on_ask)(void *context, uint64_t tablet);
     /* The log's entry `sequence`, which is committed, for a peer: store_log_read() on a thread that may
      * wait; then host_read(), whatever came of it. */
@@ -76,6 +83,11 @@ struct host_options {
                     struct store_tablet *tablet,
                     uint64_t sequence,
                     struct replica_member to);
+    /* The tablet is gone, and what came of it is there, each with a replica (host_serving(), host_look()
+     * may be asked of them): whoever waits for it asks them.  It was not served any more before. */
+    void (*on_converted)(void *context,
+                         struct store_tablet *gone,
+                         struct store_tablet *const children[2]);
     /* Begin, or begin again; then host_teaching(), host_taught(). */
     void (*on_teach)(void *context, struct store_tablet *tablet, const struct host_pupil *pupil);
 };
@@ -141,6 +153,29 @@ void host_goal(struct host *host,
                struct store_tablet *tablet,
                const struct replica_union *members,
                uint64_t leader_store);
+
+/*
+ * The master wishes that the tablet be split (section 7): its primary here gives out the barrier, and
+ * proposes when that is committed.  To be called again while it is wished.  From the barrier on its writes
+ * are refused as UNAVAILABLE, reads go on; whoever calls had better hold them for a moment, for the children
+ * will be here.
+ * Errors: STATUS_NOT_OWNER (not this one's to do), STATUS_UNAVAILABLE (something else is under way),
+ * and as of store_append_barrier(): come again.  STATUS_INVALID_ARGUMENT: no row inside the tablet.
+ */
+enum status host_split(struct host *host,
+                       struct store_tablet *tablet,
+                       const struct record_split *wish);
+
+/*
+ * The catalog has replaced the tablet, and `heir` came of it, which has (or had) a copy here; newest is its
+ * configuration, as far as it is known (else NULL).  The tablet serves no more; it is converted in one of
+ * the next rounds, then on_converted comes and the heir hears of its configuration.  Harmless, and false,
+ * for a tablet that has no replica or whose log does not say so.  To be called again while both are told of.
+ */
+bool host_convert(struct host *host,
+                  struct store_tablet *tablet,
+                  uint64_t heir,
+                  const struct replica_configuration *newest);
 
 /* What came of on_read: the entry, or NULL: the log has it no more. */
 void host_read(struct host *host,

@@ -4,6 +4,7 @@
  *   host.c          life, tablets, events in, rounds
  *   host_perform.c  effects out
  *   host_settle.c   what a replica has and its store still owes: log, lead, commit
+ *   host_convert.c  splits: barriers, and what comes of them
  *   host_lease.c    what the beacon thread said; whose lease holds; serving words
  *
  * [L] the loop's  [M] under the mutex, which the beacon thread takes too
@@ -65,6 +66,13 @@ struct host_reading {
     uint64_t sequence;
 };
 
+/* The tablet is to be converted.  [L] */
+struct host_conversion {
+    struct hosted *next; /* in the host's list */
+    bool listed;
+    struct replica_configuration told[2]; /* of the heirs, left and right; version 0 = not told */
+};
+
 /* A tablet that has a replica. */
 struct hosted {
     struct pairing_node due; /* first */
@@ -97,6 +105,9 @@ struct hosted {
     struct host_promise excepts[HOST_PROMISES_MAX]; /* handed over, not answered */
     uint32_t except_count;
     struct host_reading readings[REPLICA_PEERS_MAX]; /* asked, and not committed yet */
+
+    uint32_t min_in_sync; /* [L] */
+    struct host_conversion conversion;
 };
 
 struct host {
@@ -106,10 +117,12 @@ struct host {
     uint32_t tablet_count;
     uint32_t tablet_capacity;
     struct host_peer peers[LEASE_PEERS_MAX];
-    uint32_t peer_count;     /* [M] */
-    bool peers_new;          /* [M] a peer has another process */
-    struct hosted *news;     /* [M] */
-    struct pairing_heap due; /* by deadline */
+    uint32_t peer_count;       /* [M] */
+    bool peers_new;            /* [M] a peer has another process */
+    struct hosted *news;       /* [M] */
+    struct hosted *converting; /* [L] */
+    int64_t convert_ns;        /* [L] then they are tried again */
+    struct pairing_heap due;   /* by deadline */
     int64_t look_at_leases_ns;
     uint32_t unsynced_count;
     int64_t log_moved_ns;
@@ -119,6 +132,20 @@ struct host {
 
 /* Step, and perform; again for what that has caused. */
 void hosted_step(struct hosted *hosted, struct replica_event *event);
+
+/* One in the making: closed, without a tablet, in no list.  NULL without memory. */
+struct hosted *hosted_create(struct host *host, uint32_t min_in_sync);
+/* Its replica; the effects are the host's, to be performed when it is installed. */
+enum status hosted_create_replica(struct hosted *hosted, const struct replica_recovered *recovered);
+void hosted_destroy(struct hosted *hosted);
+/* Room for so many more, so that installing cannot fail. */
+enum status hosted_reserve(struct host *host, uint32_t count);
+/* From now on it is the tablet's. */
+void hosted_install(struct hosted *hosted, struct store_tablet *tablet);
+
+/* host_convert.c */
+void host_look_at_conversions(struct host *host, int64_t now_ns);
+void hosted_forget_conversion(struct hosted *hosted);
 
 /* host_perform.c */
 void hosted_perform(struct hosted *hosted, const struct replica_event *event);

@@ -111,6 +111,18 @@ static void send(struct hosted *hosted, const struct replica_effect *effect)
                      &effect->message); /* lost: it comes again */
 }
 
+static void propose(struct hosted *hosted, const struct replica_proposal *proposal)
+{
+    const struct host_options *options = &hosted->host->options;
+    struct host_proposal host_proposal = {.replica = proposal};
+    struct store_entry barrier;
+    if (proposal->kind == REPLICA_PROPOSE_SPLIT &&
+        !store_tablet_last_split(hosted->tablet, &barrier, &host_proposal.split)) {
+        return; /* its store is behind: it comes again */
+    }
+    options->on_propose(options->context, hosted->number, options->self, &host_proposal);
+}
+
 /* Of the process whose OPENED has caused it. */
 static void teach(struct hosted *hosted,
                   const struct replica_effect *effect,
@@ -160,7 +172,7 @@ static void perform(struct hosted *hosted,
         keep_promise(hosted, effect);
         break;
     case REPLICA_EFFECT_PROPOSE:
-        options->on_propose(options->context, hosted->number, options->self, &effect->proposal);
+        propose(hosted, &effect->proposal);
         break;
     case REPLICA_EFFECT_ASK:
         options->on_ask(options->context, hosted->number);

@@ -225,7 +225,9 @@ enum status replica_step(struct replica *replica,
     replica->effects = ret_effects;
     replica_window_trim(&replica->window, replica->committed);
     enum status status = STATUS_OK;
-    if (replica->gone) {
+    if (replica->gone && event->type == REPLICA_EVENT_EXCEPTED) {
+        replica_on_excepted(replica, event);
+    } else if (replica->gone) {
         status = event->type == REPLICA_EVENT_WRITE ? STATUS_NOT_OWNER : STATUS_OK;
     } else {
         status = dispatch(replica, event);
@@ -375,6 +377,15 @@ static enum replica_trouble trouble_of(const struct replica *replica)
     return waits && replica->role != REPLICA_OUTSIDER ? REPLICA_WAITING : REPLICA_FINE;
 }
 
+static uint32_t count_learners(const struct replica *replica)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        count += !replica->peers[i].is_member;
+    }
+    return replica->role == REPLICA_PRIMARY ? count : 0;
+}
+
 struct replica_view replica_look(const struct replica *replica)
 {
     return (struct replica_view){
@@ -389,6 +400,10 @@ struct replica_view replica_look(const struct replica *replica)
         .start = replica->role == REPLICA_PRIMARY ? replica->start : 0,
         .window_bytes = replica->window.size_bytes,
         .barrier = replica->barrier.sequence,
+        .learners = count_learners(replica),
+        .gone = replica->gone,
+        .bound = replica->excepting > 0,
+        .free_from_ns = replica_free_from_ns(replica),
     };
 }
 

@@ -161,7 +161,8 @@ enum replica_event_type {
     REPLICA_EVENT_RECEIVE,    /* message, from */
     REPLICA_EVENT_CATALOG, /* configuration: what the master told; the newest it has.  present: and
                                  the copy was made for it (rule 18): it may begin the tablet */
-    REPLICA_EVENT_GONE,    /* the catalog has the tablet no more: split, merged or dropped */
+    REPLICA_EVENT_GONE, /* the catalog has the tablet no more: split, merged or dropped.  After it
+                                  only EXCEPTED is heard */
     REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
                            it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
@@ -262,7 +263,7 @@ struct replica_recovered {
         role; /* OUTSIDER or LEARNER when it is no member, or SECONDARY when it was opened
                                as a member because its addition is in doubt (rule 16) */
     struct replica_flags flags;
-    bool adopted; /* by this very process, which has logged it: children of a split (rule 2) */
+    bool adopted; /* by this very process, which has logged it (rule 2) */
     bool damaged;
     int64_t
         free_from_ns; /* from when on nothing binds that processes before have granted: beginning of
@@ -332,7 +333,11 @@ struct replica_view {
     uint64_t appended;
     uint64_t start; /* PRIMARY: of its reign */
     uint64_t window_bytes;
-    uint64_t barrier; /* sequence of one that is not lifted; 0 = none */
+    uint64_t barrier;  /* sequence of one that is not lifted; 0 = none */
+    uint32_t learners; /* PRIMARY: being taught, or joining */
+    bool gone;
+    bool bound;           /* EXCEPTED is awaited: it is not known from when on it is free */
+    int64_t free_from_ns; /* else: from then on no grant of this store's is out (rule 11) */
 };
 
 struct replica_view replica_look(const struct replica *replica);

@@ -176,10 +176,14 @@ void replica_on_catalog(struct replica *replica,
                                                       .kept = replica_appended(replica)});
 }
 
+/* What it has promised for the tablet counts for what came of it: whoever leads that waits (rule 11). */
 void replica_on_gone(struct replica *replica)
 {
     bool led = replica->leads;
     replica_reign_end(replica);
+    if (replica->granted) {
+        replica_except(replica);
+    }
     forget_version(replica);
     replica->leads = false;
     replica->gone = true;

@@ -255,9 +255,23 @@ static void on_changed(void *context, struct store_tablet *tablet, const struct 
 static void on_propose(void *context,
                        uint64_t tablet,
                        struct replica_member self,
-                       const struct replica_proposal *proposal)
+                       const struct host_proposal *proposal)
 {
-    sync_propose(((struct replicas *)context)->server->sync, tablet, self, proposal);
+    sync_propose(((struct replicas *)context)->server->sync, tablet, self, proposal->replica);
+}
+
+/* What waited for it, it was told that it is not known, when its reign ended. */
+static void on_converted(void *context,
+                         struct store_tablet *gone,
+                         struct store_tablet *const children[2])
+{
+    struct replicas *replicas = context;
+    write_order_was_split(replicas->order, gone, children[0], children[1]);
+    LOG_EVENT(LOG_LEVEL_INFO, "tablet_converted",
+              LOG_ID("tablet", store_tablet_describe(gone)->tablet),
+              LOG_ID("left", store_tablet_describe(children[0])->tablet),
+              LOG_ID("right", store_tablet_describe(children[1])->tablet));
+    sync_hurry(replicas->server->sync);
 }
 
 static void on_ask(void *context, uint64_t tablet)
@@ -324,6 +338,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_ceased = on_ceased,
         .on_changed = on_changed,
         .on_propose = on_propose,
+        .on_converted = on_converted,
         .on_ask = on_ask,
         .on_read = on_read,
         .on_teach = on_teach};

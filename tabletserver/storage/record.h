@@ -31,7 +31,9 @@ enum record_type {
     RECORD_THAWED = 7,
     RECORD_ABSORB = 8,
     RECORD_ABSORB_ABORTED = 9,
-    RECORD_CONFIGURATION = 16, /* the store's own: in no replicated log (LOG_RECORD_TYPE_OWN) */
+    /* the store's own: in no replicated log (LOG_RECORD_TYPE_OWN) */
+    RECORD_CONFIGURATION = 16,
+    RECORD_CONVERSION = 17, /* the tablet became what its barrier says */
 };
 
 /* Exactly once, as in RIFL: who asked, which of its requests, and what it still waits for. */

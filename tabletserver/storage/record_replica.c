@@ -4,6 +4,7 @@
  *   FROZEN         v merged_tablet, v left_tablet
  *   ABSORB         v merged_tablet, v right_tablet, v right_sequence, v right_version
  *   CONFIGURATION  v version, members, 1 role, 1 flags, v kept_sequence
+ *   CONVERSION     the same
  *
  *   members        v count, then each: v server, v store; then v index of the leader
  *   flags          1 = doubt noted, 2 = opened, 4 = bound

@@ -1,8 +1,9 @@
 /*
  * What log records say that exist because a tablet has several copies: the payloads of types 5 to 9,
  * entries of the replicated log that begin and lift barriers of a merge and a split
- * (docs/replication.md, section 7), and of type 16, the store's own note of the configuration that
- * it has adopted.  Offset tables: docs/storage-format.md.
+ * (docs/replication.md, section 7), and of types 16 and 17, the store's own notes of the configuration
+ * that it has adopted, and that the catalog has replaced the tablet by what its SPLIT names.  Offset
+ * tables: docs/storage-format.md.
  *
  * SPLIT_ABORTED, THAWED and ABSORB_ABORTED have no payload: nothing is given out behind a barrier,
  * so what they lift is the entry before.
@@ -40,6 +41,7 @@ struct record_replica_flags {
     bool bound;       /* grants of this store's may be out (rule 11) */
 };
 
+/* CONFIGURATION; and CONVERSION: under which the children begin, and where: at the barrier. */
 struct record_configuration {
     struct replica_configuration configuration;
     uint8_t role; /* enum replica_role: the replica's, not looked at here */

@@ -36,22 +36,31 @@ void store_settings_default(struct store_settings *settings)
 
 /* --- closing ------------------------------------------------------------------------------------ */
 
+static void free_job(struct store_job *job)
+{
+    for (int i = 0; i < 2; i++) {
+        if (job->merged[i] != NULL) {
+            store_tablet_unref(job->merged[i]);
+        }
+    }
+    store_tablet_unref(job->tablet);
+    memory_free(job);
+}
+
 static void free_jobs(struct store *store)
 {
     while (store->jobs != NULL) {
         struct store_job *job = store->jobs;
         store->jobs = job->next;
-        store_tablet_unref(job->tablet);
-        memory_free(job);
+        free_job(job);
     }
     /* Events of finished jobs that nobody took. */
     while (store->events != NULL) {
         struct store_event *event = store->events;
         store->events = event->next;
-        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED) {
-            struct store_job *job = event->subject;
-            store_tablet_unref(job->tablet);
-            memory_free(job);
+        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED ||
+            event->kind == STORE_EVENT_MERGED) {
+            free_job(event->subject);
         } else if (event->kind == STORE_EVENT_RANGE_DELETE_DONE) {
             store_tablet_unref(event->subject);
         }
@@ -314,9 +323,11 @@ void store_schema_unref(struct store_schema *schema)
     schema_unref(schema);
 }
 
-static void add_job(struct store *store, struct store_job *job)
+void store_add_job(struct store *store, struct store_job *job)
 {
-    job->event.kind = job->drop ? STORE_EVENT_DROPPED : STORE_EVENT_CREATED;
+    job->event.kind = job->drop                ? STORE_EVENT_DROPPED
+                      : job->merged[0] != NULL ? STORE_EVENT_MERGED
+                                               : STORE_EVENT_CREATED;
     job->event.subject = job;
     (void)pthread_mutex_lock(&store->mutex);
     struct store_job **end = &store->jobs;
@@ -338,7 +349,7 @@ enum status store_tablet_create(struct store *store,
         memory_free(job);
         return status;
     }
-    add_job(store, job);
+    store_add_job(store, job);
     return STATUS_OK;
 }
 
@@ -355,7 +366,7 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
     job->drop = true;
     job->tablet = tablet;
     store_tablets_hide(store, tablet);
-    add_job(store, job);
+    store_add_job(store, job);
 }
 
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
@@ -438,6 +449,9 @@ static void take_event(struct store *store, struct store_event *event)
         return;
     case STORE_EVENT_DROPPED:
         on_dropped(store, event->subject);
+        return;
+    case STORE_EVENT_MERGED:
+        store_merge_finish(event->subject);
         return;
     case STORE_EVENT_RANGE_DELETE_DONE:
         on_range_delete_done(event->subject);

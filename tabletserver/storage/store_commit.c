@@ -258,6 +258,7 @@ bool store_advance(struct store_tablet *tablet, uint64_t sequence)
     uint64_t flushable = take_images(tablet, sequence);
     (void)pthread_mutex_lock(&tablet->mutex);
     atomic_store_explicit(&tablet->committed, sequence, memory_order_release);
+    store_barriers_commit(&tablet->barriers, sequence);
     bool run = false;
     if (flushable >= tablet->progress.committed) {
         struct flush_event event = {.kind = FLUSH_EVENT_COMMITTED, .last_sequence = flushable};
@@ -297,11 +298,18 @@ static void finish_split(struct store_tablet *tablet)
                               tablet->children[1]);
 }
 
+/* Those that are dropped or converted nobody hears of. */
+static bool is_there(const struct store_tablet *tablet)
+{
+    enum store_tablet_state state = atomic_load(&tablet->state);
+    return state != STORE_TABLET_DROPPING && state != STORE_TABLET_SPLIT;
+}
+
 /* Who is alone commits what is synced.  False: something is left for want of memory or layers. */
 static bool commit_alone(struct store_tablet *tablet)
 {
     struct store *store = tablet->store;
-    bool serving = atomic_load(&tablet->state) != STORE_TABLET_DROPPING;
+    bool serving = is_there(tablet);
     uint64_t before = store_tablet_committed(tablet);
     bool done = true;
     if (tablet->window.count > 0) { /* it was not, a moment ago */
@@ -325,7 +333,7 @@ static bool tell_synced(struct store_tablet *tablet, uint64_t sequence)
 {
     struct store *store = tablet->store;
     bool advanced = store_advance(tablet, store_tablet_committed(tablet));
-    if (sequence != 0 && atomic_load(&tablet->state) != STORE_TABLET_DROPPING) {
+    if (sequence != 0 && is_there(tablet)) {
         store->callbacks.on_synced(store->callbacks.context, tablet, sequence);
     }
     return advanced;
@@ -339,9 +347,11 @@ static bool settle(struct store_tablet *tablet, uint64_t synced)
     if (sequence != 0) {
         tablet->synced = sequence;
     }
-    if (store_settle_configuration(tablet, synced) &&
-        atomic_load(&tablet->state) != STORE_TABLET_DROPPING) {
-        store->callbacks.on_configured(store->callbacks.context, tablet);
+    if (store_settle_configuration(tablet, synced)) {
+        store_conversion_settle(tablet);
+        if (is_there(tablet)) {
+            store->callbacks.on_configured(store->callbacks.context, tablet);
+        }
     }
     bool alone = atomic_load_explicit(&tablet->alone, memory_order_relaxed);
     bool done = alone ? commit_alone(tablet) : tell_synced(tablet, sequence);

@@ -128,6 +128,7 @@ static void cut_memtables(struct store_tablet *tablet, struct cut *cut)
     (void)pthread_mutex_lock(&tablet->mutex);
     uint32_t gone_count = rearrange(tablet, cut, kept, clock, gone);
     forget_horizons(tablet, cut->sequence);
+    store_barriers_drop_above(&tablet->barriers, cut->sequence);
     atomic_store_explicit(&tablet->prepared, cut->sequence, memory_order_release);
     atomic_store_explicit(&tablet->clock, clock, memory_order_release);
     (void)pthread_mutex_unlock(&tablet->mutex);
@@ -172,9 +173,10 @@ void store_set_configuration(struct store_tablet *tablet,
     atomic_store(&tablet->alone, alone);
 }
 
-static enum status log_configuration(struct store_tablet *tablet,
-                                     const struct store_configuration *configuration,
-                                     uint64_t kept_sequence)
+enum status store_log_configuration(struct store_tablet *tablet,
+                                    enum record_type type,
+                                    const struct store_configuration *configuration,
+                                    uint64_t kept_sequence)
 {
     struct store *store = tablet->store;
     const struct record_configuration record = {.configuration = configuration->members,
@@ -186,7 +188,7 @@ static enum status log_configuration(struct store_tablet *tablet,
     if (store->payload.failed) {
         return STATUS_NO_MEMORY;
     }
-    const struct log_record own = {.type = RECORD_CONFIGURATION,
+    const struct log_record own = {.type = (uint8_t)type,
                                    .tablet = tablet->descriptor.tablet,
                                    .configuration = configuration->members.version,
                                    .payload = buffer_bytes(&store->payload)};
@@ -218,7 +220,7 @@ enum status store_tablet_configure(struct store_tablet *tablet,
     if (status != STATUS_OK) {
         return status;
     }
-    status = log_configuration(tablet, configuration, kept);
+    status = store_log_configuration(tablet, RECORD_CONFIGURATION, configuration, kept);
     if (status != STATUS_OK) {
         cut_cancel(tablet, &cut);
         return status;
@@ -278,7 +280,9 @@ void store_ask_metas(struct store *store, bool all)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         uint64_t position = tablet->configured_position;
-        if (position != STORE_POSITION_NONE && (all || store->log_position - position >= share)) {
+        bool is_in_base = tablet->lineage_count == 0; /* else its parent's end brings it there */
+        if (position != STORE_POSITION_NONE && is_in_base &&
+            (all || store->log_position - position >= share)) {
             atomic_store(&tablet->meta_wanted, true);
             any = true;
         }
@@ -297,7 +301,9 @@ static struct store_tablet **take_wanted(struct store *store, uint32_t *ret_coun
     struct store_tablet **wanted = memory_allocate((store->tablet_count + 1U) * sizeof *wanted);
     for (uint32_t i = 0; wanted != NULL && i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_exchange(&tablet->meta_wanted, false)) {
+        /* One that is being merged may be in the base no more. */
+        bool is_live = atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+        if (is_live && atomic_exchange(&tablet->meta_wanted, false)) {
             store_tablet_ref(tablet);
             wanted[(*ret_count)++] = tablet;
         }

@@ -220,6 +220,9 @@ static enum status drop(struct store *store, struct store_tablet *tablet)
 
 enum status store_run_job(struct store *store, struct store_job *job)
 {
+    if (job->merged[0] != NULL) {
+        return store_merge_write(job);
+    }
     return job->drop ? drop(store, job->tablet) : create(store, job->tablet);
 }
 

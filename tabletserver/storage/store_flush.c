@@ -62,9 +62,9 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
     if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING) {
         struct store_layer *layer = oldest_layer(tablet);
         uint64_t position = atomic_load(&layer->first_position);
-        /* The layer that ends with a split is ended together with the tablet, so not before the
-         * loop has made the children. */
-        bool waits = layer->last_sequence == tablet->split_sequence && state != STORE_TABLET_SPLIT;
+        /* The last layer is ended together with the tablet, so not before the loop has made the
+         * children, and their record is durable. */
+        bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
         if (!waits && (choice->tablet == NULL || position < choice->position)) {
             *choice = (struct choice){tablet, layer, position};
         }
@@ -211,11 +211,11 @@ static enum status put_entries(struct run *run)
     return status;
 }
 
-/* Does this layer hold the record that splits the tablet? */
+/* Is it the layer that ends the tablet?  (It was not chosen before it might.) */
 static bool ends_tablet(const struct run *run)
 {
     return atomic_load(&run->tablet->state) == STORE_TABLET_SPLIT &&
-           run->layer->last_sequence == run->tablet->split_sequence;
+           run->layer->last_sequence == run->tablet->ending_sequence;
 }
 
 /* --- one transaction ------------------------------------------------------------------------------ */

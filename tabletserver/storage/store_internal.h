@@ -31,6 +31,7 @@
 #include "tabletserver/storage/log_marks.h"
 #include "tabletserver/storage/memtable.h"
 #include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store_barrier.h"
 #include "tabletserver/storage/store_identity.h"
 #include "tabletserver/storage/store_meta.h"
 #include "tabletserver/storage/store_replica.h"
@@ -50,6 +51,7 @@ enum store_event_kind {
     STORE_EVENT_SPLIT_FINISHED, /* parent and children are written */
     STORE_EVENT_CREATED,
     STORE_EVENT_DROPPED,
+    STORE_EVENT_MERGED,
     STORE_EVENT_RANGE_DELETE_DONE,
     STORE_EVENT_COLLECT, /* garbage collection asks for records to be appended */
 };
@@ -101,7 +103,7 @@ struct store_pending {
 
 enum store_tablet_state {
     STORE_TABLET_LIVE,
-    STORE_TABLET_BARRIER,  /* a split is appended, not committed */
+    STORE_TABLET_BARRIER,  /* a split is appended, not committed; or it is being merged */
     STORE_TABLET_SPLIT,    /* children serve; this one lives on until it is in the base */
     STORE_TABLET_DROPPING, /* not served; to be removed */
 };
@@ -172,15 +174,19 @@ struct store_tablet {
     uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
     uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
     atomic_uint_least32_t written_number;     /* in the base */
+    struct store_barrier *barriers;           /* [T] changed by the loop */
     atomic_bool meta_wanted; /* the metadata record shall be written for its own sake */
     uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
     uint64_t gap_found;
 
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
-    uint64_t split_sequence;          /* [T] 0 = none */
+    uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
+    uint64_t ending_sequence;         /* [T] of the layer that ends it: that one, or one above it */
+    bool may_end;                     /* [T] children are there, and the log says so */
     struct buffer split_dedupe;
     struct store_event split_event;
+    bool merging;        /* [L] the left one of two: the base is being told */
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
     bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
@@ -225,10 +231,11 @@ struct store_erasure {
     struct store_meta_erasure what; /* bytes behind the struct */
 };
 
-/* Something the loop wants written: create or drop. */
+/* Something the loop wants written: create, drop, or merge. */
 struct store_job {
     struct store_job *next;
-    bool drop; /* else create */
+    bool drop;
+    struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
     struct store_tablet *tablet;
     struct error error;
     struct store_event event;
@@ -430,6 +437,8 @@ enum status store_append_record(struct store_tablet *tablet,
                                 struct bytes payload,
                                 struct stamp stamp,
                                 uint64_t *ret_sequence);
+/* Applied, as prepared: it is the tablet's last entry.  Takes it. */
+void store_note_barrier(struct store_tablet *tablet, struct store_barrier *barrier);
 enum status store_append_gc_horizon(struct store_tablet *tablet,
                                     const struct record_gc_horizon *horizon,
                                     uint64_t clock,
@@ -460,6 +469,11 @@ enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence);
 bool store_is_alone(const struct store *store, const struct store_configuration *configuration);
 void store_set_configuration(struct store_tablet *tablet,
                              const struct store_configuration *configuration);
+/* Into the log: CONFIGURATION, or CONVERSION.  Errors: as of log_append(). */
+enum status store_log_configuration(struct store_tablet *tablet,
+                                    enum record_type type,
+                                    const struct store_configuration *configuration,
+                                    uint64_t kept_sequence);
 /* The present one is durable in the log, in the batch at position. */
 void store_note_durable_configuration(struct store_tablet *tablet, uint64_t position);
 /* The log is synced up to there: has the configuration become durable by it? */
@@ -487,19 +501,49 @@ void store_on_log_failed(void *context, const struct error *error);
 
 /* Make the children of a committed split.  Errors: STATUS_NO_MEMORY (nothing changed). */
 enum status store_split_apply(struct store_tablet *parent);
+/* The same in two parts: all that may fail, and may be done again; and what cannot. */
+enum status store_split_make_ready(struct store_tablet *parent);
+void store_split_begin(struct store_tablet *parent);
 /* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
  * the parent's goes. */
+/* An applied map: everything up to sequence is in the base. */
+enum status store_encode_whole(uint64_t sequence, struct buffer *out);
 enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
 /* It is durable. */
 void store_split_note_written(struct store_tablet *parent);
 /* Loop: the parent is in the base. */
 void store_split_forget(struct store_tablet *parent);
-/* Remember what the record says (at append, and at replay). */
+/* Remember what the record says (at append, and at replay).  The layer whose last sequence is `ending`
+ * is flushed together with the tablet. */
 enum status store_split_prepare(struct store_tablet *parent,
                                 const struct record_split *split,
-                                uint64_t sequence);
+                                uint64_t sequence,
+                                uint64_t ending);
 
 void store_split_cancel(struct store_tablet *parent);
+/* Its last layer may be flushed, and with it the tablet. */
+void store_split_let_end(struct store_tablet *parent);
+
+/* --- store_convert.c ------------------------------------------------------------------------------ */
+
+/* Committed up to the barrier, and nothing behind it.  Errors: as of store_tablet_convert(). */
+enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence);
+/* The configuration of one whose parent is not in the base became durable. */
+void store_conversion_settle(struct store_tablet *child);
+/* A CONVERSION of the tablet at position in the log: what it keeps is committed. */
+enum status store_conversion_replay(struct store_tablet *parent,
+                                    const struct record_configuration *record,
+                                    uint64_t position,
+                                    struct error *ret_error);
+
+/* --- store_merge.c -------------------------------------------------------------------------------- */
+
+enum status store_merge_write(struct store_job *job); /* work thread */
+void store_merge_finish(struct store_job *job);       /* loop */
+
+/* --- store.c -------------------------------------------------------------------------------------- */
+
+void store_add_job(struct store *store, struct store_job *job);
 
 /* --- store_read.c -------------------------------------------------------------------------------- */
 
@@ -596,6 +640,8 @@ enum status store_replay_write(struct store_tablet *tablet,
                                const struct record_write *write);
 /* Flush until it may freeze again. */
 enum status store_replay_free_layer(struct store_tablet *tablet);
+/* Flush until it may be split. */
+enum status store_replay_make_room(struct store_tablet *tablet);
 /* Freeze and flush where memory or the log's limit asks for it. */
 enum status store_replay_relieve(struct store_tablet *tablet);
 enum status store_replay_explain_gap(uint64_t expected, uint64_t found, struct error *ret_error);

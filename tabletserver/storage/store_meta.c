@@ -5,11 +5,13 @@
 #include "common/base/endian.h"
 #include "tabletserver/storage/byte_reader.h"
 #include "tabletserver/storage/record_replica.h"
+#include "tabletserver/storage/store_barrier.h"
 
-#define FORMAT_VERSION 1
-#define TABLET_VERSION 2 /* with a configuration; 1 is one that knows none */
-#define CHECKSUM_BYTES 8
-#define ITEMS_MAX      (1 << 20) /* of each list in one record */
+#define FORMAT_VERSION            1
+#define TABLET_VERSION            3 /* with a barrier; 2 has only a configuration, 1 neither */
+#define TABLET_VERSION_CONFIGURED 2
+#define CHECKSUM_BYTES            8
+#define ITEMS_MAX                 (1 << 20) /* of each list in one record */
 
 struct store_meta_key store_meta_key(enum store_meta_kind kind, uint64_t number, uint32_t piece)
 {
@@ -86,6 +88,26 @@ static enum status open_value(struct bytes value,
     return STATUS_OK;
 }
 
+static void put_barrier(struct buffer *out, const struct store_entry *barrier)
+{
+    buffer_append_u8(out, barrier->type);
+    byte_append_varint(out, barrier->sequence);
+    byte_append_varint(out, barrier->version);
+    byte_append_bytes(out, barrier->payload);
+}
+
+static struct store_entry get_barrier(struct byte_reader *reader)
+{
+    struct store_entry barrier = {.type = byte_reader_u8(reader)};
+    barrier.sequence = byte_reader_varint(reader);
+    barrier.version = byte_reader_varint(reader);
+    barrier.payload = byte_reader_bytes(reader);
+    if (barrier.sequence == 0 || !store_barrier_is_one(barrier.type)) {
+        reader->failed = true;
+    }
+    return barrier;
+}
+
 static void put_range(struct buffer *out, const struct row_range *range)
 {
     byte_append_bytes(out, range->start);
@@ -106,13 +128,20 @@ void store_meta_encode_tablet(const struct store_meta_tablet *tablet, struct buf
     bool configured = tablet->configuration.members.version != 0;
     ASSERT(IMPLIES(configured,
                    tablet->configuration.members.version == tablet->descriptor.configuration));
-    buffer_append_u8(out, configured ? TABLET_VERSION : FORMAT_VERSION);
+    bool barred = tablet->barrier.sequence != 0;
+    ASSERT(IMPLIES(barred, configured));
+    buffer_append_u8(out, barred       ? TABLET_VERSION
+                          : configured ? TABLET_VERSION_CONFIGURED
+                                       : FORMAT_VERSION);
     byte_append_varint(out, tablet->descriptor.table);
     byte_append_varint(out, tablet->descriptor.configuration);
     if (configured) {
         record_append_members(out, &tablet->configuration.members);
         buffer_append_u8(out, tablet->configuration.role);
         record_append_flags(out, tablet->configuration.flags);
+    }
+    if (barred) {
+        put_barrier(out, &tablet->barrier);
     }
     put_range(out, &tablet->descriptor.range);
     byte_append_varint(out, tablet->sequence);
@@ -223,8 +252,11 @@ enum status store_meta_decode_tablet(uint64_t tablet,
     uint8_t version = byte_reader_u8(&reader);
     meta.descriptor.table = byte_reader_varint(&reader);
     meta.descriptor.configuration = byte_reader_varint(&reader);
-    if (version == TABLET_VERSION) {
+    if (version >= TABLET_VERSION_CONFIGURED) {
         get_configuration(&reader, &meta);
+    }
+    if (version >= TABLET_VERSION) {
+        meta.barrier = get_barrier(&reader);
     }
     meta.descriptor.range = get_range(&reader);
     meta.sequence = byte_reader_varint(&reader);

@@ -74,6 +74,8 @@ struct store_meta_tablet {
     uint32_t horizon_count;
     struct store_configuration configuration; /* members.version 0 = none is known; else the same as
                                                  the descriptor's */
+    struct store_entry
+        barrier; /* that stands at `sequence`; sequence 0 = none.  Its stamp is not kept */
 };
 
 struct store_meta_store {

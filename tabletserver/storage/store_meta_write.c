@@ -41,6 +41,10 @@ static void encode_tablet(struct store_tablet *tablet,
     if (tablet->durable.members.version != 0) {
         meta->descriptor.configuration = tablet->durable.members.version;
     }
+    const struct store_entry *barrier = store_barriers_standing(tablet->barriers, meta->sequence);
+    if (barrier != NULL) {
+        meta->barrier = *barrier;
+    }
     tablet->encoded_number = tablet->durable_number;
     store_meta_encode_tablet(meta, out);
 }

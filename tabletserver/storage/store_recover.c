@@ -76,11 +76,15 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
     struct store_pieces *pieces = store_pieces_create(meta->pieces, meta->piece_count, NULL);
     struct store_range_deletes *deletes = store_range_deletes_create(
         meta->range_deletes, meta->range_delete_count, NULL, 0, NULL);
-    if (pieces == NULL || deletes == NULL) {
+    bool barred = meta->barrier.sequence != 0;
+    struct store_barrier *barrier = barred ? store_barrier_create(&meta->barrier) : NULL;
+    if (pieces == NULL || deletes == NULL || (barred && barrier == NULL)) {
         store_pieces_unref(pieces);
         store_range_deletes_unref(deletes);
+        store_barriers_clear(&barrier);
         return STATUS_NO_MEMORY;
     }
+    tablet->barriers = barrier;
     store_pieces_unref(tablet->pieces);
     tablet->pieces = pieces;
     store_range_deletes_unref(tablet->range_deletes);

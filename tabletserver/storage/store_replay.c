@@ -120,10 +120,13 @@ static bool has_all_layers(struct store *store, void *with)
     return tablet->layer_count >= STORE_LAYERS_MAX;
 }
 
-static bool has_long_lineage(struct store *store, void *with)
+/* A layer to freeze, and one that ends it. */
+static bool has_no_room_to_split(struct store *store, void *with)
 {
     const struct store_tablet *tablet = with;
-    return has_all_layers(store, with) || tablet->lineage_count >= STORE_LINEAGE_MAX;
+    (void)store;
+    return tablet->layer_count >= STORE_LAYERS_MAX - 1 ||
+           tablet->lineage_count >= STORE_LINEAGE_MAX;
 }
 
 static bool is_pressed(struct store *store, void *with)
@@ -178,6 +181,11 @@ static enum status replay_horizon(struct replay *replay, struct error *ret_error
     return store_tablet_raise_horizon(replay->tablet, &horizon) ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+enum status store_replay_make_room(struct store_tablet *tablet)
+{
+    return flush_while(tablet->store, has_no_room_to_split, tablet);
+}
+
 static enum status replay_split(struct replay *replay, struct error *ret_error)
 {
     struct record_split split;
@@ -186,10 +194,11 @@ static enum status replay_split(struct replay *replay, struct error *ret_error)
         status = error_set(ret_error, STATUS_CORRUPT, "split at a key outside the tablet");
     }
     if (status == STATUS_OK) {
-        status = flush_while(replay->tablet->store, has_long_lineage, replay->tablet);
+        status = store_replay_make_room(replay->tablet);
     }
-    return status == STATUS_OK ? store_split_prepare(replay->tablet, &split, replay->sequence)
-                               : status;
+    return status == STATUS_OK
+               ? store_split_prepare(replay->tablet, &split, replay->sequence, replay->sequence)
+               : status;
 }
 
 static enum status replay_record(struct replay *replay, uint8_t type, struct error *ret_error)
@@ -211,6 +220,7 @@ static enum status replay_record(struct replay *replay, uint8_t type, struct err
         return error_set(ret_error, STATUS_CORRUPT,
                          "log record of type %u in a tablet without a configuration", type);
     case RECORD_CONFIGURATION:
+    case RECORD_CONVERSION:
         break;
     }
     return error_set(ret_error, STATUS_VERSION,

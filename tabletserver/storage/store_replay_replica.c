@@ -67,6 +67,21 @@ static enum status replay_entry(struct store_tablet *tablet,
     return commit_replayed(tablet, record->sequence - record->behind);
 }
 
+/* The catalog has replaced the tablet, so it knew that the barrier was committed. */
+static enum status replay_conversion(struct store_tablet *tablet,
+                                     const struct log_record *record,
+                                     uint64_t position,
+                                     struct error *ret_error)
+{
+    struct record_configuration decoded;
+    enum status status = record_decode_configuration(record->payload, &decoded, ret_error);
+    if (status == STATUS_OK && tablet->gap_expected == 0) {
+        status = commit_replayed(tablet, decoded.kept_sequence);
+    }
+    return status == STATUS_OK ? store_conversion_replay(tablet, &decoded, position, ret_error)
+                               : status;
+}
+
 static enum status replay_configuration(struct store_tablet *tablet,
                                         const struct log_record *record,
                                         uint64_t position,
@@ -110,7 +125,10 @@ enum status store_replay_of_replica(struct store_tablet *tablet,
     if (record->type == RECORD_CONFIGURATION) {
         return replay_configuration(tablet, record, position, ret_error);
     }
-    if (record->type > RECORD_CONFIGURATION) {
+    if (record->type == RECORD_CONVERSION) {
+        return replay_conversion(tablet, record, position, ret_error);
+    }
+    if (record->type > RECORD_CONVERSION) {
         return error_set(ret_error, STATUS_VERSION,
                          "log record of type %u was written by a newer version", record->type);
     }

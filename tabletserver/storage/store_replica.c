@@ -99,6 +99,16 @@ static enum status apply_gc_horizon(struct store_tablet *tablet, const struct st
     return raised ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+static enum status apply_barrier(struct store_tablet *tablet, const struct store_entry *of)
+{
+    struct store_barrier *barrier = store_barrier_create(of);
+    if (barrier == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    store_note_barrier(tablet, barrier);
+    return STATUS_OK;
+}
+
 /* The first of the window, as prepared; it leaves the window. */
 static enum status apply_first(struct store_tablet *tablet)
 {
@@ -112,7 +122,9 @@ static enum status apply_first(struct store_tablet *tablet)
         status = apply_drop_range(tablet, entry);
     } else if (entry->type == RECORD_GC_HORIZON) {
         status = apply_gc_horizon(tablet, entry);
-    } /* else a barrier, or what lifts one */
+    } else {
+        status = apply_barrier(tablet, entry);
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -240,6 +252,16 @@ uint64_t store_tablet_committed_version(const struct store_tablet *tablet)
 {
     bool known = tablet->window_sequence == store_tablet_committed(tablet);
     return known ? tablet->window_version : 0;
+}
+
+bool store_tablet_barrier(const struct store_tablet *tablet, struct store_entry *ret_barrier)
+{
+    const struct store_entry *standing = store_barriers_standing(tablet->barriers,
+                                                                 store_tablet_committed(tablet));
+    if (standing != NULL) {
+        *ret_barrier = *standing;
+    }
+    return standing != NULL;
 }
 
 bool store_tablet_is_alone(const struct store_tablet *tablet)

@@ -69,7 +69,7 @@ enum status store_append_entry(struct store_tablet *tablet,
 
 /* Requires: the tablet leads and has a configuration.  A barrier, or what lifts one (types 3 and 5 to
  * 9): an entry that does nothing here; what it means the catalog says (section 7).  Errors as
- * store_append_write(). */
+ * store_append_write(), and STATUS_UNAVAILABLE (the one before it is not committed: come again). */
 enum status store_append_barrier(struct store_tablet *tablet,
                                  enum record_type type,
                                  struct bytes payload,
@@ -90,6 +90,10 @@ uint64_t store_tablet_appended(const struct store_tablet *tablet);
 /* Version of the entry that is committed last; 0 = not known (it was given out by this process, or is in
  * the base only). */
 uint64_t store_tablet_committed_version(const struct store_tablet *tablet);
+
+/* The barrier that is committed and not lifted (section 7): SPLIT, FROZEN or ABSORB, its stamp not known.
+ * False: there is none.  Its payload is good until the next call that changes the tablet. */
+bool store_tablet_barrier(const struct store_tablet *tablet, struct store_entry *ret_barrier);
 
 /* What is synced is committed, without a word. */
 bool store_tablet_is_alone(const struct store_tablet *tablet);
@@ -126,6 +130,44 @@ void store_tablet_follow(struct store_tablet *tablet);
 enum status store_tablet_configure(struct store_tablet *tablet,
                                    const struct store_configuration *configuration,
                                    uint64_t kept_sequence);
+
+/*
+ * The catalog has replaced the tablet by the two that its SPLIT names: they begin where it stands, with
+ * its configuration, rows, exactly-once records, stamps, horizons; sequences go on from the barrier.  What
+ * the log has behind the barrier is dropped: it was never committed.  The tablet is gone when this returns
+ * (reads that are open go on), and the children are there, in the store's list; durable when on_configured
+ * has come of either.  They follow, but for a lone member, which leads.
+ *
+ * Errors: STATUS_FAILED_PRECONDITION (no SPLIT stands at the end of its log), STATUS_UNAVAILABLE (the
+ * barrier is not durable here: come again), STATUS_RESOURCE_EXHAUSTED (all layers are in use, or too many
+ * ancestors are not in the base: come again), STATUS_NO_MEMORY, STATUS_NO_SPACE, STATUS_CLOSED,
+ * STATUS_NOT_OWNER.  It is there as before then, but that it may have committed more, and dropped what
+ * lay behind the barrier.
+ */
+enum status store_tablet_convert(struct store_tablet *tablet, struct store_tablet *ret_children[2]);
+
+/*
+ * The catalog has replaced the two by the one that the left one's ABSORB names: with rows and
+ * exactly-once records of both, sequences from the sum of theirs on, stamps above both, and the newer of the
+ * configurations that were known here.  It is in the store's list when it is done, durable, and the two are
+ * not; until then they are read, and it takes as long as their flush and a transaction.
+ *
+ * To be called until then.  STATUS_OK: the base is being told.  Errors: STATUS_UNAVAILABLE (they are being
+ * flushed, or a barrier is not durable here: come again), STATUS_FAILED_PRECONDITION (their logs do not say
+ * so, or they are no neighbours), and as of store_tablet_convert().
+ */
+enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right);
+
+/* The ABSORB that store_tablet_merge() would take, and what it says.  False: there is none. */
+bool store_tablet_last_absorb(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_absorb *ret_absorb);
+
+/* The SPLIT that store_tablet_convert() would take, and what it says.  False: there is none.  Good until
+ * the next call that changes the tablet. */
+bool store_tablet_last_split(const struct store_tablet *tablet,
+                             struct store_entry *ret_entry,
+                             struct record_split *ret_split);
 
 /* The one that was adopted last, durable or not.  Good until the next. */
 const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet);

@@ -2,7 +2,7 @@
  * Splitting: two tablets where there was one, and nothing moves.
  *
  *   append      RECORD_SPLIT in the parent's log: the last thing there
- *   committed   children begin: the parent's frozen memtables (shared, seen through a range), its
+ *   committed   (of one with copies: and the catalog says so, store_convert.c) children begin: the parent's frozen memtables (shared, seen through a range), its
  *               pieces (clipped), its exactly-once records (both); sequences go on from there
  *   in base     the parent's memtables are flushed under the parent's applied map; the very
  *               transaction that ends the last one, the one with the split in it, writes both
@@ -19,16 +19,18 @@
 #include "tabletserver/storage/store_internal.h"
 
 /* The work thread looks at it too: the layer that ends with it waits until the children are there. */
-static void set_sequence(struct store_tablet *parent, uint64_t sequence)
+static void set_sequences(struct store_tablet *parent, uint64_t sequence, uint64_t ending)
 {
     (void)pthread_mutex_lock(&parent->mutex);
     parent->split_sequence = sequence;
+    parent->ending_sequence = ending;
     (void)pthread_mutex_unlock(&parent->mutex);
 }
 
 enum status store_split_prepare(struct store_tablet *parent,
                                 const struct record_split *split,
-                                uint64_t sequence)
+                                uint64_t sequence,
+                                uint64_t ending)
 {
     struct store_tablet_descriptor left = parent->descriptor;
     struct store_tablet_descriptor right = parent->descriptor;
@@ -44,7 +46,7 @@ enum status store_split_prepare(struct store_tablet *parent,
         store_split_cancel(parent);
         return status;
     }
-    set_sequence(parent, sequence);
+    set_sequences(parent, sequence, ending);
     return STATUS_OK;
 }
 
@@ -56,11 +58,11 @@ void store_split_cancel(struct store_tablet *parent)
             parent->children[i] = NULL;
         }
     }
-    set_sequence(parent, 0);
+    set_sequences(parent, 0, 0);
 }
 
 /* A child has everything up to the split, and nothing of its own, in the base. */
-static enum status encode_whole(uint64_t sequence, struct buffer *out)
+enum status store_encode_whole(uint64_t sequence, struct buffer *out)
 {
     struct arena arena;
     struct applied_map map;
@@ -90,7 +92,7 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
                              : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
                                            NULL);
     if (status == STATUS_OK) {
-        status = encode_whole(parent->split_sequence, &child->applied);
+        status = store_encode_whole(parent->split_sequence, &child->applied);
     }
     if (status != STATUS_OK) {
         store_pieces_unref(pieces);
@@ -132,7 +134,7 @@ static void begin_child(struct store_tablet *parent, struct store_tablet *child)
     store_raise_floor(child);
 }
 
-enum status store_split_apply(struct store_tablet *parent)
+enum status store_split_make_ready(struct store_tablet *parent)
 {
     struct store *store = parent->store;
     ASSERT(parent->children[0] != NULL);
@@ -149,22 +151,42 @@ enum status store_split_apply(struct store_tablet *parent)
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         status = inherit(parent, parent->children[i]);
     }
-    if (status != STATUS_OK) {
-        return status;
-    }
+    return status;
+}
+
+void store_split_begin(struct store_tablet *parent)
+{
+    struct store *store = parent->store;
     (void)pthread_mutex_lock(&parent->mutex);
     for (int i = 0; i < 2; i++) {
         begin_child(parent, parent->children[i]);
     }
     atomic_store(&parent->state, STORE_TABLET_SPLIT);
+    parent->freeze_count++; /* reads in the middle of their capture look again */
     (void)pthread_mutex_unlock(&parent->mutex);
     store_tablets_hide(store, parent);
     for (int i = 0; i < 2; i++) {
         store_tablet_ref(parent->children[i]); /* one for the parent, one for the list */
         store_tablets_add(store, parent->children[i]);
     }
-    store_work_wake(store);
-    return STATUS_OK;
+}
+
+void store_split_let_end(struct store_tablet *parent)
+{
+    (void)pthread_mutex_lock(&parent->mutex);
+    parent->may_end = true;
+    (void)pthread_mutex_unlock(&parent->mutex);
+    store_work_wake(parent->store);
+}
+
+enum status store_split_apply(struct store_tablet *parent)
+{
+    enum status status = store_split_make_ready(parent);
+    if (status == STATUS_OK) {
+        store_split_begin(parent);
+        store_split_let_end(parent);
+    }
+    return status;
 }
 
 /* --- the transaction that ends the parent --------------------------------------------------------- */
@@ -174,7 +196,7 @@ static enum status put_child(struct base_writer *writer,
                              struct store_tablet *child)
 {
     uint32_t piece_count = 0;
-    enum status status = encode_whole(parent->split_sequence, &child->applied);
+    enum status status = store_encode_whole(parent->split_sequence, &child->applied);
     if (status == STATUS_OK) {
         status = store_put_dedupe(writer, child->descriptor.tablet,
                                   buffer_bytes(&parent->split_dedupe), 0, &piece_count);
@@ -209,6 +231,7 @@ void store_split_note_written(struct store_tablet *parent)
         struct store_tablet *child = parent->children[i];
         child->flushed_sequence = parent->split_sequence;
         child->flushed_clock = parent->flushed_clock;
+        store_note_meta_written(child);
         child->applied_whole = true;
         child->estimate_due = true;
         child->sweep_due = true;

@@ -24,6 +24,7 @@ static void destroy(struct store_tablet *tablet)
     store_range_deletes_unref(tablet->range_deletes);
     dedupe_destroy(tablet->dedupe);
     store_window_deinit(&tablet->window);
+    store_barriers_clear(&tablet->barriers);
     log_marks_deinit(&tablet->marks);
     buffer_deinit(&tablet->split_dedupe);
     buffer_deinit(&tablet->applied);

@@ -67,6 +67,7 @@ static enum status decode(struct store_window_entry *entry,
     case RECORD_ABSORB:
         return record_decode_absorb(payload, &absorb, ret_error);
     case RECORD_CONFIGURATION:
+    case RECORD_CONVERSION:
         break;
     }
     return error_set(ret_error, STATUS_VERSION, "an entry of type %u is a newer version's",

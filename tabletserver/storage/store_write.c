@@ -449,7 +449,7 @@ enum status store_append_split(struct store_tablet *tablet,
     }
     uint64_t expected = store_tablet_prepared(tablet) + 1;
     if (status == STATUS_OK) {
-        status = store_split_prepare(tablet, split, expected);
+        status = store_split_prepare(tablet, split, expected, expected);
     }
     if (status != STATUS_OK) {
         return status;
@@ -513,6 +513,24 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     return STATUS_OK;
 }
 
+void store_note_barrier(struct store_tablet *tablet, struct store_barrier *barrier)
+{
+    (void)pthread_mutex_lock(&tablet->mutex);
+    store_barriers_push(&tablet->barriers, barrier);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+}
+
+/* So of those that are not committed there is one at most, in whichever log: a split that is taken can be
+ * told from one that was to be tried again. */
+static bool has_barrier_above(const struct store_tablet *tablet, uint64_t sequence)
+{
+    const struct store_barrier *last = tablet->barriers;
+    while (last != NULL && last->next != NULL) {
+        last = last->next;
+    }
+    return last != NULL && last->entry.sequence > sequence;
+}
+
 enum status store_append_barrier(struct store_tablet *tablet,
                                  enum record_type type,
                                  struct bytes payload,
@@ -525,17 +543,29 @@ enum status store_append_barrier(struct store_tablet *tablet,
     if (status == STATUS_OK) {
         status = store_trouble_check(tablet->store, true);
     }
+    if (status == STATUS_OK && has_barrier_above(tablet, store_tablet_committed(tablet))) {
+        status = STATUS_UNAVAILABLE;
+    }
     if (status != STATUS_OK) {
         return status;
     }
-    struct stamp stamp = {take_clock(tablet, clock), 0, 0};
-    uint64_t sequence = 0;
-    status = store_append_record(tablet, type, payload, stamp, &sequence);
-    if (status == STATUS_OK) {
-        *ret_sequence = sequence;
-        store_finish_append(tablet);
+    const struct store_entry entry = {.sequence = store_tablet_prepared(tablet) + 1,
+                                      .version = tablet->descriptor.configuration,
+                                      .stamp = {take_clock(tablet, clock), 0, 0},
+                                      .type = (uint8_t)type,
+                                      .payload = payload};
+    struct store_barrier *barrier = store_barrier_create(&entry);
+    if (barrier == NULL) {
+        return STATUS_NO_MEMORY;
     }
-    return status;
+    status = store_append_record(tablet, type, payload, entry.stamp, ret_sequence);
+    if (status != STATUS_OK) {
+        store_barriers_clear(&barrier);
+        return status;
+    }
+    store_note_barrier(tablet, barrier);
+    store_finish_append(tablet);
+    return STATUS_OK;
 }
 
 uint64_t store_next_clock(struct store *store)

@@ -25,6 +25,7 @@
 /* A record of the tablet, in the order of the log. */
 struct item {
     bool configures;
+    uint8_t barrier;            /* FROZEN, THAWED; 0 = it is none */
     struct operation operation; /* an entry: DROP, or WRITE; a barrier is one without changes */
     uint64_t version;
     uint64_t clock;
@@ -186,9 +187,25 @@ static void expect_log(void)
     arena_deinit(&arena);
 }
 
+/* The last one that is committed, unless it lifts. */
+static void expect_barrier(void)
+{
+    const struct item *last = NULL;
+    for (uint64_t at = store_tablet_committed(tablet); at > 0 && last == NULL; at--) {
+        const struct item *item = &all->items[item_of(at, all->item_count)];
+        last = item->barrier != 0 ? item : NULL;
+    }
+    struct store_entry found = {0};
+    bool stands = store_tablet_barrier(tablet, &found);
+    cr_assert_eq(stands, last != NULL && last->barrier == RECORD_FROZEN);
+    cr_assert(!stands || (found.sequence == last->operation.sequence &&
+                          found.version == last->version && found.type == last->barrier));
+}
+
 static void expect_everything(void)
 {
     expect_window();
+    expect_barrier();
     expect_log();
     expect_tablet(tablet, STORE_READ_COMMITTED);
     expect_tablet(tablet, STORE_READ_PREPARED);
@@ -423,17 +440,29 @@ static void drop_range(void)
 static void put_barrier(void)
 {
     struct item *item = note_entry(WRITE);
+    struct buffer payload = BUFFER_INIT;
     if (store_tablet_configuration(tablet)->members.version == 0) {
         return;
     }
-    begin_entry(item);
-    if (store_tablet_leads(tablet)) {
-        uint64_t sequence = 0;
-        end_entry(store_append_barrier(tablet, RECORD_THAWED, BYTES_EMPTY, item->clock, &sequence));
-    } else {
-        struct buffer payload = BUFFER_INIT;
-        end_entry(append_as_secondary(item, RECORD_THAWED, &payload));
+    item->barrier = prng_chance(&prng, 2) ? RECORD_FROZEN : RECORD_THAWED;
+    if (item->barrier == RECORD_FROZEN) {
+        record_encode_frozen(&(struct record_frozen){2, 3}, &payload);
     }
+    begin_entry(item);
+    if (!store_tablet_leads(tablet)) {
+        end_entry(append_as_secondary(item, item->barrier, &payload));
+        return;
+    }
+    uint64_t sequence = 0;
+    enum status status = store_append_barrier(tablet, (enum record_type)item->barrier,
+                                              buffer_bytes(&payload), item->clock, &sequence);
+    buffer_deinit(&payload);
+    if (status == STATUS_UNAVAILABLE) { /* one is not committed */
+        shared->count--;
+        all->item_count--;
+        return;
+    }
+    end_entry(status);
 }
 
 static struct store_configuration random_configuration(void)
@@ -563,7 +592,7 @@ static void step(void)
         write_row();
     } else if (dice < 113) {
         drop_range();
-    } else if (dice < 116) {
+    } else if (dice < 117) {
         put_barrier();
     } else if (dice < 145) {
         store_commit(fixture.store);

@@ -17,6 +17,7 @@
 
 #define NODES       3
 #define TABLET      1
+#define HEIR        2 /* and the one after: what TABLET is split into */
 #define MS          INT64_C(1000000)
 #define BATCHES_MAX 64
 #define ASKED_MAX   64
@@ -33,7 +34,16 @@ static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
                                                  .stagger_ns = 100 * MS,
                                                  .window_bytes_max = 1 << 20};
 
+/* Of a tablet that came of TABLET. */
+struct copy {
+    struct store_tablet *tablet; /* NULL: it is not there */
+    uint64_t committed;
+    uint64_t answered;
+    bool wants_newest;
+};
+
 struct asked {
+    struct store_tablet *tablet;
     uint64_t sequence;
     struct replica_member to;
 };
@@ -47,7 +57,9 @@ struct node {
     struct beacons *beacons;
     struct lanes *lanes;
     struct host *host;
-    struct store_tablet *tablet;
+    struct store_tablet *tablet; /* TABLET; NULL: it was converted */
+    struct copy heirs[2];
+    bool hears_no_master; /* only what others open */
     struct transport_listener *listener;
     char address[64];
     /* Batches that came; the rest is refused. */
@@ -74,7 +86,12 @@ struct cluster {
     uint64_t proposals;
     bool refuses;              /* proposals, all of them */
     struct replica_union goal; /* none: no wish */
+    uint64_t goal_leader;      /* store; 0 = whoever */
     uint64_t incarnations;
+    const struct record_split *wish; /* NULL: TABLET stays as it is */
+    bool is_split;
+    struct replica_configuration heirs[2]; /* when it is */
+    struct node *proposer;                 /* of the split */
 };
 
 /* --- what a node is called for -------------------------------------------------------------------- */
@@ -91,6 +108,13 @@ static void node_on_committed(void *context,
 {
     struct node *node = context;
     cr_assert_leq(sequence, store_tablet_committed(tablet));
+    for (int i = 0; i < 2; i++) {
+        if (node->heirs[i].tablet == tablet) {
+            node->heirs[i].committed = sequence;
+            node->heirs[i].answered = answers ? sequence : node->heirs[i].answered;
+            return;
+        }
+    }
     cr_assert_gt(sequence, node->committed);
     node->committed = sequence;
     if (answers) {
@@ -98,6 +122,18 @@ static void node_on_committed(void *context,
     } else {
         node->unknown = sequence;
     }
+}
+
+static void cluster_split(struct cluster *cluster,
+                          struct node *node,
+                          const struct host_proposal *proposal)
+{
+    cr_assert(replica_configuration_is_leader(&cluster->catalog, node->self.store));
+    cr_assert_eq(proposal->split.left_tablet, cluster->wish->left_tablet);
+    cr_assert(bytes_equal(proposal->split.key, cluster->wish->key));
+    cluster->is_split = true;
+    cluster->heirs[0] = cluster->heirs[1] = proposal->replica->next;
+    cluster->proposer = node;
 }
 
 static void node_on_changed(void *context,
@@ -117,26 +153,46 @@ static void node_on_ceased(void *context, struct store_tablet *tablet)
 static void node_on_propose(void *context,
                             uint64_t tablet,
                             struct replica_member self,
-                            const struct replica_proposal *proposal)
+                            const struct host_proposal *proposal)
 {
     struct node *node = context;
     struct cluster *cluster = node->cluster;
-    cr_assert_eq(tablet, TABLET);
-    cr_assert_eq(proposal->kind, REPLICA_PROPOSE_MEMBERS);
-    cr_assert(replica_configuration_has(&proposal->next, self));
+    const struct replica_proposal *wanted = proposal->replica;
+    struct replica_configuration *now = tablet == TABLET ? &cluster->catalog
+                                                         : &cluster->heirs[tablet - HEIR];
+    bool is_there = tablet != TABLET || !cluster->is_split;
+    cr_assert(replica_configuration_has(&wanted->next, self));
     cluster->proposals++;
-    if (!cluster->refuses && proposal->base == cluster->catalog.version) {
-        cr_assert_neq(replica_configuration_change(&cluster->catalog, &proposal->next),
-                      REPLICA_CHANGE_BAD);
-        cluster->catalog = proposal->next;
+    if (!cluster->refuses && is_there && wanted->base == now->version) {
+        cr_assert_neq(replica_configuration_change(now, &wanted->next), REPLICA_CHANGE_BAD);
+        if (wanted->kind == REPLICA_PROPOSE_SPLIT) {
+            cluster_split(cluster, node, proposal);
+        } else {
+            *now = wanted->next;
+        }
     }
-    node->wants_newest = true;
+    *(tablet == TABLET ? &node->wants_newest : &node->heirs[tablet - HEIR].wants_newest) = true;
 }
 
 static void node_on_ask(void *context, uint64_t tablet)
 {
-    (void)tablet;
-    ((struct node *)context)->wants_newest = true;
+    struct node *node = context;
+    *(tablet == TABLET ? &node->wants_newest : &node->heirs[tablet - HEIR].wants_newest) = true;
+}
+
+static void node_on_converted(void *context,
+                              struct store_tablet *gone,
+                              struct store_tablet *const children[2])
+{
+    struct node *node = context;
+    cr_assert_eq(gone, node->tablet);
+    node->tablet = NULL;
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(store_tablet_describe(children[i])->tablet, (uint64_t)(HEIR + i));
+        cr_assert_not(host_look(children[i]).serving);
+        node->heirs[i] = (struct copy){.tablet = children[i],
+                                       .committed = store_tablet_committed(children[i])};
+    }
 }
 
 static void node_on_read(void *context,
@@ -145,9 +201,9 @@ static void node_on_read(void *context,
                          struct replica_member to)
 {
     struct node *node = context;
-    cr_assert_eq(tablet, node->tablet);
     cr_assert_lt(node->read_count, ASKED_MAX);
-    node->reads[node->read_count++] = (struct asked){sequence, to};
+    store_tablet_ref(tablet);
+    node->reads[node->read_count++] = (struct asked){tablet, sequence, to};
 }
 
 static void node_on_teach(void *context,
@@ -298,6 +354,29 @@ static void introduce(struct node *node, const struct node *peer)
     cr_assert_eq(lanes_set_peer(node->lanes, peer->self.server, peer->address), STATUS_OK);
 }
 
+static void node_add_tablets(struct node *node)
+{
+    bool any = false;
+    for (int i = 0; i < 2; i++) {
+        struct store_tablet *tablet = store_tablet_find(node->fixture.store, (uint64_t)(HEIR + i));
+        node->heirs[i] = (struct copy){.tablet = tablet, .wants_newest = true};
+        if (tablet != NULL) {
+            node->heirs[i].committed = store_tablet_committed(tablet);
+            cr_assert_eq(host_add(node->host, tablet, 1), STATUS_OK);
+            any = true;
+        }
+    }
+    node->tablet = store_tablet_find(node->fixture.store, TABLET);
+    cr_assert_not(any && node->tablet != NULL);
+    if (node->tablet == NULL && !any) {
+        node->tablet = fixture_create(&node->fixture, TABLET, "a", "z");
+    }
+    if (node->tablet != NULL) {
+        node->committed = store_tablet_committed(node->tablet);
+        cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_OK);
+    }
+}
+
 /* A process begins: what its store has recovered, a new incarnation. */
 __attribute__((unused)) static void node_start(struct node *node)
 {
@@ -320,16 +399,12 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .on_ceased = node_on_ceased,
                                          .on_changed = node_on_changed,
                                          .on_propose = node_on_propose,
+                                         .on_converted = node_on_converted,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
                                          .on_teach = node_on_teach};
     cr_assert_eq(host_create(&options, &node->host), STATUS_OK);
-    node->tablet = store_tablet_find(node->fixture.store, TABLET);
-    if (node->tablet == NULL) {
-        node->tablet = fixture_create(&node->fixture, TABLET, "a", "z");
-    }
-    node->committed = store_tablet_committed(node->tablet);
-    cr_assert_eq(host_add(node->host, node->tablet, 1), STATUS_OK);
+    node_add_tablets(node);
     node_start_peers(node);
     for (int i = 0; i < NODES; i++) {
         struct node *peer = &node->cluster->nodes[i];
@@ -353,6 +428,10 @@ __attribute__((unused)) static void node_kill(struct node *node)
         lanes_batch_done(node->batches[i]);
     }
     node->batch_count = 0;
+    for (unsigned i = 0; i < node->read_count; i++) {
+        store_tablet_unref(node->reads[i].tablet);
+    }
+    node->read_count = 0;
     transport_listener_close(node->listener, 0);
     host_destroy(node->host);
     lanes_destroy(node->lanes);
@@ -406,12 +485,12 @@ static void node_receive(struct node *node)
 }
 
 /* False: the log has it no more. */
-static bool read_one(struct node *node,
+static bool read_one(struct store_tablet *tablet,
                      uint64_t sequence,
                      struct arena *arena,
                      struct store_log_slice *ret_slice)
 {
-    enum status status = store_log_read(node->tablet, sequence, 1, arena, ret_slice);
+    enum status status = store_log_read(tablet, sequence, 1, arena, ret_slice);
     return status == STATUS_OK && ret_slice->count > 0;
 }
 
@@ -426,18 +505,53 @@ static void node_help(struct node *node)
     memcpy(reads, node->reads, sizeof reads);
     node->read_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        bool found = read_one(node, reads[i].sequence, &arena, &slice);
-        host_read(node->host, node->tablet, reads[i].to, reads[i].sequence,
+        bool found = read_one(reads[i].tablet, reads[i].sequence, &arena, &slice);
+        host_read(node->host, reads[i].tablet, reads[i].to, reads[i].sequence,
                   found ? slice.entries : NULL);
+        store_tablet_unref(reads[i].tablet);
     }
     if (node->teaches) { /* by the log: it has what the learner needs, or this test is wrong */
         node->teaches = false;
         cr_assert(node->pupil.sequence == store_tablet_committed(node->tablet) ||
-                  read_one(node, node->pupil.sequence + 1, &arena, &slice));
+                  read_one(node->tablet, node->pupil.sequence + 1, &arena, &slice));
         host_teaching(node->host, node->tablet, &node->pupil);
         host_taught(node->host, node->tablet, &node->pupil);
     }
     arena_deinit(&arena);
+}
+
+static void node_hear_of_split(struct node *node)
+{
+    const struct cluster *cluster = node->cluster;
+    for (uint64_t i = 0; i < 2; i++) {
+        struct copy *heir = &node->heirs[i];
+        if (!cluster->is_split || node->hears_no_master) {
+            continue;
+        }
+        if (heir->tablet != NULL && heir->wants_newest) {
+            heir->wants_newest = false;
+            host_told(node->host, heir->tablet, &cluster->heirs[i], false);
+        }
+        if (node->tablet != NULL && replica_configuration_has(&cluster->heirs[i], node->self)) {
+            cr_assert(host_convert(node->host, node->tablet, HEIR + i, &cluster->heirs[i]));
+        }
+    }
+}
+
+static void node_hear_master(struct node *node)
+{
+    const struct cluster *cluster = node->cluster;
+    if (node->tablet != NULL && node->wants_newest && !cluster->is_split) {
+        node->wants_newest = false;
+        host_told(node->host, node->tablet, &cluster->catalog, false);
+    }
+    if (node->tablet != NULL && !cluster->is_split) {
+        host_goal(node->host, node->tablet, &cluster->goal, cluster->goal_leader);
+    }
+    if (node->tablet != NULL && cluster->wish != NULL) {
+        (void)host_split(node->host, node->tablet, cluster->wish);
+    }
+    node_hear_of_split(node);
 }
 
 static void node_pump(struct node *node)
@@ -445,13 +559,10 @@ static void node_pump(struct node *node)
     store_poll(node->fixture.store);
     node_receive(node);
     node_help(node);
-    if (node->wants_newest) {
-        node->wants_newest = false;
-        host_told(node->host, node->tablet, &node->cluster->catalog, false);
-    }
-    host_goal(node->host, node->tablet, &node->cluster->goal, 0);
+    node_hear_master(node);
     host_round(node->host);
     host_check(node->host);
+    store_check(node->fixture.store);
 }
 
 static void cluster_pump(struct cluster *cluster)
@@ -474,7 +585,8 @@ static void cluster_pump(struct cluster *cluster)
 
 static bool node_serves(const struct node *node)
 {
-    return node->up && serving_holds(host_serving(node->tablet), clock_monotonic_ns());
+    return node->up && node->tablet != NULL &&
+           serving_holds(host_serving(node->tablet), clock_monotonic_ns());
 }
 
 /* Who serves; NULL = nobody.  Never two (I4). */

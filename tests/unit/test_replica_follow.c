@@ -205,6 +205,26 @@ Test(replica_follow, rule_10_secondaries_go_one_after_the_other)
     end(&steps);
 }
 
+/* What came of it waits for that (section 7). */
+Test(replica_follow, rule_11_what_is_gone_takes_back_what_it_has_promised)
+{
+    struct steps steps = follow(3);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_GONE});
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_EXCEPT)->version, 2);
+    cr_assert(replica_look(steps.replica).gone);
+    cr_assert(replica_look(steps.replica).bound);
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert_eq(steps.effects.count, 0);
+    int64_t free_ns = steps.now_ns + 700 * MS;
+    step(&steps,
+         (struct replica_event){
+             .type = REPLICA_EVENT_EXCEPTED, .from = store_of(2), .version = 2, .at_ns = free_ns});
+    cr_assert_not(replica_look(steps.replica).bound);
+    cr_assert_eq(replica_look(steps.replica).free_from_ns, free_ns);
+    cr_assert_eq(replica_deadline_ns(steps.replica), REPLICA_NEVER);
+    end(&steps);
+}
+
 Test(replica_follow, rule_14_a_word_needs_no_grace)
 {
     struct steps steps = follow(3);

@@ -1,0 +1,246 @@
+/*
+ * Splits (docs/replication.md, section 7).
+ *
+ *   host_split()    the primary's: the barrier goes out like a write; committed, it is proposed (replica)
+ *   host_convert()  everyone's, by the catalog's word or the OPEN of an heir: the replica is gone, and takes
+ *                   back what it has promised; then the store converts, and the heirs have replicas
+ *
+ * An heir begins as what its parent was here, under the same version: to it the split is one more change of
+ * configuration, of which it hears next.  It inherits from when on this store is free of promises, so the
+ * grants that were given for the parent count for it (rule 11).
+ *
+ * All of it is state that is looked at in each round, so it can be tried as often as it takes.
+ */
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/host/host_internal.h"
+
+/* --- barriers ----------------------------------------------------------------------------------- */
+
+static bool is_same_split(const struct record_split *a, const struct record_split *b)
+{
+    return a->left_tablet == b->left_tablet && a->right_tablet == b->right_tablet &&
+           bytes_equal(a->key, b->key);
+}
+
+static enum status append_split(struct store_tablet *tablet, const struct record_split *wish)
+{
+    struct buffer payload = BUFFER_INIT;
+    uint64_t sequence = 0;
+    record_encode_split(wish, &payload);
+    enum status status = payload.failed
+                             ? STATUS_NO_MEMORY
+                             : store_append_barrier(tablet, RECORD_SPLIT, buffer_bytes(&payload),
+                                                    store_next_clock(store_tablet_store(tablet)),
+                                                    &sequence);
+    buffer_deinit(&payload);
+    return status;
+}
+
+enum status host_split(struct host *host,
+                       struct store_tablet *tablet,
+                       const struct record_split *wish)
+{
+    const struct hosted *hosted = store_tablet_replica(tablet);
+    const struct row_range *range = &store_tablet_describe(tablet)->range;
+    struct record_split last;
+    struct store_entry entry;
+    (void)host;
+    if (hosted == NULL || hosted->stopped) {
+        return STATUS_NOT_OWNER;
+    }
+    if (!row_range_contains(range, wish->key) || bytes_equal(range->start, wish->key)) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    struct replica_view view = replica_look(hosted->replica);
+    if (view.role != REPLICA_PRIMARY || !view.serving) {
+        return STATUS_NOT_OWNER;
+    }
+    if (view.barrier != 0 && store_tablet_last_split(tablet, &entry, &last) &&
+        entry.sequence == view.barrier && is_same_split(&last, wish)) {
+        return STATUS_OK;
+    }
+    if (view.barrier != 0 || view.trouble != REPLICA_FINE || view.learners > 0) {
+        return STATUS_UNAVAILABLE;
+    }
+    return append_split(tablet, wish);
+}
+
+/* --- what comes of them --------------------------------------------------------------------------- */
+
+/* Two replicas in the making, and what each has to say when it is there. */
+struct heirs {
+    struct hosted *hosted[2];
+    struct replica_effects effects[2];
+};
+
+static void heirs_destroy(struct heirs *heirs)
+{
+    for (int i = 0; i < 2; i++) {
+        hosted_destroy(heirs->hosted[i]);
+    }
+    memory_free(heirs);
+}
+
+/* What is proposed is left out: what is next will be heard soon, or it comes again. */
+static void keep_effects(const struct replica_effects *effects, struct replica_effects *ret_effects)
+{
+    ret_effects->count = 0;
+    for (uint32_t i = 0; i < effects->count; i++) {
+        if (effects->items[i].type != REPLICA_EFFECT_PROPOSE) {
+            ret_effects->items[ret_effects->count++] = effects->items[i];
+        }
+    }
+}
+
+/* As the parent's store would have recovered them, had it been converted before. */
+static enum status create_heirs(const struct hosted *parent,
+                                const struct store_entry *barrier,
+                                struct heirs *heirs)
+{
+    struct host *host = parent->host;
+    struct replica_view view = replica_look(parent->replica);
+    const struct store_configuration *configuration = store_tablet_configuration(parent->tablet);
+    const struct replica_recovered recovered = {
+        .self = host->options.self,
+        .incarnation = host->options.incarnation,
+        .configuration = configuration->members,
+        .role = (enum replica_role)configuration->role,
+        .flags = {.opened = configuration->flags.opened,
+                  .doubt_noted = configuration->flags.doubt_noted,
+                  .bound = configuration->flags.bound},
+        .free_from_ns = view.free_from_ns,
+        .committed = barrier->sequence,
+        .committed_version = barrier->version};
+    enum status status = hosted_reserve(host, 2);
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        heirs->hosted[i] = hosted_create(host, parent->min_in_sync);
+        status = heirs->hosted[i] == NULL ? STATUS_NO_MEMORY
+                                          : hosted_create_replica(heirs->hosted[i], &recovered);
+        if (status == STATUS_OK) {
+            keep_effects(&host->effects, &heirs->effects[i]);
+        }
+    }
+    return status;
+}
+
+static void install_heirs(struct hosted *parent,
+                          struct heirs *heirs,
+                          struct store_tablet *const children[2])
+{
+    struct host *host = parent->host;
+    struct store_tablet *gone = parent->tablet;
+    struct host_conversion conversion = parent->conversion;
+    store_tablet_ref(gone);
+    host_remove(host, gone);
+    for (int i = 0; i < 2; i++) {
+        host->effects = heirs->effects[i];
+        hosted_install(heirs->hosted[i], children[i]);
+        heirs->hosted[i] = NULL;
+    }
+    host->options.on_converted(host->options.context, gone, children);
+    for (int i = 0; i < 2; i++) {
+        if (conversion.told[i].version != 0) {
+            host_told(host, children[i], &conversion.told[i], false);
+        }
+    }
+    store_tablet_unref(gone);
+}
+
+/* --- by the catalog's word -------------------------------------------------------------------------- */
+
+static void list(struct hosted *hosted)
+{
+    struct host *host = hosted->host;
+    if (!hosted->conversion.listed) {
+        hosted->conversion.listed = true;
+        hosted->conversion.next = host->converting;
+        host->converting = hosted;
+        host->convert_ns = 0;
+    }
+}
+
+void hosted_forget_conversion(struct hosted *hosted)
+{
+    struct hosted **link = &hosted->host->converting;
+    while (*link != NULL && *link != hosted) {
+        link = &(*link)->conversion.next;
+    }
+    if (*link != NULL) {
+        *link = hosted->conversion.next;
+    }
+    hosted->conversion.listed = false;
+}
+
+/* It is tried again in the next rounds, unless its log says that nothing can come of it. */
+static void convert(struct hosted *parent)
+{
+    struct store_tablet *children[2];
+    struct store_entry barrier;
+    struct record_split split;
+    bool found = store_tablet_last_split(parent->tablet, &barrier, &split);
+    struct heirs *heirs = found ? memory_allocate_zeroed(1, sizeof *heirs) : NULL;
+    if (heirs == NULL) {
+        return;
+    }
+    enum status status = create_heirs(parent, &barrier, heirs);
+    if (status == STATUS_OK) {
+        status = store_tablet_convert(parent->tablet, children);
+    }
+    if (status == STATUS_OK) {
+        install_heirs(parent, heirs, children);
+    } else if (status == STATUS_FAILED_PRECONDITION || status == STATUS_CLOSED) {
+        hosted_forget_conversion(parent);
+    }
+    heirs_destroy(heirs);
+}
+
+bool host_convert(struct host *host,
+                  struct store_tablet *tablet,
+                  uint64_t heir,
+                  const struct replica_configuration *newest)
+{
+    struct hosted *hosted = store_tablet_replica(tablet);
+    struct store_entry entry;
+    struct record_split split;
+    (void)host;
+    if (hosted == NULL || !store_tablet_last_split(tablet, &entry, &split) ||
+        (split.left_tablet != heir && split.right_tablet != heir)) {
+        return false;
+    }
+    struct replica_configuration *told = &hosted->conversion.told[heir == split.right_tablet];
+    if (newest != NULL && newest->version > told->version) {
+        *told = *newest;
+    }
+    list(hosted);
+    return true;
+}
+
+/* It serves no more, and nobody may count on what it had promised. */
+static bool let_go(struct hosted *hosted)
+{
+    bool gone = replica_look(hosted->replica).gone;
+    if (!gone && !hosted_may_promise(hosted)) {
+        return false;
+    }
+    hosted->stopped = true; /* first: its store takes no more of it */
+    if (!gone) {
+        struct replica_event event = {.type = REPLICA_EVENT_GONE};
+        hosted_step(hosted, &event);
+    }
+    return hosted_promise(hosted) && !replica_look(hosted->replica).bound;
+}
+
+void host_look_at_conversions(struct host *host, int64_t now_ns)
+{
+    struct hosted *hosted = host->converting;
+    while (hosted != NULL) {
+        struct hosted *next = hosted->conversion.next;
+        if (let_go(hosted)) {
+            convert(hosted);
+        }
+        hosted = next;
+    }
+    host->convert_ns = now_ns + HOST_RETRY_NS;
+}

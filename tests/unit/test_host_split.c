@@ -1,0 +1,372 @@
+/*
+ * A tablet with three copies is split while it is written to, on real stores, beacons and lanes, whoever
+ * dies at which step: no write that was acknowledged is lost or doubled, and the children serve.
+ */
+#include "tests/support/host_fixture.h"
+
+#define ROWS_MAX 800
+
+static struct cluster cluster;
+static bool acknowledged[ROWS_MAX];
+static uint32_t rows_written;
+
+static struct record_split wish(void)
+{
+    return (struct record_split){bytes_of_text("m"), HEIR, HEIR + 1};
+}
+
+static struct record_split wished;
+
+static void begin(void)
+{
+    cluster_open(&cluster, 3);
+    memset(acknowledged, 0, sizeof acknowledged);
+    rows_written = 0;
+    wished = wish();
+    for (int i = 0; i < NODES; i++) {
+        node_start(&cluster.nodes[i]);
+    }
+}
+
+static void finish(void)
+{
+    cluster_close(&cluster);
+}
+
+TestSuite(host_split, .init = begin, .fini = finish);
+
+/* --- writing -------------------------------------------------------------------------------------- */
+
+/* Even rows go to the left child, odd ones to the right. */
+static const char *name_of(uint32_t row)
+{
+    static char name[16];
+    (void)snprintf(name, sizeof name, "%c%04u", row % 2 == 0 ? 'b' : 'r', row);
+    return name;
+}
+
+static bool copy_serves(const struct node *node, uint32_t row)
+{
+    const struct copy *heir = &node->heirs[row % 2];
+    return node->up && heir->tablet != NULL &&
+           serving_holds(host_serving(heir->tablet), clock_monotonic_ns());
+}
+
+/* Whoever serves the row, as TABLET or as its child; never two. */
+static struct node *server_of(uint32_t row)
+{
+    struct node *found = NULL;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (node_serves(node) || copy_serves(node, row)) {
+            cr_assert(found == NULL || !(node_serves(found) || copy_serves(found, row)),
+                      "two serve");
+            found = node;
+        }
+    }
+    return found;
+}
+
+static bool append_row(struct node *node, uint32_t row, uint64_t *ret_sequence)
+{
+    uint8_t operand[8];
+    struct change change = fixture_add(3, "n", 1, operand);
+    struct store_tablet *tablet = node->tablet != NULL ? node->tablet : node->heirs[row % 2].tablet;
+    return tablet != NULL &&
+           fixture_append(tablet, name_of(row), &change, 1, NULL, ret_sequence) == STATUS_OK;
+}
+
+/* What became of it is known, or it is known that it will not be. */
+static bool is_settled(const struct node *node, bool was_whole, uint32_t row, uint64_t sequence)
+{
+    if (!node->up || (was_whole && node->tablet == NULL)) {
+        return true;
+    }
+    const struct copy *heir = &node->heirs[row % 2];
+    struct store_tablet *tablet = was_whole ? node->tablet : heir->tablet;
+    return (was_whole ? node->committed : heir->committed) >= sequence ||
+           host_look(tablet).role != REPLICA_PRIMARY;
+}
+
+/* One try, of a new row. */
+static bool try_row(void)
+{
+    struct node *node = server_of(rows_written);
+    uint64_t sequence = 0;
+    uint32_t row = rows_written;
+    cr_assert_lt(rows_written, ROWS_MAX);
+    if (node == NULL || !append_row(node, row, &sequence)) {
+        return false;
+    }
+    rows_written++;
+    bool was_whole = node->tablet != NULL;
+    PUMP_UNTIL(&cluster, is_settled(node, was_whole, row, sequence));
+    acknowledged[row] = (was_whole ? node->answered : node->heirs[row % 2].answered) >= sequence;
+    return acknowledged[row];
+}
+
+static void write_rows(uint32_t count)
+{
+    while (count > 0) {
+        PUMP_UNTIL(&cluster, server_of(rows_written) != NULL);
+        count -= try_row() ? 1 : 0;
+        cluster_pump(&cluster);
+    }
+}
+
+/* --- what must be there --------------------------------------------------------------------------- */
+
+static bool is_member(const struct node *node, int heir)
+{
+    return node->up && replica_configuration_has(&cluster.heirs[heir], node->self);
+}
+
+static bool all_are_level(int heir)
+{
+    const struct node *first = NULL;
+    for (int i = 0; i < NODES; i++) {
+        const struct node *node = &cluster.nodes[i];
+        if (!is_member(node, heir)) {
+            continue;
+        }
+        const struct store_tablet *tablet = node->heirs[heir].tablet;
+        first = first == NULL ? node : first;
+        if (tablet == NULL || first->heirs[heir].tablet == NULL ||
+            host_look(tablet).appended != store_tablet_committed(tablet) ||
+            store_tablet_committed(tablet) != store_tablet_committed(first->heirs[heir].tablet)) {
+            return false;
+        }
+    }
+    return first != NULL;
+}
+
+/* Each acknowledged row once, of the others each once at most; the same in all copies. */
+static void expect_rows(int heir)
+{
+    char *text = NULL;
+    PUMP_UNTIL(&cluster, all_are_level(heir));
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (!is_member(node, heir)) {
+            continue;
+        }
+        char *here = fixture_dump(node->heirs[heir].tablet);
+        cr_assert(text == NULL || strcmp(text, here) == 0, "server %d differs", i + 1);
+        free(text);
+        text = here;
+    }
+    for (uint32_t row = (uint32_t)heir; row < rows_written; row += 2) {
+        const char *found = strstr(text, name_of(row));
+        cr_assert(found != NULL || !acknowledged[row], "row %u is lost", row);
+        cr_assert(found == NULL || strncmp(strchr(found, '='), "=1\n", 3) == 0, "row %u: %.20s",
+                  row, found);
+    }
+    free(text);
+}
+
+static void expect_all(void)
+{
+    expect_rows(0);
+    expect_rows(1);
+}
+
+/* All who count.  (Who was removed meanwhile, on a busy machine, keeps what it has until it may go.) */
+static bool is_converted(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        const struct node *node = &cluster.nodes[i];
+        if (node->tablet != NULL && (is_member(node, 0) || is_member(node, 1))) {
+            return false;
+        }
+    }
+    return cluster.is_split;
+}
+
+static struct node *primary(void)
+{
+    struct node *found = NULL;
+    PUMP_UNTIL(&cluster, (found = cluster_primary(&cluster)) != NULL);
+    return found;
+}
+
+/* The children are served, and go on. */
+static void expect_split(void)
+{
+    PUMP_UNTIL(&cluster, is_converted() && server_of(0) != NULL && server_of(1) != NULL);
+    write_rows(20);
+    expect_all();
+}
+
+/* --- nobody dies ---------------------------------------------------------------------------------- */
+
+Test(host_split, under_writes_none_is_lost_or_doubled)
+{
+    write_rows(20);
+    cluster.wish = &wished;
+    for (int i = 0; i < 200 && !is_converted(); i++) {
+        (void)try_row();
+        cluster_pump(&cluster);
+    }
+    expect_split();
+    cr_assert_eq(cluster.heirs[0].member_count, 3);
+    cr_assert_eq(cluster.heirs[1].member_count, 3);
+}
+
+/* The others hear of it by what its primary opens. */
+Test(host_split, a_member_that_hears_no_master_converts_when_it_is_opened)
+{
+    write_rows(10);
+    const struct node *leads = primary();
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = &cluster.nodes[i] != leads;
+    }
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, is_converted());
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = false;
+    }
+    expect_split();
+}
+
+Test(host_split, all_servers_die_and_find_what_they_had)
+{
+    write_rows(10);
+    cluster.wish = &wished;
+    expect_split();
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < NODES; i++) {
+            node_kill(&cluster.nodes[i]);
+        }
+        for (int i = 0; i < NODES; i++) {
+            node_start(&cluster.nodes[i]);
+        }
+        expect_split();
+    }
+}
+
+Test(host_split, while_the_barrier_stands_it_is_read_and_not_written)
+{
+    write_rows(10);
+    struct node *node = primary();
+    uint64_t sequence = 0;
+    cluster.refuses = true;
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, !node->up || host_look(node->tablet).barrier != 0);
+    uint8_t operand[8];
+    struct change change = fixture_add(3, "n", 1, operand);
+    cr_assert_eq(fixture_append(node->tablet, "b", &change, 1, NULL, &sequence),
+                 STATUS_UNAVAILABLE);
+    cr_assert(node_serves(node));
+    cluster.refuses = false;
+    expect_split();
+}
+
+/* --- its primary dies ----------------------------------------------------------------------------- */
+
+static bool is_barred(const struct node *node)
+{
+    return node->tablet != NULL && host_look(node->tablet).barrier != 0;
+}
+
+static bool has_committed_barrier(const struct node *node)
+{
+    struct store_entry barrier;
+    return node->tablet != NULL && store_tablet_barrier(node->tablet, &barrier);
+}
+
+static void kill_and_go_on(struct node *node)
+{
+    node_kill(node);
+    expect_split();
+    node_start(node);
+    write_rows(4);
+    expect_all();
+}
+
+Test(host_split, the_primary_dies_when_the_barrier_is_given_out)
+{
+    write_rows(10);
+    struct node *node = primary();
+    cr_assert_eq(host_split(node->host, node->tablet, &wished), STATUS_OK);
+    cr_assert(is_barred(node));
+    cluster.wish = &wished;
+    kill_and_go_on(node);
+}
+
+Test(host_split, the_primary_dies_when_the_barrier_is_committed)
+{
+    write_rows(10);
+    struct node *node = primary();
+    cluster.refuses = true;
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, has_committed_barrier(node));
+    cluster.refuses = false;
+    kill_and_go_on(node);
+}
+
+/* It is taken, and whoever proposed it never hears. */
+Test(host_split, the_primary_dies_when_the_split_is_taken)
+{
+    write_rows(10);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = true;
+    }
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, cluster.is_split);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = false;
+    }
+    kill_and_go_on(cluster.proposer);
+}
+
+/* What it has converted may not be durable; nobody else has heard. */
+Test(host_split, the_primary_dies_when_it_has_converted)
+{
+    write_rows(10);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = true;
+    }
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, cluster.is_split);
+    struct node *node = cluster.proposer;
+    node->hears_no_master = false;
+    PUMP_UNTIL(&cluster, node->tablet == NULL);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = false;
+    }
+    kill_and_go_on(node);
+}
+
+Test(host_split, the_primary_dies_when_the_children_serve)
+{
+    write_rows(10);
+    cluster.wish = &wished;
+    struct node *node = NULL;
+    PUMP_UNTIL(&cluster, cluster.is_split && (node = server_of(0)) != NULL);
+    kill_and_go_on(node);
+}
+
+/* It lives, and others answer its beacons; but it hears neither master nor members.  What they had promised it
+ * for TABLET is over before one of them leads a child (rule 11). */
+Test(host_split, a_primary_that_never_hears_does_not_serve_beside_the_children)
+{
+    write_rows(10);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = true;
+    }
+    cluster.wish = &wished;
+    PUMP_UNTIL(&cluster, cluster.is_split);
+    struct node *left_behind = cluster.proposer;
+    atomic_store(&left_behind->deaf, true);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].hears_no_master = &cluster.nodes[i] == left_behind;
+    }
+    for (uint32_t row = 0; row < 2; row++) {
+        struct node *node = NULL;
+        PUMP_UNTIL(&cluster, (node = server_of(row)) != NULL && node != left_behind);
+    }
+    cr_assert_not_null(left_behind->tablet);
+    cr_assert_not(node_serves(left_behind));
+    node_kill(left_behind);
+    expect_split();
+}
