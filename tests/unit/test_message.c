@@ -103,6 +103,7 @@ static void any_scan_response(struct random_source *s, struct buffer *out)
     struct scan_response message = {any_bytes(s), any_bytes(s),   any_bool(s), any_range(s),
                                     any_u64(s),   any_u64(s),     any_u64(s),  any_u64(s),
                                     any_bool(s),  any_location(s)};
+    message.location.other_count = 0; /* it is read without an arena: they are passed over */
     scan_response_encode(&message, out);
 }
 
