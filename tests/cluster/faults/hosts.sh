@@ -26,11 +26,14 @@ hosts_skip() {
     exit 0
 }
 
-# What an earlier run left behind that was killed itself: empty namespaces of processes that are gone.
+# What an earlier run left behind that was killed itself: its namespaces, if they are empty.
 hosts_sweep() {
-    local name
+    local name pids
     for name in $(ip netns list 2>/dev/null | grep -oE '^edubba-[0-9]+-[a-z0-9]+'); do
-        [[ -d /proc/$(cut -d- -f2 <<<"$name") || -n $(ip netns pids "$name" 2>/dev/null) ]] || ip netns del "$name" 2>/dev/null
+        [[ ! -d /proc/$(cut -d- -f2 <<<"$name") ]] || continue
+        mapfile -t pids < <(ip netns pids "$name" 2>/dev/null)
+        if ((${#pids[@]} == 0)); then ip netns del "$name" 2>/dev/null
+        else echo "run: $name is of a run that was killed; processes ${pids[*]} are left of it"; fi
     done
 }
 
