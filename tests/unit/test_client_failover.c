@@ -213,19 +213,22 @@ Test(failover, a_master_is_not_asked_for_every_refusal)
 
 /* --- and no master answers ---------------------------------------------------------------------- */
 
-/* The one that leads now knows it; the rest of the cluster hears of it from a master. */
+/* The one that leads now knows it; the rest of the cluster hears of it from a master.  Whoever asks by
+ * chance would find it at once in one world, but not in eight. */
 Test(failover, the_other_members_are_asked_first_where_no_master_is)
 {
-    struct session session = open_pair();
-    go_away(session.fake, 0);
-    go_away(session.fake, 1);
-    SET(session, is_behind[3], true);
-    fake_fail_over(session.fake);
-    submit_many(&session);
-    assert_done_once(&session);
-    cr_assert_eq(GET(session, locates[2]), 1, "it was the first to be asked");
-    cr_assert_eq(GET(session, locates[3]), 0);
-    close_session(&session);
+    for (int world = 0; world < 8; world++) {
+        struct session session = open_pair();
+        struct edubba_error error;
+        go_away(session.fake, 0);
+        go_away(session.fake, 1);
+        SET(session, is_behind[3], true);
+        fake_fail_over(session.fake);
+        cr_assert_eq(add(&session, 1, &error), EDUBBA_OK, "%s", error.text);
+        cr_assert_eq(GET(session, locates[2]), 1, "it was the first to be asked");
+        cr_assert_eq(GET(session, locates[3]), 0);
+        close_session(&session);
+    }
 }
 
 Test(failover, masters_that_are_silent_do_not_hold_up_what_servers_know)
