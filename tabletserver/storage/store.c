@@ -24,6 +24,7 @@ void store_settings_default(struct store_settings *settings)
         .log_keep_us = INT64_C(600) * 1000 * 1000,
         .log_keep_bytes = 1024 * MIB,
         .window_bytes_max = 64 * MIB,
+        .slice_bytes = 1024 * 1024,
         .map_size_bytes = 0,
         .flush_transaction_bytes = 4 * MIB,
         .flush_pace_percent = 50,
@@ -36,22 +37,27 @@ void store_settings_default(struct store_settings *settings)
 
 /* --- closing ------------------------------------------------------------------------------------ */
 
+static void free_job(struct store *store, struct store_job *job)
+{
+    store_lesson_destroy(store, job->lesson);
+    store_tablet_unref(job->tablet);
+    memory_free(job);
+}
+
 static void free_jobs(struct store *store)
 {
     while (store->jobs != NULL) {
         struct store_job *job = store->jobs;
         store->jobs = job->next;
-        store_tablet_unref(job->tablet);
-        memory_free(job);
+        free_job(store, job);
     }
     /* Events of finished jobs that nobody took. */
     while (store->events != NULL) {
         struct store_event *event = store->events;
         store->events = event->next;
-        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED) {
-            struct store_job *job = event->subject;
-            store_tablet_unref(job->tablet);
-            memory_free(job);
+        if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED ||
+            event->kind == STORE_EVENT_TAUGHT) {
+            free_job(store, event->subject);
         } else if (event->kind == STORE_EVENT_RANGE_DELETE_DONE) {
             store_tablet_unref(event->subject);
         }
@@ -313,9 +319,11 @@ void store_schema_unref(struct store_schema *schema)
     schema_unref(schema);
 }
 
-static void add_job(struct store *store, struct store_job *job)
+void store_add_job(struct store *store, struct store_job *job)
 {
-    job->event.kind = job->drop ? STORE_EVENT_DROPPED : STORE_EVENT_CREATED;
+    job->event.kind = job->drop             ? STORE_EVENT_DROPPED
+                      : job->lesson != NULL ? STORE_EVENT_TAUGHT
+                                            : STORE_EVENT_CREATED;
     job->event.subject = job;
     (void)pthread_mutex_lock(&store->mutex);
     struct store_job **end = &store->jobs;
@@ -337,7 +345,7 @@ enum status store_tablet_create(struct store *store,
         memory_free(job);
         return status;
     }
-    add_job(store, job);
+    store_add_job(store, job);
     return STATUS_OK;
 }
 
@@ -354,7 +362,7 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
     job->drop = true;
     job->tablet = tablet;
     store_tablets_hide(store, tablet);
-    add_job(store, job);
+    store_add_job(store, job);
 }
 
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
@@ -440,6 +448,9 @@ static void take_event(struct store *store, struct store_event *event)
         return;
     case STORE_EVENT_RANGE_DELETE_DONE:
         on_range_delete_done(event->subject);
+        return;
+    case STORE_EVENT_TAUGHT:
+        store_on_lesson(store, event->subject);
         return;
     case STORE_EVENT_COLLECT:
         store_collect_append(store);

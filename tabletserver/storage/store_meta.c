@@ -8,6 +8,7 @@
 
 #define FORMAT_VERSION 1
 #define TABLET_VERSION 2 /* with a configuration; 1 is one that knows none */
+#define TABLET_TAUGHT  3 /* as 2, and half taught */
 #define CHECKSUM_BYTES 8
 #define ITEMS_MAX      (1 << 20) /* of each list in one record */
 
@@ -106,7 +107,10 @@ void store_meta_encode_tablet(const struct store_meta_tablet *tablet, struct buf
     bool configured = tablet->configuration.members.version != 0;
     ASSERT(IMPLIES(configured,
                    tablet->configuration.members.version == tablet->descriptor.configuration));
-    buffer_append_u8(out, configured ? TABLET_VERSION : FORMAT_VERSION);
+    ASSERT(IMPLIES(tablet->half_taught, configured));
+    buffer_append_u8(out, tablet->half_taught ? TABLET_TAUGHT
+                          : configured        ? TABLET_VERSION
+                                              : FORMAT_VERSION);
     byte_append_varint(out, tablet->descriptor.table);
     byte_append_varint(out, tablet->descriptor.configuration);
     if (configured) {
@@ -214,7 +218,7 @@ enum status store_meta_decode_tablet(uint64_t tablet,
                                      struct error *ret_error)
 {
     struct byte_reader reader;
-    enum status status = open_value(value, STORE_META_TABLET, tablet, TABLET_VERSION, &reader,
+    enum status status = open_value(value, STORE_META_TABLET, tablet, TABLET_TAUGHT, &reader,
                                     ret_error);
     if (status != STATUS_OK) {
         return status;
@@ -223,7 +227,8 @@ enum status store_meta_decode_tablet(uint64_t tablet,
     uint8_t version = byte_reader_u8(&reader);
     meta.descriptor.table = byte_reader_varint(&reader);
     meta.descriptor.configuration = byte_reader_varint(&reader);
-    if (version == TABLET_VERSION) {
+    meta.half_taught = version == TABLET_TAUGHT;
+    if (version >= TABLET_VERSION) {
         get_configuration(&reader, &meta);
     }
     meta.descriptor.range = get_range(&reader);

@@ -123,8 +123,8 @@ static bool run_job(struct store *store)
     enum status status = store_run_job(store, job);
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
-        if (job->drop && passing) {
-            put_job_back(store, job, status); /* a drop is answered when it is done, not before */
+        if ((job->drop || job->lesson != NULL) && passing && status != STATUS_CORRUPT) {
+            put_job_back(store, job, status); /* answered when it is done, not before */
             return false;
         }
         if (job->error.status == STATUS_OK) {
