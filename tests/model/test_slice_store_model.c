@@ -44,6 +44,7 @@ static struct buffer given_before;
 static bool given_last;
 static bool writing; /* the learner's store writes it */
 static bool ending;
+static uint64_t taught_seen;
 static bool following; /* the log goes on at the learner */
 
 /* --- the teacher ---------------------------------------------------------------------------------- */
@@ -190,18 +191,17 @@ static void give_nonsense(void)
         enum status status = store_learn(learner, buffer_bytes(&given), &error);
         cr_assert(status == STATUS_CORRUPT || status == STATUS_UNAVAILABLE, "%s",
                   status_text(status));
-        store_poll(learner_fixture.store);
         begin_lesson();
     }
 }
 
 static void look_at_learner(void)
 {
-    uint64_t before = learner_fixture.taught_count;
     store_poll(learner_fixture.store);
-    if (learner_fixture.taught_count == before) {
+    if (learner_fixture.taught_count == taught_seen) {
         return;
     }
+    taught_seen = learner_fixture.taught_count;
     cr_assert_eq(learner_fixture.taught_status, STATUS_OK);
     writing = false;
     following = following || store_tablet_committed(learner) > 0;
@@ -212,10 +212,24 @@ static void look_at_learner(void)
     }
 }
 
+/* Else the walk would come no further than the disk in the time of thousands of steps. */
+static void await_written(void)
+{
+    time_t until = time(NULL) + FIXTURE_TIMEOUT_S;
+    while (writing) {
+        cr_assert_lt(time(NULL), until, "a slice is not written");
+        usleep(FIXTURE_PUMP_US);
+        look_at_learner();
+    }
+}
+
 static void give_slice(void)
 {
     struct error error;
     look_at_learner();
+    if (prng_chance(&prng, 2)) {
+        await_written();
+    }
     if (slices == NULL || writing) {
         return;
     }
@@ -326,6 +340,7 @@ static void open_learner(void)
     store_commit(learner_fixture.store);
     cr_assert(IMPLIES(store_tablet_is_half_taught(learner), store_tablet_committed(learner) == 0));
     writing = ending = false;
+    taught_seen = learner_fixture.taught_count;
     following = !store_tablet_is_half_taught(learner);
     expect_learner();
 }
@@ -364,8 +379,10 @@ static void step(void)
     if (dice < 50) {
         write_entry(WRITE);
     } else if (dice < 51) {
-        if (!walks()) {
+        if (!walks()) { /* and none begins before it is committed: so it is in all slices */
             write_entry(DROP);
+            store_commit(fixture.store);
+            FIXTURE_PUMP_UNTIL(&fixture, store_tablet_committed(teacher) == shared->count);
         }
     } else if (dice < 70) {
         store_commit(fixture.store);
@@ -406,7 +423,12 @@ static void finish_lesson(void)
     }
     time_t until = time(NULL) + FIXTURE_TIMEOUT_S;
     while (slices != NULL && all->lessons == lessons) {
-        cr_assert_lt(time(NULL), until, "the lesson does not end");
+        cr_assert_lt(time(NULL), until,
+                     "the lesson does not end: writing %d, given %d bytes, last %d; hold %d, "
+                     "committed %d, synced %d, appended %d, there %d, slices %d",
+                     writing, (int)given.size_bytes, given_last, (int)learner->hold_until,
+                     (int)store_tablet_committed(learner), (int)learner->synced,
+                     (int)store_tablet_appended(learner), (int)all->committed, (int)all->slices);
         store_commit(fixture.store);
         look_at_teacher();
         read_slice();
