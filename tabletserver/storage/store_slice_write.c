@@ -69,7 +69,7 @@ void store_lesson_destroy(struct store *store, struct store_lesson *lesson)
 
 bool store_tablet_is_half_taught(const struct store_tablet *tablet)
 {
-    return tablet->learning;
+    return tablet->learning || tablet->learns_first;
 }
 
 /* --- what is written: the work thread --------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
     struct replica_message message = {
-        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_DAMAGED),
+        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_LEARNED),
         .version = prng_next(prng),
         .incarnation = 77};
     switch (message.type) {
@@ -78,6 +78,29 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
     case REPLICA_DAMAGED:
         message.opener = prng_next(prng);
         break;
+    case REPLICA_LESSON:
+        message.sequence = prng_next(prng);
+        message.lesson = prng_next(prng);
+        break;
+    case REPLICA_TEACH:
+        message.sequence = prng_next(prng);
+        message.committed = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.lesson = prng_next(prng);
+        message.number = prng_next(prng);
+        break;
+    case REPLICA_SLICE:
+        message.sequence = prng_next(prng);
+        message.lesson = prng_next(prng);
+        message.number = prng_next(prng);
+        message.last = prng_next(prng) % 2 == 0;
+        message.content = random_entry(prng, room, room_bytes).payload;
+        break;
+    case REPLICA_LEARNED:
+        message.sequence = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.lesson = prng_next(prng);
+        break;
     }
     return message;
 }
@@ -102,6 +125,10 @@ static void assert_same(const struct replica_message *a, const struct replica_me
     cr_assert_eq(a->entry.barrier, b->entry.barrier);
     cr_assert_eq(a->entry.lifts, b->entry.lifts);
     cr_assert(bytes_equal(a->entry.payload, b->entry.payload));
+    cr_assert_eq(a->lesson, b->lesson);
+    cr_assert_eq(a->number, b->number);
+    cr_assert_eq(a->last, b->last);
+    cr_assert(bytes_equal(a->content, b->content));
 }
 
 static const struct replica_batch_head HEAD = {
