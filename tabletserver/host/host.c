@@ -23,6 +23,7 @@ static void schedule(struct hosted *hosted)
 {
     struct host *host = hosted->host;
     int64_t due_ns = sooner(replica_deadline_ns(hosted->replica), hosted->retry_ns);
+    due_ns = sooner(due_ns, hosted_lessons_due_ns(hosted));
     uint64_t key = due_ns > 0 ? (uint64_t)due_ns : 0;
     if (hosted->is_due && hosted->due.key == key && due_ns != REPLICA_NEVER) {
         return;
@@ -34,6 +35,11 @@ static void schedule(struct hosted *hosted)
     if (hosted->is_due) {
         pairing_heap_insert(&host->due, &hosted->due, key);
     }
+}
+
+void hosted_reschedule(struct hosted *hosted)
+{
+    schedule(hosted);
 }
 
 /* What a step has decided, as far as it can be done. */
@@ -186,6 +192,7 @@ static void insert(struct host *host, struct hosted *hosted)
 
 static void hosted_destroy(struct hosted *hosted)
 {
+    hosted_forget_lessons(hosted);
     replica_destroy(hosted->replica);
     serving_unref(hosted->serving);
     store_tablet_unref(hosted->tablet);
@@ -208,6 +215,7 @@ enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t mi
     hosted->tablet = tablet;
     hosted->number = store_tablet_describe(tablet)->tablet;
     hosted->commit_told = store_tablet_committed(tablet);
+    learn_begin(&hosted->learn, HOST_LEARN_RESEND_NS);
     enum status status = reserve_place(host);
     if (status == STATUS_OK) {
         status = serving_create(&hosted->serving);
@@ -346,6 +354,9 @@ enum status host_on_append(struct host *host,
     if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
+    if (!hosted_may_give_out(hosted, entry->type)) {
+        return STATUS_UNAVAILABLE; /* a learner is on its walk */
+    }
     struct replica_entry given = entry_of(entry);
     return replica_may_write(hosted->replica, &given);
 }
@@ -383,7 +394,7 @@ void host_receive(struct host *host, const struct replica_batch *batch)
         struct hosted *hosted = host_find(host, item->tablet);
         struct replica_event event = {
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
-        if (hosted != NULL) {
+        if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message)) {
             take(hosted->tablet, &event);
         }
     }
@@ -436,36 +447,12 @@ void host_read(struct host *host,
     (void)host;
     if (entry != NULL) {
         event.entry = entry_of(entry);
+    } else if (hosted_of(tablet) != NULL) {
+        hosted_of(tablet)->unread_sequence = sequence;
     }
     if (hosted_of(tablet) != NULL) {
         hosted_step(hosted_of(tablet), &event);
     }
-}
-
-static void tell_of_pupil(struct store_tablet *tablet,
-                          enum replica_event_type type,
-                          const struct host_pupil *pupil)
-{
-    struct replica_event event = {.type = type,
-                                  .from = pupil->member,
-                                  .sequence = pupil->sequence,
-                                  .version = pupil->version,
-                                  .incarnation = pupil->incarnation};
-    if (hosted_of(tablet) != NULL) {
-        hosted_step(hosted_of(tablet), &event);
-    }
-}
-
-void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
-{
-    (void)host;
-    tell_of_pupil(tablet, REPLICA_EVENT_TEACHING, pupil);
-}
-
-void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
-{
-    (void)host;
-    tell_of_pupil(tablet, REPLICA_EVENT_TAUGHT, pupil);
 }
 
 /* --- rounds ------------------------------------------------------------------------------------- */
@@ -479,6 +466,8 @@ static void tick_due(struct host *host, int64_t now_ns)
         }
         struct replica_event event = {.type = REPLICA_EVENT_TICK};
         hosted_step((struct hosted *)lowest, &event);
+        hosted_tick_lessons((struct hosted *)lowest);
+        schedule((struct hosted *)lowest);
     }
 }
 

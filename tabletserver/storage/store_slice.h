@@ -73,6 +73,9 @@ enum status store_learn(struct store_tablet *tablet, struct bytes slice, struct 
  * STATUS_FAILED_PRECONDITION (it is not at its end). */
 enum status store_learn_end(struct store_tablet *tablet);
 
+/* Is all up to the last slice's sequence committed, and nothing being written? */
+bool store_learn_is_level(const struct store_tablet *tablet);
+
 /* Has it a part only, or is what it has about to go? */
 bool store_tablet_is_half_taught(const struct store_tablet *tablet);
 

@@ -158,7 +158,7 @@ struct walk {
     struct slice_writer writer;
     struct buffer row; /* that it stands on */
     size_t bytes_max;
-    size_t start;      /* of the slice, in what it is written to */
+    size_t start; /* of the slice, in what it is written to */
     struct tablet_position to;
     bool in_row; /* some of the row's cells are written */
     bool cut;    /* inside that row: the next cell is `shown` */
