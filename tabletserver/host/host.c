@@ -271,6 +271,24 @@ void host_remove(struct host *host, struct store_tablet *tablet)
     hosted_destroy(hosted);
 }
 
+void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync)
+{
+    if (hosted_of(tablet) != NULL) {
+        replica_set_min_in_sync(hosted_of(tablet)->replica, min_in_sync);
+    }
+}
+
+enum status host_may_answer(const struct store_tablet *tablet, int64_t now_ns)
+{
+    const struct hosted *hosted = hosted_of(tablet);
+    if (hosted->serving_version == 0) {
+        return STATUS_NOT_OWNER;
+    }
+    bool answers = replica_look(hosted->replica).acknowledges &&
+                   serving_holds(hosted->serving, now_ns);
+    return answers ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
 struct serving *host_serving(const struct store_tablet *tablet)
 {
     return hosted_of(tablet)->serving;
@@ -402,9 +420,11 @@ void host_receive(struct host *host, const struct replica_batch *batch)
 
 void host_told(struct host *host,
                struct store_tablet *tablet,
-               const struct replica_configuration *newest)
+               const struct replica_configuration *newest,
+               bool founding)
 {
-    struct replica_event event = {.type = REPLICA_EVENT_CATALOG, .configuration = *newest};
+    struct replica_event event = {
+        .type = REPLICA_EVENT_CATALOG, .configuration = *newest, .present = founding};
     (void)host;
     take(tablet, &event);
 }

@@ -63,6 +63,11 @@ struct host_options {
                          struct store_tablet *tablet,
                          uint64_t sequence,
                          bool answers);
+    /* Its reign is over: whoever waits is told that it is not known.  (May come inside a call of the
+     * store's that appends.) */
+    void (*on_ceased)(void *context, struct store_tablet *tablet);
+    /* What serving_look() says has changed to this. */
+    void (*on_changed)(void *context, struct store_tablet *tablet, const struct serving_view *view);
     /* To the master; its answer is host_told() or host_gone().  May be lost: both come again. */
     void (*on_propose)(void *context,
                        uint64_t tablet,
@@ -95,6 +100,14 @@ enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t mi
 /* The tablet is being dropped, or goes with its store.  Harmless when it has none. */
 void host_remove(struct host *host, struct store_tablet *tablet);
 
+/* The table says so now. */
+void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync);
+
+/* May a write be taken now, or one that was done before be answered (rules 5 to 7)?  STATUS_OK,
+ * STATUS_NOT_OWNER (another leads, or nobody yet), STATUS_UNAVAILABLE (it leads, but without leases,
+ * or with fewer members than min_in_sync: come again).  Requires: it has a replica here. */
+enum status host_may_answer(const struct store_tablet *tablet, int64_t now_ns);
+
 /* Its serving word, for readers: they take a reference.  Requires: it has a replica here. */
 struct serving *host_serving(const struct store_tablet *tablet);
 
@@ -122,10 +135,12 @@ void host_receive(struct host *host, const struct replica_batch *batch);
 /* What the beacon thread says (beacons_options.on_effect): every host of the server is told. */
 void host_hear(struct host *host, const struct lease_effect *effect);
 
-/* The catalog's newest; it has the tablet no more; the master's wish. */
+/* The catalog's newest; it has the tablet no more; the master's wish.  founding: nobody else has
+ * anything of the tablet, so the replica may begin it under this version (rule 18). */
 void host_told(struct host *host,
                struct store_tablet *tablet,
-               const struct replica_configuration *newest);
+               const struct replica_configuration *newest,
+               bool founding);
 void host_gone(struct host *host, struct store_tablet *tablet);
 void host_goal(struct host *host,
                struct store_tablet *tablet,

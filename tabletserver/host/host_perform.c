@@ -152,6 +152,7 @@ static void perform(struct hosted *hosted,
         break;
     case REPLICA_EFFECT_CEASE:
         hosted_cease(hosted);
+        options->on_ceased(options->context, hosted->tablet);
         break;
     case REPLICA_EFFECT_GRANT:
     case REPLICA_EFFECT_EXCEPT:
@@ -172,10 +173,27 @@ static void perform(struct hosted *hosted,
     }
 }
 
+/* For those who report it. */
+static void note_view(struct hosted *hosted)
+{
+    const struct host_options *options = &hosted->host->options;
+    struct replica_view view = replica_look(hosted->replica);
+    struct serving_view noted = serving_look(hosted->serving);
+    const struct serving_view now = {
+        .version = view.configuration.version, .role = view.role, .leads = view.serving};
+    if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads) {
+        serving_note(hosted->serving, now);
+        options->on_changed(options->context, hosted->tablet, &now);
+    }
+}
+
 void hosted_perform(struct hosted *hosted, const struct replica_event *event)
 {
     const struct replica_effects *effects = &hosted->host->effects;
     for (uint32_t i = 0; i < effects->count; i++) {
         perform(hosted, &effects->items[i], event);
+    }
+    if (effects->count > 0) {
+        note_view(hosted);
     }
 }

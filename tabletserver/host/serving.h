@@ -8,7 +8,10 @@
  * by this very process of the peer's (rule 8).  A reader takes no lock and waits for nobody: the word is
  * written to the slot that is not current, which then becomes it; who was overtaken twice looks again.
  *
- * Thread rule: holds, ref, unref: any thread.  Publish and close: under one lock.
+ * It also says what the replica is to its tablet, for those who report it.
+ *
+ * Thread rule: holds, look, ref, unref: any thread.  Publish and close: under one lock.  Note: one
+ * thread.
  */
 #ifndef TABLETSERVER_HOST_SERVING_H
 #define TABLETSERVER_HOST_SERVING_H
@@ -20,6 +23,7 @@
 #include "common/base/replica_configuration.h"
 #include "common/base/status.h"
 #include "tabletserver/peer/beacons.h"
+#include "tabletserver/replica/replica.h"
 
 struct serving;
 
@@ -43,6 +47,16 @@ void serving_unref(struct serving *serving); /* NULL is fine */
 /* Open it on these, at most REPLICA_PEERS_MAX; none: it holds until it is closed. */
 void serving_publish(struct serving *serving, const struct serving_on *peers, uint32_t count);
 void serving_close(struct serving *serving);
+
+/* What the replica is, and under which version; 0 = it has no configuration yet.  leads: it reigns, and
+ * has opened all members. */
+struct serving_view {
+    uint64_t version;
+    enum replica_role role;
+    bool leads;
+};
+void serving_note(struct serving *serving, struct serving_view view);
+struct serving_view serving_look(const struct serving *serving);
 
 /* May be told what was read before now_ns (clock_monotonic_ns()) was looked at? */
 bool serving_holds(const struct serving *serving, int64_t now_ns);

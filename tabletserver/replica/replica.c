@@ -160,7 +160,7 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_RECEIVE:
         return on_receive(replica, event);
     case REPLICA_EVENT_CATALOG:
-        replica_on_catalog(replica, &event->configuration);
+        replica_on_catalog(replica, &event->configuration, event->present);
         break;
     case REPLICA_EVENT_GONE:
         replica_on_gone(replica);
@@ -238,6 +238,11 @@ enum status replica_step(struct replica *replica,
 enum status replica_may_write(struct replica *replica, const struct replica_entry *entry)
 {
     return replica->gone ? STATUS_NOT_OWNER : replica_reign_may_write(replica, entry);
+}
+
+void replica_set_min_in_sync(struct replica *replica, uint32_t min_in_sync)
+{
+    replica->settings.min_in_sync = min_in_sync;
 }
 
 int64_t replica_deadline_ns(const struct replica *replica)

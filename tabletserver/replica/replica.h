@@ -168,8 +168,9 @@ enum replica_event_type {
     REPLICA_EVENT_CONFIGURED, /* the effect CONFIGURE is synced: one for each, in the log's order with
                                  SYNCED */
     REPLICA_EVENT_RECEIVE,    /* message, from */
-    REPLICA_EVENT_CATALOG,    /* configuration: what the master told; the newest it has */
-    REPLICA_EVENT_GONE,       /* the catalog has the tablet no more: split, merged or dropped */
+    REPLICA_EVENT_CATALOG, /* configuration: what the master told; the newest it has.  present: and
+                                 the copy was made for it (rule 18): it may begin the tablet */
+    REPLICA_EVENT_GONE,    /* the catalog has the tablet no more: split, merged or dropped */
     REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
                            it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
@@ -309,6 +310,9 @@ enum status replica_step(struct replica *replica,
 /* What a WRITE of this entry would say now.  Its memory is set aside, so a WRITE that follows at once
  * does not fail, and a store may take the entry into its log in between. */
 enum status replica_may_write(struct replica *replica, const struct replica_entry *entry);
+
+/* The table says otherwise than when it was created (rule 6). */
+void replica_set_min_in_sync(struct replica *replica, uint32_t min_in_sync);
 
 /* When it wants a TICK next; REPLICA_NEVER if it does not. */
 int64_t replica_deadline_ns(const struct replica *replica);

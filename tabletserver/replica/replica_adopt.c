@@ -131,15 +131,18 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
 }
 
 /*
- * Rule 18: one that has nothing may begin a tablet, at version 1.  Of a later version it may be a
- * member only if nothing was written before; its primary knows, and its OPEN says so.
+ * Rule 18: one that has nothing may begin a tablet, at version 1, or where whoever hands in the event
+ * knows that nobody else has it.  Of a later version it may be a member only if nothing was written
+ * before; its primary knows, and its OPEN says so.
  */
-void replica_on_catalog(struct replica *replica, const struct replica_configuration *newest)
+void replica_on_catalog(struct replica *replica,
+                        const struct replica_configuration *newest,
+                        bool founding)
 {
     bool is_member = replica_configuration_find(newest, replica->self.store) < newest->member_count;
     bool has_nothing = replica_version(replica) == 0;
     if (newest->version <= replica_version(replica) ||
-        (has_nothing && is_member && newest->version > 1)) {
+        (has_nothing && is_member && newest->version > 1 && !founding)) {
         return;
     }
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,

@@ -207,7 +207,9 @@ void replica_drop_above(struct replica *replica, uint64_t sequence);
 /* Promise the leader; what it had been promised under this version stands. */
 void replica_grant(struct replica *replica, uint64_t incarnation);
 void replica_except(struct replica *replica);
-void replica_on_catalog(struct replica *replica, const struct replica_configuration *newest);
+void replica_on_catalog(struct replica *replica,
+                        const struct replica_configuration *newest,
+                        bool founding);
 void replica_on_gone(struct replica *replica);
 void replica_on_configured(struct replica *replica);
 void replica_on_excepted(struct replica *replica, const struct replica_event *event);

@@ -59,11 +59,10 @@ void batch_redirect(struct work *work)
     const struct operation *operation = work->operation;
 
     pthread_mutex_lock(&batch->lock);
-    work->answer.has_location = location_map_find(batch->server->locations, operation->table,
-                                                  operation->row, &batch->arena,
-                                                  &work->answer.location);
+    work->answer.has_location = server_redirects(batch->server, operation->table, operation->row,
+                                                 &batch->arena, &work->answer.location);
     pthread_mutex_unlock(&batch->lock);
-    batch_fail(work, STATUS_NOT_OWNER, "this server does not hold the row's tablet");
+    batch_fail(work, STATUS_NOT_OWNER, "this server does not serve the row's tablet");
 }
 
 /* Take up to a message's worth off the part's list; *ret_rows_bytes is what their rows take. */
@@ -206,7 +205,7 @@ static struct part *choose_part(struct batch *batch,
     }
     if (!lies_in(last, operation)) {
         if (last->tablet != NULL) {
-            store_tablet_unref(last->tablet);
+            served_release(last);
             last->tablet = NULL;
         }
         if (!served_map_find(server->served, operation->table, operation->row, last)) {
@@ -246,7 +245,7 @@ static enum status cut_into_parts(struct batch *batch)
         append_work(choose_part(batch, work->operation, &last), work);
     }
     if (last.tablet != NULL) {
-        store_tablet_unref(last.tablet);
+        served_release(&last);
     }
     return STATUS_OK;
 }

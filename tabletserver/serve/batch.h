@@ -41,6 +41,7 @@ struct work {
     const struct operation *operation;
     uint64_t sequence;             /* of its log record, once appended */
     struct bytes result;           /* what a duplicate is to be told; lives until it is appended */
+    uint64_t reigns_over;          /* of its tablet, when its evaluation began */
     bool duplicate;                /* waits for the first attempt's commit */
     struct evaluation *evaluation; /* CHECK_AND_MUTATE, READ_MODIFY_WRITE; until it is answered */
     struct operation_result answer;

@@ -21,7 +21,7 @@
 struct reading {
     struct part *part;
     struct schema *schema;
-    struct store_tablet *tablet;
+    struct served served;
     struct store_read *read;
     struct load_read_counts counts; /* of the tablet */
     int64_t begun_ns;               /* when its first row was asked for */
@@ -31,7 +31,7 @@ struct reading {
 static void count_read(struct reading *reading)
 {
     reading->counts.busy_ns = (uint64_t)(clock_monotonic_ns() - reading->begun_ns);
-    load_counters_add_read(store_tablet_load(reading->tablet), &reading->counts);
+    load_counters_add_read(store_tablet_load(reading->served.tablet), &reading->counts);
     reading->counts = (struct load_read_counts){0};
 }
 
@@ -40,9 +40,8 @@ static void end_read(struct reading *reading)
     if (reading->read != NULL) {
         store_read_end(reading->read);
         count_read(reading);
-        store_tablet_unref(reading->tablet);
+        served_release(&reading->served);
         reading->read = NULL;
-        reading->tablet = NULL;
     }
 }
 
@@ -53,7 +52,8 @@ static void end_table(struct reading *reading)
     reading->schema = NULL;
 }
 
-/* Have a read of the row's tablet.  Returns STATUS_NOT_OWNER when it is not served here. */
+/* Have a read of the row's tablet: a snapshot first, then a look whether it may be told (rule 7 of
+ * docs/replication.md).  Returns STATUS_NOT_OWNER when the tablet is not served here. */
 static enum status begin_read(struct reading *reading,
                               const struct operation *operation,
                               int64_t now_ns)
@@ -64,7 +64,7 @@ static enum status begin_read(struct reading *reading,
         end_table(reading);
     }
     if (reading->read != NULL &&
-        row_range_contains(&store_tablet_describe(reading->tablet)->range, operation->row)) {
+        row_range_contains(&store_tablet_describe(reading->served.tablet)->range, operation->row)) {
         return STATUS_OK;
     }
     end_read(reading);
@@ -80,11 +80,16 @@ static enum status begin_read(struct reading *reading,
         status = store_read_begin(served.tablet, schema_table(reading->schema),
                                   STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
     }
+    if (status == STATUS_OK && !served_holds(&served)) {
+        store_read_end(reading->read);
+        reading->read = NULL;
+        status = STATUS_NOT_OWNER;
+    }
     if (status != STATUS_OK) {
-        store_tablet_unref(served.tablet);
+        served_release(&served);
         return status;
     }
-    reading->tablet = served.tablet;
+    reading->served = served;
     reading->begun_ns = now_ns;
     return STATUS_OK;
 }

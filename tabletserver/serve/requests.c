@@ -57,6 +57,10 @@ static enum status locate_own(struct small_request *request,
     if (!served_map_find(server->served, table, row, &served)) {
         return STATUS_UNAVAILABLE;
     }
+    if (!served_holds(&served)) {
+        served_release(&served);
+        return STATUS_UNAVAILABLE;
+    }
     const struct store_tablet_descriptor *descriptor = store_tablet_describe(served.tablet);
     struct location location = {
         .tablet = descriptor->tablet,
@@ -68,7 +72,7 @@ static enum status locate_own(struct small_request *request,
         .address = bytes_of_text(server->address),
         .state = TABLET_SERVING,
     };
-    store_tablet_unref(served.tablet);
+    served_release(&served);
     if (location.range.start.data == NULL || location.range.end.data == NULL) {
         return STATUS_NO_MEMORY;
     }
@@ -192,7 +196,7 @@ static enum status answer_sample(struct small_request *request,
         status = status == STATUS_OK ? STATUS_NO_MEMORY : status;
         status = error_set(ret_error, STATUS_UNAVAILABLE, "cannot sample: %s", status_text(status));
     }
-    store_tablet_unref(served.tablet);
+    served_release(&served);
     return status;
 }
 
@@ -293,13 +297,28 @@ static void start_small(struct server *server,
                        transport->method == METHOD_SAMPLE ? JOB_URGENT : JOB_PROMPT);
 }
 
+/* Also while the server ends: what is under way must be committed. */
+static void take_of_peer(struct server *server,
+                         const struct transport_request *request,
+                         struct transport_reply *reply)
+{
+    if (server->peers != NULL) {
+        peers_on_request(server->peers, request, reply);
+    } else {
+        transport_reply_fail(reply, STATUS_UNIMPLEMENTED,
+                             "this tablet server does not replicate (replicate = false)");
+    }
+}
+
 void requests_on_request(void *context,
                          const struct transport_request *request,
                          struct transport_reply *reply)
 {
     struct server *server = context;
 
-    if (!atomic_load(&server->open)) {
+    if (request->method == METHOD_BEACON || request->method == METHOD_REPLICATE) {
+        take_of_peer(server, request, reply);
+    } else if (!atomic_load(&server->open)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is starting or stopping");
     } else if (request->method == METHOD_OPERATIONS) {
         batch_start(server, request, reply);

@@ -32,7 +32,7 @@ struct scan {
     uint64_t charged_bytes;
     atomic_int state;
     struct schema *schema;
-    struct store_tablet *tablet;
+    struct served served;           /* its tablet; none until it was found */
     struct filter_program *program; /* while a slice is read */
     struct bytes first;             /* key in reading order; borrowed from the request */
     struct row_set rows;            /* the request's, clipped to the tablet */
@@ -52,8 +52,8 @@ struct scan {
 static void scan_destroy(struct scan *scan)
 {
     ASSERT(scan->program == NULL);
-    if (scan->tablet != NULL) {
-        store_tablet_unref(scan->tablet);
+    if (scan->served.tablet != NULL) {
+        served_release(&scan->served);
     }
     schema_release(scan->schema);
     request_bytes_release_reads(scan->server, scan->charged_bytes);
@@ -93,8 +93,8 @@ static void redirect(struct scan *scan, struct bytes row)
     struct buffer message = BUFFER_INIT;
     struct scan_response response = {.done = true};
 
-    response.has_location = location_map_find(scan->server->locations, scan->request.table, row,
-                                              &scan->arena, &response.location);
+    response.has_location = server_redirects(scan->server, scan->request.table, row, &scan->arena,
+                                             &response.location);
     response_head_encode(
         &(struct response_head){.status = STATUS_NOT_OWNER,
                                 .text = bytes_of_text("this server does not hold the tablet")},
@@ -240,7 +240,7 @@ static void count_slice(struct scan *scan, const struct slice *slice, int64_t be
         .busy_ns = (uint64_t)(clock_monotonic_ns() - begun_ns),
     };
     scan->counted = true;
-    load_counters_add_read(store_tablet_load(scan->tablet), &counts);
+    load_counters_add_read(store_tablet_load(scan->served.tablet), &counts);
 }
 
 static enum status run_slice(struct scan *scan, struct slice *slice, struct error *ret_error)
@@ -250,8 +250,12 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     if (status != STATUS_OK) {
         return status;
     }
-    status = store_read_begin(scan->tablet, schema_table(scan->schema), STORE_READ_COMMITTED,
+    status = store_read_begin(scan->served.tablet, schema_table(scan->schema), STORE_READ_COMMITTED,
                               clock_wall_us(), &read);
+    if (status == STATUS_OK && !served_holds(&scan->served)) { /* the snapshot first */
+        store_read_end(read);
+        status = STATUS_NOT_OWNER;
+    }
     if (status != STATUS_OK) {
         filter_destroy(scan->program);
         scan->program = NULL;
@@ -273,7 +277,7 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
 
 static bool send_slice(struct scan *scan, struct slice *slice)
 {
-    struct row_range tablet = store_tablet_describe(scan->tablet)->range;
+    struct row_range tablet = store_tablet_describe(scan->served.tablet)->range;
     struct scan_response response = {
         .rows = buffer_bytes(&slice->rows),
         .last_scanned = scan->has_resume ? buffer_bytes(&scan->resume) : BYTES_EMPTY,
@@ -393,7 +397,7 @@ static enum status find_tablet(struct scan *scan)
     if (!found) {
         return STATUS_NOT_OWNER;
     }
-    scan->tablet = served.tablet;
+    scan->served = served;
     struct row_set all = {(struct row_range *)(uintptr_t)request->rows, request->row_range_count};
     return row_set_clip(&scan->arena, &all, &store_tablet_describe(served.tablet)->range,
                         &scan->rows);

@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 
 /* Sorted by (table, start of range). */
 struct served_map {
@@ -12,6 +13,25 @@ struct served_map {
     uint32_t count;
     uint32_t capacity;
 };
+
+void served_ref(const struct served *served)
+{
+    store_tablet_ref(served->tablet);
+    if (served->serving != NULL) {
+        serving_ref(served->serving);
+    }
+}
+
+void served_release(const struct served *served)
+{
+    store_tablet_unref(served->tablet);
+    serving_unref(served->serving);
+}
+
+bool served_holds(const struct served *served)
+{
+    return served->serving == NULL || serving_holds(served->serving, clock_monotonic_ns());
+}
 
 static const struct row_range *range_of(const struct served *served)
 {
@@ -69,7 +89,7 @@ void served_map_destroy(struct served_map *map)
         return;
     }
     for (uint32_t i = 0; i < map->count; i++) {
-        store_tablet_unref(map->items[i].tablet);
+        served_release(&map->items[i]);
     }
     pthread_rwlock_destroy(&map->lock);
     memory_free(map->items);
@@ -96,7 +116,7 @@ static void take_out(struct served_map *map, const struct store_tablet *removed)
 {
     for (uint32_t i = 0; i < map->count; i++) {
         if (map->items[i].tablet == removed) {
-            store_tablet_unref(map->items[i].tablet);
+            served_release(&map->items[i]);
             map->count -= 1;
             memmove(&map->items[i], &map->items[i + 1], (map->count - i) * sizeof *map->items);
             return;
@@ -110,7 +130,7 @@ static void put_in(struct served_map *map, const struct served *added)
     memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof *map->items);
     map->items[at] = *added;
     map->count += 1;
-    store_tablet_ref(added->tablet);
+    served_ref(added);
 }
 
 enum status served_map_replace(struct served_map *map,
@@ -148,7 +168,7 @@ bool served_map_find(struct served_map *map,
         const struct served *served = &map->items[count - 1];
         if (served->table == table && row_range_contains(range_of(served), row)) {
             *ret_served = *served;
-            store_tablet_ref(served->tablet);
+            served_ref(served);
             found = true;
         }
     }
@@ -173,7 +193,7 @@ bool served_map_find_before(struct served_map *map,
                        (end.size_bytes > 0 && bytes_compare(last, end) >= 0);
         if (served->table == table && reaches) {
             *ret_served = *served;
-            store_tablet_ref(served->tablet);
+            served_ref(served);
             found = true;
         }
     }

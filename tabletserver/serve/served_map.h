@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "tabletserver/host/serving.h"
 #include "tabletserver/storage/store.h"
 
 struct served_map;
@@ -20,6 +21,7 @@ struct served {
     uint64_t table;
     struct store_tablet *tablet;
     struct store_loop *loop;
+    struct serving *serving; /* whether it may be told what was read; NULL: whenever */
 };
 
 enum status served_map_create(struct served_map **ret_map);
@@ -33,7 +35,14 @@ enum status served_map_replace(struct served_map *map,
                                const struct served *added,
                                uint32_t added_count);
 
-/* The tablet that holds row, with a reference for the caller (store_tablet_unref). */
+/* References to what it names: the caller's, who gives them back. */
+void served_ref(const struct served *served);
+void served_release(const struct served *served);
+
+/* May be told what was read from a snapshot that was taken before this call? */
+bool served_holds(const struct served *served);
+
+/* The tablet that holds row, with references for the caller (served_release). */
 bool served_map_find(struct served_map *map,
                      uint64_t table,
                      struct bytes row,

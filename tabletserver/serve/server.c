@@ -18,6 +18,8 @@
 #include "tabletserver/serve/status_report.h"
 
 #define LISTENER_GRACE_MS       3000
+#define WRITES_GRACE_NS         (INT64_C(3) * 1000 * 1000 * 1000)
+#define WRITES_LOOK_US          1000
 #define REQUESTS_PER_CONNECTION 1024
 #define CONNECTION_BYTES_MAX    (UINT64_C(32) << 20)
 #define IDENTITY_BYTES_MAX      256
@@ -87,6 +89,25 @@ void request_bytes_release_reads(struct server *server, uint64_t bytes)
 {
     request_bytes_release(server, bytes);
     request_bytes_forget_reads(server, bytes);
+}
+
+bool server_redirects(struct server *server,
+                      uint64_t table,
+                      struct bytes row,
+                      struct arena *arena,
+                      struct location *ret_location)
+{
+    struct served served;
+    if (!location_map_find(server->locations, table, row, arena, ret_location)) {
+        return false;
+    }
+    if (ret_location->server != server->number ||
+        !served_map_find(server->served, table, row, &served)) {
+        return true;
+    }
+    bool holds = served_holds(&served);
+    served_release(&served);
+    return holds;
 }
 
 /* --- identity ----------------------------------------------------------------------------------- */
@@ -314,8 +335,14 @@ enum status server_open(const struct server_settings *settings,
     if (status == STATUS_OK) {
         status = open_maps(server, ret_error);
     }
+    if (status == STATUS_OK && settings->replicate) {
+        status = peers_create(server, &server->peers, ret_error);
+    }
     if (status == STATUS_OK) {
         status = open_stores(server, ret_error);
+    }
+    if (status == STATUS_OK && server->peers != NULL) {
+        status = peers_start(server->peers, ret_error);
     }
     if (status == STATUS_OK) {
         status = listen_for_requests(server, ret_error);
@@ -335,21 +362,35 @@ enum status server_open(const struct server_settings *settings,
     return STATUS_OK;
 }
 
+/* What replicas have under way needs the peers' answers, which come over the listener. */
+static void wait_for_writes(const struct server *server)
+{
+    int64_t until_ns = clock_monotonic_ns() + WRITES_GRACE_NS;
+    for (uint32_t i = 0; server->peers != NULL && i < server->loop_count; i++) {
+        while (store_loop_is_busy(server->loops[i]) && clock_monotonic_ns() < until_ns) {
+            clock_sleep_us(WRITES_LOOK_US);
+        }
+    }
+}
+
 void server_close(struct server *server)
 {
     atomic_store(&server->open, false);
     http_server_close(server->http);
     sync_stop(server->sync); /* it looks after the listener */
+    wait_for_writes(server);
     if (server->listener != NULL) {
         transport_listener_close(server->listener, LISTENER_GRACE_MS);
     }
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_stop(server->loops[i]);
     }
+    peers_stop(server->peers);
     worker_pool_destroy(server->workers);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_close(server->loops[i]);
     }
+    peers_destroy(server->peers);
     sync_destroy(server->sync);
     served_map_destroy(server->served);
     location_map_destroy(server->locations);

@@ -16,6 +16,7 @@
 #include "common/io/http.h"
 #include "common/io/transport.h"
 #include "tabletserver/serve/location_map.h"
+#include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/schema_cache.h"
 #include "tabletserver/serve/served_map.h"
 #include "tabletserver/serve/settings.h"
@@ -38,6 +39,7 @@ struct server {
     struct served_map *served;
     struct location_map *locations;
     struct worker_pool *workers;
+    struct peers *peers; /* NULL: it does not replicate */
     struct store_loop *loops[SERVER_STORES_MAX];
     uint32_t loop_count;
     struct transport_listener *listener;
@@ -56,6 +58,14 @@ enum status server_open(const struct server_settings *settings,
 /* Stop taking requests, answer what is under way, close.  Reads end before stores close: workers
  * go after the loops' threads, which need them, and before the stores. */
 void server_close(struct server *server);
+
+/* Who serves the row, for one that came here in vain.  False: it is not known, or it should be this very
+ * server, which does not serve it any more, or not yet: asking here again would be of no use. */
+bool server_redirects(struct server *server,
+                      uint64_t table,
+                      struct bytes row,
+                      struct arena *arena,
+                      struct location *ret_location);
 
 /* What a request takes at least besides its body and what it is decoded into: many small ones may
  * wait, scans as long as their client likes. */

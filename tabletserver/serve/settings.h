@@ -17,6 +17,7 @@ struct server_settings {
     struct config_text_list stores; /* folders; none = <folder>/store */
     const char *zone;
     bool insecure;
+    bool replicate;         /* tablets may have copies on other servers */
     int64_t worker_threads; /* 0 = one a core */
     int64_t connections_max;
     uint64_t request_bytes_max; /* all requests under way, and what evaluations hold */

@@ -13,11 +13,12 @@
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
 #include "common/io/thread.h"
+#include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_order.h"
 
 #define LOOP_MAILBOX_PLACES   8192
-#define LOOP_MAILBOX_RESERVED 4096 /* for evaluations, which the loop itself started */
+#define LOOP_MAILBOX_RESERVED 4096 /* for what is bounded elsewhere: evaluations, peers' batches */
 #define LOOP_TAKE_MAX         256
 #define LOOP_FOLDER_BYTES_MAX 1024
 #define LOOP_TICK_NS          (INT64_C(500) * 1000 * 1000) /* what failed for want of memory goes on */
@@ -28,6 +29,9 @@ enum item_type {
     ITEM_PART,
     ITEM_EVALUATED,
     ITEM_COMMAND,
+    ITEM_BATCH,
+    ITEM_WORD,
+    ITEM_READING,
 };
 
 struct item {
@@ -46,12 +50,14 @@ struct store_loop {
     struct store *store;
     struct mailbox *mailbox;
     struct write_order order;
+    struct replicas *replicas; /* NULL: the server does not replicate */
     pthread_mutex_t statistics_lock;
     struct store_statistics statistics; /* as of some moments ago, for other threads */
     int64_t statistics_due_ns;
     struct creating *creating;
     atomic_bool tables_changed;
     atomic_bool stopping;
+    atomic_bool busy;
     bool started;
     pthread_t thread;
     char folder[LOOP_FOLDER_BYTES_MAX];
@@ -70,9 +76,41 @@ static int64_t on_now_us(void *context)
     return clock_wall_us();
 }
 
+static struct host *host_of(const struct store_loop *loop)
+{
+    return replicas_host(loop->replicas);
+}
+
 static void on_committed(void *context, struct store_tablet *tablet, uint64_t sequence)
 {
-    write_order_committed(&((struct store_loop *)context)->order, tablet, sequence);
+    struct store_loop *loop = context;
+    if (store_tablet_replica(tablet) != NULL) {
+        host_on_committed(host_of(loop), tablet, sequence);
+    } else {
+        write_order_committed(&loop->order, tablet, sequence, true);
+    }
+}
+
+static void on_synced(void *context, struct store_tablet *tablet, uint64_t sequence)
+{
+    host_on_synced(host_of(context), tablet, sequence);
+}
+
+static void on_configured(void *context, struct store_tablet *tablet)
+{
+    host_on_configured(host_of(context), tablet);
+}
+
+static enum status on_append(void *context,
+                             struct store_tablet *tablet,
+                             const struct store_entry *entry)
+{
+    return host_on_append(host_of(context), tablet, entry);
+}
+
+static void on_appended(void *context, struct store_tablet *tablet, const struct store_entry *entry)
+{
+    host_on_appended(host_of(context), tablet, entry);
 }
 
 /* The link that points at it, or at the list's end. */
@@ -95,6 +133,15 @@ static void forget_creating(struct store_loop *loop, uint64_t tablet)
     }
 }
 
+static enum status add_tablet(struct store_loop *loop, struct store_tablet *tablet)
+{
+    enum status status = STATUS_OK;
+    if (loop->replicas != NULL && store_tablet_replica(tablet) == NULL) {
+        status = replicas_add(loop->replicas, tablet);
+    }
+    return status == STATUS_OK ? write_order_add(&loop->order, tablet) : status;
+}
+
 static void on_created(void *context,
                        uint64_t number,
                        struct store_tablet *tablet,
@@ -103,7 +150,7 @@ static void on_created(void *context,
     struct store_loop *loop = context;
 
     forget_creating(loop, number);
-    if (tablet == NULL || write_order_add(&loop->order, tablet) != STATUS_OK) {
+    if (tablet == NULL || add_tablet(loop, tablet) != STATUS_OK) {
         /* The next sync asks again. */
         LOG_EVENT(LOG_LEVEL_ERROR, "tablet_not_created", LOG_ID("tablet", number),
                   LOG_TEXT("store", loop->folder),
@@ -232,13 +279,37 @@ static void handle(struct store_loop *loop, const struct item *item)
     case ITEM_COMMAND:
         run_command(loop, item->pointer);
         break;
+    case ITEM_BATCH:
+        replicas_receive(loop->replicas, item->pointer);
+        break;
+    case ITEM_WORD:
+        replicas_take_word(loop->replicas, item->pointer);
+        break;
+    case ITEM_READING:
+        replicas_take_reading(loop->replicas, item->pointer);
+        break;
+    }
+}
+
+/* The peers have been left: what needs them stays unknown. */
+static void forget_pending(struct store_loop *loop)
+{
+    for (uint32_t i = 0; i < store_tablet_count(loop->store); i++) {
+        struct store_tablet *tablet = store_tablet_at(loop->store, i);
+        if (!store_tablet_is_alone(tablet)) {
+            write_order_ceased(&loop->order, tablet);
+        }
     }
 }
 
 static void one_round(struct store_loop *loop, const struct item *items, size_t count)
 {
+    bool stopping = atomic_load(&loop->stopping);
     write_order_begin(&loop->order);
-    write_order_release(&loop->order, atomic_load(&loop->stopping));
+    write_order_release(&loop->order, stopping);
+    if (stopping && loop->replicas != NULL) {
+        forget_pending(loop);
+    }
     if (atomic_exchange(&loop->tables_changed, false) && take_tables(loop) != STATUS_OK) {
         atomic_store(&loop->tables_changed, true); /* out of memory: with the next round */
     }
@@ -246,7 +317,22 @@ static void one_round(struct store_loop *loop, const struct item *items, size_t 
         handle(loop, &items[i]);
     }
     store_poll(loop->store);
-    write_order_end(&loop->order);
+    write_order_flush(&loop->order);
+    if (loop->replicas != NULL) {
+        host_round(host_of(loop));
+    } else {
+        store_commit(loop->store);
+    }
+    write_order_answer(&loop->order);
+    atomic_store_explicit(&loop->busy, loop->order.waiting > 0, memory_order_relaxed);
+}
+
+/* When the next round is due, whatever comes. */
+static int64_t next_round_ns(const struct store_loop *loop, int64_t now_ns)
+{
+    int64_t tick_ns = now_ns + LOOP_TICK_NS;
+    int64_t due_ns = loop->replicas != NULL ? host_deadline_ns(host_of(loop)) : tick_ns;
+    return due_ns < tick_ns ? due_ns : tick_ns;
 }
 
 /* Writes that are under way cannot be answered: a disk that hangs, most likely.  Their memory is in
@@ -311,7 +397,8 @@ static void *run_loop(void *argument)
             give_up(loop);
         }
         publish_statistics(loop, now_ns);
-        size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX, now_ns + LOOP_TICK_NS);
+        size_t count = mailbox_take(loop->mailbox, items, LOOP_TAKE_MAX,
+                                    next_round_ns(loop, now_ns));
         one_round(loop, items, count);
     }
 }
@@ -325,7 +412,7 @@ static enum status add_recovered_tablets(struct store_loop *loop)
 {
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < store_tablet_count(loop->store) && status == STATUS_OK; i++) {
-        status = write_order_add(&loop->order, store_tablet_at(loop->store, i));
+        status = add_tablet(loop, store_tablet_at(loop->store, i));
     }
     return status;
 }
@@ -333,6 +420,10 @@ static enum status add_recovered_tablets(struct store_loop *loop)
 static enum status start(struct store_loop *loop, struct error *ret_error)
 {
     enum status status = write_order_init(&loop->order, loop->server, loop, loop->store);
+    if (status == STATUS_OK && loop->server->peers != NULL) {
+        status = replicas_create(loop, &loop->order, &loop->replicas);
+        loop->order.replicas = loop->replicas;
+    }
     if (status == STATUS_OK) {
         status = take_tables(loop);
     }
@@ -361,6 +452,10 @@ static enum status open_store(struct store_loop *loop,
         .on_created = on_created,
         .on_dropped = on_dropped,
         .on_split = on_split,
+        .on_synced = on_synced,
+        .on_configured = on_configured,
+        .on_append = on_append,
+        .on_appended = on_appended,
         .on_failed = on_failed,
     };
     enum status status = store_open(loop->folder, 0, settings, &callbacks, &loop->store, ret_error);
@@ -406,8 +501,12 @@ static void discard_items(struct store_loop *loop)
 {
     struct item item;
     while (mailbox_take(loop->mailbox, &item, 1, 0) == 1) {
-        if (item.type == ITEM_COMMAND) {
+        if (item.type == ITEM_COMMAND || item.type == ITEM_WORD) {
             memory_free(item.pointer);
+        } else if (item.type == ITEM_BATCH) {
+            lanes_batch_done(item.pointer);
+        } else if (item.type == ITEM_READING) {
+            log_reading_discard(item.pointer);
         }
     }
 }
@@ -435,6 +534,7 @@ void store_loop_close(struct store_loop *loop)
     if (loop->order.store != NULL) {
         write_order_deinit(&loop->order);
     }
+    replicas_destroy(loop->replicas);
     if (loop->store != NULL) {
         store_close(loop->store);
     }
@@ -488,4 +588,42 @@ bool store_loop_command(struct store_loop *loop, struct store_command *command)
         return false;
     }
     return true;
+}
+
+void store_loop_wake(struct store_loop *loop)
+{
+    mailbox_wake(loop->mailbox);
+}
+
+bool store_loop_is_busy(const struct store_loop *loop)
+{
+    return atomic_load_explicit(&loop->busy, memory_order_relaxed) ||
+           mailbox_depth(loop->mailbox) > 0;
+}
+
+/* --- of a server that replicates ---------------------------------------------------------------- */
+
+void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect)
+{
+    host_hear(host_of(loop), effect);
+}
+
+bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch)
+{
+    struct item item = {ITEM_BATCH, batch};
+    return mailbox_push_reserved(loop->mailbox, &item);
+}
+
+bool store_loop_word(struct store_loop *loop, struct catalog_word *word)
+{
+    struct item item = {ITEM_WORD, word};
+    return mailbox_push(loop->mailbox, &item);
+}
+
+void store_loop_read_back(struct store_loop *loop, struct log_reading *reading)
+{
+    struct item item = {ITEM_READING, reading};
+    if (!mailbox_push_reserved(loop->mailbox, &item)) {
+        log_reading_discard(reading);
+    }
 }

@@ -21,6 +21,10 @@
 #include "tabletserver/serve/batch.h"
 #include "tabletserver/storage/store.h"
 
+struct catalog_word;
+struct lanes_batch;
+struct lease_effect;
+struct log_reading;
 struct server;
 struct store_loop;
 
@@ -74,5 +78,21 @@ void store_loop_tables_changed(struct store_loop *loop);
 
 /* Takes over the command (memory_free). */
 bool store_loop_command(struct store_loop *loop, struct store_command *command);
+
+/* Any thread: a round soon. */
+void store_loop_wake(struct store_loop *loop);
+
+/* Is a write under way?  Any thread; as of some moments ago. */
+bool store_loop_is_busy(const struct store_loop *loop);
+
+/* --- of a server that replicates (replicas.h); any thread --------------------------------------- */
+
+void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect);
+
+/* These take over what they are given.  False: the mailbox is full; it stays the caller's. */
+bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch);
+bool store_loop_word(struct store_loop *loop, struct catalog_word *word);
+/* Where the mailbox is full the reading is dropped: it is asked for again. */
+void store_loop_read_back(struct store_loop *loop, struct log_reading *reading);
 
 #endif /* TABLETSERVER_SERVE_STORE_LOOP_H */

@@ -7,6 +7,7 @@
 #include "common/io/logger.h"
 #include "common/io/thread.h"
 #include "common/io/transport_address.h"
+#include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
 #include "tabletserver/serve/sync_parts.h"
@@ -29,6 +30,7 @@ struct note {
     uint64_t generation; /* of the connection it is about */
     uint8_t *message;    /* ANSWER; CLOSED: why, NULL without memory.  Owned */
     size_t message_bytes;
+    uint64_t request; /* ANSWER */
 };
 
 /* --- the connection to a master ----------------------------------------------------------------- */
@@ -50,12 +52,12 @@ static void on_ready(void *context, const struct hello_ack *ack)
 
 static void on_response(void *context, uint64_t request, struct bytes message, bool stream)
 {
-    (void)request;
     (void)stream;
     uint8_t *copy = memory_allocate(message.size_bytes);
     if (copy != NULL) {
         memcpy(copy, message.data, message.size_bytes);
         push_note(context, (struct note){.type = NOTE_ANSWER,
+                                         .request = request,
                                          .message = copy,
                                          .message_bytes = message.size_bytes});
     }
@@ -154,6 +156,19 @@ static void ask(struct sync *sync)
     sync->answer_due_ns = clock_monotonic_ns() + SYNC_ANSWER_PATIENCE_NS;
 }
 
+/* Beside the sync that is under way: a master may hold that for a while. */
+static void propose(struct sync *sync)
+{
+    struct buffer message = BUFFER_INIT;
+
+    arena_reset(&sync->arena);
+    if (!proposals_encode(sync, &message) ||
+        transport_connection_send(sync->connection, SYNC_PROPOSE_BIT | ++sync->request,
+                                  METHOD_PROPOSE, &message) != STATUS_OK) {
+        buffer_deinit(&message); /* replicas propose again */
+    }
+}
+
 static void on_answer(struct sync *sync, const struct note *note)
 {
     struct error error = {.status = STATUS_OK};
@@ -187,7 +202,11 @@ static void on_note(struct sync *sync, const struct note *note)
             sync->next_ask_ns = 0;
             break;
         case NOTE_ANSWER:
-            on_answer(sync, note);
+            if ((note->request & SYNC_PROPOSE_BIT) != 0) {
+                proposals_take_answer(sync, bytes_of(note->message, note->message_bytes));
+            } else {
+                on_answer(sync, note);
+            }
             break;
         case NOTE_CLOSED:
             give_up(sync, note->message != NULL ? (const char *)note->message : "closed");
@@ -205,6 +224,12 @@ static void act(struct sync *sync, int64_t now_ns)
         transport_listener_drop_stalled(sync->server->listener,
                                         (uint32_t)(sync->server->settings->answer_stall_us / 1000));
         sync->next_gauges_ns = now_ns + SYNC_GAUGES_NS;
+    }
+    if (sync->server->peers != NULL) {
+        peers_tell(sync->server->peers);
+    }
+    if (sync->ready) {
+        propose(sync);
     }
     if (sync->connection == NULL) {
         if (now_ns >= sync->next_ask_ns) {
@@ -281,6 +306,7 @@ void sync_destroy(struct sync *sync)
     assignment_list_destroy(sync->assignments);
     arena_deinit(&sync->arena);
     load_meter_destroy(sync->meter);
+    proposals_destroy(sync->proposals);
     memory_free(sync);
 }
 
@@ -299,6 +325,7 @@ enum status sync_create(struct server *server, struct sync **ret_sync, struct er
     enum status status = sync_masters_parse(server->settings->masters, &sync->masters, ret_error);
     if (status == STATUS_OK && (mailbox_create(&mailbox, &sync->mailbox) != STATUS_OK ||
                                 assignment_list_create(&sync->assignments) != STATUS_OK ||
+                                proposals_create(&sync->proposals) != STATUS_OK ||
                                 load_meter_create(server, &sync->meter) != STATUS_OK)) {
         status = error_set(ret_error, STATUS_NO_MEMORY, "no memory for the sync thread");
     }

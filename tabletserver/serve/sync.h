@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/replica_configuration.h"
 
+struct replica_proposal;
 struct server;
 struct sync;
 
@@ -44,6 +46,16 @@ void sync_destroy(struct sync *sync); /* NULL is fine */
 
 /* Something changed that the master should hear now.  Any thread. */
 void sync_hurry(struct sync *sync);
+
+/* What a replica wants of the catalog: kept, the newest of each tablet, and sent as soon as a master is
+ * there; its answer comes by store_loop_word().  May be lost: replicas ask again.  Any thread. */
+void sync_propose(struct sync *sync,
+                  uint64_t tablet,
+                  struct replica_member self,
+                  const struct replica_proposal *proposal);
+
+/* There is a newer configuration than this server was told of, or than it took.  Any thread. */
+void sync_ask(struct sync *sync, uint64_t tablet);
 
 /* Where a master answered last, or else is looked for.  Lives as long as sync.  Any thread. */
 const char *sync_master_address(const struct sync *sync);

@@ -6,8 +6,11 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "common/io/transport_address.h"
+#include "tabletserver/serve/peers.h"
+#include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 
+#define SYNC_RETELL_NS  (INT64_C(5) * 1000 * 1000 * 1000)
 #define SYNC_MISSING_NS (INT64_C(30) * 1000 * 1000 * 1000) /* between two complaints */
 
 /* --- commands to the store loops ---------------------------------------------------------------- */
@@ -39,7 +42,9 @@ static struct store_command *make_command(enum store_command_kind kind,
     command.descriptor.tablet = action->tablet;
     if (action->assigned != NULL) {
         command.descriptor.table = action->assigned->location.table;
-        command.descriptor.configuration = action->assigned->location.configuration;
+        command.descriptor.configuration = action->as_learner
+                                               ? 0
+                                               : action->assigned->location.configuration;
         command.descriptor.range = action->assigned->location.range;
         command.key = action->assigned->location.range.start;
     }
@@ -105,6 +110,39 @@ static void perform(struct sync *sync,
     }
 }
 
+static bool tell_replica(void *context, const struct assigned_tablet *assigned, uint64_t store)
+{
+    struct store_loop *loop = loop_of_store(context, store);
+    const struct catalog_word word = {.tablet = assigned->location.tablet,
+                                      .creating = assigned->location.state == TABLET_CREATING,
+                                      .configuration = assigned->configuration,
+                                      .has_goal = true,
+                                      .goal = assigned->goal};
+    struct catalog_word *copy = loop != NULL ? catalog_word_copy(&word) : NULL;
+    if (copy != NULL && !store_loop_word(loop, copy)) {
+        memory_free(copy);
+        copy = NULL;
+    }
+    return copy != NULL;
+}
+
+/* What a replica could not take just then it takes later: it is told now and then. */
+static void tell_replicas(struct sync *sync,
+                          const struct assignment_held *held,
+                          size_t held_count,
+                          int64_t now_ns)
+{
+    if (sync->server->peers == NULL) {
+        return;
+    }
+    if (now_ns >= sync->next_retell_ns) {
+        sync->next_retell_ns = now_ns + SYNC_RETELL_NS;
+        assignment_list_tell_again(sync->assignments, 0);
+    }
+    proposals_take_asked(sync);
+    assignment_tell(sync->assignments, held, held_count, tell_replica, sync->server);
+}
+
 void sync_match_assignments(struct sync *sync)
 {
     struct held_collection held = {0};
@@ -121,12 +159,16 @@ void sync_match_assignments(struct sync *sync)
     for (size_t i = 0; numbers != NULL && i < held.count; i++) {
         numbers[i].tablet = store_tablet_describe(held.served[i].tablet)->tablet;
         numbers[i].store = store_number(store_loop_store(held.served[i].loop));
+        numbers[i].version = held.served[i].serving != NULL
+                                 ? serving_look(held.served[i].serving).version
+                                 : 0;
     }
     if (numbers != NULL && assignment_decide(sync->assignments, numbers, held.count, &sync->arena,
                                              &actions, &action_count) == STATUS_OK) {
         for (size_t i = 0; i < action_count; i++) {
             perform(sync, &held, &actions[i], complain);
         }
+        tell_replicas(sync, numbers, held.count, now_ns);
         sync->next_missing_ns = complain ? now_ns + SYNC_MISSING_NS : sync->next_missing_ns;
     }
     sync_release_held(&held);
@@ -250,6 +292,9 @@ enum status sync_take_answer(struct sync *sync, struct bytes message, struct err
         location_map_clear(sync->server->locations);
         assignment_list_clear(sync->assignments);
         schema_cache_distrust(sync->server->schemas);
+    }
+    for (size_t i = 0; sync->server->peers != NULL && i < response.server_count; i++) {
+        peers_set(sync->server->peers, response.servers[i].server, response.servers[i].address);
     }
     status = take_tables(sync, &response);
     if (status == STATUS_OK) {

@@ -20,6 +20,9 @@
 #define SYNC_INTERVAL_DEFAULT_MS 250
 #define SYNC_REDIRECTIONS_MAX    4 /* in a row; then with a pause, by turns */
 
+/* Requests with proposals, by their numbers, from syncs. */
+#define SYNC_PROPOSE_BIT (UINT64_C(1) << 63)
+
 struct connection_context {
     struct sync *sync;
     uint64_t generation;
@@ -55,6 +58,8 @@ struct sync {
     bool started;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */
+    struct proposals *proposals;
+    int64_t next_retell_ns; /* when the loops are told everything again */
     struct load_meter *meter;
     uint64_t load_asked; /* number of the load report that goes along with the question */
 };
@@ -79,5 +84,18 @@ enum status sync_take_answer(struct sync *sync, struct bytes message, struct err
 
 /* Make the server match what is assigned to it. */
 void sync_match_assignments(struct sync *sync);
+
+/* --- proposals (sync_propose.c) ------------------------------------------------------------------- */
+
+/* Errors: STATUS_NO_MEMORY. */
+enum status proposals_create(struct proposals **ret_proposals);
+void proposals_destroy(struct proposals *proposals); /* NULL is fine */
+
+/* Put those that wait into a message; false: there are none, or no memory for it. */
+bool proposals_encode(struct sync *sync, struct buffer *message);
+/* A master's answer: the loops are told. */
+void proposals_take_answer(struct sync *sync, struct bytes message);
+/* Tablets of which something newer is known to be: the loops are told again. */
+void proposals_take_asked(struct sync *sync);
 
 #endif /* TABLETSERVER_SERVE_SYNC_PARTS_H */

@@ -8,7 +8,7 @@ static void collect(void *context, const struct served *served)
 {
     struct held_collection *held = context;
     if (held->count < held->capacity) {
-        store_tablet_ref(served->tablet);
+        served_ref(served);
         held->served[held->count++] = *served;
     }
 }
@@ -16,7 +16,7 @@ static void collect(void *context, const struct served *served)
 void sync_release_held(struct held_collection *held)
 {
     for (size_t i = 0; i < held->count; i++) {
-        store_tablet_unref(held->served[i].tablet);
+        served_release(&held->served[i]);
     }
 }
 
@@ -72,6 +72,21 @@ static void look_for_cuts(struct sync *sync,
     }
 }
 
+/* Who is named primary but has not opened all members leads nobody yet. */
+static void describe_replica(struct serving_view view, struct held_tablet *tablet)
+{
+    static const enum held_role roles[] = {
+        [REPLICA_OUTSIDER] = HELD_AS_OUTSIDER,
+        [REPLICA_LEARNER] = HELD_AS_LEARNER,
+        [REPLICA_SECONDARY] = HELD_AS_SECONDARY,
+        [REPLICA_PRIMARY] = HELD_AS_PRIMARY,
+    };
+    bool waits = view.role == REPLICA_PRIMARY && !view.leads;
+    tablet->version = view.version;
+    tablet->role = waits ? HELD_AS_SECONDARY : roles[view.role];
+    tablet->state = view.version == 0 ? HELD_CREATED : HELD_SERVING;
+}
+
 static struct held_tablet *describe_held(struct sync *sync, const struct held_collection *held)
 {
     struct held_tablet *tablets = arena_allocate_array(&sync->arena, held->count + 1,
@@ -86,6 +101,9 @@ static struct held_tablet *describe_held(struct sync *sync, const struct held_co
             .state = HELD_SERVING,
             .size_bytes = statistics.base_bytes + statistics.memtable_bytes,
         };
+        if (held->served[i].serving != NULL) {
+            describe_replica(serving_look(held->served[i].serving), &tablets[i]);
+        }
     }
     if (tablets != NULL) {
         look_for_cuts(sync, held, tablets);
@@ -129,6 +147,7 @@ void sync_encode_request(struct sync *sync, struct buffer *message)
         .known_version = atomic_load(&sync->version),
         .known_generation = sync->catalog_generation,
         .full = true,
+        .replicates = server->peers != NULL,
         .load = load_meter_report(sync->meter),
     };
 

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
+#include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
 
@@ -24,9 +25,12 @@ void barrier_append_drop_range(struct write_order *order,
         write_succeed(order, work); /* nothing of it is here */
         return;
     }
+    uint64_t reigns_over = tablet->reigns_over;
     enum status status = store_append_drop_range(tablet->tablet, &drop,
                                                  store_next_clock(order->store), &sequence);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && reigns_over != tablet->reigns_over) {
+        write_fail_unknown(order, work);
+    } else if (status == STATUS_OK) {
         write_pend(tablet, work, sequence);
     } else {
         write_fail_append(order, work, status);
@@ -74,6 +78,14 @@ struct work *barrier_take_deferred(struct tablet_order *tablet)
     return first;
 }
 
+static void drop_stored(struct write_order *order, struct store_tablet *stored)
+{
+    if (order->replicas != NULL) {
+        host_remove(replicas_host(order->replicas), stored);
+    }
+    store_tablet_drop(order->store, stored);
+}
+
 static void finish_drop(struct write_order *order, struct tablet_order *tablet)
 {
     struct store_tablet *stored = tablet->tablet;
@@ -94,7 +106,7 @@ static void finish_drop(struct write_order *order, struct tablet_order *tablet)
     schema_release(tablet->schema);
     memory_free(tablet);
     order->last = NULL;
-    store_tablet_drop(order->store, stored);
+    drop_stored(order, stored);
 }
 
 /* Everything gathered is flushed before a tablet_order may go: it must not stay in the list. */
@@ -166,7 +178,7 @@ void write_order_drop(struct write_order *order, struct store_tablet *stored)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
     if (tablet == NULL) {
-        store_tablet_drop(order->store, stored);
+        drop_stored(order, stored);
         return;
     }
     if (tablet->blocked) {

@@ -48,10 +48,21 @@ void write_send_answers(struct write_order *order)
     }
 }
 
-/* What a failed append means for those who wait. */
+void write_fail_unknown(struct write_order *order, struct work *work)
+{
+    write_fail(order, work, STATUS_UNAVAILABLE,
+               "the tablet changed its primary: it is not known whether the write was done; retry");
+}
+
 void write_fail_append(struct write_order *order, struct work *work, enum status status)
 {
-    if (status == STATUS_NO_SPACE) {
+    if (status == STATUS_NOT_OWNER) {
+        write_redirect(order, work);
+    } else if (status == STATUS_UNAVAILABLE) {
+        write_fail(order, work, STATUS_UNAVAILABLE,
+                   "the tablet takes no writes now: too few of its copies are in touch "
+                   "(min_in_sync), or it is being moved or split; retry");
+    } else if (status == STATUS_NO_SPACE) {
         write_fail(
             order, work, STATUS_RESOURCE_EXHAUSTED,
             "the tablet's store is full: writes are refused until space is freed; deletes still work");
@@ -224,12 +235,15 @@ static enum status append(struct write_order *order,
 {
     struct record_write write = {&gather->entries[first], count};
     uint64_t sequence = 0;
+    uint64_t reigns_over = tablet->reigns_over;
 
     enum status status = store_append_write(tablet->tablet, &write, store_next_clock(order->store),
                                             &sequence);
     bool mixed = status == STATUS_NO_SPACE && count > 1;
     for (uint32_t i = first; i < first + count && !mixed; i++) {
-        if (status == STATUS_OK) {
+        if (status == STATUS_OK && reigns_over != tablet->reigns_over) {
+            write_fail_unknown(order, gather->works[i]); /* nobody waits for it any more */
+        } else if (status == STATUS_OK) {
             write_pend(tablet, gather->works[i], sequence);
         } else {
             write_fail_append(order, gather->works[i], status);

@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "tabletserver/serve/evaluate.h"
+#include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_parts.h"
 
@@ -14,6 +15,7 @@
 static void evaluate(struct write_order *order, struct tablet_order *tablet, struct work *work)
 {
     write_flush(order, tablet); /* what was ordered before must be there to be read */
+    work->reigns_over = tablet->reigns_over;
     enum status status = evaluation_start(work, tablet->tablet, tablet->schema,
                                           hlc_to_us(order->clock));
     if (status != STATUS_OK) {
@@ -134,9 +136,25 @@ static struct tablet_order *find(struct write_order *order, const struct work *w
     }
     struct tablet_order *tablet = served.loop == order->loop ? store_tablet_context(served.tablet)
                                                              : NULL;
-    store_tablet_unref(served.tablet); /* the store keeps it: this is its loop */
+    served_release(&served); /* the store keeps it: this is its loop */
     order->last = tablet;
     return tablet;
+}
+
+/* Asked once a round: what it says is looked at again when a commit is answered. */
+static bool may_answer(struct write_order *order, struct tablet_order *tablet, struct work *work)
+{
+    if (order->replicas == NULL) {
+        return true;
+    }
+    if (tablet->looked_ns != order->now_ns) {
+        tablet->looked_ns = order->now_ns;
+        tablet->may_answer = host_may_answer(tablet->tablet, order->now_ns);
+    }
+    if (tablet->may_answer != STATUS_OK) {
+        write_fail_append(order, work, tablet->may_answer);
+    }
+    return tablet->may_answer == STATUS_OK;
 }
 
 void write_route(struct write_order *order, struct work *work)
@@ -147,6 +165,9 @@ void write_route(struct write_order *order, struct work *work)
     struct tablet_order *tablet = find(order, work);
     if (tablet == NULL || tablet->schema == NULL) {
         write_redirect(order, work);
+        return;
+    }
+    if (!may_answer(order, tablet, work)) {
         return;
     }
     if (tablet->blocked) {
@@ -187,7 +208,9 @@ static void gather_evaluated(struct write_order *order,
     struct evaluation *evaluation = work->evaluation;
     const struct operation *operation = work->operation;
 
-    if (evaluation->status == STATUS_NO_MEMORY || evaluation->status == STATUS_LIMIT) {
+    if (work->reigns_over != tablet->reigns_over) {
+        write_fail_append(order, work, STATUS_NOT_OWNER); /* others may have written since */
+    } else if (evaluation->status == STATUS_NO_MEMORY || evaluation->status == STATUS_LIMIT) {
         write_fail(order, work, STATUS_UNAVAILABLE, "too little memory to read the row; retry");
     } else if (evaluation->status != STATUS_OK) {
         write_fail(order, work, evaluation->error.status, evaluation->error.text);
@@ -241,7 +264,8 @@ static void answer_duplicate(struct write_order *order,
 
 void write_order_committed(struct write_order *order,
                            struct store_tablet *stored,
-                           uint64_t sequence)
+                           uint64_t sequence,
+                           bool answers)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
 
@@ -252,11 +276,31 @@ void write_order_committed(struct write_order *order,
         if (tablet->pending_first == NULL) {
             tablet->pending_last = NULL;
         }
-        if (work->duplicate) {
+        if (!answers) {
+            write_fail_unknown(order, work);
+        } else if (work->duplicate) {
             answer_duplicate(order, tablet, work);
         } else {
             write_succeed(order, work);
         }
+    }
+}
+
+void write_order_ceased(struct write_order *order, struct store_tablet *stored)
+{
+    struct tablet_order *tablet = store_tablet_context(stored);
+    if (tablet == NULL) {
+        return;
+    }
+    struct work *work = tablet->pending_first;
+    tablet->pending_first = NULL;
+    tablet->pending_last = NULL;
+    tablet->reigns_over += 1;
+    tablet->looked_ns = 0;
+    while (work != NULL) {
+        struct work *next = work->next;
+        write_fail_unknown(order, work);
+        work = next;
     }
 }
 
@@ -273,10 +317,18 @@ static struct tablet_order *tablet_order_create(struct write_order *order,
     return tablet;
 }
 
+static struct served served_here(const struct write_order *order, struct store_tablet *stored)
+{
+    return (struct served){.table = store_tablet_describe(stored)->table,
+                           .tablet = stored,
+                           .loop = order->loop,
+                           .serving = store_tablet_replica(stored) != NULL ? host_serving(stored)
+                                                                           : NULL};
+}
+
 enum status write_order_add(struct write_order *order, struct store_tablet *stored)
 {
-    struct served served = {
-        .table = store_tablet_describe(stored)->table, .tablet = stored, .loop = order->loop};
+    struct served served = served_here(order, stored);
     if (store_tablet_context(stored) != NULL) {
         return STATUS_OK;
     }
@@ -299,8 +351,7 @@ void write_order_was_split(struct write_order *order,
                            struct store_tablet *right)
 {
     struct tablet_order *tablet = store_tablet_context(parent);
-    uint64_t table = store_tablet_describe(parent)->table;
-    struct served children[] = {{table, left, order->loop}, {table, right, order->loop}};
+    struct served children[] = {served_here(order, left), served_here(order, right)};
 
     struct tablet_order *orders[] = {tablet_order_create(order, left),
                                      tablet_order_create(order, right)};
@@ -331,6 +382,9 @@ void write_order_refresh(struct write_order *order)
             schema_release(tablet->schema);
             tablet->schema = schema_cache_find(order->server->schemas,
                                                store_tablet_describe(stored)->table);
+            if (order->replicas != NULL) {
+                replicas_refresh(order->replicas, stored);
+            }
         }
     }
 }
@@ -343,7 +397,7 @@ void write_order_begin(struct write_order *order)
     order->now_ns = clock_monotonic_ns();
 }
 
-void write_order_end(struct write_order *order)
+void write_order_flush(struct write_order *order)
 {
     while (order->dirty != NULL) {
         struct tablet_order *tablet = order->dirty;
@@ -351,8 +405,11 @@ void write_order_end(struct write_order *order)
         tablet->dirty = false;
         write_flush(order, tablet);
     }
-    store_commit(order->store);
     arena_reset(&order->arena);
+}
+
+void write_order_answer(struct write_order *order)
+{
     write_send_answers(order);
 }
 

@@ -23,8 +23,9 @@
 #define GATHER_ENTRIES_MAX 256
 #define GATHER_SEEN_BITS   4096 /* sixteen an entry: few entries look like another */
 
-struct store_command;
+struct replicas;
 struct server;
+struct store_command;
 
 /* What a tablet's next record is made of.  Only tablets that are written to in this round have one. */
 struct gather {
@@ -52,7 +53,10 @@ struct tablet_order {
     uint32_t locks;        /* rows locked */
     struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
-    bool dirty; /* in the list of those that may have something gathered */
+    bool dirty;             /* in the list of those that may have something gathered */
+    uint64_t reigns_over;   /* so many: what was evaluated before the last is void */
+    int64_t looked_ns;      /* the round in which it was asked whether it may answer */
+    enum status may_answer; /* and the answer */
 };
 
 /* What all tablets of one loop share. */
@@ -60,6 +64,7 @@ struct write_order {
     struct server *server;
     struct store *store;
     struct store_loop *loop;
+    struct replicas *replicas; /* NULL: no tablet has one */
     struct row_lock_table *locks;
     struct arena arena;         /* resolved changes, until the round's flush */
     struct tablet_order *last;  /* the tablet of the write before; NULL = look it up */
@@ -87,14 +92,16 @@ enum status write_order_add(struct write_order *order, struct store_tablet *tabl
 /* There are new schemas in the cache: take them. */
 void write_order_refresh(struct write_order *order);
 
-/* One round: begin, any of the others, end. */
+/* One round: begin, any of the others, flush, answer. */
 void write_order_begin(struct write_order *order);
 void write_order_take(struct write_order *order, struct part *part);
 /* Take what is held: as far as there is room, or all of it. */
 void write_order_release(struct write_order *order, bool all);
 void write_order_evaluated(struct write_order *order, struct work *work);
-/* Appends what was gathered, lets the log go, sends what is answered. */
-void write_order_end(struct write_order *order);
+/* Append what was gathered; after it the log is let go. */
+void write_order_flush(struct write_order *order);
+/* Send what is answered. */
+void write_order_answer(struct write_order *order);
 
 /* Barriers.  The command is taken over. */
 void write_order_split(struct write_order *order,
@@ -102,10 +109,15 @@ void write_order_split(struct write_order *order,
                        struct store_command *command);
 void write_order_drop(struct write_order *order, struct store_tablet *tablet);
 
-/* From the store's callbacks. */
+/* A reign is over: what is pending may come about or not.  Whoever waits for it is told that. */
+void write_order_ceased(struct write_order *order, struct store_tablet *tablet);
+
+/* From the callbacks of store and host.  answers: those who wait may be told that it was done;
+ * otherwise that it is not known (docs/replication.md, rule 5). */
 void write_order_committed(struct write_order *order,
                            struct store_tablet *tablet,
-                           uint64_t sequence);
+                           uint64_t sequence,
+                           bool answers);
 void write_order_was_split(struct write_order *order,
                            struct store_tablet *parent,
                            struct store_tablet *left,

@@ -11,6 +11,9 @@
 void write_succeed(struct write_order *order, struct work *work);
 void write_fail(struct write_order *order, struct work *work, enum status status, const char *text);
 void write_redirect(struct write_order *order, struct work *work);
+/* It is in a log, or was: whether it was done is not known.  Asked again under the same identity it is
+ * answered exactly. */
+void write_fail_unknown(struct write_order *order, struct work *work);
 /* What a failed append means for those who wait. */
 void write_fail_append(struct write_order *order, struct work *work, enum status status);
 void write_send_answers(struct write_order *order);

@@ -8,8 +8,12 @@
 /* One allocation: what the master said and the bytes of it. */
 struct item {
     struct assigned_tablet assigned;
-    bool was_held; /* at some assignment_decide() */
-    bool unasked;  /* removed, and nobody had asked for it here since the list was cleared */
+    uint64_t store;  /* of this server's that has it, or should; 0 where it is removed */
+    bool as_learner; /* it is no member: its goal alone names that store */
+    bool was_held;   /* at some assignment_decide() */
+    bool here;       /* at the last one */
+    bool told;       /* to its replica, since it was noted or came here */
+    bool unasked;    /* removed, and nobody had asked for it here since the list was cleared */
     uint8_t bytes[];
 };
 
@@ -79,28 +83,61 @@ static void take_out(struct assignment_list *list, size_t index)
             (list->count - index) * sizeof(struct item *));
 }
 
+static uint8_t *keep(uint8_t *at, struct bytes *bytes)
+{
+    if (bytes->size_bytes > 0) {
+        memcpy(at, bytes->data, bytes->size_bytes);
+    }
+    bytes->data = at;
+    return at + bytes->size_bytes;
+}
+
 static struct item *copy(const struct assigned_tablet *assigned)
 {
     const struct row_range *range = &assigned->location.range;
-    size_t start_bytes = range->start.size_bytes;
-    size_t end_bytes = range->end.size_bytes;
-    struct item *item = memory_allocate(sizeof *item + start_bytes + end_bytes);
+    struct item *item = memory_allocate(sizeof *item + range->start.size_bytes +
+                                        range->end.size_bytes + assigned->goal.row.size_bytes);
     if (item == NULL) {
         return NULL;
     }
-    item->was_held = false;
-    item->unasked = false;
-    item->assigned = *assigned;
-    if (start_bytes > 0) {
-        memcpy(item->bytes, range->start.data, start_bytes);
-    }
-    if (end_bytes > 0) {
-        memcpy(item->bytes + start_bytes, range->end.data, end_bytes);
-    }
-    item->assigned.location.range.start = bytes_of(item->bytes, start_bytes);
-    item->assigned.location.range.end = bytes_of(item->bytes + start_bytes, end_bytes);
+    *item = (struct item){.assigned = *assigned};
     item->assigned.location.address = BYTES_EMPTY;
+    uint8_t *at = keep(item->bytes, &item->assigned.location.range.start);
+    at = keep(at, &item->assigned.location.range.end);
+    (void)keep(at, &item->assigned.goal.row);
     return item;
+}
+
+static uint64_t store_among(uint64_t server, const struct replica_member *members, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i].server == server) {
+            return members[i].store;
+        }
+    }
+    return 0;
+}
+
+/* Which of the server's stores has the tablet or should have it; 0 = none.  Stores of one tablet lie on
+ * different servers. */
+static uint64_t own_store(uint64_t server,
+                          const struct assigned_tablet *assigned,
+                          bool *ret_learner)
+{
+    const struct replica_configuration *members = &assigned->configuration;
+    uint64_t store = assigned->location.server == server ? assigned->store : 0;
+    *ret_learner = false;
+    if (assigned->removed) {
+        return 0;
+    }
+    if (store == 0) {
+        store = store_among(server, members->members, members->member_count);
+    }
+    if (store == 0) {
+        store = store_among(server, assigned->goal.members, assigned->goal.member_count);
+        *ret_learner = store != 0;
+    }
+    return store;
 }
 
 static bool make_room(struct assignment_list *list)
@@ -135,9 +172,15 @@ enum status assignment_list_note(struct assignment_list *list,
                                  const struct assigned_tablet *assigned)
 {
     size_t index = 0;
+    bool as_learner = false;
     struct item *old = find(list, assigned->location.tablet, &index);
-    bool ours = assigned->location.server == server || (assigned->removed && old != NULL);
+    uint64_t store = own_store(server, assigned, &as_learner);
+    bool ours = store != 0 || (assigned->removed && old != NULL);
 
+    if (old != NULL && !assigned->removed && !old->assigned.removed &&
+        assigned->configuration.version < old->assigned.configuration.version) {
+        return STATUS_OK;
+    }
     if (!ours && old == NULL && !assigned->removed) {
         return STATUS_OK;
     }
@@ -150,9 +193,11 @@ enum status assignment_list_note(struct assignment_list *list,
     if (item == NULL) {
         return STATUS_NO_MEMORY;
     }
+    item->store = store;
+    item->as_learner = as_learner;
     if (old != NULL) {
         item->was_held = old->was_held;
-        item->unasked = false;
+        item->here = old->here;
         memory_free(old);
         list->items[index] = item;
         retire_parent(list, assigned);
@@ -174,22 +219,51 @@ uint64_t assignment_soft_limit_bytes(const struct assignment_list *list, uint64_
     return item != NULL ? item->assigned.soft_limit_bytes : 0;
 }
 
+/* --- telling ------------------------------------------------------------------------------------ */
+
+void assignment_list_tell_again(struct assignment_list *list, uint64_t tablet)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct item *item = list->items[i];
+        item->told = item->told && tablet != 0 && item->assigned.location.tablet != tablet;
+    }
+}
+
+void assignment_tell(struct assignment_list *list,
+                     const struct assignment_held *held,
+                     size_t held_count,
+                     bool (*tell)(void *context,
+                                  const struct assigned_tablet *assigned,
+                                  uint64_t store),
+                     void *context)
+{
+    for (size_t i = 0; i < held_count; i++) {
+        size_t index = 0;
+        struct item *item = find(list, held[i].tablet, &index);
+        if (item == NULL || item->assigned.removed) {
+            continue;
+        }
+        bool taken = item->told && held[i].version >= item->assigned.configuration.version;
+        item->told = taken || tell(context, &item->assigned, held[i].store);
+    }
+}
+
 /* --- deciding ----------------------------------------------------------------------------------- */
 
 /* What a decision looks up, put in order once. */
 struct view {
-    const uint64_t *held; /* ascending */
+    const struct assignment_held *held; /* ascending */
     size_t held_count;
     const struct assigned_tablet *
         *children; /* not removed ones with a parent; by parent, by start */
     size_t child_count;
 };
 
-static int compare_numbers(const void *a, const void *b)
+static int compare_held(const void *a, const void *b)
 {
-    uint64_t left = *(const uint64_t *)a;
-    uint64_t right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
+    const struct assignment_held *left = a;
+    const struct assignment_held *right = b;
+    return (left->tablet > right->tablet) - (left->tablet < right->tablet);
 }
 
 static int compare_children(const void *a, const void *b)
@@ -208,16 +282,16 @@ static enum status view_make(const struct assignment_list *list,
                              struct arena *arena,
                              struct view *ret_view)
 {
-    uint64_t *numbers = arena_allocate_array(arena, held_count + 1, sizeof *numbers);
+    struct assignment_held *sorted = arena_allocate_array(arena, held_count + 1, sizeof *sorted);
     const struct assigned_tablet **children = arena_allocate_array(arena, list->count + 1,
                                                                    sizeof(void *));
     size_t child_count = 0;
 
-    if (numbers == NULL || children == NULL) {
+    if (sorted == NULL || children == NULL) {
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < held_count; i++) {
-        numbers[i] = held[i].tablet;
+        sorted[i] = held[i];
     }
     for (size_t i = 0; i < list->count; i++) {
         const struct assigned_tablet *assigned = &list->items[i]->assigned;
@@ -225,15 +299,29 @@ static enum status view_make(const struct assignment_list *list,
             children[child_count++] = assigned;
         }
     }
-    qsort(numbers, held_count, sizeof *numbers, compare_numbers);
+    qsort(sorted, held_count, sizeof *sorted, compare_held);
     qsort(children, child_count, sizeof(void *), compare_children);
-    *ret_view = (struct view){numbers, held_count, children, child_count};
+    *ret_view = (struct view){sorted, held_count, children, child_count};
     return STATUS_OK;
+}
+
+static const struct assignment_held *find_held(const struct view *view, uint64_t tablet)
+{
+    const struct assignment_held wanted = {.tablet = tablet};
+    return bsearch(&wanted, view->held, view->held_count, sizeof wanted, compare_held);
 }
 
 static bool is_held(const struct view *view, uint64_t tablet)
 {
-    return bsearch(&tablet, view->held, view->held_count, sizeof tablet, compare_numbers) != NULL;
+    return find_held(view, tablet) != NULL;
+}
+
+/* Where a removal names a store it means the copy in that one alone. */
+static bool is_to_go(const struct view *view, const struct assigned_tablet *assigned)
+{
+    const struct assignment_held *held = find_held(view, assigned->location.tablet);
+    return assigned->removed && held != NULL &&
+           (assigned->store == 0 || assigned->store == held->store);
 }
 
 /* The parent's children stand side by side: the first of them, and how many. */
@@ -301,9 +389,12 @@ static bool decide_absent(const struct view *view,
 {
     const struct assigned_tablet *assigned = &item->assigned;
     struct assignment_action action = {
-        .tablet = assigned->location.tablet, .store = assigned->store, .assigned = assigned};
+        .tablet = assigned->location.tablet, .store = item->store, .assigned = assigned};
 
-    if (assigned->parent != 0 && is_held(view, assigned->parent)) {
+    if (item->as_learner) {
+        action.kind = ASSIGNMENT_CREATE;
+        action.as_learner = true;
+    } else if (assigned->parent != 0 && is_held(view, assigned->parent)) {
         if (!decide_split(view, assigned, &action)) {
             return false;
         }
@@ -329,6 +420,8 @@ static void forget_removed(struct assignment_list *list, const struct view *view
             memory_free(item);
         } else {
             item->was_held = item->was_held || here;
+            item->told = item->told && item->here;
+            item->here = here;
             list->items[kept++] = item;
         }
     }
@@ -355,7 +448,7 @@ enum status assignment_decide(struct assignment_list *list,
         const struct assigned_tablet *assigned = &list->items[i]->assigned;
         uint64_t tablet = assigned->location.tablet;
         bool here = is_held(&view, tablet);
-        if (assigned->removed && here && !has_child_to_come(&view, tablet)) {
+        if (is_to_go(&view, assigned) && !has_child_to_come(&view, tablet)) {
             actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
                                                           .tablet = tablet};
         } else if (!assigned->removed && !here &&

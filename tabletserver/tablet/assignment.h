@@ -19,8 +19,9 @@ struct assignment_list;
 enum status assignment_list_create(struct assignment_list **ret_list);
 void assignment_list_destroy(struct assignment_list *list); /* NULL is fine */
 
-/* The master spoke: copied.  Tablets of other servers are passed over (and taken off the list if
- * they were here).  Errors: STATUS_NO_MEMORY; then nothing has changed. */
+/* The master spoke: copied.  A tablet is this server's when it leads it, is a member, or should become
+ * one; others are passed over (and taken off the list if they were here), and so is an older
+ * configuration than is known.  Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status assignment_list_note(struct assignment_list *list,
                                  uint64_t server,
                                  const struct assigned_tablet *assigned);
@@ -35,10 +36,11 @@ uint64_t assignment_soft_limit_bytes(const struct assignment_list *list, uint64_
 struct assignment_held {
     uint64_t tablet;
     uint64_t store;
+    uint64_t version; /* of the configuration that its replica has; 0 = none */
 };
 
 enum assignment_action_kind {
-    ASSIGNMENT_CREATE, /* empty, in store */
+    ASSIGNMENT_CREATE, /* empty, in store, as a member's or (as_learner) to be taught */
     ASSIGNMENT_SPLIT,  /* tablet is the parent */
     ASSIGNMENT_DROP,
     ASSIGNMENT_MISSING, /* it should be here and is not: say so, do nothing */
@@ -49,9 +51,23 @@ struct assignment_action {
     uint64_t tablet;
     uint64_t store;
     const struct assigned_tablet *assigned; /* CREATE, MISSING; SPLIT: the right child */
+    bool as_learner;                        /* CREATE */
     uint64_t left;                          /* SPLIT */
     uint64_t right;
 };
+
+/* Its replica is told again with the next assignment_tell(); 0: all of them are. */
+void assignment_list_tell_again(struct assignment_list *list, uint64_t tablet);
+
+/* Hand out what the replicas of held tablets have not been told yet, or have not taken (their version is
+ * an older one).  tell: true when it has been passed on. */
+void assignment_tell(struct assignment_list *list,
+                     const struct assignment_held *held,
+                     size_t held_count,
+                     bool (*tell)(void *context,
+                                  const struct assigned_tablet *assigned,
+                                  uint64_t store),
+                     void *context);
 
 /* Decide.  held in any order.  Actions are in the arena and borrow from the list.  Removals of what
  * was held and is gone, or never was asked for here, are forgotten.  n log n.

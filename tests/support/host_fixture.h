@@ -65,6 +65,7 @@ struct node {
     uint64_t committed;
     uint64_t answered; /* the highest that might be answered */
     uint64_t unknown;  /* and that might not */
+    uint64_t ceased;   /* what it had given out when a reign ended */
 };
 
 struct cluster {
@@ -97,6 +98,19 @@ static void node_on_committed(void *context,
     } else {
         node->unknown = sequence;
     }
+}
+
+static void node_on_changed(void *context,
+                            struct store_tablet *tablet,
+                            const struct serving_view *view)
+{
+    (void)context;
+    cr_assert_eq(view->version, host_look(tablet).configuration.version);
+}
+
+static void node_on_ceased(void *context, struct store_tablet *tablet)
+{
+    ((struct node *)context)->ceased = store_tablet_prepared(tablet);
 }
 
 /* Compare and swap; whoever it was, it is told the newest. */
@@ -303,6 +317,8 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .context = node,
                                          .wake = node_wake,
                                          .on_committed = node_on_committed,
+                                         .on_ceased = node_on_ceased,
+                                         .on_changed = node_on_changed,
                                          .on_propose = node_on_propose,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
@@ -431,7 +447,7 @@ static void node_pump(struct node *node)
     node_help(node);
     if (node->wants_newest) {
         node->wants_newest = false;
-        host_told(node->host, node->tablet, &node->cluster->catalog);
+        host_told(node->host, node->tablet, &node->cluster->catalog, false);
     }
     host_goal(node->host, node->tablet, &node->cluster->goal, 0);
     host_round(node->host);

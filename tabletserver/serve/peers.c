@@ -1,0 +1,191 @@
+#include "tabletserver/serve/peers.h"
+
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/serve/server.h"
+
+#define MS INT64_C(1000000)
+
+#define ADDRESS_BYTES_MAX 512
+#define OUTBOX_BYTES_MAX  (UINT64_C(16) << 20)
+#define LANES_PATIENCE_NS (3000 * MS)
+
+/* Rule 8: 1.05 * lease < 0.95 * grace. */
+static const struct lease_settings LEASES = {
+    .beacon_ns = 250 * MS, .lease_ns = 1400 * MS, .grace_ns = 2000 * MS, .drift_ppm = 50000};
+
+struct peer {
+    struct peer *next;
+    uint64_t server;
+    bool told; /* both beacons and lanes know this address */
+    char address[ADDRESS_BYTES_MAX];
+};
+
+struct peers {
+    struct server *server;
+    struct beacons *beacons;
+    struct lanes *lanes;
+    int64_t begun_ns;
+    struct peer *list;
+    bool untold; /* some of them */
+};
+
+/* --- what comes --------------------------------------------------------------------------------- */
+
+static void on_effect(void *context, const struct lease_effect *effect)
+{
+    const struct peers *peers = context;
+    for (uint32_t i = 0; i < peers->server->loop_count; i++) {
+        store_loop_hear(peers->server->loops[i], effect);
+    }
+}
+
+static bool on_batch(void *context, struct lanes_batch *batch)
+{
+    const struct peers *peers = context;
+    for (uint32_t i = 0; i < peers->server->loop_count; i++) {
+        struct store_loop *loop = peers->server->loops[i];
+        if (store_number(store_loop_store(loop)) == batch->batch.head.to_store) {
+            return store_loop_batch(loop, batch);
+        }
+    }
+    return false;
+}
+
+void peers_on_request(struct peers *peers,
+                      const struct transport_request *request,
+                      struct transport_reply *reply)
+{
+    if (request->method == METHOD_BEACON) {
+        beacons_on_request(peers->beacons, request, reply);
+    } else {
+        lanes_on_request(peers->lanes, request, reply);
+    }
+}
+
+/* --- who they are ------------------------------------------------------------------------------- */
+
+static struct peer *find_or_add(struct peers *peers, uint64_t server)
+{
+    struct peer *peer = peers->list;
+    while (peer != NULL && peer->server != server) {
+        peer = peer->next;
+    }
+    if (peer == NULL) {
+        peer = memory_allocate_zeroed(1, sizeof *peer);
+        if (peer != NULL) {
+            peer->server = server;
+            peer->next = peers->list;
+            peers->list = peer;
+        }
+    }
+    return peer;
+}
+
+void peers_set(struct peers *peers, uint64_t server, struct bytes address)
+{
+    if (server == peers->server->number || address.size_bytes >= ADDRESS_BYTES_MAX) {
+        return;
+    }
+    struct peer *peer = find_or_add(peers, server);
+    if (peer == NULL || bytes_equal(bytes_of_text(peer->address), address)) {
+        return; /* without memory: the master tells all of them to who connects anew */
+    }
+    memcpy(peer->address, address.data, address.size_bytes);
+    peer->address[address.size_bytes] = '\0';
+    peer->told = false;
+    peers->untold = true;
+}
+
+void peers_tell(struct peers *peers)
+{
+    if (!peers->untold) {
+        return;
+    }
+    peers->untold = false;
+    for (struct peer *peer = peers->list; peer != NULL; peer = peer->next) {
+        peer->told = peer->told ||
+                     (beacons_set_peer(peers->beacons, peer->server, peer->address) &&
+                      lanes_set_peer(peers->lanes, peer->server, peer->address) == STATUS_OK);
+        peers->untold = peers->untold || !peer->told;
+    }
+}
+
+/* --- life ----------------------------------------------------------------------------------------- */
+
+enum status peers_create(struct server *server, struct peers **ret_peers, struct error *ret_error)
+{
+    struct peers *peers = memory_allocate_zeroed(1, sizeof *peers);
+    if (peers == NULL) {
+        return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
+    }
+    const struct beacons_options leases = {.lease = LEASES,
+                                           .server = server->number,
+                                           .incarnation = server->incarnation,
+                                           .context = peers,
+                                           .on_effect = on_effect};
+    const struct lanes_options messages = {.server = server->number,
+                                           .incarnation = server->incarnation,
+                                           .outbox_bytes_max = OUTBOX_BYTES_MAX,
+                                           .patience_ns = LANES_PATIENCE_NS,
+                                           .context = peers,
+                                           .on_batch = on_batch};
+    peers->server = server;
+    enum status status = beacons_create(&leases, &peers->beacons, ret_error);
+    if (status == STATUS_OK) {
+        status = lanes_create(&messages, &peers->lanes, ret_error);
+    }
+    if (status != STATUS_OK) {
+        peers_destroy(peers);
+        return status;
+    }
+    peers->begun_ns = clock_monotonic_ns();
+    *ret_peers = peers;
+    return STATUS_OK;
+}
+
+enum status peers_start(struct peers *peers, struct error *ret_error)
+{
+    enum status status = beacons_start(peers->beacons, ret_error);
+    return status == STATUS_OK ? lanes_start(peers->lanes, ret_error) : status;
+}
+
+void peers_stop(struct peers *peers)
+{
+    if (peers != NULL) {
+        beacons_stop(peers->beacons);
+        lanes_stop(peers->lanes);
+    }
+}
+
+void peers_destroy(struct peers *peers)
+{
+    if (peers == NULL) {
+        return;
+    }
+    while (peers->list != NULL) {
+        struct peer *next = peers->list->next;
+        memory_free(peers->list);
+        peers->list = next;
+    }
+    lanes_destroy(peers->lanes);
+    beacons_destroy(peers->beacons);
+    memory_free(peers);
+}
+
+struct beacons *peers_beacons(const struct peers *peers)
+{
+    return peers->beacons;
+}
+
+struct lanes *peers_lanes(const struct peers *peers)
+{
+    return peers->lanes;
+}
+
+int64_t peers_free_from_ns(const struct peers *peers)
+{
+    return peers->begun_ns + LEASES.grace_ns;
+}

@@ -1,0 +1,309 @@
+#include "tabletserver/serve/replicas.h"
+
+#include <string.h>
+
+#include "common/base/arena.h"
+#include "common/base/memory.h"
+#include "common/io/logger.h"
+#include "tabletserver/serve/peers.h"
+#include "tabletserver/serve/server.h"
+#include "tabletserver/serve/store_loop.h"
+#include "tabletserver/serve/write_order.h"
+
+#define MS INT64_C(1000000)
+
+#define READING_ARENA_BLOCK_BYTES 65536
+#define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
+
+struct replicas {
+    struct server *server;
+    struct store_loop *loop;
+    struct write_order *order;
+    struct host *host;
+};
+
+struct host *replicas_host(const struct replicas *replicas)
+{
+    return replicas->host;
+}
+
+/* --- what the master told ----------------------------------------------------------------------- */
+
+struct catalog_word *catalog_word_copy(const struct catalog_word *word)
+{
+    size_t row_bytes = word->goal.row.size_bytes;
+    struct catalog_word *copy = memory_allocate(sizeof *copy + row_bytes);
+    if (copy != NULL) {
+        *copy = *word;
+        if (row_bytes > 0) {
+            memcpy(copy->bytes, word->goal.row.data, row_bytes);
+        }
+        copy->goal.row = bytes_of(copy->bytes, row_bytes);
+    }
+    return copy;
+}
+
+/*
+ * Whether nobody else has anything of the tablet, so that this copy may begin it (rule 18).  A copy that
+ * was made to be taught has no version of its own and never may.  One that was made as a member's may
+ * while the tablet is being created; and one that was written before its server replicated was the only
+ * one.
+ */
+static bool is_founding(const struct replicas *replicas,
+                        const struct store_tablet *tablet,
+                        const struct catalog_word *word)
+{
+    const struct replica_configuration *newest = &word->configuration;
+    bool is_alone = newest->member_count == 1 &&
+                    newest->members[0].store == store_number(store_loop_store(replicas->loop));
+    return store_tablet_describe(tablet)->configuration != 0 && (word->creating || is_alone);
+}
+
+static void tell_goal(struct replicas *replicas,
+                      struct store_tablet *tablet,
+                      const struct goal *goal)
+{
+    struct replica_union members = {.count = goal->member_count};
+    memcpy(members.members, goal->members, goal->member_count * sizeof goal->members[0]);
+    host_goal(replicas->host, tablet, &members, goal->leader);
+}
+
+void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
+{
+    struct store *store = store_loop_store(replicas->loop);
+    struct store_tablet *tablet = store_tablet_find(store, word->tablet);
+    if (tablet != NULL && word->gone) {
+        host_gone(replicas->host, tablet);
+    } else if (tablet != NULL) {
+        if (word->has_goal) {
+            tell_goal(replicas, tablet, &word->goal);
+        }
+        if (word->configuration.version != 0) {
+            host_told(replicas->host, tablet, &word->configuration,
+                      is_founding(replicas, tablet, word));
+        }
+    }
+    memory_free(word);
+}
+
+/* --- the log, read back for a peer ----------------------------------------------------------------- */
+
+struct log_reading {
+    struct job job;
+    struct store_loop *loop;
+    struct store_tablet *tablet; /* a reference */
+    uint64_t sequence;
+    bool teaches; /* asked whether the log has what the pupil needs */
+    struct host_pupil pupil;
+    struct replica_member to;
+    struct arena arena;
+    struct store_log_slice slice;
+};
+
+void log_reading_discard(struct log_reading *reading)
+{
+    store_tablet_unref(reading->tablet);
+    arena_deinit(&reading->arena);
+    memory_free(reading);
+}
+
+static void read_log(struct job *job)
+{
+    struct log_reading *reading = (struct log_reading *)job;
+    if (store_log_read(reading->tablet, reading->sequence, 1, &reading->arena, &reading->slice) !=
+        STATUS_OK) {
+        reading->slice.count = 0;
+    }
+    store_loop_read_back(reading->loop, reading);
+}
+
+static struct log_reading *start_reading(struct replicas *replicas,
+                                         struct store_tablet *tablet,
+                                         uint64_t sequence)
+{
+    struct log_reading *reading = memory_allocate_zeroed(1, sizeof *reading);
+    if (reading != NULL) {
+        reading->job.run = read_log;
+        reading->loop = replicas->loop;
+        reading->tablet = tablet;
+        reading->sequence = sequence;
+        store_tablet_ref(tablet);
+        arena_init(&reading->arena, READING_ARENA_BLOCK_BYTES, READING_BYTES_MAX);
+    }
+    return reading;
+}
+
+/* Without memory: the peer asks again. */
+static void on_read(void *context,
+                    struct store_tablet *tablet,
+                    uint64_t sequence,
+                    struct replica_member to)
+{
+    struct replicas *replicas = context;
+    struct log_reading *reading = start_reading(replicas, tablet, sequence);
+    if (reading != NULL) {
+        reading->to = to;
+        worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
+    }
+}
+
+static void on_teach(void *context, struct store_tablet *tablet, const struct host_pupil *pupil)
+{
+    struct replicas *replicas = context;
+    struct log_reading *reading = start_reading(replicas, tablet, pupil->sequence + 1);
+    if (reading != NULL) {
+        reading->teaches = true;
+        reading->pupil = *pupil;
+        worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
+    }
+}
+
+/* The log has what it needs: it is taught by that. */
+static void teach(struct replicas *replicas, const struct log_reading *reading)
+{
+    struct store_tablet *tablet = reading->tablet;
+    if (reading->slice.count > 0 || reading->pupil.sequence >= store_tablet_committed(tablet)) {
+        host_teaching(replicas->host, tablet, &reading->pupil);
+        host_taught(replicas->host, tablet, &reading->pupil);
+    } else {
+        LOG_EVENT(LOG_LEVEL_WARN, "learner_too_old",
+                  LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
+                  LOG_ID("server", reading->pupil.member.server),
+                  LOG_U64("sequence", reading->pupil.sequence));
+    }
+}
+
+void replicas_take_reading(struct replicas *replicas, struct log_reading *reading)
+{
+    if (reading->teaches) {
+        teach(replicas, reading);
+    } else {
+        host_read(replicas->host, reading->tablet, reading->to, reading->sequence,
+                  reading->slice.count > 0 ? reading->slice.entries : NULL);
+    }
+    log_reading_discard(reading);
+}
+
+/* --- what the host calls -------------------------------------------------------------------------- */
+
+static void wake(void *context)
+{
+    store_loop_wake(((struct replicas *)context)->loop);
+}
+
+static void on_committed(void *context,
+                         struct store_tablet *tablet,
+                         uint64_t sequence,
+                         bool answers)
+{
+    write_order_committed(((struct replicas *)context)->order, tablet, sequence, answers);
+}
+
+static void on_ceased(void *context, struct store_tablet *tablet)
+{
+    write_order_ceased(((struct replicas *)context)->order, tablet);
+}
+
+/* The master waits for it. */
+static void on_changed(void *context, struct store_tablet *tablet, const struct serving_view *view)
+{
+    static const char *const roles[] = {[REPLICA_OUTSIDER] = "outsider",
+                                        [REPLICA_LEARNER] = "learner",
+                                        [REPLICA_SECONDARY] = "secondary",
+                                        [REPLICA_PRIMARY] = "primary"};
+    LOG_EVENT(LOG_LEVEL_INFO, "replica", LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
+              LOG_U64("version", view->version), LOG_TEXT("role", roles[view->role]),
+              LOG_TEXT("serves", view->leads ? "yes" : "no"));
+    sync_hurry(((struct replicas *)context)->server->sync);
+}
+
+static void on_propose(void *context,
+                       uint64_t tablet,
+                       struct replica_member self,
+                       const struct replica_proposal *proposal)
+{
+    sync_propose(((struct replicas *)context)->server->sync, tablet, self, proposal);
+}
+
+static void on_ask(void *context, uint64_t tablet)
+{
+    sync_ask(((struct replicas *)context)->server->sync, tablet);
+}
+
+void replicas_receive(struct replicas *replicas, struct lanes_batch *batch)
+{
+    host_receive(replicas->host, &batch->batch);
+    lanes_batch_done(batch);
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+static uint32_t min_in_sync(const struct replicas *replicas, const struct store_tablet *tablet)
+{
+    struct schema *schema = schema_cache_find(replicas->server->schemas,
+                                              store_tablet_describe(tablet)->table);
+    uint32_t least = schema != NULL ? schema_table(schema)->min_in_sync : 0;
+    schema_release(schema);
+    return least > 0 ? least : 1;
+}
+
+enum status replicas_add(struct replicas *replicas, struct store_tablet *tablet)
+{
+    return host_add(replicas->host, tablet, min_in_sync(replicas, tablet));
+}
+
+void replicas_refresh(struct replicas *replicas, struct store_tablet *tablet)
+{
+    host_set_min_in_sync(tablet, min_in_sync(replicas, tablet));
+}
+
+enum status replicas_create(struct store_loop *loop,
+                            struct write_order *order,
+                            struct replicas **ret_replicas)
+{
+    struct server *server = order->server;
+    struct store *store = store_loop_store(loop);
+    struct replicas *replicas = memory_allocate_zeroed(1, sizeof *replicas);
+    if (replicas == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *replicas = (struct replicas){.server = server, .loop = loop, .order = order};
+    const struct host_options options = {
+        .store = store,
+        .self = {.server = server->number, .store = store_number(store)},
+        .incarnation = server->incarnation,
+        .free_from_ns = peers_free_from_ns(server->peers),
+        .settings = {.resend_ns = 200 * MS,
+                     .commit_idle_ns = 20 * MS,
+                     .open_timeout_ns = 500 * MS,
+                     .prepare_timeout_ns = 3000 * MS,
+                     .propose_ns = 1000 * MS,
+                     .stagger_ns = 500 * MS,
+                     .window_bytes_max = server->settings->store.window_bytes_max},
+        .beacons = peers_beacons(server->peers),
+        .lanes = peers_lanes(server->peers),
+        .context = replicas,
+        .wake = wake,
+        .on_committed = on_committed,
+        .on_ceased = on_ceased,
+        .on_changed = on_changed,
+        .on_propose = on_propose,
+        .on_ask = on_ask,
+        .on_read = on_read,
+        .on_teach = on_teach};
+    enum status status = host_create(&options, &replicas->host);
+    if (status != STATUS_OK) {
+        memory_free(replicas);
+        return status;
+    }
+    *ret_replicas = replicas;
+    return STATUS_OK;
+}
+
+void replicas_destroy(struct replicas *replicas)
+{
+    if (replicas != NULL) {
+        host_destroy(replicas->host);
+        memory_free(replicas);
+    }
+}
