@@ -48,6 +48,7 @@ static void finish_step(struct hosted *hosted)
     bool settled = hosted_settle(hosted);
     bool promised = hosted_promise(hosted);
     hosted_ask_reads(hosted);
+    hosted_look_at_level(hosted);
     hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
     schedule(hosted);
 }

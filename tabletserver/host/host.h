@@ -81,7 +81,9 @@ struct host_options {
                     uint64_t sequence,
                     struct replica_member to);
     /* A slice for a learner: host_slice_read() on a thread that may wait; then host_sliced(). */
-    void (*on_slice)(void *context, struct host_reading_slice *reading);
+    void (*on_slice)(void *context,
+                     struct store_tablet *tablet,
+                     struct host_reading_slice *reading);
 };
 
 /* Errors: STATUS_NO_MEMORY. */
@@ -156,6 +158,8 @@ void host_read(struct host *host,
 
 /* What on_slice has asked for.  Any thread; no two of one learner are under way at once. */
 void host_slice_read(struct host_reading_slice *reading);
+/* It is lost: frees it.  Any thread. */
+void host_slice_discard(struct host_reading_slice *reading);
 /* It is read: frees it. */
 void host_sliced(struct host *host, struct host_reading_slice *reading);
 

@@ -174,7 +174,7 @@ bool hosted_hear_lesson(struct hosted *hosted,
                         struct replica_member from,
                         const struct replica_message *message);
 void hosted_tick_lessons(struct hosted *hosted);
-void hosted_look_at_lessons(struct hosted *hosted);
+void hosted_look_at_level(struct hosted *hosted);
 int64_t hosted_lessons_due_ns(const struct hosted *hosted);
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type);
 bool hosted_walks(const struct hosted *hosted);

@@ -124,7 +124,7 @@ static bool start_reading(struct hosted *hosted, struct host_teaching *teaching)
     reading->lesson = teaching->lesson;
     reading->slices = teaching->slices;
     teaching->reading = reading;
-    options->on_slice(options->context, reading);
+    options->on_slice(options->context, hosted->tablet, reading);
     return true;
 }
 
@@ -271,6 +271,14 @@ void host_slice_read(struct host_reading_slice *reading)
                                         &reading->last);
 }
 
+void host_slice_discard(struct host_reading_slice *reading)
+{
+    store_slices_end(reading->slices);
+    buffer_deinit(&reading->out);
+    store_tablet_unref(reading->tablet);
+    memory_free(reading);
+}
+
 static void take_slice(struct hosted *hosted,
                        struct host_teaching *teaching,
                        struct host_reading_slice *reading)
@@ -295,19 +303,13 @@ void host_sliced(struct host *host, struct host_reading_slice *reading)
     struct hosted *hosted = store_tablet_replica(reading->tablet);
     struct host_teaching *teaching = hosted == NULL ? NULL
                                                     : *find_teaching(hosted, reading->member.store);
-    bool wanted = teaching != NULL && teaching->reading == reading;
     (void)host;
-    if (wanted) {
+    if (teaching != NULL && teaching->reading == reading) {
         take_slice(hosted, teaching, reading);
-    } else {
-        store_slices_end(reading->slices);
-    }
-    if (wanted) {
         hosted_reschedule(hosted);
+        reading->slices = NULL; /* the lesson's */
     }
-    buffer_deinit(&reading->out);
-    store_tablet_unref(reading->tablet);
-    memory_free(reading);
+    host_slice_discard(reading);
 }
 
 /* --- the learner -------------------------------------------------------------------------------- */
@@ -427,7 +429,7 @@ void host_on_taught(struct host *host, struct store_tablet *tablet, enum status 
     if (hosted->learn.state == LEARN_WRITING || hosted->learn.state == LEARN_ENDING) {
         step_learn(hosted, &event, BYTES_EMPTY);
     }
-    hosted_look_at_lessons(hosted);
+    hosted_look_at_level(hosted);
     hosted_reschedule(hosted);
 }
 
@@ -456,19 +458,17 @@ bool hosted_hear_lesson(struct hosted *hosted,
     case REPLICA_DAMAGED:
         return false;
     }
-    hosted_look_at_lessons(hosted);
+    hosted_look_at_level(hosted);
     hosted_reschedule(hosted);
     return true;
 }
 
-void hosted_look_at_lessons(struct hosted *hosted)
+/* Committing is what brings it there: so it is looked at with each step. */
+void hosted_look_at_level(struct hosted *hosted)
 {
-    if (hosted->learn.state == LEARN_LEVELLING) {
-        tell_own_replica(hosted);
-        if (store_learn_is_level(hosted->tablet)) {
-            struct learn_event event = {.type = LEARN_EVENT_LEVEL};
-            step_learn(hosted, &event, BYTES_EMPTY);
-        }
+    if (hosted->learn.state == LEARN_LEVELLING && store_learn_is_level(hosted->tablet)) {
+        struct learn_event event = {.type = LEARN_EVENT_LEVEL};
+        step_learn(hosted, &event, BYTES_EMPTY);
     }
 }
 
@@ -492,7 +492,9 @@ void hosted_tick_lessons(struct hosted *hosted)
     }
     struct learn_event event = {.type = LEARN_EVENT_TICK};
     step_learn(hosted, &event, BYTES_EMPTY);
-    hosted_look_at_lessons(hosted);
+    if (hosted->learn.state == LEARN_LEVELLING || hosted->learn.state == LEARN_ASKING) {
+        tell_own_replica(hosted); /* it may have been configuring when it was told */
+    }
 }
 
 int64_t hosted_lessons_due_ns(const struct hosted *hosted)

@@ -35,11 +35,9 @@ static void read_if_due(struct teach *teach, int64_t now_ns, struct teach_effect
 
 static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *effects)
 {
-    if (teach->state == TEACH_OVER || teach->under_way) {
-        return; /* what is being read comes back in any case */
-    }
     if (now_ns - teach->heard_ns >= teach->settings.patience_ns) {
         teach->state = TEACH_OVER;
+        teach->under_way = false; /* what was being read is lost */
         (void)emit(effects, TEACH_EFFECT_END);
     } else if (teach->state == TEACH_OFFERED &&
                now_ns - teach->offered_ns >= teach->settings.resend_ns) {
@@ -51,10 +49,8 @@ static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *e
 
 static void say_teaching(struct teach *teach, uint64_t sequence, struct teach_effects *effects)
 {
-    if (sequence > 0 && teach->teaching != sequence) {
-        teach->teaching = sequence;
-        emit(effects, TEACH_EFFECT_TEACHING)->sequence = sequence;
-    }
+    teach->teaching = sequence;
+    emit(effects, TEACH_EFFECT_TEACHING)->sequence = sequence;
 }
 
 static void give(const struct teach *teach, struct teach_effects *effects)
@@ -79,7 +75,9 @@ static void on_asked(struct teach *teach,
     if (event->number != 1 && !next) {
         return; /* late */
     }
-    say_teaching(teach, event->sequence, effects);
+    if (event->sequence > 0 && event->sequence != teach->teaching) {
+        say_teaching(teach, event->sequence, effects);
+    }
     teach->begins = event->number == 1;
     teach->at_least = event->at_least;
     teach->given = event->number - 1;
@@ -177,11 +175,12 @@ void teach_step(struct teach *teach,
 
 int64_t teach_deadline_ns(const struct teach *teach)
 {
-    if (teach->state == TEACH_OVER || teach->under_way) {
+    if (teach->state == TEACH_OVER) {
         return INT64_MAX;
     }
     int64_t due_ns = teach->heard_ns + teach->settings.patience_ns;
-    int64_t more_ns = teach->state == TEACH_READING ? teach->free_ns
+    int64_t more_ns = teach->under_way                ? due_ns
+                      : teach->state == TEACH_READING ? teach->free_ns
                       : teach->state == TEACH_OFFERED
                           ? teach->offered_ns + teach->settings.resend_ns
                           : due_ns;

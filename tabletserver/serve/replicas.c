@@ -13,6 +13,9 @@
 #define MS INT64_C(1000000)
 
 #define READING_ARENA_BLOCK_BYTES 65536
+#define LEARN_PATIENCE_NS         (30 * 1000 * MS) /* of a learner's silence */
+#define LEARN_TIMEOUT_NS          (600 * 1000 * MS) /* so long a dropped range waits for a walk to end */
+#define LEARN_BYTES_PER_SECOND    (32 * 1024 * 1024)  /* to one learner */
 #define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
 
 struct replicas {
@@ -93,8 +96,7 @@ struct log_reading {
     struct store_loop *loop;
     struct store_tablet *tablet; /* a reference */
     uint64_t sequence;
-    bool teaches; /* asked whether the log has what the pupil needs */
-    struct host_pupil pupil;
+    struct host_reading_slice *lesson; /* what is read instead of the log; NULL = the log */
     struct replica_member to;
     struct arena arena;
     struct store_log_slice slice;
@@ -102,6 +104,9 @@ struct log_reading {
 
 void log_reading_discard(struct log_reading *reading)
 {
+    if (reading->lesson != NULL) {
+        host_slice_discard(reading->lesson);
+    }
     store_tablet_unref(reading->tablet);
     arena_deinit(&reading->arena);
     memory_free(reading);
@@ -110,8 +115,10 @@ void log_reading_discard(struct log_reading *reading)
 static void read_log(struct job *job)
 {
     struct log_reading *reading = (struct log_reading *)job;
-    if (store_log_read(reading->tablet, reading->sequence, 1, &reading->arena, &reading->slice) !=
-        STATUS_OK) {
+    if (reading->lesson != NULL) {
+        host_slice_read(reading->lesson);
+    } else if (store_log_read(reading->tablet, reading->sequence, 1, &reading->arena,
+                              &reading->slice) != STATUS_OK) {
         reading->slice.count = 0;
     }
     store_loop_read_back(reading->loop, reading);
@@ -147,36 +154,24 @@ static void on_read(void *context,
     }
 }
 
-static void on_teach(void *context, struct store_tablet *tablet, const struct host_pupil *pupil)
+/* Without memory: it is lost, and the lesson begins anew. */
+static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
     struct replicas *replicas = context;
-    struct log_reading *reading = start_reading(replicas, tablet, pupil->sequence + 1);
-    if (reading != NULL) {
-        reading->teaches = true;
-        reading->pupil = *pupil;
-        worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
+    struct log_reading *reading = start_reading(replicas, tablet, 0);
+    if (reading == NULL) {
+        host_slice_discard(slice);
+        return;
     }
-}
-
-/* The log has what it needs: it is taught by that. */
-static void teach(struct replicas *replicas, const struct log_reading *reading)
-{
-    struct store_tablet *tablet = reading->tablet;
-    if (reading->slice.count > 0 || reading->pupil.sequence >= store_tablet_committed(tablet)) {
-        host_teaching(replicas->host, tablet, &reading->pupil);
-        host_taught(replicas->host, tablet, &reading->pupil);
-    } else {
-        LOG_EVENT(LOG_LEVEL_WARN, "learner_too_old",
-                  LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
-                  LOG_ID("server", reading->pupil.member.server),
-                  LOG_U64("sequence", reading->pupil.sequence));
-    }
+    reading->lesson = slice;
+    worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
 }
 
 void replicas_take_reading(struct replicas *replicas, struct log_reading *reading)
 {
-    if (reading->teaches) {
-        teach(replicas, reading);
+    if (reading->lesson != NULL) {
+        host_sliced(replicas->host, reading->lesson);
+        reading->lesson = NULL;
     } else {
         host_read(replicas->host, reading->tablet, reading->to, reading->sequence,
                   reading->slice.count > 0 ? reading->slice.entries : NULL);
@@ -280,6 +275,10 @@ enum status replicas_create(struct store_loop *loop,
                      .propose_ns = 1000 * MS,
                      .stagger_ns = 500 * MS,
                      .window_bytes_max = server->settings->store.window_bytes_max},
+        .teach = {.resend_ns = 500 * MS,
+                  .patience_ns = LEARN_PATIENCE_NS,
+                  .bytes_per_second = LEARN_BYTES_PER_SECOND},
+        .learn_timeout_ns = LEARN_TIMEOUT_NS,
         .beacons = peers_beacons(server->peers),
         .lanes = peers_lanes(server->peers),
         .context = replicas,
@@ -290,7 +289,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_propose = on_propose,
         .on_ask = on_ask,
         .on_read = on_read,
-        .on_teach = on_teach};
+        .on_slice = on_slice};
     enum status status = host_create(&options, &replicas->host);
     if (status != STATUS_OK) {
         memory_free(replicas);

@@ -34,6 +34,9 @@ struct store_slices;
 /* From now on the log is kept for others, also for who is the only member.  The loop. */
 void store_tablet_share(struct store_tablet *tablet);
 
+/* What the log has of it so far is not to be given to others any more.  Tests.  The loop. */
+void store_tablet_forget_log(struct store_tablet *tablet);
+
 /* The log goes on behind this sequence, as far as is known: who has everything up to it needs no slices.
  * The loop. */
 bool store_log_follows(struct store_tablet *tablet, uint64_t sequence);

@@ -34,6 +34,13 @@ void store_tablet_share(struct store_tablet *tablet)
     tablet->shared = true;
 }
 
+void store_tablet_forget_log(struct store_tablet *tablet)
+{
+    (void)pthread_mutex_lock(&tablet->mutex);
+    log_marks_deinit(&tablet->marks);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+}
+
 bool store_log_follows(struct store_tablet *tablet, uint64_t sequence)
 {
     uint64_t position = 0;
