@@ -22,7 +22,9 @@ static enum status make_create_request(struct master_call *state,
                   .granularity = schema->micros ? GRANULARITY_MICROS : GRANULARITY_MILLIS,
                   .deletion_protection = schema->deletion_protection,
                   .families = families,
-                  .family_count = (uint32_t)schema->family_count},
+                  .family_count = (uint32_t)schema->family_count,
+                  .replicas = schema->replicas,
+                  .min_in_sync = schema->min_in_sync},
         .splits = keys,
         .split_count = split_count,
     };
@@ -165,12 +167,14 @@ static enum status make_alter_request(struct master_call *state,
     }
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)alterations[i].kind < EDUBBA_CREATE_FAMILY ||
-            (unsigned)alterations[i].kind > EDUBBA_SET_PROTECTION) {
+            (unsigned)alterations[i].kind > EDUBBA_SET_REPLICATION) {
             return error_set(&state->error, STATUS_INVALID_ARGUMENT,
                              "alteration #%zu has unknown kind %d", i, (int)alterations[i].kind);
         }
         converted[i] = (struct alteration){.kind = (enum alter_kind)alterations[i].kind,
-                                           .flag = alterations[i].flag};
+                                           .flag = alterations[i].flag,
+                                           .replicas = alterations[i].replicas,
+                                           .min_in_sync = alterations[i].min_in_sync};
         enum status status = schema_family_from_public(&state->arena, &alterations[i].family,
                                                        &converted[i].family, &state->error);
         if (status != STATUS_OK) {
@@ -239,6 +243,8 @@ static struct edubba_server *write_servers(struct block *block,
             .alive = from->alive,
             .last_heard_us = from->last_heard_us,
             .tablet_count = from->tablet_count,
+            .draining = from->draining,
+            .primary_count = from->leading_count,
         };
         to.condition = condition_of(from, &to);
         if (servers != NULL) {

@@ -157,6 +157,28 @@ static void answer_row(struct bundle_part *part,
     }
 }
 
+static void settle(struct bundle_part *part);
+
+/* What is left of it looks for another way, row by row. */
+static void send_alone(struct bundle_part *part, struct bytes text)
+{
+    struct bundle *bundle = part->bundle;
+    hold(bundle);
+    for (uint32_t i = 0; i < part->slice.count; i++) {
+        uint32_t row = row_slice_row(&bundle->rows, &part->slice, i);
+        struct submission *submission = NULL;
+        if (is_waiting(bundle, row)) {
+            submission = part_with(bundle, row, part->parcel.was_sent, part->slice.address);
+        }
+        if (submission != NULL) {
+            submission_on_closed(submission, text);
+        }
+    }
+    part->left = 0;
+    settle(part);
+    let_go(bundle);
+}
+
 /* The deadline is the bundle's to watch. */
 static void pause_for(struct bundle_part *part, int64_t pause_ns)
 {
@@ -164,6 +186,28 @@ static void pause_for(struct bundle_part *part, int64_t pause_ns)
     if (pause_ns < part->bundle->deadline_ns - loop->now_ns) {
         loop_set_timer(loop, &part->timer, loop->now_ns + pause_ns);
     }
+}
+
+static struct bytes key_of_first(const struct bundle_part *part)
+{
+    const struct row_table *rows = &part->bundle->rows;
+    return row_table_key(rows, row_slice_row(rows, &part->slice, 0));
+}
+
+/* Is any of its rows known to be elsewhere meanwhile? */
+static bool has_moved(const struct bundle_part *part)
+{
+    const struct bundle *bundle = part->bundle;
+    for (uint32_t i = 0; i < part->slice.count; i++) {
+        struct bytes key = row_table_key(&bundle->rows,
+                                         row_slice_row(&bundle->rows, &part->slice, i));
+        const struct location_entry *entry = location_cache_find(&bundle->client->locations,
+                                                                 bundle->table, key);
+        if (entry == NULL || entry->address != part->slice.address) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Every row is answered.  What was put off is tried again. */
@@ -176,6 +220,9 @@ static void settle(struct bundle_part *part)
         part->again = 0;
         (void)retry_on_failure(&part->retry, STATUS_UNAVAILABLE, false, &bundle->client->prng,
                                &pause_ns);
+        if (retry_looks_again(&part->retry)) {
+            route_refresh(bundle->client, bundle->table, key_of_first(part));
+        }
         pause_for(part, pause_ns);
     }
 }
@@ -188,6 +235,10 @@ static void on_part_timer(void *context, struct timer *timer)
     if (!retry_may_start(&part->retry, part->slice.count, &client->budget, &client->prng,
                          client->loop.now_ns, &pause_ns)) {
         pause_for(part, pause_ns);
+        return;
+    }
+    if (has_moved(part)) {
+        send_alone(part, bytes_of_text("the rows are served elsewhere now"));
         return;
     }
     part->left = part->slice.count;
@@ -234,22 +285,7 @@ static void part_on_end(struct parcel *parcel, const struct operation_result *re
 
 static void part_on_closed(struct parcel *parcel, struct bytes text)
 {
-    struct bundle_part *part = part_of(parcel);
-    struct bundle *bundle = part->bundle;
-    hold(bundle);
-    for (uint32_t i = 0; i < part->slice.count; i++) {
-        uint32_t row = row_slice_row(&bundle->rows, &part->slice, i);
-        struct submission *submission = NULL;
-        if (is_waiting(bundle, row)) {
-            submission = part_with(bundle, row, parcel->was_sent, part->slice.address);
-        }
-        if (submission != NULL) {
-            submission_on_closed(submission, text);
-        }
-    }
-    part->left = 0;
-    settle(part);
-    let_go(bundle);
+    send_alone(part_of(parcel), text);
 }
 
 static const struct parcel_kind PART = {

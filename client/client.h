@@ -62,6 +62,7 @@ struct edubba_client {
     uint32_t master_count;
     uint32_t master_current;     /* index in masters */
     bool is_master[MASTERS_MAX]; /* has answered as one; others may be tablet servers */
+    int64_t master_silent_until_ns[MASTERS_MAX]; /* it did not answer: others go first until then */
 };
 
 /* As edubba_client_open(), but for the first word with a master. */

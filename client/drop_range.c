@@ -131,7 +131,7 @@ static enum status drop_listed(struct drop *drop,
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < list->count && status == STATUS_OK; i++) {
-        status = drop_from(drop, &list->tablets[i], ret_error);
+        status = drop_from(drop, &list->tablets[i].location, ret_error);
     }
     wait_for_all(drop);
     if (status == STATUS_OK && drop->error.status != STATUS_OK) {

@@ -1,6 +1,7 @@
 #include "client/lane.h"
 
 #include "client/parcel.h"
+#include "client/silence.h"
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
@@ -180,6 +181,21 @@ static void link_close(struct link *link)
     }
 }
 
+static void turn_away(struct list_link *queue, struct bytes text)
+{
+    for (struct list_link *at; (at = list_take_first(queue)) != NULL;) {
+        struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
+        parcel->kind->on_closed(parcel, text);
+    }
+}
+
+static void watch(struct server_lane *lane)
+{
+    if (lane->silence != NULL) {
+        silence_watch(lane->silence);
+    }
+}
+
 /* Fail the calls that were on their way, then what is queued: it looks for another way. */
 static void lane_close(struct server_lane *lane, enum status status, struct bytes text)
 {
@@ -201,11 +217,22 @@ static void lane_close(struct server_lane *lane, enum status status, struct byte
         call->may_be_received = was_ready;
         call->on_closed(call, status, text);
     }
-    for (struct list_link *at; (at = list_take_first(&queue)) != NULL;) {
-        struct parcel *parcel = LIST_ELEMENT(at, struct parcel, link);
-        parcel->kind->on_closed(parcel, text);
-    }
+    turn_away(&queue, text);
     lane_mark(lane);
+}
+
+void lane_give_up(struct server_lane *lane, struct bytes text)
+{
+    if (lane->connected != NULL) {
+        lane_close(lane, STATUS_CLOSED, text);
+    }
+}
+
+void lane_turn_away(struct server_lane *lane, struct bytes text)
+{
+    struct list_link queue;
+    list_move_all(&lane->queue, &queue);
+    turn_away(&queue, text);
 }
 
 /* --- what was told, while the loop is held ---------------------------------------------------- */
@@ -244,6 +271,9 @@ static void run_event(void *context, struct task *task)
     bool kept = false;
 
     if (!link->is_over) {
+        if (lane->silence != NULL) {
+            silence_heard(lane->silence);
+        }
         switch (event->kind) {
         case LINK_READY:
             lane->ready = true;
@@ -294,6 +324,7 @@ enum status lane_call(struct server_lane *lane,
     call->lane = lane;
     list_init(&call->link);
     list_append(&lane->calls, &call->link);
+    watch(lane);
     return STATUS_OK;
 }
 
@@ -325,6 +356,7 @@ void lane_mark(struct server_lane *lane)
 void lane_enqueue(struct server_lane *lane, struct parcel *parcel)
 {
     list_append(&lane->queue, &parcel->link);
+    watch(lane);
     lane_mark(lane);
 }
 
@@ -360,6 +392,10 @@ static struct server_lane *lane_at(struct edubba_client *client,
     if (client->lanes[at] == NULL) {
         struct server_lane *lane = memory_allocate_zeroed(1, sizeof *lane);
         if (lane == NULL) {
+            return NULL;
+        }
+        if (kind != LANE_CONTROL && (lane->silence = silence_create(lane)) == NULL) {
+            memory_free(lane);
             return NULL;
         }
         lane->client = client;
@@ -399,6 +435,12 @@ struct server_lane *lane_choose(struct edubba_client *client, uint32_t address, 
 
 void lanes_destroy(struct edubba_client *client)
 {
+    /* before any lane goes: one asks over another */
+    for (uint32_t i = 0; i < client->lane_capacity; i++) {
+        if (client->lanes[i] != NULL) {
+            silence_destroy(client->lanes[i]->silence);
+        }
+    }
     for (uint32_t i = 0; i < client->lane_capacity; i++) {
         struct server_lane *lane = client->lanes[i];
         if (lane != NULL && lane->connected != NULL) {

@@ -27,6 +27,7 @@
 #define LANE_SHARE_MIN        8 /* what fits in a message however little is in flight */
 
 struct parcel;
+struct silence;
 
 /* Something that a connection told; owned by whoever keeps it, freed with memory_free(). */
 struct link_event {
@@ -69,6 +70,7 @@ struct server_lane {
     struct list_link calls;
     struct list_link queue; /* of parcels */
     uint32_t batches_in_flight;
+    struct silence *silence; /* NULL: a lane for control, whose requests watch for themselves */
 };
 
 /* The first lane of its kind to an address; NULL without memory. */
@@ -103,6 +105,12 @@ void lane_pump(struct server_lane *lane);
 
 /* Begin to connect, if it is not and may.  Errors: as lane_call. */
 enum status lane_connect(struct server_lane *lane, struct error *ret_error);
+
+/* Close its connection as if it had broken, if it has one. */
+void lane_give_up(struct server_lane *lane, struct bytes text);
+
+/* What is queued is to look for another way; the connection is left as it is. */
+void lane_turn_away(struct server_lane *lane, struct bytes text);
 
 /* Close all connections and free all lanes; no call is on its way. */
 void lanes_destroy(struct edubba_client *client);

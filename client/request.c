@@ -4,8 +4,9 @@
 #include "common/io/transport_address.h"
 
 #define NS_PER_MS         INT64_C(1000000)
-#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS) /* then another one is asked */
-#define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)  /* a new master may be there at any moment */
+#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS)  /* then another one is asked */
+#define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)   /* a new master may be there at any moment */
+#define MASTER_SILENT_NS  (INT64_C(10000) * NS_PER_MS) /* others are asked first for so long */
 #define REDIRECTIONS_MAX  4 /* followed at once; those who name each other know nothing new */
 #define ARENA_BLOCK_BYTES 512
 
@@ -182,6 +183,7 @@ static void learn_who_answered(struct request *request)
         client->is_master[request->master_asked] = true;
     }
     request->answered_by_master = client->is_master[request->master_asked];
+    client->master_silent_until_ns[request->master_asked] = 0;
     if (!request->answered_by_master && client->master_current == request->master_asked) {
         next_master(client);
     }
@@ -201,6 +203,7 @@ static bool on_message(struct call *call, struct link_event *event)
         finish(request, status, bytes_of_text(error.text), BYTES_EMPTY);
         return false;
     }
+    request->was_answered = true;
     status = client_status_of_number(head.status);
     if (status == STATUS_UNIMPLEMENTED && request->address == REQUEST_TO_MASTER) {
         on_refusal(request, head.text);
@@ -221,13 +224,46 @@ static bool on_message(struct call *call, struct link_event *event)
     return false;
 }
 
-/* Every other round without a master: any tablet server. */
+static bool is_silent(const struct edubba_client *client, uint32_t master)
+{
+    return client->loop.now_ns < client->master_silent_until_ns[master];
+}
+
+/* The current one; where others may answer too, the first from it on that was not silent. */
+static uint32_t choose_master(const struct request *request)
+{
+    const struct edubba_client *client = request->client;
+    for (uint32_t i = 0; request->servers_may_answer && i < client->master_count; i++) {
+        uint32_t master = (client->master_current + i) % client->master_count;
+        if (!is_silent(client, master)) {
+            return master;
+        }
+    }
+    return client->master_current;
+}
+
+/* Every other round without a master, or every other attempt where all are silent. */
+static bool is_turn_of_server(const struct request *request)
+{
+    const struct edubba_client *client = request->client;
+    uint32_t turn = is_silent(client, choose_master(request))
+                        ? request->attempts + 1
+                        : request->attempts / client->master_count;
+    return request->servers_may_answer && turn % 2 == 1;
+}
+
 static bool choose_server(struct request *request, uint32_t *ret_address)
 {
     struct edubba_client *client = request->client;
     uint32_t servers = client->locations.address_count - client->given_count;
-    uint32_t rounds = request->attempts / client->master_count;
-    if (!request->servers_may_answer || servers == 0 || rounds % 2 == 0) {
+    if (!is_turn_of_server(request)) {
+        return false;
+    }
+    if (request->servers_asked < request->ask_first_count) {
+        *ret_address = request->ask_first[request->servers_asked++];
+        return true;
+    }
+    if (servers == 0) {
         return false;
     }
     /* The addresses that were given were interned first. */
@@ -242,7 +278,7 @@ static enum status choose_lane(struct request *request, struct server_lane **ret
     if (address == REQUEST_TO_MASTER) {
         request->at_server = choose_server(request, &address);
         if (!request->at_server) {
-            request->master_asked = client->master_current;
+            request->master_asked = choose_master(request);
             address = client->masters[request->master_asked];
         }
     }
@@ -287,6 +323,15 @@ static void attempt(struct request *request)
     arm(request, request->silence_ends_ns);
 }
 
+static void note_silence(const struct request *request)
+{
+    struct edubba_client *client = request->client;
+    if (request->address == REQUEST_TO_MASTER && !request->at_server) {
+        client->master_silent_until_ns[request->master_asked] = client->loop.now_ns +
+                                                                MASTER_SILENT_NS;
+    }
+}
+
 static void on_timer(void *context, struct timer *timer)
 {
     struct edubba_client *client = context;
@@ -295,11 +340,13 @@ static void on_timer(void *context, struct timer *timer)
     if (client->loop.now_ns >= request->deadline_ns) {
         if (silent && !request->at_server) {
             next_master(client); /* who has not answered is not asked first the next time */
+            note_silence(request);
         }
         expire(request);
     } else if (request->call.lane != NULL) {
         lane_cancel(&request->call);
         request->was_reached = true;
+        note_silence(request);
         pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
     } else {
         attempt(request);

@@ -3,9 +3,13 @@
  *
  * One to a master goes to the one that answered last; when that is closed, silent or says
  * UNAVAILABLE, to the next.  A master that stands by tells which one is active, and that one is asked
- * at once, also if its address was not given.  What tablet servers know too (LOCATE, GET_TABLE) may go to any of them
- * once no master answers.  What must not be done twice is not sent again once it may have been
- * received.
+ * at once, also if its address was not given.  What must not be done twice is not sent again once it
+ * may have been received.
+ *
+ * What tablet servers know too (LOCATE, GET_TABLE) may go to any of them once no master answers: those
+ * that ask_first names, then others by chance.  Masters that refuse a connection are all asked before
+ * the first server.  One that is silent has cost two seconds: for the next ten such a request goes to
+ * it only after those that were not, and where all were, after a server.
  *
  * The addresses that the client was given may be tablet servers: those say UNIMPLEMENTED to what is a
  * master's, and the next one is asked.  When all of them say so it is the request's outcome.
@@ -36,12 +40,16 @@ struct request {
     int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
     bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
+    uint32_t ask_first[LOCATION_OTHERS_MAX + 1]; /* addresses of servers that know best */
+    uint32_t ask_first_count;
+    uint32_t servers_asked;
     uint32_t master_asked;   /* index in client->masters */
     uint32_t redirections;   /* followed since the last pause */
     uint32_t refused_by;     /* a bit for each that said UNIMPLEMENTED */
     uint32_t unreachable_ms; /* give up when for so long nobody took a connection; 0 = never */
     int64_t started_ns;
-    bool was_reached; /* something took a connection, or was slow to */
+    bool was_reached;  /* something took a connection, or was slow to */
+    bool was_answered; /* in whatever words */
     struct retry retry;
     struct timer timer;
     struct error trouble;
@@ -52,8 +60,8 @@ struct request {
                     struct bytes body);
 };
 
-/* The caller has set client, method, body, address, repeatable, servers_may_answer, deadline_ms and
- * on_done of a zeroed request, and keeps it until on_done. */
+/* The caller has set client, method, body, address, repeatable, servers_may_answer, ask_first,
+ * deadline_ms and on_done of a zeroed request, and keeps it until on_done. */
 void request_start(struct request *request);
 
 /* Forget it: on_done is not called. */

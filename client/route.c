@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 
 #define LOCATE_DEADLINE_MS       5000
+#define REFRESH_INTERVAL_NS      (INT64_C(500) * 1000 * 1000) /* of one table, at most so often */
 #define LOCATE_ARENA_BLOCK_BYTES 8192
 
 /* Those who wait for locations of one table.  Made when first needed, and kept. */
@@ -16,9 +17,15 @@ struct route {
     bool is_asking;
     struct request request;
     struct buffer asked_row;
+    int64_t refreshed_ns; /* when it was asked though nobody waited */
 };
 
-static void ask(struct route *route);
+static void ask(struct route *route, struct bytes row);
+
+static void ask_for_first(struct route *route)
+{
+    ask(route, LIST_ELEMENT(route->waiters.next, struct route_waiter, link)->row);
+}
 
 static struct route *route_get(struct edubba_client *client, uint64_t table)
 {
@@ -113,15 +120,27 @@ static void on_located(struct request *request,
     }
     route->is_asking = false;
     if (!list_is_empty(&route->waiters)) {
-        ask(route);
+        ask_for_first(route);
     }
 }
 
-static void ask(struct route *route)
+/* If no master answers: the other members first, then the one that leads, or did. */
+static void choose_first(struct request *request, uint64_t table, struct bytes row)
 {
-    struct route_waiter *first = LIST_ELEMENT(route->waiters.next, struct route_waiter, link);
+    const struct location_entry *known = location_cache_recall(&request->client->locations, table,
+                                                               row);
+    for (uint32_t i = 0; known != NULL && i < known->other_count; i++) {
+        request->ask_first[request->ask_first_count++] = known->others[i];
+    }
+    if (known != NULL && known->address != LOCATION_NOT_SERVED) {
+        request->ask_first[request->ask_first_count++] = known->address;
+    }
+}
+
+static void ask(struct route *route, struct bytes row)
+{
     buffer_reset(&route->asked_row);
-    buffer_append_bytes(&route->asked_row, first->row);
+    buffer_append_bytes(&route->asked_row, row);
     struct locate_request locate = {.table = route->table, .row = buffer_bytes(&route->asked_row)};
 
     route->request = (struct request){
@@ -134,6 +153,7 @@ static void ask(struct route *route)
         .deadline_ms = LOCATE_DEADLINE_MS,
         .on_done = on_located,
     };
+    choose_first(&route->request, route->table, row);
     locate_request_encode(&locate, &route->request.body);
     if (route->asked_row.failed || route->request.body.failed) {
         buffer_deinit(&route->request.body);
@@ -153,7 +173,18 @@ void route_wait(struct edubba_client *client, uint64_t table, struct route_waite
     }
     list_append(&route->waiters, &waiter->link);
     if (!route->is_asking) {
-        ask(route);
+        ask_for_first(route);
+    }
+}
+
+void route_refresh(struct edubba_client *client, uint64_t table, struct bytes row)
+{
+    struct route *route = route_get(client, table);
+    int64_t now_ns = client->loop.now_ns;
+    if (route != NULL && !route->is_asking &&
+        (route->refreshed_ns == 0 || now_ns - route->refreshed_ns >= REFRESH_INTERVAL_NS)) {
+        route->refreshed_ns = now_ns;
+        ask(route, row);
     }
 }
 

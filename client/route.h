@@ -34,6 +34,10 @@ bool route_learn(struct edubba_client *client,
 /* What is known of row leads nowhere, or in circles: ask a master before it is tried again. */
 void route_doubt(struct edubba_client *client, uint64_t table, struct bytes row);
 
+/* The server that should hold row refuses it for now: it has much to do, or it leads no more and does
+ * not know yet.  So ask, at most twice a second a table, and go on meanwhile. */
+void route_refresh(struct edubba_client *client, uint64_t table, struct bytes row);
+
 void routes_destroy(struct edubba_client *client);
 
 #endif /* CLIENT_ROUTE_H */

@@ -83,6 +83,8 @@ static void on_failure(struct plain_scan *scan, enum status status, struct bytes
     case RETRY_LATER:
         if (status == STATUS_NOT_OWNER) {
             route_doubt(scan->client, scan->table, buffer_bytes(&scan->row));
+        } else if (retry_looks_again(&scan->retry)) {
+            route_refresh(scan->client, scan->table, buffer_bytes(&scan->row));
         }
         arm(scan, pause_ns);
         return;

@@ -148,6 +148,8 @@ static void write_schema(struct block *block, const struct table *table, uint32_
             .families = families,
             .family_count = table->family_count,
             .tablet_count = tablet_count,
+            .replicas = table->replicas,
+            .min_in_sync = table->min_in_sync,
         };
     }
 }

@@ -130,6 +130,8 @@ static void on_failure(struct submission *submission,
     case RETRY_LATER:
         if (status == STATUS_NOT_OWNER) {
             route_doubt(client, submission->table, submission->row);
+        } else if (retry_looks_again(&submission->retry)) {
+            route_refresh(client, submission->table, submission->row);
         }
         remember_trouble(submission, text);
         pause_for(submission, pause_ns);

@@ -21,9 +21,51 @@ void tablet_list_deinit(struct tablet_list *list)
     list->count = 0;
 }
 
-static enum status add(struct tablet_list *list, const struct location *location)
+/* False without memory. */
+static bool copy_bytes(struct arena *arena, struct bytes *bytes)
 {
-    struct location *tablets = list->tablets;
+    *bytes = arena_copy(arena, *bytes);
+    return bytes->data != NULL;
+}
+
+static enum status copy_location(struct arena *arena,
+                                 const struct location *from,
+                                 struct location *ret_copy)
+{
+    struct location copy = *from;
+    copy.others = NULL; /* they are for who routes */
+    copy.other_count = 0;
+    if (!copy_bytes(arena, &copy.range.start) || !copy_bytes(arena, &copy.range.end) ||
+        !copy_bytes(arena, &copy.address)) {
+        return STATUS_NO_MEMORY;
+    }
+    *ret_copy = copy;
+    return STATUS_OK;
+}
+
+static enum status copy_replicas(struct arena *arena,
+                                 const struct located_replicas *from,
+                                 struct located_replicas *ret_copy)
+{
+    struct located_replicas copy = *from;
+    struct located_replica *replicas = arena_allocate_array(arena, from->replica_count,
+                                                            sizeof *replicas);
+    bool copied = replicas != NULL && copy_bytes(arena, &copy.row);
+    for (size_t i = 0; copied && i < from->replica_count; i++) {
+        replicas[i] = from->replicas[i];
+        copied = copy_bytes(arena, &replicas[i].address);
+    }
+    copy.replicas = replicas;
+    *ret_copy = copy;
+    return copied ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+/* replicas NULL = not told. */
+static enum status add(struct tablet_list *list,
+                       const struct location *location,
+                       const struct located_replicas *replicas)
+{
+    struct listed_tablet *tablets = list->tablets;
     if ((list->count & (list->count - 1)) == 0) { /* full at every power of two, and at none */
         size_t capacity = list->count == 0 ? 1 : 2 * list->count;
         tablets = memory_resize(tablets, capacity * sizeof *tablets);
@@ -32,15 +74,15 @@ static enum status add(struct tablet_list *list, const struct location *location
         }
         list->tablets = tablets;
     }
-    struct location copy = *location;
-    copy.range.start = arena_copy(&list->arena, location->range.start);
-    copy.range.end = arena_copy(&list->arena, location->range.end);
-    copy.address = arena_copy(&list->arena, location->address);
-    if (copy.range.start.data == NULL || copy.range.end.data == NULL || copy.address.data == NULL) {
-        return STATUS_NO_MEMORY;
+    struct listed_tablet copy = {.has_replicas = replicas != NULL};
+    enum status status = copy_location(&list->arena, location, &copy.location);
+    if (status == STATUS_OK && replicas != NULL) {
+        status = copy_replicas(&list->arena, replicas, &copy.replicas);
     }
-    tablets[list->count++] = copy;
-    return STATUS_OK;
+    if (status == STATUS_OK) {
+        tablets[list->count++] = copy;
+    }
+    return status;
 }
 
 static bool reaches(struct bytes end, struct bytes wanted)
@@ -63,10 +105,13 @@ static enum status add_page(struct tablet_list *list,
             return error_set(ret_error, STATUS_UNAVAILABLE,
                              "the table's tablets are not known yet");
         }
-        if (add(list, location) != STATUS_OK) {
+        const struct located_replicas *replicas = i < response->replicas_count
+                                                      ? &response->replicas[i]
+                                                      : NULL;
+        if (add(list, location, replicas) != STATUS_OK) {
             return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
         }
-        *ret_row = list->tablets[list->count - 1].range.end;
+        *ret_row = list->tablets[list->count - 1].location.range.end;
         *ret_done = reaches(*ret_row, range->end);
     }
     if (response->location_count == 0) {
@@ -107,7 +152,7 @@ enum status tablet_list_fetch(struct tablet_list *list,
 
 /* --- for callers ------------------------------------------------------------------------------ */
 
-static const char *state_text(uint32_t state)
+const char *tablet_state_text(uint32_t state)
 {
     switch (state) {
     case TABLET_CREATING:
@@ -130,14 +175,14 @@ static struct edubba_tablet *write_tablets(struct block *block, const struct tab
 {
     struct edubba_tablet *tablets = block_take(block, list->count * sizeof *tablets);
     for (size_t i = 0; i < list->count; i++) {
-        const struct location *from = &list->tablets[i];
+        const struct location *from = &list->tablets[i].location;
         struct edubba_tablet to = {
             .number = from->tablet,
             .start = write_bytes(block, from->range.start),
             .end = write_bytes(block, from->range.end),
             .server = from->server,
             .address = block_text(block, from->address),
-            .state = state_text(from->state),
+            .state = tablet_state_text(from->state),
         };
         if (tablets != NULL) {
             tablets[i] = to;

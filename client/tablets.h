@@ -4,9 +4,16 @@
 
 #include "client/client.h"
 
+struct listed_tablet {
+    struct location location;
+    bool has_replicas; /* a master told */
+    struct located_replicas replicas;
+};
+
 struct tablet_list {
-    struct arena arena;       /* of all that is in it */
-    struct location *tablets; /* ascending, from the one that holds the first row asked for on */
+    struct arena arena; /* of all that is in it */
+    struct listed_tablet
+        *tablets; /* ascending, from the one that holds the first row asked for on */
     size_t count;
 };
 
@@ -20,5 +27,8 @@ enum status tablet_list_fetch(struct tablet_list *list,
                               const struct locate_request *table,
                               const struct row_range *range,
                               struct error *ret_error);
+
+/* "serving"; of enum tablet_state. */
+const char *tablet_state_text(uint32_t state);
 
 #endif /* CLIENT_TABLETS_H */

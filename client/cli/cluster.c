@@ -31,52 +31,6 @@ int run_samplerowkeys(struct session *session)
     return code == EDUBBA_OK ? EXIT_CODE_OK : session_fail(session, &error);
 }
 
-static void print_tablet(const struct session *session, const struct edubba_tablet *tablet)
-{
-    if (session->json) {
-        fprintf(session->out, "{\"tablet\":\"%" PRIu64 "\",", tablet->number);
-        print_json_bytes(session->out, "start", tablet->start);
-        fputc(',', session->out);
-        print_json_bytes(session->out, "end", tablet->end);
-        fprintf(session->out, ",\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"state\":\"%s\"}\n",
-                tablet->server, tablet->address, tablet->state);
-        return;
-    }
-    fprintf(session->out, "%-8" PRIu64 " %-12s %-28s [", tablet->number, tablet->state,
-            tablet->address);
-    print_quoted(session->out, tablet->start);
-    fputs(", ", session->out);
-    if (tablet->end.size > 0) {
-        print_quoted(session->out, tablet->end);
-    } else {
-        fputs("...", session->out);
-    }
-    fputs(")\n", session->out);
-}
-
-int run_tablets(struct session *session)
-{
-    struct edubba_client *client = session_client(session);
-    struct edubba_tablet *tablets = NULL;
-    struct edubba_error error;
-    size_t count = 0;
-
-    if (client == NULL) {
-        return EXIT_CODE_FAILED;
-    }
-    if (edubba_list_tablets(client, session->arguments[0], &tablets, &count, &error) != EDUBBA_OK) {
-        return session_fail(session, &error);
-    }
-    if (!session->json) {
-        fprintf(session->out, "%-8s %-12s %-28s %s\n", "TABLET", "STATE", "ADDRESS", "ROWS");
-    }
-    for (size_t i = 0; i < count; i++) {
-        print_tablet(session, &tablets[i]);
-    }
-    edubba_free(tablets);
-    return EXIT_CODE_OK;
-}
-
 int run_split(struct session *session)
 {
     struct edubba_client *client = session_client(session);
@@ -90,6 +44,17 @@ int run_split(struct session *session)
                : session_fail(session, &error);
 }
 
+static const char *server_state(const struct edubba_server *server)
+{
+    if (!server->alive) {
+        return "gone";
+    }
+    if (!server->draining) {
+        return "alive";
+    }
+    return server->tablet_count > 0 ? "draining" : "drained";
+}
+
 static void print_server(const struct session *session, const struct edubba_server *server)
 {
     if (session->json) {
@@ -97,16 +62,18 @@ static void print_server(const struct session *session, const struct edubba_serv
                 "{\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"http_address\":\"%s\",\"zone\":",
                 server->number, server->address, server->http_address);
         print_json_text(session->out, server->zone);
-        fprintf(session->out,
-                ",\"alive\":%s,\"tablets\":%u,\"used_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64
-                ",\"condition\":\"%s\"}\n",
-                server->alive ? "true" : "false", server->tablet_count, server->used_bytes,
-                server->free_bytes, server->condition);
+        fprintf(
+            session->out,
+            ",\"alive\":%s,\"draining\":%s,\"tablets\":%u,\"primaries\":%u,\"used_bytes\":%" PRIu64
+            ",\"free_bytes\":%" PRIu64 ",\"condition\":\"%s\"}\n",
+            server->alive ? "true" : "false", server->draining ? "true" : "false",
+            server->tablet_count, server->primary_count, server->used_bytes, server->free_bytes,
+            server->condition);
         return;
     }
-    fprintf(session->out, "%-20" PRIu64 " %-28s %-6s %-8s %7u %10.1f %10.1f %s\n", server->number,
-            server->address, server->alive ? "alive" : "gone", server->condition,
-            server->tablet_count, (double)server->used_bytes / 1048576,
+    fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s\n",
+            server->number, server->address, server_state(server), server->condition,
+            server->tablet_count, server->primary_count, (double)server->used_bytes / 1048576,
             (double)server->free_bytes / 1048576, server->zone);
 }
 
@@ -124,8 +91,8 @@ int run_servers(struct session *session)
         return session_fail(session, &error);
     }
     if (!session->json) {
-        fprintf(session->out, "%-20s %-28s %-6s %-8s %7s %10s %10s %s\n", "SERVER", "ADDRESS",
-                "STATE", "STORES", "TABLETS", "USED MiB", "FREE MiB", "ZONE");
+        fprintf(session->out, "%-20s %-28s %-8s %-8s %8s %9s %10s %10s %s\n", "SERVER", "ADDRESS",
+                "STATE", "STORES", "REPLICAS", "PRIMARIES", "USED MiB", "FREE MiB", "ZONE");
     }
     for (size_t i = 0; i < count; i++) {
         print_server(session, &servers[i]);

@@ -8,12 +8,14 @@
 #define UNREACHABLE_MS 5000 /* a master that restarts is back by then */
 
 const struct command COMMANDS[] = {
-    {"createtable", "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...]",
+    {"createtable",
+     "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...] [replicas=N] [min-in-sync=N]",
      "Create a table",
      "RULE is a garbage-collection rule as in setgcpolicy (empty: keep everything); TYPE is intsum, intmin,\n"
-     "intmax, inthll or byteshll for a family of aggregate cells (none: plain cells).\n"
-     "  ebt createtable METRIC families=METRIC:maxage=14d,seen::inthll splits=h,p",
-     1, 3, run_createtable},
+     "intmax, inthll or byteshll for a family of aggregate cells (none: plain cells).  replicas and\n"
+     "min-in-sync are as in setreplication; not said, they are as the masters' configuration says.\n"
+     "  ebt createtable METRIC families=METRIC:maxage=14d,seen::inthll splits=h,p replicas=3",
+     1, 5, run_createtable},
     {"deletetable", "TABLE", "Delete a table and all that is in it", "", 1, 1, run_deletetable},
     {"ls", "[TABLE]", "List tables, or the families of one", "  ebt ls\n  ebt ls METRIC", 0, 1,
      run_ls},
@@ -28,6 +30,14 @@ const struct command COMMANDS[] = {
      "'never' keeps everything.\n"
      "  ebt setgcpolicy METRIC daily maxage=30d or maxversions=5",
      3, -1, run_setgcpolicy},
+    {"setreplication", "TABLE [replicas=N] [min-in-sync=N]",
+     "Say how many copies of a table there are, and with how few it is written to",
+     "Each tablet has copies on N servers (1 to 6), one of them the primary.  A write is acknowledged when\n"
+     "all copies that are in sync have it; with fewer than min-in-sync of them writes are refused and\n"
+     "tried again, reads go on.  Three copies and two in sync outlive any one server.  What is not said\n"
+     "stays.  Copies are made, or given up, after the answer: ebt tablets shows how far they are.\n"
+     "  ebt setreplication METRIC replicas=3 min-in-sync=2",
+     2, 3, run_setreplication},
     {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer", "", 2, 2,
      run_protect},
     {"set", "TABLE ROW FAMILY:COLUMN=VALUE[@TIMESTAMP]...", "Write cells of one row",
@@ -88,9 +98,32 @@ const struct command COMMANDS[] = {
      "Append to a cell, or add to its 8-byte number, and print it", "", 5, 5, run_readmodifywrite},
     {"samplerowkeys", "TABLE", "Print keys that cut the table into about equal parts", "", 1, 1,
      run_samplerowkeys},
-    {"tablets", "TABLE", "List a table's tablets and who serves them", "", 1, 1, run_tablets},
+    {"tablets", "TABLE", "List a table's tablets and where their replicas are",
+     "ADDRESS is the primary's.  IN-SYNC: how many replicas have all that was acknowledged, of how many\n"
+     "there should be.  VERSION rises with each change of replicas or primary.  Where there are several\n"
+     "replicas each has a line: primary, secondary, joins (it is being taught), leaves (when others are\n"
+     "there), hands over (another one should lead).  While no master answers, tablet servers tell who\n"
+     "serves, and no more.",
+     1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
-    {"servers", "", "List the tablet servers", "", 0, 0, run_servers},
+    {"merge", "TABLE ROW", "Merge the tablet that begins with ROW with the one before it",
+     "Their replicas are brought together on the same servers first, so it may take a while; when ebt\n"
+     "gives up waiting it is done all the same.\n"
+     "  ebt split METRIC m && ebt merge METRIC m",
+     2, 2, run_merge},
+    {"servers", "", "List the tablet servers",
+     "STATE is alive, gone (not heard of for some seconds), draining, or drained.  REPLICAS are those that\n"
+     "count; PRIMARIES, how many of them lead.",
+     0, 0, run_servers},
+    {"drain", "SERVER [--undo] [--no-wait]",
+     "Move all replicas away from a server, before it is stopped for good",
+     "SERVER is a number or an address of ebt servers.  A few replicas move at a time, nothing new comes,\n"
+     "and what is served goes on.  Waits until the server is empty, however long that takes (or for\n"
+     "--timeout, exit status 1), and tells how far it is; --no-wait tells it once.  Stopped with Ctrl-C,\n"
+     "draining goes on; --undo ends it, and what has moved stays where it is.  Replicas for which there is\n"
+     "no other server stay: add one, or ask for fewer (setreplication).\n"
+     "  ebt drain tcp://10.0.0.7:7401",
+     1, 3, run_drain},
     {"masters", "", "Say which master is the active one, and who stands by",
      "Asks the masters that were given, and those that they name.  There need not be an active one.\n"
      "Exit status 1 where there is none.",

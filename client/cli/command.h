@@ -98,11 +98,21 @@ int run_read(struct session *session);
 int run_count(struct session *session);
 /* cluster.c */
 int run_samplerowkeys(struct session *session);
-int run_tablets(struct session *session);
 int run_split(struct session *session);
 int run_servers(struct session *session);
 int run_masters(struct session *session);
 int run_catalog(struct session *session);
+/* replicas.c */
+int run_tablets(struct session *session);
+int run_setreplication(struct session *session);
+/* Take "replicas=N" or "min-in-sync=N".  -1: it is neither; else EXIT_CODE_OK, or what it comes to. */
+int word_replication(const struct session *session,
+                     const char *word,
+                     uint32_t *ret_replicas,
+                     uint32_t *ret_min_in_sync);
+/* drain.c */
+int run_merge(struct session *session);
+int run_drain(struct session *session);
 /* hot_tablets.c */
 int run_hottablets(struct session *session);
 /* documents.c */

@@ -27,6 +27,10 @@ _ebt() {
     elif [[ $command == hot-tablets ]] && ((COMP_CWORD > index)); then
         words="last= $(ebt "${masters[@]}" --timeout 1 ls 2>/dev/null)"
         [[ $current == l* ]] && compopt -o nospace 2>/dev/null
+    elif [[ $command == drain ]]; then
+        words="--undo --no-wait"
+        ((COMP_CWORD == index + 1)) && words=$(ebt "${masters[@]}" --timeout 1 --json servers 2>/dev/null |
+            sed -nE 's/.*"server":"([0-9]+)".*/\1/p')
     elif [[ $command == servers || $command == masters || $command == document* || $previous == = ]]; then
         words=
     elif ((COMP_CWORD == index + 1)); then

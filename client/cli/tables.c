@@ -67,7 +67,16 @@ int run_createtable(struct session *session)
                 splits[split_count++] = EDUBBA_TEXT(key);
             }
         } else {
-            return session_misuse(session, "'%s' is neither families=... nor splits=...", word);
+            code = word_replication(session, word, &schema.replicas, &schema.min_in_sync);
+            if (code != EXIT_CODE_OK) {
+                families_free(&families);
+                return code > 0
+                           ? code
+                           : session_misuse(session,
+                                            "'%s' is none of families=, splits=, replicas= and "
+                                            "min-in-sync=",
+                                            word);
+            }
         }
     }
     schema.families = families.items;
@@ -146,6 +155,23 @@ static void print_families(struct session *session, const struct edubba_schema *
     }
 }
 
+static void print_replication(const struct session *session, const struct edubba_schema *schema)
+{
+    if (session->json) {
+        fputs("{\"table\":", session->out);
+        print_json_text(session->out, schema->name);
+        fprintf(session->out,
+                ",\"replicas\":%u,\"min_in_sync\":%u,\"tablets\":%u,\"protected\":%s}\n",
+                schema->replicas, schema->min_in_sync, schema->tablet_count,
+                schema->deletion_protection ? "true" : "false");
+    } else {
+        fprintf(session->out, "\n%u tablet%s, %u replica%s each, at least %u in sync%s\n",
+                schema->tablet_count, schema->tablet_count == 1 ? "" : "s", schema->replicas,
+                schema->replicas == 1 ? "" : "s", schema->min_in_sync,
+                schema->deletion_protection ? ", protected from deletion" : "");
+    }
+}
+
 int run_ls(struct session *session)
 {
     struct edubba_schema *schema = NULL;
@@ -162,6 +188,7 @@ int run_ls(struct session *session)
         return session_fail(session, &error);
     }
     print_families(session, schema);
+    print_replication(session, schema);
     edubba_schema_free(schema);
     return EXIT_CODE_OK;
 }

@@ -186,6 +186,13 @@ const struct location_entry *location_cache_find(const struct location_cache *ca
     return entry != NULL && !entry->doubted ? entry : NULL;
 }
 
+const struct location_entry *location_cache_recall(const struct location_cache *cache,
+                                                   uint64_t table,
+                                                   struct bytes row)
+{
+    return entry_find(cache, table, row);
+}
+
 void location_cache_invalidate(struct location_cache *cache,
                                uint64_t table,
                                struct bytes row,
@@ -265,6 +272,29 @@ static enum status entries_replace(struct location_cache_table *table,
     return STATUS_OK;
 }
 
+/* Without memory there is one fewer to ask. */
+static void learn_others(struct location_cache *cache,
+                         const struct location *location,
+                         struct location_entry *entry)
+{
+    for (size_t i = 0; i < location->other_count && entry->other_count < LOCATION_OTHERS_MAX; i++) {
+        uint32_t address = 0;
+        if (location_cache_intern(cache, location->others[i], &address) == STATUS_OK) {
+            entry->others[entry->other_count++] = address;
+        }
+    }
+}
+
+/* Who tells only the primary does not deny what is known of the same configuration. */
+static void keep_others(const struct location_entry *known, struct location_entry *entry)
+{
+    if (entry->other_count == 0 && known->tablet == entry->tablet &&
+        known->configuration == entry->configuration) {
+        entry->other_count = known->other_count;
+        memcpy(entry->others, known->others, sizeof entry->others);
+    }
+}
+
 enum status location_cache_put(struct location_cache *cache,
                                const struct location *location,
                                bool from_master)
@@ -290,6 +320,10 @@ enum status location_cache_put(struct location_cache *cache,
         if (status != STATUS_OK) {
             return status;
         }
+    }
+    learn_others(cache, location, &entry);
+    for (size_t i = first; i < end; i++) {
+        keep_others(&table->entries[i], &entry);
     }
     enum status status = range_copy(&location->range, &entry.range);
     if (status != STATUS_OK) {

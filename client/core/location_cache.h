@@ -29,6 +29,7 @@
 #include "common/wire/message.h"
 
 #define LOCATION_NOT_SERVED UINT32_MAX
+#define LOCATION_OTHERS_MAX (REPLICA_MEMBERS_MAX - 1)
 
 struct location_entry {
     uint64_t tablet;
@@ -36,6 +37,9 @@ struct location_entry {
     struct row_range range; /* owned by the cache */
     uint32_t address;       /* number of the address; LOCATION_NOT_SERVED */
     bool doubted;
+    uint8_t other_count;
+    uint32_t others[LOCATION_OTHERS_MAX]; /* of the members that did not lead: they hear first who
+                                             does now */
 };
 
 struct location_cache_table; /* one table's entries */
@@ -70,6 +74,11 @@ enum status location_cache_put(struct location_cache *cache,
 const struct location_entry *location_cache_find(const struct location_cache *cache,
                                                  uint64_t table,
                                                  struct bytes row);
+
+/* The same, doubted or not: whom to ask when the master does not answer. */
+const struct location_entry *location_cache_recall(const struct location_cache *cache,
+                                                   uint64_t table,
+                                                   struct bytes row);
 
 /* The server at address has denied it, or does not answer: doubt what says that it holds row.  An
  * entry that names another server meanwhile is newer knowledge, and stays. */

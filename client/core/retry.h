@@ -6,7 +6,9 @@
  *   moved        NOT_OWNER with a location: at once, a few times; after that as "away".
  *   away         connection closed, no location known: after a pause.  The pauses of many
  *                operations end in few messages, since what waits travels together.
- *   overloaded   UNAVAILABLE: after a pause, and only with a token of the shared budget.
+ *   overloaded   UNAVAILABLE: after a pause, and only with a token of the shared budget.  From the
+ *                second time on it is also looked up again who serves: the server may have ceased to
+ *                lead its tablet, and not know of the one that does.
  *
  * Pauses are full jitter: uniform in [0, min(cap, base * 2^attempts)).  An operation that finds no
  * token pauses again; its deadline bounds how long.
@@ -92,6 +94,12 @@ static inline void retry_on_success_of_one(const struct retry *retry, struct ret
     if (retry->took_token) {
         retry_budget_on_retry_success(budget);
     }
+}
+
+/* The attempt ended in RETRY_LATER: is it to be looked up who serves, while the pause lasts? */
+static inline bool retry_looks_again(const struct retry *retry)
+{
+    return retry->overloaded && retry->pauses > 1;
 }
 
 /* May an operation that met this status be tried again at all? */

@@ -127,8 +127,7 @@ struct edubba_options {
     const char *masters;
     const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
     uint32_t deadline_ms;   /* of a call that has none of its own */
-    uint32_t in_flight_max; /* operations (of edubba_submit_rows: entries) submitted and not
-                             * completed; submitting waits above */
+    uint32_t in_flight_max; /* operations and entries not completed; submitting waits above */
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane; /* on their way over one connection at once; of full ones: x 4 */
     /* Connections to one server for reads, and as many for writes: 1 to 1 024.  Operations take
@@ -146,11 +145,9 @@ struct edubba_options {
         NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1, 0 \
     }
 
-/* Waits until a master, or else a tablet server, answers or the deadline, or unreachable_ms, has
- * passed.
+/* Waits until a master, or else a tablet server, answers, or deadline_ms or unreachable_ms is over.
  * Errors: EDUBBA_UNAVAILABLE (names the addresses tried), EDUBBA_INVALID_ARGUMENT (what is no
- * address),
- * EDUBBA_FAILED_PRECONDITION (versions do not match). */
+ * address), EDUBBA_FAILED_PRECONDITION (versions do not match). */
 enum edubba_code edubba_client_open(const struct edubba_options *options,
                                     struct edubba_client **client,
                                     struct edubba_error *error);
@@ -313,9 +310,8 @@ enum edubba_code edubba_mutate_row(struct edubba_table *table,
  * whatever process asks, within 15 minutes of the first attempt.  Later it is refused with
  * EDUBBA_FAILED_PRECONDITION.
  *
- * The numbers are to be unlike anybody else's: random, or hashes.  Servers remember clients by their
- * number for 15 minutes, so those of one quarter of an hour should share a few.  Such a change
- * travels in a message of its own.
+ * The numbers are to be unlike anybody else's: random, or hashes.  Servers remember clients for 15
+ * minutes: use few a quarter of an hour.  Such a change travels in a message of its own.
  */
 struct edubba_identity {
     uint64_t client;          /* not 0 */
@@ -444,14 +440,11 @@ typedef void (*edubba_rows_completion)(void *context, const struct edubba_rows_r
  * Each entry is atomic and has an identity and an outcome of its own, all together are not: rows go
  * to the servers that hold them, and only those that have to be are tried again.  The completion,
  * which must not be NULL, is called exactly once, when the last entry has ended; what cannot be sent
- * (a key that is too long) is a failure of that entry.  No order is promised, not even of entries of
- * one row.
+ * (a key that is too long) is a failure of that entry.  No order is promised, not even within a row.
  *
- * deadline_ms 0 = the client's.  At most 100 000 entries, and as many mutations, a call.
- * entry_count may be 0.
+ * deadline_ms 0 = the client's.  At most 100 000 entries (0 is fine), and as many mutations, a call.
  * Waits while in_flight_max or in_flight_bytes_max is reached, except in a completion; every entry
- * counts, and a call that is let in is let in with all its entries: what is in flight may exceed the
- * bounds by one call of each thread.
+ * counts, and a call is let in whole, so what is in flight may exceed them by one call a thread.
  * Errors (nothing is sent then, and the completion is not called): EDUBBA_INVALID_ARGUMENT (too many
  * of them), EDUBBA_RESOURCE_EXHAUSTED (no memory).
  */
@@ -575,6 +568,8 @@ struct edubba_schema {
     const struct edubba_family *families;
     size_t family_count;
     uint32_t tablet_count; /* told by the servers, not looked at by create */
+    uint32_t replicas;     /* of each tablet, 1 to 6; to create: 0 = as the masters are set to */
+    uint32_t min_in_sync;  /* with fewer of them writes are refused; 0 the same */
 };
 
 /* "maxage=10d or maxversions=1" <-> rule, as cbt writes it; *rule to be freed with
@@ -612,12 +607,15 @@ enum edubba_alteration_kind {
     EDUBBA_SET_GC_RULE = 2,
     EDUBBA_DROP_FAMILY = 3,
     EDUBBA_SET_PROTECTION = 4,
+    EDUBBA_SET_REPLICATION = 5, /* replicas, min_in_sync; 0 = as it is */
 };
 
 struct edubba_alteration {
     enum edubba_alteration_kind kind;
     struct edubba_family family;
-    bool flag; /* EDUBBA_SET_PROTECTION */
+    bool flag;         /* EDUBBA_SET_PROTECTION */
+    uint32_t replicas; /* EDUBBA_SET_REPLICATION: copies are made, or given up, after the answer */
+    uint32_t min_in_sync;
 };
 
 /* All or none, in order. */
@@ -681,10 +679,12 @@ struct edubba_server {
     const char *zone;
     bool alive;
     int64_t last_heard_us;
-    uint32_t tablet_count;
+    uint32_t tablet_count; /* replicas on it that count */
     uint64_t used_bytes;
     uint64_t free_bytes;
-    const char *condition; /* "healthy", "full", "failed" */
+    const char *condition;  /* "healthy", "full", "failed" */
+    bool draining;          /* nothing new comes, what is there goes (edubba_replicas.h) */
+    uint32_t primary_count; /* of its replicas: those that lead */
 };
 
 /* edubba_free() it. */

@@ -8,6 +8,7 @@
 #include "common/base/memory.h"
 
 #define BUFFER_CAPACITY_MIN_BYTES 64
+#define BUFFER_TRIM_MIN_BYTES     4096 /* a page: less is not worth a call */
 
 void buffer_init(struct buffer *buffer)
 {
@@ -109,6 +110,20 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     (void)vsnprintf((char *)to, (size_t)length + 1, format, arguments);
     va_end(arguments);
     buffer->size_bytes += (size_t)length;
+}
+
+void buffer_trim(struct buffer *buffer)
+{
+    if (buffer->capacity_bytes - buffer->size_bytes < BUFFER_TRIM_MIN_BYTES) {
+        return;
+    }
+    size_t capacity = buffer->size_bytes > BUFFER_CAPACITY_MIN_BYTES ? buffer->size_bytes
+                                                                     : BUFFER_CAPACITY_MIN_BYTES;
+    uint8_t *data = memory_resize(buffer->data, capacity);
+    if (data != NULL) { /* else it stays as large as it is */
+        buffer->data = data;
+        buffer->capacity_bytes = capacity;
+    }
 }
 
 uint8_t *buffer_detach(struct buffer *buffer, size_t *ret_size_bytes)

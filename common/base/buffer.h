@@ -41,6 +41,9 @@ void buffer_append(struct buffer *buffer, const void *data, size_t size_bytes);
 void buffer_append_bytes(struct buffer *buffer, struct bytes bytes);
 void buffer_append_u8(struct buffer *buffer, uint8_t value);
 
+/* Give back what was reserved and is not used, where that is worth it: for a buffer that is kept. */
+void buffer_trim(struct buffer *buffer);
+
 /* As printf, without the NUL. */
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

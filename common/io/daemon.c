@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/file.h"
 
 #define PATH_SIZE_MAX 4096
 
@@ -181,23 +182,6 @@ static void notify_systemd(void)
     (void)close(descriptor);
 }
 
-/* mkdir -p.  path is changed and restored on the way. */
-static bool make_folders(char *path)
-{
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at != '/') {
-            continue;
-        }
-        *at = '\0';
-        bool failed = mkdir(path, 0777) == -1 && errno != EEXIST;
-        *at = '/';
-        if (failed) {
-            return false;
-        }
-    }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
-}
-
 /* Who holds the lock, as it wrote itself down. */
 static enum status locked_by_another(int descriptor, const char *path, struct error *ret_error)
 {
@@ -266,9 +250,9 @@ enum status daemon_lock_folder(const char *folder, int *ret_lock, struct error *
     if (size <= 0 || (size_t)size + sizeof "/LOCK" > sizeof path) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "bad folder name '%s'", folder);
     }
-    if (!make_folders(path)) {
-        return error_set(ret_error, STATUS_IO, "cannot create folder %s: %s", folder,
-                         strerror(errno));
+    enum status status = file_make_folders(path, ret_error);
+    if (status != STATUS_OK) {
+        return status;
     }
     memcpy(path + size, "/LOCK", sizeof "/LOCK");
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -276,7 +260,7 @@ enum status daemon_lock_folder(const char *folder, int *ret_lock, struct error *
         return error_set(ret_error, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
     }
     if (flock(descriptor, LOCK_EX | LOCK_NB) == -1) {
-        enum status status = locked_by_another(descriptor, path, ret_error);
+        status = locked_by_another(descriptor, path, ret_error);
         (void)close(descriptor);
         return status;
     }

@@ -282,28 +282,47 @@ enum status file_unlink(const char *path, struct error *ret_error)
     return unlink(path) == 0 ? STATUS_OK : fail(ret_error, "remove", path, errno);
 }
 
-static enum status make_folder(const char *path, struct error *ret_error)
+static enum status sync_parent(const char *path, struct error *ret_error)
 {
     char parent[FILE_PATH_SIZE_MAX];
-    if (mkdir(path, 0700) != 0) {
-        return errno == EEXIST ? STATUS_OK : fail(ret_error, "make folder", path, errno);
-    }
     enum status status = folder_of(parent, path, ret_error);
     return status == STATUS_OK ? file_sync_folder(parent, ret_error) : status;
+}
+
+static enum status make_folder(const char *path, bool *ret_made, struct error *ret_error)
+{
+    *ret_made = mkdir(path, 0700) == 0;
+    if (*ret_made) {
+        return sync_parent(path, ret_error);
+    }
+    return errno == EEXIST ? STATUS_OK : fail(ret_error, "make folder", path, errno);
 }
 
 enum status file_make_folders(const char *path, struct error *ret_error)
 {
     char part[FILE_PATH_SIZE_MAX];
+    bool made = false;
     enum status status = copy_path(part, path, ret_error);
     for (char *at = part + 1; status == STATUS_OK && part[0] != '\0' && *at != '\0'; at++) {
         if (*at == '/') {
             *at = '\0';
-            status = make_folder(part, ret_error);
+            status = make_folder(part, &made, ret_error);
             *at = '/';
         }
     }
-    return status == STATUS_OK ? make_folder(path, ret_error) : status;
+    if (status == STATUS_OK) {
+        status = make_folder(path, &made, ret_error);
+    }
+    if (status != STATUS_OK || made) {
+        return status;
+    }
+    /* Whoever made it may have been killed before it was synced.  A folder that we may not read was
+     * not made by us. */
+    status = sync_parent(path, ret_error);
+    if (status == STATUS_PERMISSION_DENIED && ret_error != NULL) {
+        error_clear(ret_error);
+    }
+    return status == STATUS_PERMISSION_DENIED ? STATUS_OK : status;
 }
 
 enum status file_read_whole(const char *path,

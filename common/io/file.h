@@ -94,7 +94,8 @@ enum status file_list_folder(const char *folder,
                              size_t *ret_count,
                              struct error *ret_error);
 
-/* As mkdir -p, mode 0700; existing folders are fine.  New names are synced. */
+/* As mkdir -p, mode 0700; existing folders are fine.  New names are synced, and the last one if it was
+ * there already. */
 enum status file_make_folders(const char *path, struct error *ret_error);
 
 /* Append the whole file to out; STATUS_LIMIT when it is larger than size_bytes_max. */

@@ -21,6 +21,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/file.h"
 #include "common/io/kv_dirty.h"
 #include "common/io/kv_implementation.h"
 #include "common/io/kv_lmdb_check.h"
@@ -218,6 +219,13 @@ enum status kv_open(const char *folder,
         return error_set(ret_error, status_of_lmdb(code), "open %s/data.mdb: %s", folder,
                          code == MDB_CORRUPTED ? "the file is damaged or was cut short"
                                                : mdb_strerror(code));
+    }
+    /* LMDB syncs what is in the file, not its name. */
+    enum status status = file_sync_folder(folder, ret_error);
+    if (status != STATUS_OK) {
+        mdb_env_close(kv->env);
+        memory_free(kv);
+        return status;
     }
     kv->kv.operations = &LMDB_OPERATIONS;
     ASSERT(pthread_mutex_init(&kv->pool_lock, NULL) == 0);

@@ -40,7 +40,7 @@ void transport_budget_set(const struct transport_budget *budget);
 bool transport_budget_charge_unfinished(uint64_t size_bytes, uint64_t *charged_bytes);
 void transport_budget_release_unfinished(uint64_t *charged_bytes);
 
-/* A connection's queue went from before_bytes to after_bytes. */
+/* The memory that a connection's queue holds went from before_bytes to after_bytes. */
 void transport_budget_note_queued(uint64_t before_bytes, uint64_t after_bytes);
 
 uint64_t transport_budget_unfinished_bytes(void);

@@ -5,6 +5,17 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
+/* The heap's own for each piece, at the least; outgoing and message are two. */
+#define HEAP_PIECE_BYTES 16
+
+/* What an outgoing message holds beside its bytes.  Of a refusal that is the larger part, and of
+ * refusals there may be many. */
+static uint64_t held_beside_bytes(const struct outgoing *outgoing)
+{
+    return sizeof *outgoing + 2 * HEAP_PIECE_BYTES + outgoing->message.capacity_bytes -
+           outgoing->message.size_bytes;
+}
+
 struct outgoing *outgoing_create(enum frame_type type, uint64_t request, struct buffer *message)
 {
     struct outgoing *outgoing = memory_allocate_zeroed(1, sizeof *outgoing);
@@ -13,6 +24,7 @@ struct outgoing *outgoing_create(enum frame_type type, uint64_t request, struct 
     }
     outgoing->type = type;
     outgoing->request = request;
+    buffer_trim(message);
     outgoing->message = *message;
     *message = BUFFER_INIT;
     return outgoing;
@@ -83,14 +95,14 @@ void outbox_push(struct outbox *outbox, struct outgoing *outgoing)
 {
     bool small = outgoing->message.size_bytes <= TRANSPORT_SMALL_BYTES_MAX &&
                  !list_has(&outbox->large, outgoing->request);
-    outbox->queued_bytes += outgoing->message.size_bytes + FRAME_HEADER_BYTES;
+    outbox->queued_bytes += outgoing->message.size_bytes + held_beside_bytes(outgoing);
     list_append(small ? &outbox->small : &outbox->large, outgoing);
 }
 
 void outbox_push_urgent(struct outbox *outbox, struct outgoing *outgoing)
 {
     ASSERT(outgoing->message.size_bytes <= OUTBOX_INLINE_MAX);
-    outbox->queued_bytes += outgoing->message.size_bytes + FRAME_HEADER_BYTES;
+    outbox->queued_bytes += outgoing->message.size_bytes + held_beside_bytes(outgoing);
     list_append(&outbox->urgent, outgoing);
 }
 
@@ -149,7 +161,7 @@ static void add_frame(struct outbox *outbox, struct outgoing *outgoing, size_t c
         outbox->segments[outbox->segment_count++] = (struct outbox_segment){chunk, chunk_bytes};
     }
     outgoing->sent_bytes += chunk_bytes;
-    outbox->batch_bytes += chunk_bytes + (more ? 0 : FRAME_HEADER_BYTES);
+    outbox->batch_bytes += chunk_bytes + (more ? 0 : held_beside_bytes(outgoing));
 }
 
 /* Whole messages off the list, as long as there is room. */

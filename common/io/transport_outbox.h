@@ -54,8 +54,8 @@ struct outbox {
     struct outgoing_list small;
     struct outgoing_list large;
     struct outgoing_list sending; /* the batch refers to them */
-    uint64_t queued_bytes;        /* of all messages here, sent parts apart */
-    uint64_t batch_bytes;         /* payload that the batch takes off queued_bytes when sent */
+    uint64_t queued_bytes;        /* memory that all messages here hold, sent parts apart */
+    uint64_t batch_bytes;         /* what the batch takes off queued_bytes when sent */
     uint8_t *copies;              /* OUTBOX_COPY_BYTES */
     size_t copied_bytes;
     struct outbox_segment segments[OUTBOX_SEGMENTS_MAX];
@@ -63,7 +63,8 @@ struct outbox {
     size_t segment_first; /* the ones before are sent */
 };
 
-/* Takes over the message's memory; NULL without memory: the message is then still the caller's. */
+/* Takes over the message's memory, and gives back what of it is not used; NULL without memory: the
+ * message is then still the caller's. */
 struct outgoing *outgoing_create(enum frame_type type, uint64_t request, struct buffer *message);
 void outgoing_destroy(struct outgoing *outgoing);
 

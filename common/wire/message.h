@@ -226,9 +226,12 @@ struct location {
     uint64_t table;
     uint64_t configuration; /* version: a higher one is newer knowledge */
     struct row_range range;
-    uint64_t server;      /* number; 0 = not served now */
-    struct bytes address; /* "tcp://127.0.0.1:7401"; empty when server is 0 */
-    uint32_t state;       /* enum tablet_state */
+    uint64_t server;            /* number; 0 = not served now */
+    struct bytes address;       /* "tcp://127.0.0.1:7401"; empty when server is 0 */
+    uint32_t state;             /* enum tablet_state */
+    const struct bytes *others; /* where the members are that do not lead: whom to ask when the
+                                   primary is gone, and nobody else answers */
+    size_t other_count;
 };
 
 enum tablet_state {
@@ -342,12 +345,17 @@ struct locate_request {
     struct bytes name;
     struct bytes row;   /* from the tablet that holds this row on */
     uint32_t count_max; /* 0 = 100 */
+    bool detailed;      /* what the master knows of replicas is wanted, too */
 };
 
 struct locate_response {
     struct table table;               /* schema as known */
     const struct location *locations; /* ascending by range */
     size_t location_count;
+    const struct located_replicas
+        *replicas; /* of each location; or none, where nobody has asked, or
+                                                a tablet server answers, who does not know */
+    size_t replicas_count;
 };
 
 struct create_table_request {
@@ -378,12 +386,15 @@ enum alter_kind {
     ALTER_UPDATE_GC = 2,     /* family.name, family.gc */
     ALTER_DROP_FAMILY = 3,   /* family.name */
     ALTER_PROTECT = 4,       /* flag = deletion protection */
+    ALTER_REPLICATION = 5,   /* replicas, min_in_sync; 0 = as it is */
 };
 
 struct alteration {
     enum alter_kind kind;
     struct family family;
     bool flag;
+    uint32_t replicas;
+    uint32_t min_in_sync;
 };
 
 /* All or none, in order. */
@@ -430,10 +441,11 @@ struct server_information {
     uint64_t incarnation; /* rises with every start */
     bool alive;
     int64_t last_heard_us;
-    uint32_t tablet_count;
+    uint32_t tablet_count; /* that have a replica on it which counts */
     const struct store_information *stores;
     size_t store_count;
-    bool draining; /* its tablets are being moved away */
+    bool draining;          /* its tablets are being moved away */
+    uint32_t leading_count; /* of its tablets: those whose primary it is */
 };
 
 struct servers_response {

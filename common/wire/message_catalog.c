@@ -4,11 +4,12 @@
 
 void locate_request_encode(const struct locate_request *message, struct buffer *out)
 {
-    wire_write_array(out, 4);
+    wire_write_array(out, 5);
     wire_write_u64(out, message->table);
     wire_write_bytes(out, message->name);
     wire_write_bytes(out, message->row);
     wire_write_u64(out, message->count_max);
+    wire_write_bool(out, message->detailed);
 }
 
 enum status locate_request_decode(struct bytes in,
@@ -23,6 +24,7 @@ enum status locate_request_decode(struct bytes in,
     message.name = wire_read_bytes(&reader, &fields, "name");
     message.row = wire_read_bytes(&reader, &fields, "row");
     message.count_max = wire_read_u32(&reader, &fields, "count_max");
+    message.detailed = wire_read_bool(&reader, &fields, "detailed");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;
@@ -32,11 +34,39 @@ enum status locate_request_decode(struct bytes in,
 
 void locate_response_encode(const struct locate_response *message, struct buffer *out)
 {
-    wire_write_array(out, 2);
+    wire_write_array(out, message->replicas_count > 0 ? 3 : 2);
     wire_write_table(out, &message->table);
     wire_write_array(out, message->location_count);
     for (size_t i = 0; i < message->location_count; i++) {
         wire_write_location(out, &message->locations[i]);
+    }
+    if (message->replicas_count > 0) {
+        wire_write_array(out, message->replicas_count);
+        for (size_t i = 0; i < message->replicas_count; i++) {
+            wire_write_located_replicas(out, &message->replicas[i]);
+        }
+    }
+}
+
+static void read_replicas(struct wire_reader *reader,
+                          struct wire_array *fields,
+                          struct locate_response *message)
+{
+    static const struct wire_list_shape shape = {
+        .element_bytes = sizeof(struct located_replicas),
+        .wire_bytes_min = 2,
+        .count_max = SIZE_MAX,
+    };
+    struct wire_array list = {0};
+    struct located_replicas *replicas = wire_read_list(reader, fields, "replicas", shape, &list);
+    message->replicas = replicas;
+    message->replicas_count = list.left;
+    for (size_t i = 0; i < message->replicas_count && reader->status == STATUS_OK; i++) {
+        wire_read_located_replicas(reader, &list, &replicas[i]);
+    }
+    wire_array_end(reader, &list);
+    if (message->replicas_count > 0 && message->replicas_count != message->location_count) {
+        wire_reader_refuse(reader, "replicas", "are not as many as locations");
     }
 }
 
@@ -62,6 +92,7 @@ enum status locate_response_decode(struct bytes in,
         wire_read_location(&reader, &list, &locations[i]);
     }
     wire_array_end(&reader, &list);
+    read_replicas(&reader, &fields, &message);
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;
@@ -187,10 +218,12 @@ void alter_table_request_encode(const struct alter_table_request *message, struc
     wire_write_array(out, message->alteration_count);
     for (size_t i = 0; i < message->alteration_count; i++) {
         const struct alteration *alteration = &message->alterations[i];
-        wire_write_array(out, 3);
+        wire_write_array(out, 5);
         wire_write_u64(out, alteration->kind);
         wire_write_family(out, &alteration->family);
         wire_write_bool(out, alteration->flag);
+        wire_write_u64(out, alteration->replicas);
+        wire_write_u64(out, alteration->min_in_sync);
     }
 }
 
@@ -214,10 +247,12 @@ enum status alter_table_request_decode(struct bytes in,
     message.alteration_count = list.left;
     for (size_t i = 0; i < message.alteration_count && reader.status == STATUS_OK; i++) {
         struct wire_array parts = wire_read_array(&reader, &list, "alteration");
-        alterations[i].kind = (enum alter_kind)wire_read_choice(&reader, &parts, "alteration.kind",
-                                                                ALTER_CREATE_FAMILY, ALTER_PROTECT);
+        alterations[i].kind = (enum alter_kind)wire_read_choice(
+            &reader, &parts, "alteration.kind", ALTER_CREATE_FAMILY, ALTER_REPLICATION);
         wire_read_family(&reader, &parts, &alterations[i].family);
         alterations[i].flag = wire_read_bool(&reader, &parts, "alteration.flag");
+        alterations[i].replicas = wire_read_u32(&reader, &parts, "alteration.replicas");
+        alterations[i].min_in_sync = wire_read_u32(&reader, &parts, "alteration.min_in_sync");
         wire_array_end(&reader, &parts);
     }
     wire_array_end(&reader, &list);

@@ -75,6 +75,11 @@ void wire_read_configuration(struct wire_reader *reader,
 void wire_write_goal(struct buffer *out, const struct goal *goal);
 void wire_read_goal(struct wire_reader *reader, struct wire_array *fields, struct goal *ret_goal);
 
+void wire_write_located_replicas(struct buffer *out, const struct located_replicas *located);
+void wire_read_located_replicas(struct wire_reader *reader,
+                                struct wire_array *fields,
+                                struct located_replicas *ret_located);
+
 void wire_write_server(struct buffer *out, const struct server_information *server);
 void wire_read_server(struct wire_reader *reader,
                       struct wire_array *fields,

@@ -118,6 +118,65 @@ void wire_read_goal(struct wire_reader *reader, struct wire_array *fields, struc
     *ret_goal = goal;
 }
 
+/* --- where replicas are -------------------------------------------------------------------------- */
+
+/* [[[server, store, address, flags]...], wish, other, row, size_bytes] */
+void wire_write_located_replicas(struct buffer *out, const struct located_replicas *located)
+{
+    wire_write_array(out, 5);
+    wire_write_array(out, located->replica_count);
+    for (size_t i = 0; i < located->replica_count; i++) {
+        const struct located_replica *replica = &located->replicas[i];
+        wire_write_array(out, 4);
+        wire_write_u64(out, replica->server);
+        wire_write_u64(out, replica->store);
+        wire_write_bytes(out, replica->address);
+        wire_write_u64(out, replica->flags);
+    }
+    wire_write_u64(out, located->wish);
+    wire_write_u64(out, located->other);
+    wire_write_bytes(out, located->row);
+    wire_write_u64(out, located->size_bytes);
+}
+
+static void read_located_replica(struct wire_reader *reader,
+                                 struct wire_array *fields,
+                                 struct located_replica *ret_replica)
+{
+    struct wire_array parts = wire_read_array(reader, fields, "replica");
+    ret_replica->server = wire_read_u64(reader, &parts, "replica.server");
+    ret_replica->store = wire_read_u64(reader, &parts, "replica.store");
+    ret_replica->address = wire_read_bytes(reader, &parts, "replica.address");
+    ret_replica->flags = wire_read_u32(reader, &parts, "replica.flags");
+    wire_array_end(reader, &parts);
+}
+
+void wire_read_located_replicas(struct wire_reader *reader,
+                                struct wire_array *fields,
+                                struct located_replicas *ret_located)
+{
+    static const struct wire_list_shape shape = {
+        .element_bytes = sizeof(struct located_replica),
+        .wire_bytes_min = 2,
+        .count_max = REPLICA_MEMBERS_MAX + LIMIT_REPLICAS,
+    };
+    struct wire_array parts = wire_read_array(reader, fields, "replicas");
+    struct wire_array list = {0};
+    struct located_replica *replicas = wire_read_list(reader, &parts, "replicas", shape, &list);
+    ret_located->replicas = replicas;
+    ret_located->replica_count = list.left;
+    for (size_t i = 0; i < ret_located->replica_count && reader->status == STATUS_OK; i++) {
+        read_located_replica(reader, &list, &replicas[i]);
+    }
+    wire_array_end(reader, &list);
+    ret_located->wish = (enum goal_wish)wire_read_choice(reader, &parts, "replicas.wish", GOAL_STAY,
+                                                         GOAL_MERGE);
+    ret_located->other = wire_read_u64(reader, &parts, "replicas.other");
+    ret_located->row = wire_read_bytes(reader, &parts, "replicas.row");
+    ret_located->size_bytes = wire_read_u64(reader, &parts, "replicas.size_bytes");
+    wire_array_end(reader, &parts);
+}
+
 /* --- proposals -------------------------------------------------------------------------------- */
 
 /* [kind, tablet, base, proposer, next, fields of that kind...] */

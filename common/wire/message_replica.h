@@ -94,6 +94,33 @@ struct propose_response {
     size_t answer_count;
 };
 
+/* --- where replicas are, for people ----------------------------------------------------------------- */
+
+enum located_flag {
+    LOCATED_MEMBER = 1,      /* it counts: it has all that was acknowledged */
+    LOCATED_PRIMARY = 2,     /* it leads */
+    LOCATED_IN_SYNC = 4,     /* a member whose server lives, and has said that it holds it */
+    LOCATED_WANTED = 8,      /* the goal names it */
+    LOCATED_SHOULD_LEAD = 16 /* the goal wants it to lead */
+};
+
+/* A member, or a store that should become one. */
+struct located_replica {
+    uint64_t server;
+    uint64_t store;
+    struct bytes address;
+    uint32_t flags; /* of enum located_flag */
+};
+
+struct located_replicas {
+    const struct located_replica *replicas; /* members ascending by server, then the others */
+    size_t replica_count;
+    enum goal_wish wish;
+    uint64_t other;   /* MERGE: the neighbour */
+    struct bytes row; /* SPLIT: first row of the right child */
+    uint64_t size_bytes;
+};
+
 /* --- moving everything away from a server -------------------------------------------------------- */
 
 struct drain_server_request {

@@ -23,7 +23,7 @@ struct row_range wire_read_range(struct wire_reader *reader,
 
 void wire_write_location(struct buffer *out, const struct location *location)
 {
-    wire_write_array(out, 7);
+    wire_write_array(out, location->other_count > 0 ? 8 : 7);
     wire_write_u64(out, location->tablet);
     wire_write_u64(out, location->table);
     wire_write_u64(out, location->configuration);
@@ -31,6 +31,35 @@ void wire_write_location(struct buffer *out, const struct location *location)
     wire_write_u64(out, location->server);
     wire_write_bytes(out, location->address);
     wire_write_u64(out, location->state);
+    if (location->other_count > 0) {
+        wire_write_array(out, location->other_count);
+        for (size_t i = 0; i < location->other_count; i++) {
+            wire_write_bytes(out, location->others[i]);
+        }
+    }
+}
+
+/* Passed over where there is no arena to put them: an answer to a scan is read without one. */
+static void read_others(struct wire_reader *reader,
+                        struct wire_array *fields,
+                        struct location *location)
+{
+    static const struct wire_list_shape shape = {
+        .element_bytes = sizeof(struct bytes),
+        .wire_bytes_min = 1,
+        .count_max = REPLICA_MEMBERS_MAX,
+    };
+    struct wire_array list = {0};
+    if (reader->arena == NULL) {
+        return;
+    }
+    struct bytes *others = wire_read_list(reader, fields, "location.others", shape, &list);
+    location->others = others;
+    location->other_count = list.left;
+    for (size_t i = 0; i < location->other_count && reader->status == STATUS_OK; i++) {
+        others[i] = wire_read_bytes(reader, &list, "location.others");
+    }
+    wire_array_end(reader, &list);
 }
 
 void wire_read_location(struct wire_reader *reader,
@@ -45,6 +74,7 @@ void wire_read_location(struct wire_reader *reader,
     ret_location->server = wire_read_u64(reader, &parts, "location.server");
     ret_location->address = wire_read_bytes(reader, &parts, "location.address");
     ret_location->state = wire_read_u32(reader, &parts, "location.state");
+    read_others(reader, &parts, ret_location);
     wire_array_end(reader, &parts);
 }
 

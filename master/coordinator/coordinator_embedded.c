@@ -1,7 +1,5 @@
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
@@ -194,16 +192,16 @@ enum status coordinator_open_embedded(const char *folder,
     if (size <= 0 || (size_t)size >= sizeof path) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT, "folder name too long: %s", folder);
     }
-    if (mkdir(path, 0777) == -1 && errno != EEXIST) {
-        return error_set(ret_error, STATUS_IO, "cannot create folder %s: %s", path,
-                         strerror(errno));
+    enum status status = file_make_folders(path, ret_error);
+    if (status != STATUS_OK) {
+        return status;
     }
     struct embedded *embedded = memory_allocate_zeroed(1, sizeof *embedded);
     if (embedded == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to open the catalog");
     }
     embedded->base.methods = &embedded_methods;
-    enum status status = open_catalog(embedded, path, identity, ret_error);
+    status = open_catalog(embedded, path, identity, ret_error);
     if (status != STATUS_OK) {
         embedded_close(&embedded->base);
         return status;

@@ -330,6 +330,9 @@ enum status etcd_client_ask(struct etcd_client *client,
         }
         int64_t timeout_ms = left_ms < patience->attempt_ms ? left_ms : patience->attempt_ms;
         status = attempt(client, path, question, timeout_ms, ret_in_doubt, ret_error);
+        if (status == STATUS_OK && ret_error != NULL) {
+            error_clear(ret_error); /* of earlier attempts */
+        }
         if (status != STATUS_UNAVAILABLE) {
             return status;
         }

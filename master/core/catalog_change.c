@@ -164,6 +164,25 @@ static enum status stage_delete(struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* More copies are wished only where there are servers for them; what is wished of tablets follows
+ * (catalog_goal.c). */
+static enum status check_copies(struct catalog *catalog,
+                                const struct table *before,
+                                const struct table *after,
+                                struct error *ret_error)
+{
+    const struct plan_wanted wanted = {after->number, 0, 1, after->replicas};
+    struct store *stores[LIMIT_REPLICAS];
+    struct error why = {0};
+
+    if (after->replicas <= before->replicas ||
+        plan_place(catalog, &wanted, stores, &why) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    /* no fault of the moment, which waiting would mend */
+    return error_set(ret_error, STATUS_FAILED_PRECONDITION, "%s", why.text);
+}
+
 static enum status stage_alter(struct catalog *catalog,
                                struct transaction *transaction,
                                struct open_request *request,
@@ -186,6 +205,9 @@ static enum status stage_alter(struct catalog *catalog,
     }
     status = schema_alter(arena, &entry->image->record.table, alter.alterations,
                           alter.alteration_count, &after, ret_error);
+    if (status == STATUS_OK) {
+        status = check_copies(catalog, &entry->image->record.table, &after, ret_error);
+    }
     if (status != STATUS_OK) {
         return status;
     }

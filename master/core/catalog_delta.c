@@ -100,7 +100,7 @@ static struct goal goal_for(const struct catalog *catalog,
     return concerned && server->replicates ? told : (struct goal){0};
 }
 
-static void add_tablet(const struct catalog *catalog,
+static void add_tablet(struct catalog *catalog,
                        const struct server *server,
                        struct tablet *tablet,
                        struct page *page)
@@ -134,7 +134,7 @@ static void add_gone(const struct catalog *catalog,
     }
 }
 
-static void add_changed(const struct catalog *catalog,
+static void add_changed(struct catalog *catalog,
                         const struct server *server,
                         const struct changed *changed,
                         bool whole,

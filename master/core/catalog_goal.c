@@ -8,10 +8,11 @@
  *   one of its stores was not heard of for replace_after  -> another one, where there is one
  *   one of its stores is on a server that is drained      -> another one, a few at a time
  *   its leader is on a server that leads too many         -> another of its stores, a few at a time
+ *   its table wants more or fewer replicas than before    -> a store more, or one less
  *
  * Nothing here changes what is: primaries follow goals by proposals, and a goal that nobody can
- * follow does no harm.  A store is given up only for another one, never for none, so a goal always
- * names as many as the table wants.
+ * follow does no harm.  A store is given up only for another one, or because the table wants fewer,
+ * so a goal names as many as the table wants, where there are so many.
  */
 
 #define REVIEW_NS             INT64_C(1000000000)
@@ -355,6 +356,88 @@ static void review_drained(struct review *review)
     drain_goals(review);
 }
 
+/* --- more replicas, or fewer -------------------------------------------------------------------- */
+
+/* Which one may go: what is not a member yet, what is lost or drained, what does not lead, and of
+ * these the one where most is wanted. */
+static uint64_t choose_leaving(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+    const struct tablet_goal *goal = &tablet->record.goal;
+    uint64_t leader = goal->leader != 0 ? goal->leader
+                                        : tablet_record_leader(&tablet->record).store;
+    uint64_t best = 0;
+    uint64_t best_rank = 0;
+
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        const struct store *store = number_map_get(&catalog->stores, goal->stores[i]);
+        bool member = replica_configuration_find(configuration, store->number) <
+                      configuration->member_count;
+        bool leaving = is_lost(catalog, store) || is_draining(store);
+        uint64_t rank = (member ? 0 : UINT64_C(1) << 34) | (leaving ? UINT64_C(1) << 33 : 0) |
+                        (store->number == leader ? 0 : UINT64_C(1) << 32) | store->wanted_count;
+        if (best == 0 || rank > best_rank) {
+            best = store->number;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+static void recount(struct review *review, struct tablet *tablet, uint32_t wanted)
+{
+    struct tablet_goal goal = tablet->record.goal;
+    uint32_t leads = 0;
+
+    while (goal.store_count < wanted) {
+        uint64_t store = choose_store(review, tablet, &goal);
+        if (store == 0) {
+            break;
+        }
+        tablet_goal_add(&goal, store);
+    }
+    if (goal.store_count > wanted) { /* one a transaction: who leads may be another one then */
+        tablet_goal_remove(&goal, choose_leaving(review->catalog, tablet));
+        if (goal.leader == 0) {
+            goal.leader = choose_leader(review->catalog, &goal, &leads);
+        }
+    }
+    if (goal.store_count == tablet->record.goal.store_count) {
+        return; /* there is no store for one that is missing */
+    }
+    change_goal(review, tablet, &goal, "its table wants another number of replicas");
+}
+
+static void recount_table(struct review *review, struct table_entry *entry)
+{
+    const uint32_t wanted = entry->image->record.table.replicas;
+    bool all = true;
+
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        struct tablet *tablet = entry->tablets[i];
+        if (tablet->record.goal.store_count == wanted) {
+            continue;
+        }
+        all = false;
+        if (!has_room(review)) {
+            return;
+        }
+        if (is_free(review, tablet)) {
+            recount(review, tablet, wanted);
+        }
+    }
+    entry->recount = !all;
+}
+
+static void review_counts(struct review *review)
+{
+    for (size_t i = 0; i < review->catalog->table_count; i++) {
+        if (review->catalog->by_name[i]->recount) {
+            recount_table(review, review->catalog->by_name[i]);
+        }
+    }
+}
+
 /* --- who leads --------------------------------------------------------------------------------- */
 
 /* Two more than another: moving one makes it better, and not the other way round the next time; and
@@ -444,6 +527,7 @@ void goal_plan(struct catalog *catalog, struct transaction *transaction)
     }
     review_lost(&review);
     review_drained(&review);
+    review_counts(&review);
     review_leading(&review);
     catalog->review_ns = review.cut ? catalog->now_ns : catalog->now_ns + REVIEW_NS;
 }

@@ -10,9 +10,30 @@ static bool is_reachable(const struct tablet *tablet)
     return tablet->record.state == TABLET_SERVING || tablet->record.state == TABLET_SPLITTING;
 }
 
-struct location read_location(const struct catalog *catalog,
-                              const struct tablet *tablet,
-                              bool for_server)
+/* The address that the server is committed to; empty for one that never was. */
+static struct bytes address_of(const struct catalog *catalog, uint64_t number)
+{
+    const struct server *server = state_server(catalog, number);
+    return server->image == NULL ? BYTES_EMPTY : server->image->record.address;
+}
+
+/* In scratch; none without memory: they are a help, no promise. */
+static void read_others(struct catalog *catalog,
+                        const struct replica_configuration *configuration,
+                        struct location *location)
+{
+    struct bytes *others = arena_allocate_array(&catalog->scratch, configuration->member_count,
+                                                sizeof *others);
+    for (uint32_t i = 0; others != NULL && i < configuration->member_count; i++) {
+        struct bytes address = address_of(catalog, configuration->members[i].server);
+        if (i != configuration->leader && address.size_bytes > 0) {
+            others[location->other_count++] = address;
+        }
+    }
+    location->others = others;
+}
+
+struct location read_location(struct catalog *catalog, const struct tablet *tablet, bool for_server)
 {
     const struct tablet_record *record = &tablet->record;
     struct location location = {
@@ -23,12 +44,76 @@ struct location read_location(const struct catalog *catalog,
         .state = record->state,
     };
     if (for_server || is_reachable(tablet)) {
-        const struct server *server = state_server(catalog, tablet_record_leader(record).server);
-        location.server = server->number;
-        location.address = server->image == NULL ? BYTES_EMPTY : server->image->record.address;
+        location.server = tablet_record_leader(record).server;
+        location.address = address_of(catalog, location.server);
+        if (record->configuration.member_count > 1) {
+            read_others(catalog, &record->configuration, &location);
+        }
     }
     return location;
 }
+
+/* --- replicas, for people --------------------------------------------------------------------- */
+
+static struct located_replica located_replica(const struct catalog *catalog,
+                                              const struct tablet_record *record,
+                                              uint64_t store,
+                                              uint64_t server)
+{
+    struct located_replica replica = {
+        .server = server, .store = store, .address = address_of(catalog, server)};
+    if (tablet_goal_names(&record->goal, store)) {
+        replica.flags |= LOCATED_WANTED;
+    }
+    if (state_wanted_leader(record) == store) {
+        replica.flags |= LOCATED_SHOULD_LEAD;
+    }
+    return replica;
+}
+
+/* Members, then stores of the goal that are none.  False without memory. */
+static bool read_replicas(struct catalog *catalog,
+                          const struct tablet *tablet,
+                          struct located_replicas *ret_located)
+{
+    const struct tablet_record *record = &tablet->record;
+    const struct replica_configuration *configuration = &record->configuration;
+    const struct tablet_goal *goal = &record->goal;
+    size_t most = configuration->member_count + goal->store_count;
+    struct located_replica *replicas = arena_allocate_array(&catalog->scratch, most,
+                                                            sizeof *replicas);
+    size_t count = 0;
+
+    for (uint32_t i = 0; replicas != NULL && i < configuration->member_count; i++) {
+        const struct replica_member *member = &configuration->members[i];
+        struct located_replica *replica = &replicas[count++];
+        *replica = located_replica(catalog, record, member->store, member->server);
+        bool alive = state_server(catalog, member->server)->alive;
+        replica->flags |= LOCATED_MEMBER;
+        replica->flags |= i == configuration->leader ? LOCATED_PRIMARY : 0;
+        replica->flags |= alive && state_is_there(&tablet->copies[i]) ? LOCATED_IN_SYNC : 0;
+    }
+    for (uint32_t i = 0; replicas != NULL && i < goal->store_count; i++) {
+        uint64_t store = goal->stores[i];
+        if (replica_configuration_find(configuration, store) == configuration->member_count) {
+            replicas[count++] = located_replica(catalog, record, store,
+                                                state_owner(catalog, store)->number);
+        }
+    }
+    *ret_located = (struct located_replicas){
+        .replicas = replicas,
+        .replica_count = count,
+        .wish = goal->wish,
+        .other = goal->wish != GOAL_MERGE       ? 0
+                 : goal->left == record->number ? goal->right
+                                                : goal->left,
+        .row = goal->wish == GOAL_SPLIT ? goal->row : BYTES_EMPTY,
+        .size_bytes = tablet->size_bytes,
+    };
+    return replicas != NULL;
+}
+
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 struct table_response read_table_response(const struct table_entry *entry)
 {
@@ -72,15 +157,25 @@ void read_locate(struct catalog *catalog, uint64_t request, const struct locate_
     count = count > LOCATE_COUNT_MAX ? LOCATE_COUNT_MAX : count;
     count = count > entry->tablet_count - first ? entry->tablet_count - first : count;
     struct location *locations = arena_allocate_array(&catalog->scratch, count, sizeof *locations);
-    if (locations == NULL) {
+    struct located_replicas *replicas = arena_allocate_array(&catalog->scratch, count + 1,
+                                                             sizeof *replicas);
+    bool made = locations != NULL && replicas != NULL;
+    for (size_t i = 0; i < count && made; i++) {
+        locations[i] = read_location(catalog, entry->tablets[first + i], false);
+        made = !locate->detailed || read_replicas(catalog, entry->tablets[first + i], &replicas[i]);
+    }
+    if (!made) {
         emit_no_memory(catalog, request);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        locations[i] = read_location(catalog, entry->tablets[first + i], false);
-    }
     struct buffer message = effects_begin_message();
-    struct locate_response response = {entry->image->record.table, locations, count};
+    struct locate_response response = {
+        .table = entry->image->record.table,
+        .locations = locations,
+        .location_count = count,
+        .replicas = replicas,
+        .replicas_count = locate->detailed ? count : 0,
+    };
     locate_response_encode(&response, &message);
     emit_reply(catalog, request, &message);
 }
@@ -153,6 +248,7 @@ static bool describe_server(struct catalog *catalog,
         .stores = stores,
         .store_count = record->store_count,
         .draining = server->image != NULL && server->image->record.draining,
+        .leading_count = (uint32_t)server->leading_count,
     };
     return true;
 }

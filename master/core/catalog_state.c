@@ -277,6 +277,7 @@ struct table_entry *state_entry_create(struct table_image *image)
     struct table_entry *entry = memory_allocate_zeroed(1, sizeof *entry);
     if (entry != NULL) {
         entry->image = image;
+        entry->recount = true;
         entry->changed.kind = CHANGED_TABLE;
         entry->changed.object = entry;
     }

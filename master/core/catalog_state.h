@@ -108,6 +108,7 @@ struct table_entry {
     size_t tablet_count;
     size_t tablet_capacity;
     size_t by_state[TABLET_SPLITTING + 1];
+    bool recount; /* goals may name more or fewer stores than the table wants replicas */
 };
 
 struct server_image {
@@ -383,7 +384,7 @@ void read_get_table(struct catalog *catalog,
                     const struct table_name_request *name);
 void read_list_tables(struct catalog *catalog, uint64_t request);
 void read_list_servers(struct catalog *catalog, uint64_t request);
-struct location read_location(const struct catalog *catalog,
+struct location read_location(struct catalog *catalog,
                               const struct tablet *tablet,
                               bool for_server);
 struct table_response read_table_response(const struct table_entry *entry);

@@ -102,6 +102,23 @@ static enum status draft_drop_family(struct draft *draft,
     return STATUS_OK;
 }
 
+static enum status draft_replicate(struct draft *draft,
+                                   const struct alteration *alteration,
+                                   struct error *ret_error)
+{
+    if (alteration->replicas == 0 && alteration->min_in_sync == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "neither replicas nor min_in_sync is said");
+    }
+    if (alteration->replicas > 0) {
+        draft->table.replicas = alteration->replicas;
+    }
+    if (alteration->min_in_sync > 0) {
+        draft->table.min_in_sync = alteration->min_in_sync;
+    }
+    return table_replicas_check(&draft->table, ret_error);
+}
+
 static enum status draft_alter(struct draft *draft,
                                const struct alteration *alteration,
                                struct error *ret_error)
@@ -116,6 +133,8 @@ static enum status draft_alter(struct draft *draft,
     case ALTER_PROTECT:
         draft->table.deletion_protection = alteration->flag;
         return STATUS_OK;
+    case ALTER_REPLICATION:
+        return draft_replicate(draft, alteration, ret_error);
     }
     return error_set(ret_error, STATUS_INVALID_ARGUMENT, "unknown kind of alteration: %u",
                      (unsigned)alteration->kind);

@@ -398,6 +398,7 @@ static void apply_update_table(struct catalog *catalog, struct staged *change)
     struct table_entry *entry = number_map_get(&catalog->tables, change->number);
     state_table_image_destroy(entry->image);
     entry->image = change->table;
+    entry->recount = true;
     state_touch(catalog, &entry->changed, entry->image->record.changed_version);
     change->table = NULL;
 }

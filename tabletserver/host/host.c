@@ -448,6 +448,24 @@ void host_goal(struct host *host,
     take(tablet, &event);
 }
 
+void host_leave(struct host *host)
+{
+    host_tell_all(host, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+}
+
+uint32_t host_leads_count(const struct host *host)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < host->tablet_count; i++) {
+        const struct hosted *hosted = host->tablets[i];
+        count += replica_look(hosted->replica).role == REPLICA_PRIMARY &&
+                         !store_tablet_is_alone(hosted->tablet)
+                     ? 1
+                     : 0;
+    }
+    return count;
+}
+
 void host_damaged(struct host *host, struct store_tablet *tablet)
 {
     struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};

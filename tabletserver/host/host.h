@@ -163,6 +163,11 @@ void host_slice_discard(struct host_reading_slice *reading);
 /* It is read: frees it. */
 void host_sliced(struct host *host, struct host_reading_slice *reading);
 
+/* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
+ * with others this store leads: so many are not handed over yet. */
+void host_leave(struct host *host);
+uint32_t host_leads_count(const struct host *host);
+
 /* A checksum failed here. */
 void host_damaged(struct host *host, struct store_tablet *tablet);
 

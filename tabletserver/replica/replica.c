@@ -192,6 +192,9 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_STALLED:
         replica->stalled = event->present;
         break;
+    case REPLICA_EVENT_LEAVING:
+        replica->leaving = true;
+        break;
     }
     return STATUS_OK;
 }

@@ -175,7 +175,7 @@ enum replica_event_type {
                            it changes, and after each OPEN that was sent there */
     REPLICA_EVENT_EXCEPTED_BY_PEER, /* from no longer grants version */
     REPLICA_EVENT_PEER_RESTARTED, /* what `from` opened as a process before `incarnation` is void */
-    REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT is in force; this store is free from at_ns on */
+    REPLICA_EVENT_EXCEPTED, /* the effect EXCEPT (from: to whom) is in force; free from at_ns on */
     REPLICA_EVENT_SILENT,   /* the leader of version is not heard (rule 10) */
     REPLICA_EVENT_GOAL,     /* goal_*: what the master wishes (section 10) */
     /* Of a reign's version, and of the incarnation of the other side's process; others are late. */
@@ -188,6 +188,7 @@ enum replica_event_type {
     REPLICA_EVENT_DAMAGED, /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
+    REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */
 };
 
 struct replica_event {

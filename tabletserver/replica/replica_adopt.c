@@ -29,13 +29,40 @@ void replica_except(struct replica *replica)
     effect->version = replica->granted_version;
 }
 
-/* A leader that has given its word needs no lease to lose (rule 14). */
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int64_t replica_free_from_ns(const struct replica *replica)
+{
+    return later(replica->free_from_ns, replica->excepted_until_ns);
+}
+
+/* A leader that has given its word needs no lease to lose (rule 14): its own process serves no more, and
+ * one of its server's before it is gone. */
 void replica_on_excepted(struct replica *replica, const struct replica_event *event)
 {
+    uint64_t server = event->from.server;
     ASSERT(replica->excepting > 0);
     replica->excepting--;
-    if (event->version != replica->word_version && event->at_ns > replica->free_from_ns) {
-        replica->free_from_ns = event->at_ns;
+    if (server == replica->word_server && event->version <= replica->word_version) {
+        return;
+    }
+    if (server != replica->excepted_server) {
+        replica->free_from_ns = replica_free_from_ns(replica);
+        replica->excepted_server = server;
+        replica->excepted_until_ns = DUE_NOW;
+    }
+    replica->excepted_until_ns = later(replica->excepted_until_ns, event->at_ns);
+}
+
+void replica_take_word(struct replica *replica)
+{
+    replica->word_version = replica_version(replica);
+    replica->word_server = replica_leader(replica).server;
+    if (replica->excepted_server == replica->word_server) {
+        replica->excepted_until_ns = DUE_NOW;
     }
 }
 
@@ -116,7 +143,7 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     }
     replica_drop_above(replica, adoption->kept);
     bool leads = replica->role == REPLICA_PRIMARY;
-    bool bound = replica->excepting > 0 || replica->free_from_ns > replica->now_ns;
+    bool bound = replica->excepting > 0 || replica_free_from_ns(replica) > replica->now_ns;
     replica->flags = (struct replica_flags){.opened = adoption->opened || leads,
                                             .bound = bound || !leads};
     replica->opener = adoption->incarnation;

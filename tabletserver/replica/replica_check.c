@@ -33,7 +33,7 @@ static void check_reign(const struct replica *replica)
     ASSERT(!replica->away);
     ASSERT(replica->committed >= replica->start); /* (4) */
     ASSERT(replica->excepting == 0);
-    ASSERT(replica->now_ns >= replica->free_from_ns);
+    ASSERT(replica->now_ns >= replica_free_from_ns(replica));
     for (uint32_t i = 0; i < replica->peer_count; i++) {
         const struct replica_peer *peer = &replica->peers[i];
         ASSERT(!replica_counts(replica, peer) || (peer->opened && !peer->excepted));

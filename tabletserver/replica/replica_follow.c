@@ -240,7 +240,7 @@ static void turn_away(struct replica *replica, int64_t wait_ns, bool by_word)
     replica->propose_yield = by_word;
     replica->propose_from_ns = replica->now_ns + wait_ns;
     if (by_word) {
-        replica->word_version = replica_version(replica);
+        replica_take_word(replica);
     }
     if (replica->granted) {
         replica_except(replica);
@@ -285,8 +285,9 @@ int64_t replica_follow_due_ns(const struct replica *replica)
         replica->configuring > 0) {
         return DUE_NEVER;
     }
-    bool waits = !replica->propose_yield && replica->free_from_ns > replica->propose_from_ns;
-    return waits ? replica->free_from_ns : replica->propose_from_ns;
+    int64_t free_ns = replica_free_from_ns(replica);
+    bool waits = !replica->propose_yield && free_ns > replica->propose_from_ns;
+    return waits ? free_ns : replica->propose_from_ns;
 }
 
 void replica_follow_advance(struct replica *replica)

@@ -88,9 +88,14 @@ struct replica {
     bool granted;
     struct replica_member granted_to;
     uint64_t granted_version;
-    uint32_t excepting;    /* EXCEPTs that are not in force yet */
-    uint64_t word_version; /* its leader has yielded: its grant need not be waited for */
+    uint32_t excepting; /* EXCEPTs that are not in force yet */
+    /* Rules 11 and 14: until when grants bind this replica, those of the server that was excepted last
+     * apart: when that one gives its word, none of its own need be waited for. */
+    uint64_t word_version; /* the leader of this one has given it */
+    uint64_t word_server;
     int64_t free_from_ns;
+    uint64_t excepted_server;
+    int64_t excepted_until_ns;
 
     /* secondary, learner */
     uint64_t opener; /* incarnation of the process that opened it in this life; 0 = waits */
@@ -105,6 +110,7 @@ struct replica {
     bool leads; /* LEAD was told, FOLLOW not yet */
     bool serving;
     bool stalled;
+    bool leaving;
     struct replica_union served_peers;
     uint64_t start;
     uint64_t unkept_end; /* the last entry that was given out without a copy: others may count when
@@ -207,6 +213,10 @@ void replica_drop_above(struct replica *replica, uint64_t sequence);
 /* Promise the leader; what it had been promised under this version stands. */
 void replica_grant(struct replica *replica, uint64_t incarnation);
 void replica_except(struct replica *replica);
+/* From when on nothing that it has granted, and that was excepted since, binds it. */
+int64_t replica_free_from_ns(const struct replica *replica);
+/* The leader serves no more, under this version or one before. */
+void replica_take_word(struct replica *replica);
 void replica_on_catalog(struct replica *replica,
                         const struct replica_configuration *newest,
                         bool founding);

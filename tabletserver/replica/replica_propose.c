@@ -320,7 +320,7 @@ static void advance_hand_over(struct replica *replica)
 static void advance_yielded(struct replica *replica)
 {
     bool waited = replica->now_ns >= replica->renew_at_ns;
-    if (!replica->stalled && waited) {
+    if (!replica->stalled && !replica->leaving && waited) {
         propose_members(replica, renewal_of(replica));
         return;
     }
@@ -393,7 +393,7 @@ static bool has_all_wanted(const struct replica *replica)
 static bool wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted)
 {
     *ret_wanted = 0;
-    if (replica->stalled || replica->damaged) {
+    if (replica->stalled || replica->damaged || replica->leaving) {
         return true;
     }
     if (replica->goal_members.count == 0 || !has_all_wanted(replica)) {
@@ -416,7 +416,7 @@ static void choose_as_primary(struct replica *replica)
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;
     if (learner != NULL) {
         advance_learner(replica, learner);
-    } else if (!is_full && !replica->damaged) {
+    } else if (!is_full && !replica->damaged && !replica->leaving) {
         find_learner(replica);
     }
     uint64_t wanted = 0;
@@ -437,7 +437,7 @@ static void choose_as_primary(struct replica *replica)
 static void note_free(struct replica *replica)
 {
     if (replica_is_lone(replica) && replica->flags.bound && replica->excepting == 0 &&
-        replica->now_ns >= replica->free_from_ns) {
+        replica->now_ns >= replica_free_from_ns(replica)) {
         replica->flags.bound = false;
         replica_emit_configure(replica, replica_appended(replica));
     }
@@ -447,7 +447,8 @@ void replica_propose_choose(struct replica *replica)
 {
     if (replica->role != REPLICA_PRIMARY) {
         /* Rule 2: named in its own log by a life before. */
-        if (replica_is_named_leader(replica) && !replica->proposing && !replica->damaged) {
+        if (replica_is_named_leader(replica) && !replica->proposing && !replica->damaged &&
+            !replica->leaving) {
             propose_members(replica, renewal_of(replica));
         }
         return;

@@ -105,7 +105,7 @@ static bool may_serve(const struct replica *replica)
 {
     if (replica->role != REPLICA_PRIMARY || !replica->adopted || replica->yielded ||
         !replica_is_inherited(replica) || replica->excepting > 0 ||
-        replica->now_ns < replica->free_from_ns) {
+        replica->now_ns < replica_free_from_ns(replica)) {
         return false;
     }
     for (uint32_t i = 0; i < replica->peer_count; i++) {
@@ -354,8 +354,8 @@ int64_t replica_reign_due_ns(const struct replica *replica)
         due_ns = replica_sooner(due_ns, prepare_due_ns(replica, peer));
         due_ns = replica_sooner(due_ns, committed_due_ns(replica, peer));
     }
-    if (replica->now_ns < replica->free_from_ns) {
-        due_ns = replica_sooner(due_ns, replica->free_from_ns);
+    if (replica->now_ns < replica_free_from_ns(replica)) {
+        due_ns = replica_sooner(due_ns, replica_free_from_ns(replica));
     }
     return due_ns;
 }

@@ -149,6 +149,20 @@ void batch_send(struct part *part)
     }
 }
 
+void batch_refuse(struct part *part, enum status status, const char *text)
+{
+    struct batch *batch = part->batch;
+    ASSERT(batch->remaining == part->work_count);
+    ASSERT(part->completed == NULL);
+    int64_t now_ns = clock_monotonic_ns();
+    for (struct work *work = part->first; work != NULL; work = work->next) {
+        work->answer.status = (uint32_t)status;
+        record_operation(batch, work, now_ns);
+    }
+    transport_reply_fail(batch->reply, status, text);
+    batch_destroy(batch);
+}
+
 /* --- starting --------------------------------------------------------------------------------- */
 
 static struct batch *batch_create(struct server *server,

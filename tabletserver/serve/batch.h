@@ -87,6 +87,10 @@ void batch_complete(struct work *work);
 /* The same with an error. text is copied. */
 void batch_fail(struct work *work, enum status status, const char *text);
 
+/* Answer all of the batch at once with an error.  Requires: all that it asks for is in this part, and
+ * nothing of it is answered or completed. */
+void batch_refuse(struct part *part, enum status status, const char *text);
+
 /* Send what the part has ready.  The batch may be gone when it returns. */
 void batch_send(struct part *part);
 

@@ -1,13 +1,14 @@
 #include "tabletserver/serve/location_map.h"
 
 #include <pthread.h>
+#include <stdalign.h>
 
 #include "common/base/memory.h"
 
 /* One allocation: the location and the bytes it borrows. */
 struct item {
     struct location location;
-    uint8_t bytes[];
+    alignas(max_align_t) uint8_t bytes[];
 };
 
 /* Sorted by (table, start).  While a split is on its way parent and child may both be there: the
@@ -53,13 +54,25 @@ static struct bytes copy_to(uint8_t **at, struct bytes bytes)
 
 static size_t bytes_needed(const struct location *location)
 {
-    return location->range.start.size_bytes + location->range.end.size_bytes +
-           location->address.size_bytes;
+    size_t needed = location->range.start.size_bytes + location->range.end.size_bytes +
+                    location->address.size_bytes;
+    for (size_t i = 0; i < location->other_count; i++) {
+        needed += sizeof(struct bytes) + location->others[i].size_bytes;
+    }
+    return needed;
 }
 
+/* at: aligned for anything. */
 static void copy_into(struct location *to, const struct location *from, uint8_t *at)
 {
+    struct bytes *others = (struct bytes *)(void *)at;
+
+    at += from->other_count * sizeof *others;
+    for (size_t i = 0; i < from->other_count; i++) {
+        others[i] = copy_to(&at, from->others[i]);
+    }
     *to = *from;
+    to->others = others;
     to->range.start = copy_to(&at, from->range.start);
     to->range.end = copy_to(&at, from->range.end);
     to->address = copy_to(&at, from->address);
@@ -154,6 +167,7 @@ static struct location reachable(const struct location *from)
     if (location.state == TABLET_CREATING) {
         location.server = 0;
         location.address = BYTES_EMPTY;
+        location.other_count = 0;
     }
     return location;
 }

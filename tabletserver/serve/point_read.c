@@ -78,7 +78,8 @@ static enum status begin_read(struct reading *reading,
     enum status status = STATUS_NOT_OWNER;
     if (reading->schema != NULL) {
         status = store_read_begin(served.tablet, schema_table(reading->schema),
-                                  STORE_READ_COMMITTED, clock_wall_us(), &reading->read);
+                                  STORE_READ_COMMITTED, server_clock_now_us(&server->clock),
+                                  &reading->read);
     }
     if (status == STATUS_OK && !served_holds(&served)) {
         store_read_end(reading->read);
@@ -129,6 +130,14 @@ static enum status read_row(struct reading *reading, struct work *work, struct e
     return status;
 }
 
+/* Does who asks take in too little for any more answers? */
+static bool has_too_much_queued(const struct batch *batch)
+{
+    return transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
+           transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
+           transport_reply_must_wait(batch->reply, 0);
+}
+
 static void answer(struct reading *reading, struct work *work)
 {
     struct error error = {.status = STATUS_OK};
@@ -142,9 +151,7 @@ static void answer(struct reading *reading, struct work *work)
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
         return;
     }
-    if (transport_reply_queued_bytes(batch->reply) > QUEUED_BYTES_MAX ||
-        transport_reply_is_stalled(batch->reply, STALLED_BYTES_MAX) ||
-        transport_reply_must_wait(batch->reply, 0)) {
+    if (has_too_much_queued(batch)) {
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
         return;
     }
@@ -192,12 +199,27 @@ static void send(struct part *part)
     buffer_deinit(&rows);
 }
 
+/* A request of many reads that would all be refused: in one word, not one for each, or refusing
+ * would hold more memory than the requests that are refused. */
+static bool refuse_all(struct part *part)
+{
+    if (part->work_count < part->batch->request.operation_count ||
+        !has_too_much_queued(part->batch)) {
+        return false;
+    }
+    batch_refuse(part, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
+    return true;
+}
+
 static void run(struct job *job)
 {
     struct part *part = (struct part *)job;
     struct reading reading = {.part = part};
     struct work *work = part->first;
 
+    if (refuse_all(part)) {
+        return;
+    }
     while (work != NULL) {
         struct work *next = work->next;
         answer(&reading, work);

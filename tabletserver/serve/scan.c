@@ -251,7 +251,7 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
         return status;
     }
     status = store_read_begin(scan->served.tablet, schema_table(scan->schema), STORE_READ_COMMITTED,
-                              clock_wall_us(), &read);
+                              server_clock_now_us(&scan->server->clock), &read);
     if (status == STATUS_OK && !served_holds(&scan->served)) { /* the snapshot first */
         store_read_end(read);
         status = STATUS_NOT_OWNER;

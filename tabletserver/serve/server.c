@@ -18,6 +18,7 @@
 #include "tabletserver/serve/status_report.h"
 
 #define LISTENER_GRACE_MS       3000
+#define LEAVE_GRACE_NS          (INT64_C(2) * 1000 * 1000 * 1000)
 #define WRITES_GRACE_NS         (INT64_C(3) * 1000 * 1000 * 1000)
 #define WRITES_LOOK_US          1000
 #define REQUESTS_PER_CONNECTION 1024
@@ -220,10 +221,18 @@ static enum status open_stores(struct server *server, struct error *ret_error)
 
 /* --- network ------------------------------------------------------------------------------------ */
 
+/* What first attempts are judged by is the clock of the store that they come to, which is ahead of
+ * ours where a clock of before was. */
 static int64_t now_us(void *context)
 {
-    (void)context;
-    return clock_wall_us();
+    struct server *server = context;
+    int64_t now_us = server_clock_now_us(&server->clock);
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        struct store_statistics statistics;
+        store_loop_statistics(server->loops[i], &statistics);
+        now_us = statistics.clock_us > now_us ? statistics.clock_us : now_us;
+    }
+    return now_us;
 }
 
 /* What was bound, for address ":0": scheme and host as configured, the port as given. */
@@ -326,6 +335,7 @@ enum status server_open(const struct server_settings *settings,
     server->settings = settings;
     atomic_init(&server->request_bytes, 0);
     atomic_init(&server->open, false);
+    server_clock_init(&server->clock);
     record_metrics_init(settings->slow_operation_us);
     transport_budget_set(&(struct transport_budget){
         .unfinished_bytes_max = BUDGET_UNFINISHED_BYTES_DEFAULT,
@@ -362,6 +372,20 @@ enum status server_open(const struct server_settings *settings,
     return STATUS_OK;
 }
 
+/* Nobody is to wait for a lease to run out because a server is stopped on purpose. */
+static void leave(const struct server *server)
+{
+    int64_t until_ns = clock_monotonic_ns() + LEAVE_GRACE_NS;
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        store_loop_leave(server->loops[i]);
+    }
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        while (!store_loop_has_left(server->loops[i]) && clock_monotonic_ns() < until_ns) {
+            clock_sleep_us(WRITES_LOOK_US);
+        }
+    }
+}
+
 /* What replicas have under way needs the peers' answers, which come over the listener. */
 static void wait_for_writes(const struct server *server)
 {
@@ -375,6 +399,9 @@ static void wait_for_writes(const struct server *server)
 
 void server_close(struct server *server)
 {
+    if (server->peers != NULL && atomic_load(&server->open)) {
+        leave(server);
+    }
     atomic_store(&server->open, false);
     http_server_close(server->http);
     sync_stop(server->sync); /* it looks after the listener */
@@ -395,5 +422,6 @@ void server_close(struct server *server)
     served_map_destroy(server->served);
     location_map_destroy(server->locations);
     schema_cache_close(server->schemas);
+    server_clock_deinit(&server->clock);
     memory_free(server);
 }

@@ -19,6 +19,7 @@
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/schema_cache.h"
 #include "tabletserver/serve/served_map.h"
+#include "tabletserver/serve/server_clock.h"
 #include "tabletserver/serve/settings.h"
 #include "tabletserver/serve/store_loop.h"
 #include "tabletserver/serve/sync.h"
@@ -35,6 +36,7 @@ struct server {
     uint64_t incarnation; /* rises with every start */
     char address[128];    /* bound: what clients are told */
     char http_address[128];
+    struct server_clock clock;
     struct schema_cache *schemas;
     struct served_map *served;
     struct location_map *locations;

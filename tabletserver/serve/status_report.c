@@ -105,6 +105,10 @@ static void append_report(struct server *server, struct buffer *out)
     append_text_member(out, "address", server->address);
     append_text_member(out, "http_address", server->http_address);
     append_text_member(out, "zone", server->settings->zone);
+    int64_t apart_us = 0;
+    bool doubted = server_clock_is_doubted(&server->clock, &apart_us);
+    buffer_append_format(out, "\"clock\":{\"doubted\":%s,\"ahead_us\":%" PRId64 "},",
+                         doubted ? "true" : "false", apart_us);
     buffer_append_format(
         out, "\"master_connected\":%s,\"catalog_version\":%" PRIu64 ",\"stores\":[",
         sync_is_connected(server->sync) ? "true" : "false", sync_catalog_version(server->sync));
@@ -170,6 +174,16 @@ static void set(const char *name, const char *help, uint64_t value)
     metric_set(metric_gauge(name, "", help), (int64_t)value);
 }
 
+static void gauge_clock(struct server *server)
+{
+    int64_t apart_us = 0;
+    set("edubba_clock_doubted", "1 while the machine's clock is not where it should be.",
+        server_clock_is_doubted(&server->clock, &apart_us));
+    metric_set(metric_gauge("edubba_clock_ahead_us", "",
+                            "How far the machine's clock is ahead of the server's time."),
+               apart_us);
+}
+
 void status_report_gauges(struct server *server)
 {
     struct store_statistics sum = {0};
@@ -209,4 +223,5 @@ void status_report_gauges(struct server *server)
         atomic_load(&server->request_bytes));
     set("edubba_answer_bytes", "Bytes of answers that wait to be taken.",
         transport_budget_queued_bytes());
+    gauge_clock(server);
 }

@@ -58,6 +58,8 @@ struct store_loop {
     atomic_bool tables_changed;
     atomic_bool stopping;
     atomic_bool busy;
+    atomic_bool leaving; /* asked */
+    atomic_bool left;    /* and done */
     bool started;
     pthread_t thread;
     char folder[LOOP_FOLDER_BYTES_MAX];
@@ -72,8 +74,12 @@ static void on_wake(void *context)
 
 static int64_t on_now_us(void *context)
 {
-    (void)context;
-    return clock_wall_us();
+    return server_clock_now_us(&((struct store_loop *)context)->server->clock);
+}
+
+static bool on_trusts_clock(void *context)
+{
+    return server_clock_is_trusted(&((struct store_loop *)context)->server->clock);
 }
 
 static struct host *host_of(const struct store_loop *loop)
@@ -307,6 +313,14 @@ static void forget_pending(struct store_loop *loop)
     }
 }
 
+static void look_whether_left(struct store_loop *loop)
+{
+    if (atomic_load_explicit(&loop->leaving, memory_order_relaxed)) {
+        host_leave(host_of(loop));
+        atomic_store(&loop->left, host_leads_count(host_of(loop)) == 0);
+    }
+}
+
 static void one_round(struct store_loop *loop, const struct item *items, size_t count)
 {
     bool stopping = atomic_load(&loop->stopping);
@@ -325,6 +339,7 @@ static void one_round(struct store_loop *loop, const struct item *items, size_t 
     write_order_flush(&loop->order);
     if (loop->replicas != NULL) {
         host_round(host_of(loop));
+        look_whether_left(loop);
     } else {
         store_commit(loop->store);
     }
@@ -453,6 +468,7 @@ static enum status open_store(struct store_loop *loop,
         .context = loop,
         .wake = on_wake,
         .now_us = on_now_us,
+        .trusts_clock = on_trusts_clock,
         .on_committed = on_committed,
         .on_created = on_created,
         .on_dropped = on_dropped,
@@ -493,6 +509,7 @@ enum status store_loop_open(struct server *server,
     (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
     enum status status = open_store(loop, settings, ret_error);
     if (status == STATUS_OK) {
+        publish_statistics(loop, clock_monotonic_ns());
         status = start(loop, ret_error);
     }
     if (status != STATUS_OK) {
@@ -612,6 +629,17 @@ bool store_loop_is_busy(const struct store_loop *loop)
 void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect)
 {
     host_hear(host_of(loop), effect);
+}
+
+void store_loop_leave(struct store_loop *loop)
+{
+    atomic_store(&loop->leaving, true);
+    mailbox_wake(loop->mailbox);
+}
+
+bool store_loop_has_left(const struct store_loop *loop)
+{
+    return atomic_load(&loop->left);
 }
 
 bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch)

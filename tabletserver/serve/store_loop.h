@@ -89,6 +89,11 @@ bool store_loop_is_busy(const struct store_loop *loop);
 
 void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect);
 
+/* The process is about to end: hand over what others can lead.  False: some of it is not yet, as of
+ * some moments ago. */
+void store_loop_leave(struct store_loop *loop);
+bool store_loop_has_left(const struct store_loop *loop);
+
 /* These take over what they are given.  False: the mailbox is full; it stays the caller's. */
 bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch);
 bool store_loop_word(struct store_loop *loop, struct catalog_word *word);

@@ -46,7 +46,8 @@ static void push_note(void *context, struct note note)
 
 static void on_ready(void *context, const struct hello_ack *ack)
 {
-    (void)ack;
+    struct connection_context *connection = context;
+    server_clock_witness(&connection->sync->server->clock, ack->now_us);
     push_note(context, (struct note){.type = NOTE_READY});
 }
 
@@ -264,6 +265,7 @@ static void *run(void *argument)
             on_note(sync, &note);
         }
         act(sync, clock_monotonic_ns());
+        (void)server_clock_now_us(&sync->server->clock); /* somebody must look now and then */
     }
     hang_up(sync);
     atomic_store(&sync->connected, false);

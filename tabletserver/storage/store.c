@@ -241,6 +241,7 @@ enum status store_open(const char *folder,
     if (status == STATUS_OK) {
         store->recovering = false;
         store_trouble_open(store);
+        store_collect_begin(store);
         status = store_work_start(store, ret_error);
     }
     if (status != STATUS_OK) {
@@ -517,6 +518,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
     kv_statistics(store->kv, &kv_numbers);
     struct store_statistics numbers = {
         .condition = atomic_load(&store->condition),
+        .clock_us = hlc_to_us(store->hlc.last),
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,
         .log_syncs = log_numbers.batches,

@@ -79,6 +79,9 @@ struct store_callbacks {
     void (*wake)(void *context);
     /* Any thread: wall clock, microseconds. */
     int64_t (*now_us)(void *context);
+    /* Any thread: is it beyond doubt, so that what is older than a rule allows may be erased?  NULL:
+     * always. */
+    bool (*trusts_clock)(void *context);
 
     /* All below: on the loop thread, from inside store_poll(). */
 
@@ -287,6 +290,7 @@ enum store_condition {
 struct store_statistics {
     enum store_condition condition;
     char trouble[256]; /* text for STORE_FULL and STORE_FAILED */
+    int64_t clock_us;  /* of the last stamp given or seen */
     uint64_t memory_bytes;
     uint64_t log_bytes;
     uint64_t log_syncs;

@@ -381,14 +381,13 @@ static void append_rows(struct store *store, const struct store_collection *coll
 void store_collect_append(struct store *store)
 {
     struct store_collection *collection = store->collection;
-    /* With others every entry is given out by the replica, not here. */
-    bool alone = atomic_load(&collection->tablet->alone);
-    for (uint32_t i = 0; i < collection->horizon_count && alone; i++) {
+    /* Who does not lead, or not any more, is refused. */
+    for (uint32_t i = 0; i < collection->horizon_count; i++) {
         uint64_t sequence = 0;
         (void)store_append_gc_horizon(collection->tablet, &collection->horizons[i],
                                       store_next_clock(store), &sequence);
     }
-    if (alone && collection->row_count > 0 && are_rules_in_force(store, collection)) {
+    if (collection->row_count > 0 && are_rules_in_force(store, collection)) {
         append_rows(store, collection);
     }
     store_collection_end(collection);

@@ -8,6 +8,8 @@
  *              that it came from: under a laxer rule, cells below it may be written and shall stay
  *   VERSIONS   what other rules drop is removed by ordinary deletes, logged like a client's
  *
+ * Of a tablet with copies only who leads it says and removes; each erases by itself what it was told.
+ *
  * None of it is needed for what reads show: they hide what has expired.  The log's records are
  * appended by the loop (store_collect.c), since all appends are.
  *
@@ -23,6 +25,11 @@
 #define STEP_DIRTY_BYTES (1024 * 1024)
 
 #define FIRST_PASS_SHARES 64 /* passes after a start are spread over the interval */
+
+/* At a start nothing but the machine says what time it is.  Where that is so far from when the store
+ * was last written to, it waits a while before it erases anything by it. */
+#define AWAY_LONG_US  (INT64_C(24) * 3600 * 1000 * 1000)
+#define FIRST_WAIT_US (INT64_C(10) * 60 * 1000 * 1000)
 
 /* --- rules ---------------------------------------------------------------------------------------- */
 
@@ -137,7 +144,7 @@ static bool say_horizons(struct store_tablet *tablet, const struct table *table,
     struct store_collection *collection = tablet->store->collection;
     store_collection_begin(collection, tablet);
     (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < table->family_count; i++) {
+    for (uint32_t i = 0; i < table->family_count && atomic_load(&tablet->leads); i++) {
         const struct family *family = &table->families[i];
         struct store_meta_horizon old;
         int64_t age_us = 0;
@@ -339,7 +346,7 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
     case STORE_COLLECT_ERASE:
         return erase_expired(tablet, table);
     case STORE_COLLECT_VERSIONS:
-        if (any_explicit_rule(table)) {
+        if (any_explicit_rule(table) && atomic_load(&tablet->leads)) {
             status = store_collect_versions(tablet, table, now_us, STEP_CELLS, &more);
         }
         if (status == STATUS_OK && !more) {
@@ -372,7 +379,7 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
     (void)pthread_mutex_lock(&store->mutex);
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
-        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE || !atomic_load(&tablet->alone)) {
+        if (atomic_load(&tablet->state) != STORE_TABLET_LIVE) {
             continue;
         }
         if (tablet->collect.due_us == 0) {
@@ -401,6 +408,22 @@ static struct store_tablet *choose(struct store *store, int64_t now_us)
     return chosen;
 }
 
+void store_collect_begin(struct store *store)
+{
+    int64_t now_us = store->callbacks.now_us(store->callbacks.context);
+    int64_t last_us = hlc_to_us(store->hlc.last);
+    bool away_long = last_us > 0 && now_us - last_us > AWAY_LONG_US;
+    store->collect_from_us = away_long ? now_us + FIRST_WAIT_US : 0;
+}
+
+/* What a wrong clock erases does not come back when it is right again. */
+static bool is_time_known(const struct store *store, int64_t now_us)
+{
+    const struct store_callbacks *callbacks = &store->callbacks;
+    return now_us >= store->collect_from_us &&
+           (callbacks->trusts_clock == NULL || callbacks->trusts_clock(callbacks->context));
+}
+
 enum status store_collect_step(struct store *store, bool *ret_worked)
 {
     *ret_worked = false;
@@ -408,6 +431,9 @@ enum status store_collect_step(struct store *store, bool *ret_worked)
         return STATUS_OK;
     }
     int64_t now_us = store->callbacks.now_us(store->callbacks.context);
+    if (!is_time_known(store, now_us)) {
+        return STATUS_OK;
+    }
     struct store_tablet *tablet = choose(store, now_us);
     if (tablet == NULL) {
         return STATUS_OK;

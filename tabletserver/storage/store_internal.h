@@ -164,7 +164,7 @@ struct store_tablet {
     /* A replica. */
     bool shared;                /* [L] has, or has had, other members: its log is kept for them */
     struct log_marks marks;     /* [T] changed by the loop */
-    bool leads;                 /* [L] what is appended is applied at once */
+    atomic_bool leads;          /* changed by the loop: what is appended is applied at once */
     atomic_bool alone;          /* changed by the loop: what is synced is committed */
     struct store_window window; /* [L] */
     struct store_configuration configuration; /* [L] adopted last */
@@ -286,7 +286,8 @@ struct store {
     struct kv *kv;
     struct base *base;
     struct log *log;
-    struct hlc hlc; /* [L] */
+    struct hlc hlc;          /* [L] */
+    int64_t collect_from_us; /* [C] garbage collection waits so long */
 
     struct store_tablet **tablets; /* changed by the loop [S]; read by the loop freely */
     uint32_t tablet_count;
@@ -569,6 +570,8 @@ void store_erasures_clear(struct store *store);
 enum status store_erase_step(struct store *store, bool *ret_worked);
 enum status store_erase_range_step(struct store *store, bool *ret_worked);
 enum status store_sweep_step(struct store *store, bool *ret_worked);
+/* Once, when the store has been recovered. */
+void store_collect_begin(struct store *store);
 enum status store_collect_step(struct store *store, bool *ret_worked);
 void store_collect_append(struct store *store);                            /* loop */
 void store_collect_forget(struct store *store, struct store_layer *layer); /* flushed, or gone */

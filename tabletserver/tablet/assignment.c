@@ -102,6 +102,8 @@ static struct item *copy(const struct assigned_tablet *assigned)
     }
     *item = (struct item){.assigned = *assigned};
     item->assigned.location.address = BYTES_EMPTY;
+    item->assigned.location.others = NULL;
+    item->assigned.location.other_count = 0;
     uint8_t *at = keep(item->bytes, &item->assigned.location.range.start);
     at = keep(at, &item->assigned.location.range.end);
     (void)keep(at, &item->assigned.goal.row);

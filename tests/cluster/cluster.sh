@@ -24,14 +24,17 @@ cluster_end() {
 }
 trap cluster_end EXIT
 
-# launch NAME BINARY SETTING...: start and wait until it says READY.
+# launch NAME BINARY SETTING...: start and wait until it says READY.  LAUNCHER: what to put before the binary;
+# LAUNCH_ONLY=1: do not wait.
+LAUNCHER=() LAUNCH_ONLY=''
 launch() {
     local name=$1 binary=$2 arguments=()
     shift 2
     for setting in "$@"; do arguments+=(--set "$setting"); done
     rm -f "$WORK/$name.ready"; : >"$WORK/$name.ready"
-    "$binary" "${arguments[@]}" --ready-fd 3 3>"$WORK/$name.ready" >>"$WORK/$name.log" 2>&1 </dev/null &
+    "${LAUNCHER[@]}" "$binary" "${arguments[@]}" --ready-fd 3 3>"$WORK/$name.ready" >>"$WORK/$name.log" 2>&1 </dev/null &
     PIDS[$name]=$!
+    [[ -z $LAUNCH_ONLY ]] || return 0
     local begun=$SECONDS
     until [[ -s $WORK/$name.ready ]]; do
         if ! kill -0 "${PIDS[$name]}" 2>/dev/null || ((SECONDS - begun > 120)); then

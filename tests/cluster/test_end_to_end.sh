@@ -10,7 +10,7 @@ same "ls" "$(ebt ls)" "T"
 says "ls T" 0 'maxversions=2' ebt ls T
 says "ls T shows types" 0 'inthll' ebt ls T
 same "three tablets and a heading" "$(ebt tablets T | wc -l)" 4
-same "the tablets' heading" "$(ebt tablets T | head -n 1 | tr -s ' ')" "TABLET STATE ADDRESS ROWS"
+same "the tablets' heading" "$(ebt tablets T | head -n 1 | tr -s ' ')" "TABLET STATE ADDRESS IN-SYNC VERSION ROWS"
 same "both servers hold some" "$(ebt --json tablets T | grep -o '"server":"[0-9]*"' | sort -u | wc -l)" 2
 says "a second of that name" 1 'ALREADY_EXISTS' ebt createtable T families=f
 says "createfamily" 0 '' ebt createfamily T extra:maxage=10d
@@ -84,7 +84,7 @@ same "four tablets" "$(ebt --json tablets T | wc -l)" 4
 same "all is there after the split" "$(ebt count T)" 7
 says "samplerowkeys" 0 '"kangaroo"' ebt samplerowkeys T
 same "servers" "$(ebt servers | grep -c alive)" 2
-same "the servers' heading" "$(ebt servers | head -n 1 | tr -s ' ')" "SERVER ADDRESS STATE STORES TABLETS USED MiB FREE MiB ZONE"
+same "the servers' heading" "$(ebt servers | head -n 1 | tr -s ' ')" "SERVER ADDRESS STATE STORES REPLICAS PRIMARIES USED MiB FREE MiB ZONE"
 same "what stands under STATE" "$(ebt servers | awk '{ at = NR == 1 ? index($0, "STATE") : at; print substr($0, at, 5) }' | sort -u)" "STATE
 alive"
 # Numbers above 2^53 are not for JSON's readers: no number of a server, store or tablet is bare.
@@ -95,6 +95,28 @@ for json in "$(ebt --json servers)" "$(ebt --json tablets T)" "$(ebt debug bundl
 done
 says "debug bundle" 0 '"stores"' ebt debug bundle
 says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | python3 -m json.tool"
+
+# --- replicas, where servers hold one copy each -------------------------------------------------
+says "ls tells how many" 0 '4 tablets, 1 replica each, at least 1 in sync' ebt ls T
+same "and as JSON" "$(ebt --json ls T | tail -n 1)" '{"table":"T","replicas":1,"min_in_sync":1,"tablets":4,"protected":false}'
+says "tablets tell who is in sync" 0 '"in_sync":1,"wanted":1,"replicas":\[\{"server":"[0-9]+","address":"tcp:[^"]*","role":"primary"' ebt --json tablets T
+says "more copies than servers" 1 'INVALID_ARGUMENT: 9 replicas are too many' ebt setreplication T replicas=9
+says "fewer in sync than there can be" 1 'INVALID_ARGUMENT: min_in_sync is 2' ebt setreplication T min-in-sync=2
+says "what is no number" 2 "'replicas=x' is not a number" ebt setreplication T replicas=x
+says "what is no word" 2 "neither replicas=N nor min-in-sync=N" ebt setreplication T copies=2
+says "not said twice" 2 "given twice" ebt setreplication T replicas=1 replicas=1
+says "what is so already" 0 '' ebt setreplication T replicas=1 min-in-sync=1
+says "createtable with them" 0 '' ebt createtable ONE families=f replicas=1 min-in-sync=1
+ebt deletetable ONE
+same "draining a server by its address" "$(ebt --json drain "127.0.0.1:$((PORT + 1))" --no-wait | grep -o '"draining":true')" '"draining":true'
+same "is shown" "$(ebt servers | grep -c draining)" 1
+same "and no other" "$(ebt --json servers | grep -c '"draining":true')" 1
+says "what cannot go is waited for" 1 'DEADLINE_EXCEEDED: [0-9]+ replicas are still there' ebt --timeout 1 drain "tcp://127.0.0.1:$((PORT + 1))"
+says "and comes back" 0 '"draining":false' ebt --json drain "$(ebt --json servers | grep draining.:true | grep -o '"server":"[0-9]*"' | tr -dc 0-9)" --undo
+same "as it was" "$(ebt servers | grep -c alive)" 2
+says "a server that is not there" 1 "NOT_FOUND: no tablet server has the number or address '10.0.0.1:1'" ebt drain 10.0.0.1:1
+says "a drain of a kind that is none" 2 "neither --undo nor --no-wait" ebt drain 1 --now
+says "no boundary there" 1 "INVALID_ARGUMENT: no tablet but the first begins at row 'x'" ebt merge T x
 
 # --- out and in -------------------------------------------------------------------------------
 says "export" 0 '' ebt export T "$WORK/T.jsonl"
@@ -132,12 +154,13 @@ says "tablets, a tablet server asked first" 0 'kangaroo' ebt --masters "$server1
 says "servers, a tablet server asked first" 0 'alive' ebt --masters "$server1,$EDUBBA_MASTERS" servers
 says "createfamily, a tablet server asked first" 0 '' ebt --masters "$server1,$EDUBBA_MASTERS" createfamily T later
 says "only a tablet server: what only a master does" 1 "UNIMPLEMENTED.*LIST_TABLES; ask the master at $EDUBBA_MASTERS" ebt --masters "$server1" ls
-rows=$(ebt read T) tablets=$(ebt tablets T)
+places() { ebt "$@" tablets T | tr -s ' ' | cut -d' ' -f1-3,5-; } # who is in sync only a master knows
+rows=$(ebt read T) tablets=$(places)
 kill_hard master
 begun=$SECONDS
 for masters in "$server1" "$EDUBBA_MASTERS,$server1" "$server2,$EDUBBA_MASTERS"; do
     same "a new client reads without a master ($masters)" "$(ebt --masters "$masters" read T)" "$rows"
-    same "and sees the tablets" "$(ebt --masters "$masters" tablets T)" "$tablets"
+    same "and sees the tablets" "$(places --masters "$masters")" "$tablets"
     says "and the families" 0 'inthll' ebt --masters "$masters" ls T
     says "and writes" 0 '' ebt --masters "$masters" addtocell T counter sum:n=1@0
     ebt --masters "$masters" addtocell T counter sum:n=-1@0

@@ -7,6 +7,15 @@ source "$(dirname "$0")/cluster.sh"
 SECONDS_OFFERED=8 MEMORY_LIMIT=512
 load() { "$BUILD/client/load/edubba-load" "$@" --quiet --format json --records 50k; }
 metric() { curl -s "http://127.0.0.1:$((PORT + 101))/metrics" | sed -nE "s/^$1 ([0-9]+)\$/\1/p"; }
+# What the server holds is its anonymous memory, looked at all the while: the pages of LMDB's file that happen to be mapped are the page cache's,
+# which takes them back when it likes, so that a peak of all less what is mapped at the end says nothing.
+watch_memory() {
+    local key kib
+    while [[ -r /proc/$1/status ]]; do
+        while read -r key kib _; do [[ $key == RssAnon: ]] && echo $((kib / 1024)); done <"/proc/$1/status"
+        sleep 0.05
+    done >"$WORK/memory" 2>/dev/null
+}
 field() { sed -nE "s/.*\"$1\":([0-9.]+).*/\1/p"; }
 
 start_master || exit 1
@@ -21,16 +30,18 @@ for _ in $(seq 100); do grep -q ready "$WORK/never_read.log" && break; sleep 0.1
 same "clients that never read have connected" "$(head -n 1 "$WORK/never_read.log")" ready
 "$BUILD/tests/bench/control_probe" "$WORK/probe.json" $SECONDS_OFFERED "$server" "$EDUBBA_MASTERS" >"$WORK/probe.log" 2>&1 &
 probe=$!
+watch_memory "$(pid_of server1)" &
+PIDS[watch]=$!
 load write --rate 1000000 --late-max 1 --timeout 5 --duration $SECONDS_OFFERED >"$WORK/offered.json" 2>&1
 
 rows=$(field rows <"$WORK/offered.json")
-memory=$(($(sed -nE 's/^VmHWM:\s+([0-9]+) kB/\1/p' "/proc/$(pid_of server1)/status") / 1024))
-mapped=$(($(sed -nE 's/^RssFile:\s+([0-9]+) kB/\1/p' "/proc/$(pid_of server1)/status") / 1024))
 wait $probe || bad "control requests: $(<"$WORK/probe.log")"
 p99_ms=$(($(field p99_us <"$WORK/probe.json" | cut -d. -f1) / 1000))
-echo "$rows rows were written; memory $memory MiB at most, $mapped MiB of it files; control p99 $p99_ms ms"
+memory=$(sort -n "$WORK/memory" | tail -n 1)
+looks=$(wc -l <"$WORK/memory")
+echo "$rows rows were written; memory $memory MiB at most; control p99 $p99_ms ms"
 if ((rows > 2000)); then ok; else bad "$rows rows were written: $(<"$WORK/offered.json")"; fi
-if ((memory - mapped < 2 * MEMORY_LIMIT)); then ok; else bad "the server held $((memory - mapped)) MiB"; fi
+if ((looks > SECONDS_OFFERED && memory < 2 * MEMORY_LIMIT)); then ok; else bad "the server held $memory MiB ($looks looks)"; fi
 if ((p99_ms < 3000)); then ok; else bad "control requests took $p99_ms ms"; fi
 
 # The clients are still there and still take nothing: for all others it is as if they were not.

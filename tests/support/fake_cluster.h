@@ -60,6 +60,11 @@ static inline void fake_dispatch(struct fake_server *server,
         transport_reply_send(reply, &message, true);
         return;
     }
+    case METHOD_DRAIN_SERVER:
+    case METHOD_MERGE_TABLETS:
+        message = fake_take_order(cluster, request);
+        transport_reply_send(reply, &message, true);
+        return;
     case METHOD_LIST_HOT_TABLETS:
         message = fake_list_hot_tablets(cluster, request);
         transport_reply_send(reply, &message, true);
@@ -81,7 +86,12 @@ static inline void fake_on_request(void *context,
 {
     struct fake_server *server = context;
     pthread_mutex_lock(&server->cluster->lock);
-    fake_dispatch(server, request, reply);
+    if (server->cluster->is_frozen[server->index]) {
+        ASSERT(server->cluster->frozen_count < FAKE_HELD_MAX);
+        server->cluster->frozen[server->cluster->frozen_count++] = reply;
+    } else {
+        fake_dispatch(server, request, reply);
+    }
     pthread_mutex_unlock(&server->cluster->lock);
 }
 
@@ -147,6 +157,9 @@ static inline struct fake_cluster *fake_cluster_start(void)
 static inline void fake_cluster_stop(struct fake_cluster *cluster)
 {
     fake_release(cluster);
+    for (int i = 0; i < cluster->frozen_count; i++) {
+        transport_reply_fail(cluster->frozen[i], STATUS_UNAVAILABLE, "too late");
+    }
     for (int i = 0; i < FAKE_SERVERS; i++) {
         if (cluster->servers[i].listener != NULL) {
             transport_listener_close(cluster->servers[i].listener, 0);

@@ -21,6 +21,28 @@ static inline struct buffer fake_message(enum status status)
     return message;
 }
 
+/* Of a drain, five replicas are left; of a merge, nothing but that it was asked for. */
+static inline struct buffer fake_take_order(struct fake_cluster *cluster,
+                                            const struct transport_request *request)
+{
+    struct buffer message = fake_message(STATUS_OK);
+    struct merge_request merge;
+    if (request->method == METHOD_DRAIN_SERVER) {
+        struct drain_server_response progress = {.member_count = 5, .goal_count = 3};
+        struct drain_server_request drain;
+        ASSERT(drain_server_request_decode(request->body, NULL, &drain, NULL) == STATUS_OK);
+        ASSERT(drain.server == 17);
+        progress.draining = drain.draining;
+        drain_server_response_encode(&progress, &message);
+        return message;
+    }
+    ASSERT(merge_request_decode(request->body, NULL, &merge, NULL) == STATUS_OK);
+    ASSERT(bytes_equal(merge.row, bytes_of_text("m")));
+    cluster->merges++;
+    merge_response_encode(&(struct merge_response){99}, &message);
+    return message;
+}
+
 static inline struct buffer fake_list_hot_tablets(const struct fake_cluster *cluster,
                                                   const struct transport_request *request)
 {
@@ -119,6 +141,11 @@ static inline void fake_answer_one(struct fake_server *server,
                      prng_chance(&cluster->prng, cluster->chaos_one_in);
 
     cluster->operations++;
+    if (cluster->is_deposed[server->index]) {
+        result->status = STATUS_UNAVAILABLE;
+        result->text = bytes_of_text("this server does not lead the tablet now");
+        return;
+    }
     if (tablet->server != server->index || cluster->table_is_gone) {
         result->status = STATUS_NOT_OWNER;
         result->has_location = cluster->tells_location; /* of a table that is gone: out of date */
@@ -225,6 +252,28 @@ static inline void fake_answer_operations(struct fake_server *server,
     buffer_deinit(&again);
 }
 
+/* As a master tells it: the other one is to leave, and a third one is taught. */
+static inline void fake_describe(const struct location *location,
+                                 struct arena *arena,
+                                 struct located_replicas *ret_located)
+{
+    struct located_replica *replicas = arena_allocate_array(arena, 3, sizeof *replicas);
+    size_t count = 0;
+    replicas[count++] = (struct located_replica){
+        location->server, 11, location->address,
+        LOCATED_MEMBER | LOCATED_PRIMARY | LOCATED_IN_SYNC | LOCATED_WANTED | LOCATED_SHOULD_LEAD};
+    if (location->other_count > 0) {
+        replicas[count++] = (struct located_replica){2, 22, location->others[0], LOCATED_MEMBER};
+        replicas[count++] = (struct located_replica){3, 33, bytes_of_text("tcp://third:1"),
+                                                     LOCATED_WANTED};
+    }
+    *ret_located = (struct located_replicas){.replicas = replicas,
+                                             .replica_count = count,
+                                             .wish = GOAL_SPLIT,
+                                             .row = bytes_of_text("m"),
+                                             .size_bytes = 4096};
+}
+
 static inline void fake_answer_locate(struct fake_server *server,
                                       const struct transport_request *transport,
                                       struct transport_reply *reply)
@@ -233,12 +282,18 @@ static inline void fake_answer_locate(struct fake_server *server,
     struct locate_request request;
     struct locate_response response = {0};
     struct location locations[FAKE_TABLETS_MAX];
+    struct located_replicas replicas[FAKE_TABLETS_MAX];
     struct arena arena;
     size_t most = FAKE_TABLETS_MAX;
 
     cluster->locates[server->index]++;
     arena_init(&arena, 4096, SIZE_MAX);
     ASSERT(locate_request_decode(transport->body, &arena, &request, NULL) == STATUS_OK);
+    if (cluster->is_behind[server->index]) {
+        arena_deinit(&arena);
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, "it is not known here");
+        return;
+    }
     bool known = request.table == FAKE_TABLE ||
                  (request.table == 0 && bytes_equal(request.name, bytes_of_text("T")));
     most = request.count_max > 0 && request.count_max < most ? request.count_max : most;
@@ -249,7 +304,14 @@ static inline void fake_answer_locate(struct fake_server *server,
     }
     int first = (int)(fake_tablet_of(cluster, request.row) - cluster->tablets);
     for (int i = first; i < cluster->tablet_count && response.location_count < most; i++) {
-        locations[response.location_count++] = fake_location(cluster, &cluster->tablets[i]);
+        struct location *location = &locations[response.location_count];
+        *location = fake_location(cluster, &cluster->tablets[i]);
+        fake_others(cluster, &cluster->tablets[i], &arena, location);
+        fake_describe(location, &arena, &replicas[response.location_count++]);
+    }
+    if (request.detailed && server->index == 0) {
+        response.replicas = replicas;
+        response.replicas_count = response.location_count;
     }
     response.table = (struct table){.number = FAKE_TABLE, .id = bytes_of_text("T")};
     response.locations = locations;

@@ -36,6 +36,7 @@ struct fake_tablet {
     char start[FAKE_KEY_MAX];
     char end[FAKE_KEY_MAX];
     int server; /* 0 = not served */
+    int other;  /* a member that does not lead; 0 = none */
 };
 
 struct fake_row {
@@ -84,7 +85,10 @@ struct fake_cluster {
 
     /* The script. */
     bool table_is_gone;
-    bool tells_location; /* in wrong-server answers */
+    bool is_frozen[FAKE_SERVERS];  /* it takes connections and requests, and says nothing */
+    bool is_deposed[FAKE_SERVERS]; /* it refuses operations, and does not know who leads */
+    bool is_behind[FAKE_SERVERS];  /* it does not know where tablets are */
+    bool tells_location;           /* in wrong-server answers */
     bool answers_twice;
     bool holds; /* operations are not answered until fake_release() */
     int unavailable_left;
@@ -105,6 +109,7 @@ struct fake_cluster {
     int duplicates;
     int violations;
     int scans;
+    int merges;
     int64_t scan_bytes;
     char violation[256];
     struct bytes status_body;             /* what METHOD_STATUS answers */
@@ -113,6 +118,8 @@ struct fake_cluster {
     bool hot_pages_end_nowhere;
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
+    struct transport_reply *frozen[FAKE_HELD_MAX];
+    int frozen_count;
 };
 
 static inline void fake_violation(struct fake_cluster *cluster, const char *text, uint64_t sequence)
@@ -186,6 +193,20 @@ static inline struct fake_tablet *fake_tablet_of(struct fake_cluster *cluster, s
     UNREACHABLE();
 }
 
+/* The addresses of its other members; in the arena. */
+static inline void fake_others(struct fake_cluster *cluster,
+                               const struct fake_tablet *tablet,
+                               struct arena *arena,
+                               struct location *location)
+{
+    struct bytes *others = arena_allocate_array(arena, 1, sizeof *others);
+    if (tablet->other != 0) {
+        others[0] = bytes_of_text(cluster->servers[tablet->other].address);
+        location->others = others;
+        location->other_count = 1;
+    }
+}
+
 static inline struct location fake_location(struct fake_cluster *cluster,
                                             const struct fake_tablet *tablet)
 {
@@ -228,6 +249,20 @@ static inline void fake_move(struct fake_cluster *cluster, const char *row, int 
 {
     pthread_mutex_lock(&cluster->lock);
     fake_move_locked(cluster, row, server);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+/* The other member leads now; what led is the other, if it lives. */
+static inline void fake_fail_over(struct fake_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    for (int i = 0; i < cluster->tablet_count; i++) {
+        struct fake_tablet *tablet = &cluster->tablets[i];
+        int was = tablet->server;
+        tablet->server = tablet->other;
+        tablet->other = was;
+        tablet->configuration = ++cluster->configuration;
+    }
     pthread_mutex_unlock(&cluster->lock);
 }
 

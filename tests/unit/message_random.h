@@ -72,13 +72,19 @@ static inline struct row_range any_range(struct random_source *source)
 
 static inline struct location any_location(struct random_source *source)
 {
-    return (struct location){.tablet = any_u64(source),
-                             .table = any_u64(source),
-                             .configuration = any_u64(source),
-                             .range = any_range(source),
-                             .server = any_u64(source),
-                             .address = any_bytes(source),
-                             .state = any_u32(source)};
+    struct location location = {.tablet = any_u64(source),
+                                .table = any_u64(source),
+                                .configuration = any_u64(source),
+                                .range = any_range(source),
+                                .server = any_u64(source),
+                                .address = any_bytes(source),
+                                .state = any_u32(source)};
+    struct bytes *others = any_list(source, sizeof *others, &location.other_count);
+    for (size_t i = 0; i < location.other_count; i++) {
+        others[i] = any_bytes(source);
+    }
+    location.others = others;
+    return location;
 }
 
 static inline struct filter_bound any_bound(struct random_source *source)
@@ -267,6 +273,8 @@ static inline struct server_information any_server(struct random_source *source)
                                                any_u64(source), any_u64(source),   any_u32(source)};
     }
     server.stores = stores;
+    server.draining = any_bool(source);
+    server.leading_count = any_u32(source);
     return server;
 }
 

@@ -165,6 +165,19 @@ Test(file, folders_are_made_all_the_way)
     cr_assert(S_ISDIR(stat_of.st_mode));
 }
 
+/* One that is there may be of a process that was killed before it had synced its name. */
+Test(file, a_folder_is_not_there_before_its_name_is_synced)
+{
+    const struct file_fault fault = {.operation = FILE_OPERATION_SYNC, .error_number = EIO};
+    cr_assert_eq(file_path_join(path, folder, "made", NULL), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        file_fault_arm(&fault);
+        cr_assert_eq(file_make_folders(path, &error), STATUS_IO);
+    }
+    cr_assert_not_null(strstr(error.text, folder));
+    cr_assert_eq(file_make_folders(path, NULL), STATUS_OK);
+}
+
 Test(file, a_lock_is_held_by_one)
 {
     struct file second;

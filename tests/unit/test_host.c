@@ -234,6 +234,75 @@ static const struct node *peer_of(const struct node *node)
     return node == &cluster.nodes[2] ? &cluster.nodes[1] : &cluster.nodes[2];
 }
 
+static bool has_text(const struct node *node, const char *text)
+{
+    char *there = fixture_dump(node->tablet);
+    bool found = strstr(there, text) != NULL;
+    free(there);
+    return found;
+}
+
+static bool all_collected(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        store_flush_all(node->fixture.store);
+        if (has_text(node, "@1=") || has_text(node, "@2=")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* By age each erases what the log's horizon says; by versions the primary's deletes do.  (The tests' own
+ * reads know of no rules.) */
+Test(host_cluster, what_has_expired_goes_everywhere)
+{
+    struct family families[4];
+    memcpy(families, fixture_families, sizeof families);
+    families[0].gc = (struct gc_rule){.kind = GC_AGE, .age_us = 1000000};
+    families[1].gc = (struct gc_rule){.kind = GC_VERSIONS, .versions = 1};
+    struct table ruled = fixture_table;
+    ruled.version = 2;
+    ruled.families = families;
+    begin_with(3);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].fixture.settings.gc_interval_us = 1000;
+    }
+    start_all(3);
+    write_row();
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    const struct change changes[] = {fixture_put(1, "c", 1, "v"), fixture_put(2, "c", 2, "v"),
+                                     fixture_put(2, "c", 3, "v")};
+    uint64_t sequence = 0;
+    cr_assert_eq(fixture_append(primary->tablet, "gc", changes, 3, NULL, &sequence), STATUS_OK);
+    PUMP_UNTIL(&cluster, is_settled(primary, sequence));
+    for (int i = 0; i < NODES; i++) {
+        store_flush_all(cluster.nodes[i].fixture.store);
+        cr_assert_eq(store_set_table(cluster.nodes[i].fixture.store, &ruled), STATUS_OK);
+    }
+    PUMP_UNTIL(&cluster, all_collected());
+    cr_assert(has_text(primary, "gc/2:c@3=v"));
+    PUMP_UNTIL(&cluster, all_are_level());
+    expect_level();
+}
+
+/* Without a lease that has to run out. */
+Test(host_cluster, a_server_that_leaves_is_followed_at_once)
+{
+    struct node *leaving = primary_of_three();
+    int64_t begun_ns = clock_monotonic_ns();
+    struct node *next = NULL;
+    host_leave(leaving->host);
+    PUMP_UNTIL(&cluster, (next = cluster_primary(&cluster)) != NULL && next != leaving);
+    cr_assert_lt(clock_monotonic_ns() - begun_ns, LEASES.lease_ns / 2);
+    cr_assert_eq(host_leads_count(leaving->host), 0);
+    node_kill(leaving);
+    write_rows(5);
+    expect_level();
+}
+
 /* Nobody runs the primary's loop: the word alone must say it. */
 Test(host_cluster, nothing_may_be_told_when_a_lease_is_over)
 {

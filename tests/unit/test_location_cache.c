@@ -55,6 +55,32 @@ Test(location_cache, finds_what_was_put_and_nothing_else)
     location_cache_deinit(&cache);
 }
 
+/* They are for the time when the one that led is gone. */
+Test(location_cache, the_other_members_are_kept_in_doubt_and_when_told_less)
+{
+    const struct bytes others[] = {bytes_of_text("two"), bytes_of_text("three")};
+    struct location_cache cache;
+    location_cache_init(&cache);
+    struct location location = place("", "", 4, "one");
+    location.others = others;
+    location.other_count = 2;
+    put(&cache, location, true);
+    location_cache_invalidate(&cache, 1, bytes_of_text("a"),
+                              location_cache_find(&cache, 1, bytes_of_text("a"))->address);
+    cr_assert_null(find(&cache, "a"));
+    const struct location_entry *entry = location_cache_recall(&cache, 1, bytes_of_text("a"));
+    cr_assert_eq(entry->other_count, 2);
+    cr_assert_str_eq(location_cache_address(&cache, entry->others[1]), "three");
+    put(&cache, place("", "", 4, "one"), false);
+    cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 2,
+                 "a server tells the primary alone");
+    put(&cache, place("", "", 5, "one"), false);
+    cr_assert_eq(location_cache_recall(&cache, 1, bytes_of_text("a"))->other_count, 0,
+                 "of another configuration nothing is known");
+    cr_assert_null(location_cache_recall(&cache, 2, bytes_of_text("a")));
+    location_cache_deinit(&cache);
+}
+
 Test(location_cache, newer_knowledge_wins_whatever_comes_first)
 {
     struct location_cache cache;

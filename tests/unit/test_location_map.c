@@ -42,6 +42,30 @@ static uint64_t holder_of(struct location_map *map, uint64_t table, const char *
     return tablet;
 }
 
+/* They are told to clients, long after the message that told them is gone. */
+Test(location_map, keeps_where_the_other_members_are)
+{
+    char where[] = "tcp://other:1";
+    const struct bytes others[] = {bytes_of_text("tcp://other:2"), bytes_of_text(where)};
+    struct location location = location_of(11, "", "m", 1);
+    struct location_map *map = NULL;
+    struct location found;
+    struct arena arena;
+    location.others = others;
+    location.other_count = 2;
+    arena_init(&arena, 1024, SIZE_MAX);
+    cr_assert_eq(location_map_create(&map), STATUS_OK);
+    cr_assert_eq(location_map_put(map, &location), STATUS_OK);
+    memset(where, 'x', sizeof where - 1);
+    cr_assert(location_map_find(map, 1, bytes_of_text("a"), &arena, &found));
+    location_map_destroy(map);
+    cr_assert_eq(found.other_count, 2);
+    cr_assert(bytes_equal(found.others[0], bytes_of_text("tcp://other:2")));
+    cr_assert(bytes_equal(found.others[1], bytes_of_text("tcp://other:1")));
+    cr_assert(bytes_equal(found.address, bytes_of_text("tcp://somewhere:1")));
+    arena_deinit(&arena);
+}
+
 Test(location_map, finds_who_holds_a_row)
 {
     struct location_map *map = NULL;

@@ -103,6 +103,7 @@ static void any_scan_response(struct random_source *s, struct buffer *out)
     struct scan_response message = {any_bytes(s), any_bytes(s),   any_bool(s), any_range(s),
                                     any_u64(s),   any_u64(s),     any_u64(s),  any_u64(s),
                                     any_bool(s),  any_location(s)};
+    message.location.other_count = 0; /* it is read without an arena: they are passed over */
     scan_response_encode(&message, out);
 }
 
@@ -125,8 +126,23 @@ static void any_sample_response(struct random_source *s, struct buffer *out)
 
 static void any_locate_request(struct random_source *s, struct buffer *out)
 {
-    struct locate_request message = {any_u64(s), any_bytes(s), any_bytes(s), any_u32(s)};
+    struct locate_request message = {any_u64(s), any_bytes(s), any_bytes(s), any_u32(s),
+                                     any_bool(s)};
     locate_request_encode(&message, out);
+}
+
+static struct located_replicas any_located_replicas(struct random_source *s)
+{
+    struct located_replicas located = {.wish = (enum goal_wish)any_below(s, 3),
+                                       .other = any_u64(s),
+                                       .row = any_bytes(s),
+                                       .size_bytes = any_u64(s)};
+    struct located_replica *replicas = any_list(s, sizeof *replicas, &located.replica_count);
+    for (size_t i = 0; i < located.replica_count; i++) {
+        replicas[i] = (struct located_replica){any_u64(s), any_u64(s), any_bytes(s), any_u32(s)};
+    }
+    located.replicas = replicas;
+    return located;
 }
 
 static void any_locate_response(struct random_source *s, struct buffer *out)
@@ -137,6 +153,15 @@ static void any_locate_response(struct random_source *s, struct buffer *out)
         locations[i] = any_location(s);
     }
     message.locations = locations;
+    if (any_bool(s) && message.location_count > 0) { /* of each, or none */
+        struct located_replicas *replicas = arena_allocate_array(s->arena, message.location_count,
+                                                                 sizeof *replicas);
+        for (size_t i = 0; i < message.location_count; i++) {
+            replicas[i] = any_located_replicas(s);
+        }
+        message.replicas = replicas;
+        message.replicas_count = message.location_count;
+    }
     locate_response_encode(&message, out);
 }
 
@@ -174,8 +199,8 @@ static void any_alter_table_request(struct random_source *s, struct buffer *out)
     struct alter_table_request message = {.name = any_bytes(s)};
     struct alteration *alterations = any_list(s, sizeof *alterations, &message.alteration_count);
     for (size_t i = 0; i < message.alteration_count; i++) {
-        alterations[i] = (struct alteration){(enum alter_kind)(1 + any_below(s, 4)), any_family(s),
-                                             any_bool(s)};
+        alterations[i] = (struct alteration){(enum alter_kind)(1 + any_below(s, 5)), any_family(s),
+                                             any_bool(s), any_u32(s), any_u32(s)};
     }
     message.alterations = alterations;
     alter_table_request_encode(&message, out);

@@ -478,3 +478,43 @@ Test(message, a_proposal_and_an_answer_keep_every_field)
     buffer_deinit(&out);
     arena_deinit(&arena);
 }
+
+Test(message, other_members_are_passed_over_where_there_is_no_room_for_them)
+{
+    const struct bytes others[] = {bytes_of_text("tcp://two:1"), bytes_of_text("tcp://three:1")};
+    const struct scan_response response = {
+        .done = true,
+        .has_location = true,
+        .location = {.tablet = 5, .state = TABLET_SERVING, .others = others, .other_count = 2},
+    };
+    struct buffer out = BUFFER_INIT;
+    struct scan_response read = {0};
+    scan_response_encode(&response, &out);
+    cr_assert_eq(scan_response_decode(buffer_bytes(&out), &read, NULL), STATUS_OK);
+    cr_assert_eq(read.location.tablet, 5);
+    cr_assert_eq(read.location.state, TABLET_SERVING);
+    cr_assert_eq(read.location.other_count, 0);
+    buffer_deinit(&out);
+}
+
+Test(message, replicas_of_other_than_all_locations_are_refused)
+{
+    const struct location locations[2] = {{.tablet = 1}, {.tablet = 2}};
+    const struct located_replicas replicas[1] = {{.wish = GOAL_STAY}};
+    const struct locate_response response = {.table = {.id = bytes_of_text("t")},
+                                             .locations = locations,
+                                             .location_count = 2,
+                                             .replicas = replicas,
+                                             .replicas_count = 1};
+    struct buffer out = BUFFER_INIT;
+    struct locate_response read;
+    struct error error;
+    struct arena arena;
+    arena_init(&arena, 4096, SIZE_MAX);
+    locate_response_encode(&response, &out);
+    cr_assert_eq(locate_response_decode(buffer_bytes(&out), &arena, &read, &error),
+                 STATUS_MALFORMED);
+    cr_assert_not_null(strstr(error.text, "not as many as locations"), "%s", error.text);
+    arena_deinit(&arena);
+    buffer_deinit(&out);
+}

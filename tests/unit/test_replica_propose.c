@@ -251,6 +251,24 @@ Test(replica_propose, rule_14_a_disk_that_stands_still)
     end(&steps);
 }
 
+/* It commits what it has given out, gives its word to one after the other, and never takes it back. */
+Test(replica_propose, rule_14_a_process_that_is_about_to_end)
+{
+    struct steps steps = lead(3);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2)); /* not before all is committed */
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    prepared(&steps, 3, 2, 1);
+    cr_assert_eq(find_sent(&steps, REPLICA_YIELD, 2)->sequence, 1);
+    tick_at(&steps, steps.now_ns + 2 * SETTINGS.open_timeout_ns);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 3));
+    cr_assert_null(proposed(&steps));
+    end(&steps);
+}
+
 Test(replica_propose, section_7_a_barrier_is_proposed_when_it_is_committed)
 {
     struct steps steps = lead(2);

@@ -38,6 +38,17 @@ Test(retry, a_moved_tablet_is_followed_at_once_but_not_in_circles)
     cr_assert_eq(fail(&retry, STATUS_NOT_OWNER, true), RETRY_NOW);
 }
 
+Test(retry, who_refuses_twice_is_asked_about)
+{
+    struct retry retry = {0};
+    (void)fail(&retry, STATUS_UNAVAILABLE, false);
+    cr_assert(!retry_looks_again(&retry), "it may well be busy");
+    (void)fail(&retry, STATUS_UNAVAILABLE, false);
+    cr_assert(retry_looks_again(&retry));
+    (void)fail(&retry, STATUS_CLOSED, false);
+    cr_assert(!retry_looks_again(&retry), "that is looked up in any case");
+}
+
 Test(retry, pauses_are_full_jitter_under_a_doubling_cap)
 {
     struct prng prng = prng_of_seed(3);

@@ -4,6 +4,7 @@
  *
  * This process's fdatasync waits until the test lets it pass, so that what waits is known.
  */
+#include "common/io/transport_budget.h"
 #include "tests/support/held_syncs.h"
 #include "tests/support/server_steps.h"
 
@@ -230,4 +231,128 @@ Test(server_memory, a_request_is_counted_with_what_it_is_decoded_into)
     atomic_store(&syncs_allowed, INT_MAX);
     cr_assert_eq(done_of(client, request, APPENDS), APPENDS);
     end(client);
+}
+
+/* --- refusing ----------------------------------------------------------------------------------- */
+
+#define READS_A_REQUEST ((size_t)256)
+#define ANSWERED        40  /* requests, with a large cell each */
+#define REFUSED         200 /* requests */
+#define REFUSAL_BYTES   512 /* one answer that says no */
+
+/* A client that takes no answer until it is let: the sender waits, with all that comes behind. */
+struct idler {
+    struct transport_connection *connection;
+    pthread_mutex_t barred;
+    atomic_uint answers; /* that were the last of their request */
+};
+
+static void idler_on_response(void *context, uint64_t request, struct bytes message, bool stream)
+{
+    struct idler *idler = context;
+    (void)request;
+    (void)message;
+    pthread_mutex_lock(&idler->barred);
+    pthread_mutex_unlock(&idler->barred);
+    atomic_fetch_add(&idler->answers, stream ? 0 : 1);
+}
+
+static void idler_on_closed(void *context, const struct error *error)
+{
+    (void)context;
+    (void)error;
+}
+
+static void idler_start(struct idler *idler)
+{
+    struct error error = {.status = STATUS_OK};
+    const struct transport_connection_options options = {
+        .address = fixture.server->address,
+        .agent = "idler",
+        .lane = LANE_READ,
+        .context = idler,
+        .on_response = idler_on_response,
+        .on_closed = idler_on_closed,
+    };
+    pthread_mutex_init(&idler->barred, NULL);
+    pthread_mutex_lock(&idler->barred);
+    cr_assert_eq(transport_connect(&options, &idler->connection, &error), STATUS_OK, "%s",
+                 error.text);
+}
+
+/* The same row, so many times. */
+static void idler_ask(struct idler *idler, struct client *client, uint64_t request, size_t count)
+{
+    struct operation reads[READS_A_REQUEST];
+    struct buffer message = BUFFER_INIT;
+    for (size_t i = 0; i < count; i++) {
+        reads[i] = client_get(client, "r");
+    }
+    request_head_encode(&(struct request_head){0}, &message);
+    operations_request_encode(
+        &(struct operations_request){.operations = reads, .operation_count = count}, &message);
+    cr_assert_eq(transport_connection_send(idler->connection, request, METHOD_OPERATIONS, &message),
+                 STATUS_OK);
+}
+
+/* Keeps a worker from its work until it is let. */
+struct occupation {
+    struct job job;
+    pthread_mutex_t *barred;
+    atomic_uint *begun;
+};
+
+static void occupy(struct job *job)
+{
+    struct occupation *occupation = (struct occupation *)job;
+    pthread_mutex_t *barred = occupation->barred;
+    atomic_fetch_add(occupation->begun, 1);
+    pthread_mutex_lock(barred);
+    pthread_mutex_unlock(barred);
+}
+
+/*
+ * Requests that are under way when nobody takes any more answers are refused in few words.  One word
+ * for each row was more than the request itself: what was no longer held as requests was held as
+ * refusals.
+ */
+Test(server_memory, what_refuses_many_reads_is_small)
+{
+    enum {
+        WORKERS = 3 /* of the fixture */
+    };
+    static struct idler idler;
+    static struct occupation occupations[WORKERS];
+    pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER;
+    atomic_uint begun = 0;
+    struct client *client = start_with_a_large_cell(64 << 20);
+    idler_start(&idler);
+    uint64_t request = 0;
+    while (request < ANSWERED) {
+        idler_ask(&idler, client, ++request, 1);
+    }
+    WAIT_FOR(transport_budget_queued_bytes() > 4 << 20); /* behind what the sockets take */
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    pthread_mutex_lock(&work);
+    for (int i = 0; i < WORKERS; i++) {
+        occupations[i] = (struct occupation){.job.run = occupy, .barred = &work, .begun = &begun};
+        worker_pool_submit(fixture.server->workers, &occupations[i].job, JOB_URGENT);
+    }
+    WAIT_FOR(begun == WORKERS);
+    for (int i = 0; i < REFUSED; i++) {
+        idler_ask(&idler, client, ++request, READS_A_REQUEST);
+    }
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) > 2 << 20);
+    uint64_t before_bytes = transport_budget_queued_bytes();
+    transport_budget_set(
+        &(struct transport_budget){.unfinished_bytes_max = 64 << 20, .queued_bytes_max = 1 << 20});
+    pthread_mutex_unlock(&work);
+    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    cr_assert_leq(transport_budget_queued_bytes(), before_bytes + REFUSED * REFUSAL_BYTES);
+
+    pthread_mutex_unlock(&idler.barred);
+    WAIT_FOR(atomic_load(&idler.answers) == request);
+    transport_connection_close(idler.connection);
+    client_stop(client);
+    fixture_deinit(&fixture);
 }

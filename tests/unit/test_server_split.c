@@ -50,7 +50,7 @@ struct load {
     pthread_t thread;
     uint64_t number;
     atomic_bool *stop;
-    uint64_t applied;
+    atomic_uint_fast64_t applied;
 };
 
 /* Increments rows of both halves, one request after the other, each until it is through. */
@@ -96,7 +96,7 @@ Test(server, splits_under_load_lose_nothing_and_double_nothing, .timeout = 300)
         loads[i] = (struct load){.number = 50 + i, .stop = &stop};
         cr_assert_eq(pthread_create(&loads[i].thread, NULL, run_load, &loads[i]), 0);
     }
-    clock_sleep_us(50000);
+    WAIT_FOR(atomic_load(&loads[0].applied) > 0);
     script_split(&fixture.script, 10, "m", 11, 12);
     SCRIPT_WAIT_FOR(&fixture.script, 11, 12);
     script_split(&fixture.script, 12, "t", 13, 14);

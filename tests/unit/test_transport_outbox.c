@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include <malloc.h>
+
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "common/io/transport_outbox.h"
@@ -183,4 +185,36 @@ Test(outbox, only_the_greeting_leaves_before_it_is_opened)
     cr_assert(outbox_prepare(&outbox));
     outbox_deinit(&outbox);
     buffer_deinit(&wire);
+}
+
+/* --- what is held ------------------------------------------------------------------------------- */
+
+#define HEADER_BYTES 8 /* of the heap, before each piece */
+
+/* A message of size_bytes, written into a buffer that grew as buffers do. */
+static size_t push_and_weigh(struct outbox *outbox, size_t size_bytes)
+{
+    struct outgoing *outgoing = message_of(1, 0, size_bytes - 2);
+    outbox_push(outbox, outgoing);
+    return malloc_usable_size(outgoing) + malloc_usable_size(outgoing->message.data) +
+           2 * HEADER_BYTES;
+}
+
+/* What a peer lets lie is bounded by what is counted here: that must be memory, not what is said. */
+Test(outbox, memory_is_counted_and_not_the_bytes_of_messages)
+{
+    static const size_t sizes[] = {2, 60, 100, 4097, 70000, 131000, (1 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct outbox outbox;
+        size_t held_bytes = 0;
+        cr_assert_eq(outbox_init(&outbox), STATUS_OK);
+        for (int count = 0; count < 50; count++) {
+            held_bytes += push_and_weigh(&outbox, sizes[i]);
+        }
+        cr_expect_leq(held_bytes, outbox.queued_bytes + outbox.queued_bytes / 50,
+                      "messages of %zu bytes", sizes[i]);
+        cr_expect_leq(outbox.queued_bytes, 50 * (sizes[i] + 4096 + 256),
+                      "what a large buffer has not used is given back: %zu", sizes[i]);
+        outbox_deinit(&outbox);
+    }
 }

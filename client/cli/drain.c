@@ -1,0 +1,170 @@
+/* What is ordered of replicas: tablets to be merged, a server to be drained. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "edubba_replicas.h"
+
+#define ASK_AGAIN_NS (500 * 1000000L) /* how far a drain is */
+
+/* --- merge ------------------------------------------------------------------------------------ */
+
+int run_merge(struct session *session)
+{
+    struct edubba_client *client = session_client(session);
+    struct edubba_error error;
+    if (client == NULL) {
+        return EXIT_CODE_FAILED;
+    }
+    return edubba_merge_tablets(client, session->arguments[0], EDUBBA_TEXT(session->arguments[1]),
+                                &error) == EDUBBA_OK
+               ? session_done(session)
+               : session_fail(session, &error);
+}
+
+/* --- drain ------------------------------------------------------------------------------------ */
+
+/* By number, or by address, with or without "tcp://".  False after saying why not. */
+static bool find_server(const struct session *session,
+                        struct edubba_client *client,
+                        const char *name,
+                        uint64_t *ret_server)
+{
+    struct edubba_server *servers = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    bool found = false;
+
+    if (edubba_list_servers(client, &servers, &count, &error) != EDUBBA_OK) {
+        (void)session_fail(session, &error);
+        return false;
+    }
+    for (size_t i = 0; i < count && !found; i++) {
+        char number[24];
+        const char *behind = strstr(servers[i].address, "://");
+        (void)snprintf(number, sizeof number, "%" PRIu64, servers[i].number);
+        found = strcmp(name, number) == 0 || strcmp(name, servers[i].address) == 0 ||
+                (behind != NULL && strcmp(name, behind + 3) == 0);
+        *ret_server = found ? servers[i].number : *ret_server;
+    }
+    edubba_free(servers);
+    if (!found) {
+        error.code = EDUBBA_NOT_FOUND;
+        (void)snprintf(error.text, sizeof error.text,
+                       "no tablet server has the number or address '%.100s'", name);
+        (void)session_fail(session, &error);
+    }
+    return found;
+}
+
+static void print_progress(const struct session *session,
+                           uint64_t server,
+                           const struct edubba_drain_progress *progress)
+{
+    if (session->json) {
+        fprintf(session->out,
+                "{\"server\":\"%" PRIu64 "\",\"draining\":%s,\"replicas\":%u,\"waiting\":%u}\n",
+                server, progress->draining ? "true" : "false", progress->replica_count,
+                progress->waiting_count);
+    } else if (!progress->draining) {
+        fprintf(session->out, "server %" PRIu64 " takes replicas again; %u are there\n", server,
+                progress->replica_count);
+    } else if (progress->replica_count + progress->waiting_count == 0) {
+        fprintf(session->out, "server %" PRIu64 " is drained: it may be stopped for good\n",
+                server);
+    } else {
+        fprintf(session->out, "%u replicas are left on server %" PRIu64 ", %u of them wait\n",
+                progress->replica_count, server, progress->waiting_count);
+    }
+    (void)fflush(session->out);
+}
+
+static bool is_same(const struct edubba_drain_progress *a, const struct edubba_drain_progress *b)
+{
+    return a->draining == b->draining && a->replica_count == b->replica_count &&
+           a->waiting_count == b->waiting_count;
+}
+
+static double now_seconds(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int tell_unfinished(const struct session *session,
+                           const struct edubba_drain_progress *progress)
+{
+    struct edubba_error error = {.code = EDUBBA_DEADLINE_EXCEEDED};
+    (void)snprintf(
+        error.text, sizeof error.text,
+        "%u replicas are still there after %u s (--timeout), %u of them wait for another "
+        "server; draining goes on",
+        progress->replica_count, session->timeout_ms / 1000, progress->waiting_count);
+    return session_fail(session, &error);
+}
+
+/* Ask again until nothing is left, and say what has changed.  A master that changes meanwhile is no
+ * reason to give up: the order is durable. */
+static int wait_drained(const struct session *session, uint64_t server)
+{
+    const struct timespec pause = {.tv_nsec = ASK_AGAIN_NS};
+    struct edubba_drain_progress progress = {0};
+    struct edubba_drain_progress shown = {0};
+    struct edubba_error error;
+    double end = now_seconds() + session->timeout_ms / 1000.0;
+
+    for (;;) {
+        enum edubba_code code = edubba_drain_server(session->client, server, true, &progress,
+                                                    &error);
+        bool again = code == EDUBBA_UNAVAILABLE || code == EDUBBA_DEADLINE_EXCEEDED;
+        if (code != EDUBBA_OK && (!again || session->timeout_given)) {
+            return session_fail(session, &error);
+        }
+        if (code == EDUBBA_OK && !is_same(&progress, &shown)) {
+            print_progress(session, server, &progress);
+            shown = progress;
+        }
+        if (code == EDUBBA_OK && progress.replica_count + progress.waiting_count == 0) {
+            return EXIT_CODE_OK;
+        }
+        if (session->timeout_given && now_seconds() >= end) {
+            return tell_unfinished(session, &progress);
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+int run_drain(struct session *session)
+{
+    struct edubba_drain_progress progress;
+    struct edubba_error error;
+    bool undo = false;
+    bool waits = true;
+    uint64_t server = 0;
+
+    for (int i = 1; i < session->argument_count; i++) {
+        const char *word = session->arguments[i];
+        if (strcmp(word, "--undo") == 0) {
+            undo = true;
+        } else if (strcmp(word, "--no-wait") == 0) {
+            waits = false;
+        } else {
+            return session_misuse(session, "'%s' is neither --undo nor --no-wait", word);
+        }
+    }
+    struct edubba_client *client = session_client(session);
+    if (client == NULL || !find_server(session, client, session->arguments[0], &server)) {
+        return EXIT_CODE_FAILED;
+    }
+    if (!undo && waits) {
+        return wait_drained(session, server);
+    }
+    if (edubba_drain_server(client, server, !undo, &progress, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    print_progress(session, server, &progress);
+    return EXIT_CODE_OK;
+}

@@ -1,0 +1,91 @@
+/*
+ * edubba_replicas.h -- where the replicas of tablets are, and moving them.
+ *
+ * A table wants each tablet to have `replicas` copies, on as many servers (struct edubba_schema says
+ * how many; EDUBBA_SET_REPLICATION changes it).  Those that count are MEMBERS: each has all that was
+ * ever acknowledged, one of them leads and is the PRIMARY.  What the master wishes of a tablet, its
+ * goal, may be another set of servers for a while: members follow it one at a time.
+ *
+ * THREADS, ERRORS, MEMORY as in edubba.h.  The calls block, until a master has answered or the
+ * client's deadline_ms has passed; not to be called in completions.
+ */
+#ifndef EDUBBA_REPLICAS_H
+#define EDUBBA_REPLICAS_H
+
+#include "edubba.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct edubba_replica {
+    uint64_t server;
+    uint64_t store;
+    const char *address; /* of the server */
+    bool is_member;      /* false: it is wanted, and is being taught */
+    bool is_primary;
+    bool in_sync;     /* a member whose server is alive, and holds it */
+    bool is_wanted;   /* false: it is to leave, when others are there */
+    bool should_lead; /* false for the primary: it is to hand over */
+};
+
+struct edubba_tablet_replicas {
+    uint64_t number;
+    struct edubba_bytes start;
+    struct edubba_bytes end; /* empty = to the last row */
+    const char *state;       /* as of struct edubba_tablet */
+    uint64_t version;    /* of its configuration: rises with each change of members or primary */
+    uint64_t size_bytes; /* about, of one copy; 0 = not told */
+    bool is_known;       /* false: no master answers; a server named the primary, alone */
+    const struct edubba_replica *replicas; /* members first; none: it is not served now */
+    size_t replica_count;
+    const char *wish;              /* "split", "merge": ordered, and not done yet; else "" */
+    struct edubba_bytes split_row; /* where it is to be split */
+    uint64_t merge_with;           /* the neighbour that it is to be merged with */
+};
+
+/* Ascending by rows.  *tablets: edubba_free() it.
+ * Errors: those of edubba_list_tablets(). */
+enum edubba_code edubba_list_replicas(struct edubba_client *client,
+                                      const char *table,
+                                      struct edubba_tablet_replicas **tablets,
+                                      size_t *count,
+                                      struct edubba_error *error);
+
+/* How far a server is drained. */
+struct edubba_drain_progress {
+    bool draining;
+    uint32_t replica_count; /* members on it: 0 = it may be stopped for good */
+    uint32_t waiting_count; /* of these, and of those that were on their way to it: no other server
+                             * has been chosen yet. A few move at a time; where there is no other
+                             * server, they stay */
+};
+
+/*
+ * Move everything away from a server, and bring nothing new there, until it is told otherwise
+ * (draining false).  Returns when that is durable, not when it is done: asking again tells how far
+ * it is.
+ * Errors: EDUBBA_NOT_FOUND (no such server), EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED.
+ */
+enum edubba_code edubba_drain_server(struct edubba_client *client,
+                                     uint64_t server,
+                                     bool draining,
+                                     struct edubba_drain_progress *progress,
+                                     struct edubba_error *error);
+
+/*
+ * Merge the tablet that begins with row, and the one before it, into one.  Returns when it is done.
+ * Errors: EDUBBA_INVALID_ARGUMENT (no tablet begins there, or the first one does),
+ * EDUBBA_UNAVAILABLE (one of them does not serve, or is being split or merged; or it may or may not
+ * have been ordered), EDUBBA_DEADLINE_EXCEEDED (it is ordered, and will be done).
+ */
+enum edubba_code edubba_merge_tablets(struct edubba_client *client,
+                                      const char *table,
+                                      struct edubba_bytes row,
+                                      struct edubba_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EDUBBA_REPLICAS_H */

@@ -1,0 +1,337 @@
+# Sourced after load.sh: what is done to a cluster under load.  Each scenario takes a number of rounds and
+# leaves the cluster whole; README.md says what each shows.
+SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network lying_disk"
+REPLICATED="wiped_server long_stop" # only where tablets have several copies
+LEASE_MS=1400
+
+random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
+# Time to be missed in: with one copy nobody else can serve, so it may come back at once.
+missed() { if ((REPLICAS > 1)); then sleep 6; else sleep 0.3; fi; }
+# milliseconds
+sleep_ms() { sleep "$(awk "BEGIN { print $1 / 1000 }")"; }
+gap_limits() { ((REPLICAS > 1)) && echo "--gap-p50 3000 --gap-p99 4000"; }
+ends_by_itself() { # NAME SECONDS
+    local n
+    for ((n = 0; n < $2 * 20; n++)); do
+        kill -0 "${PIDS[$1]}" 2>/dev/null || { wait "${PIDS[$1]}" 2>/dev/null; unset "PIDS[$1]"; return 0; }
+        sleep 0.05
+    done
+    return 1
+}
+
+kill_server() {
+    local round name
+    load_begin kill_server || return
+    for ((round = 1; round <= $1; round++)); do
+        name=$(random_server)
+        event fault kill_server "$(keys_of "$name")"
+        kill_hard "$name"
+        missed
+        start "$name" || { bad "round $round: $name does not come back"; return; }
+        wait_whole
+        event healed
+        sleep 1.5
+    done
+    # shellcheck disable=SC2046  # words
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+}
+
+kill_all() {
+    local round names
+    load_begin kill_all || return
+    for ((round = 1; round <= $1; round++)); do
+        mapfile -t names < <(names_of 'etcd|master|server')
+        event fault kill_all "*"
+        kill_at_once "${names[@]}"
+        start "${names[@]}" || { bad "round $round: not all come back"; return; }
+        wait_whole
+        event healed
+        sleep 1.5
+    done
+    load_end --within 15 --at-least $((100 * $1))
+}
+
+# power_fails NAME...: cut, in one case of three after a kill -9 and a new start, in one of three again
+# while it starts.
+power_fails() {
+    local how=$((RANDOM % 3))
+    if ((how == 1)); then
+        kill_at_once "$@"
+        start "$@" || return 1
+        sleep_ms $((RANDOM % 1000))
+    fi
+    cut_power "$@"
+    if ((how == 2)); then
+        LAUNCH_ONLY=1
+        start "$@"
+        LAUNCH_ONLY=''
+        sleep_ms $((RANDOM % 300))
+        cut_power "$@"
+    fi
+    start "$@"
+}
+power_cut() {
+    local round names tables=0
+    load_begin power_cut || return
+    SECTORS_LOST=0
+    for ((round = 1; round <= $1; round++)); do
+        if ((RANDOM % 2)); then mapfile -t names < <(names_of server); else names=("$(random_server)"); fi
+        [[ $COORDINATOR == embedded ]] && ((RANDOM % 2)) && names+=(master1)
+        event fault power_cut "*"
+        power_fails "${names[@]}" || { bad "round $round: ${names[*]} do not all come back"; return; }
+        wait_whole
+        ebt createtable "power$round" families=f >/dev/null && tables=$((tables + 1))
+        same "round $round: tables that were made" "$(ebt ls | grep -c '^power[0-9]')" $tables
+        event healed
+        sleep 1
+    done
+    for ((round = 1; round <= $1; round++)); do ebt deletetable "power$round"; done
+    echo "    sectors that were not synced, and are gone: $SECTORS_LOST"
+    (($1 < 5 || SECTORS_LOST > 0)) || bad "nothing was lost in $1 cuts: the scenario shows nothing"
+    load_end --within 15 --at-least $((100 * $1))
+}
+
+# That a power cut can be seen at all: disks that only say that they have synced lose writes, and the check
+# must find it, or a server must refuse what is left.
+lying_disk() {
+    local name names before=$FAILED found=''
+    load_begin lying_disk || return
+    mapfile -t names < <(names_of server)
+    for name in "${names[@]}"; do fail_disk "$name" sync LIE "/$name/" always; done
+    sleep 1
+    event fault lying_disk "*"
+    cut_power "${names[@]}"
+    for name in "${names[@]}"; do mend_disk "$name"; done
+    for name in "${names[@]}"; do start "$name" >"$WORK/refusal" || found="$name refuses to start"; done
+    if [[ -z $found ]]; then
+        event healed
+        sleep 1
+        load_end >"$WORK/found"
+        found=$(grep -m 1 -E '^ *(lost|stale): ' "$WORK/found")
+    fi
+    FAILED=$before
+    if [[ -n $found ]]; then ok; else bad "disks lied, and nothing was found"; fi
+    echo "    found: $found"
+    cluster_fresh
+}
+
+# What is stopped for less than its lease serves on; for longer, others do, and it must not.
+stop_server() {
+    local round share name
+    load_begin stop_server || return
+    for ((round = 1; round <= $1; round++)); do
+        for share in 50 90 110 300; do
+            name=$(random_server)
+            event fault "stopped_$share%" "$(keys_of "$name")"
+            kill -STOP "${PIDS[$name]}"
+            sleep_ms $((LEASE_MS * share / 100))
+            kill -CONT "${PIDS[$name]}"
+            sleep 1
+        done
+        wait_whole
+        event healed
+        sleep 1
+    done
+    load_end --within 15 --at-least $((300 * $1))
+}
+
+# heal_after SECONDS
+heal_after() {
+    sleep "$1"
+    network_heal
+    wait_whole
+    event healed
+    sleep 2
+}
+partitions() {
+    local round a b n
+    load_begin partitions || return
+    for ((round = 1; round <= $1; round++)); do
+        a=$((1 + RANDOM % HOSTS_MAX)) b=$((1 + a % HOSTS_MAX))
+        event fault isolated "$(keys_of server$a)"
+        network_isolate $a
+        heal_after 4
+        event fault one_way "$(keys_of server$a)$(keys_of server$b)"
+        network_cut_one_way $a $b # b does not hear a, a hears b
+        network_cut_one_way $b 0  # clients do not hear b
+        heal_after 4
+        event fault halves "*"
+        for ((n = 2; n <= HOSTS_MAX; n++)); do network_cut 1 $n; done # clients reach both sides
+        heal_after 4
+        event fault flapping "$(keys_of server$a)"
+        for ((n = 0; n < 6; n++)); do
+            network_isolate $a
+            sleep 0.4
+            network_heal
+            sleep 0.4
+        done
+        heal_after 0
+    done
+    load_end --within 15 --at-least $((300 * $1))
+}
+
+# The active master hears neither etcd, nor servers, nor clients; its host's tablet server does.
+isolate_master() {
+    local round active
+    [[ $COORDINATOR == etcd ]] || { bad "isolate_master needs --coordinator etcd"; return; }
+    load_begin isolate_master || return
+    for ((round = 1; round <= $1; round++)); do
+        active=$(active_master)
+        [[ $active != none ]] || { bad "round $round: no master is active"; break; }
+        event fault master_isolated "*"
+        network_silence "$active" 7400 2379
+        says "round $round: another master takes over" 0 "" ebt --timeout 20 createtable "isolated$round" families=f
+        same "round $round: another one" "$(($(active_master) != active))" 1
+        network_heal
+        event healed
+        says "round $round: the table is gone again" 0 "" ebt deletetable "isolated$round"
+        sleep 1
+    done
+    load_end --within 10 --at-least $((300 * $1)) --all-ok --gap-p99 1500
+}
+
+# Tablets go on serving without masters and etcd, also those who come in only now.
+OUTAGE_SECONDS=${OUTAGE_SECONDS:-6}
+coordinator_down() {
+    local round names
+    load_begin coordinator_down || return
+    for ((round = 1; round <= $1; round++)); do
+        mapfile -t names < <(names_of 'etcd|master')
+        event fault coordinator_down "*"
+        kill_at_once "${names[@]}"
+        load_start 0 "late$round" read 2
+        loads_ready
+        sleep "$OUTAGE_SECONDS"
+        start "${names[@]}" || { bad "round $round: not all come back"; return; }
+        wait_whole
+        event healed
+        sleep 1
+    done
+    load_end --within 10 --at-least $((300 * $1)) --all-ok --gap-p99 1500
+}
+
+# A failed sync ends the process, at once; what the disk lost by it is lost for the next one too.
+sync_error() {
+    local round file name
+    load_begin sync_error || return
+    for ((round = 1; round <= $1; round++)); do
+        for file in /log/ data.mdb; do
+            name=$(random_server)
+            event fault "sync_error_$(basename $file)" "$(keys_of "$name")"
+            fail_disk "$name" sync EIO $file once
+            if ends_by_itself "$name" 20; then ok; else
+                bad "$name: a sync of $file fails, and it goes on"
+                cut_power "$name"
+            fi
+            lose_unsynced "$name"
+            mend_disk "$name"
+            start "$name" || { bad "$name does not come back"; return; }
+            wait_whole
+            event healed
+            sleep 1.5
+        done
+    done
+    load_end --within 15 --at-least $((200 * $1))
+}
+
+# Nothing grows any more: writes are refused and say so, or go where there is room; reads go on; it heals.
+disk_full() {
+    local round name
+    load_begin disk_full || return
+    for ((round = 1; round <= $1; round++)); do
+        name=$(random_server)
+        event fault disk_full "$(keys_of "$name")"
+        fail_disk "$name" grow ENOSPC "/$name/" always
+        on 0 timeout 10 "$BUILD/client/load/edubba-load" --quiet write --masters "$EDUBBA_MASTERS" --table "full$round" --presplit 6 \
+            --value-size 4000 --records 4000 --operations 4000 --timeout 4 >"$WORK/full.out" 2>&1
+        kill -0 "${PIDS[$name]}" 2>/dev/null || { bad "$name has ended on a full disk"; unset "PIDS[$name]"; start "$name"; }
+        sleep 1
+        mend_disk "$name"
+        wait_whole
+        event healed
+        ebt deletetable "full$round" || bad "deletetable full$round"
+        sleep 2
+    done
+    load_end --within 30 --at-least $((200 * $1)) --may-refuse RESOURCE_EXHAUSTED
+}
+
+# An hour ahead and an hour back: a server, then a master, then all.
+clock_steps() {
+    local round name seconds names all
+    load_begin clock_steps || return
+    mapfile -t all < <(names_of 'master|server')
+    for ((round = 1; round <= $1; round++)); do
+        for seconds in 3600 0 -3600 0; do
+            case $((RANDOM % 3)) in
+                0) names=("$(random_server)") ;;
+                1) mapfile -t names < <(names_of master) ;;
+                2) names=("${all[@]}") ;;
+            esac
+            ((seconds == 0)) && names=("${all[@]}")
+            event fault "clock_${seconds}_s" "*"
+            for name in "${names[@]}"; do step_clock "$name" $seconds; done
+            sleep 1.5
+        done
+        # Over a restart with the clock behind, too.
+        name=$(random_server)
+        step_clock "$name" -3600
+        event fault clock_behind_at_start "$(keys_of "$name")"
+        kill_hard "$name"
+        start "$name" || { bad "$name does not come back"; return; }
+        wait_whole
+        step_clock "$name" 0
+        event healed
+        sleep 1
+    done
+    load_end --within 15 --at-least $((300 * $1))
+}
+
+# 20 to 30 ms each way, and one packet in fifty lost.
+slow_network() {
+    local round
+    load_begin slow_network || return
+    for ((round = 1; round <= $1; round++)); do
+        event fault slow_network "*"
+        network_slow 20 10 2 || break
+        sleep 6
+        network_fast
+        event healed
+        sleep 1
+    done
+    load_end --within 10 --at-least $((200 * $1))
+}
+
+wiped_server() {
+    local round name
+    load_begin wiped_server || return
+    for ((round = 1; round <= $1; round++)); do
+        name=$(random_server)
+        event fault wiped_server "$(keys_of "$name")"
+        kill_hard "$name"
+        rm -rf "${WORK:?}/$name" "$WORK/faults/$name"
+        missed
+        start "$name" || { bad "round $round: $name does not come back"; return; }
+        wait_whole
+        event healed
+        sleep 5
+    done
+    # shellcheck disable=SC2046  # words
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+}
+
+long_stop() {
+    local round name
+    load_begin long_stop || return
+    for ((round = 1; round <= $1; round++)); do
+        name=$(random_server)
+        event fault long_stop "$(keys_of "$name")"
+        kill -STOP "${PIDS[$name]}"
+        sleep 30
+        kill -CONT "${PIDS[$name]}"
+        wait_whole
+        event healed
+        sleep 5
+    done
+    # shellcheck disable=SC2046  # words
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+}

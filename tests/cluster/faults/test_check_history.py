@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""check_history.py finds what it is for: one small history that is right, and one with each thing wrong."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+RIGHT = [
+    "W a000 1 10 20 OK", "W a000 2 30 40 OK", "W a000 3 50 60 UNAVAILABLE",
+    "T a000 25 28 OK 1", "T a000 45 48 OK 2",
+    "R a000 21 24 OK 1 1 1 0", "R a000 32 38 OK 1 1 1 1", "R a000 41 44 OK 2 2 2 1", "R a000 70 80 OK 3 3 3 2",
+    "E 30 fault kill *", "E 35 healed",
+    "F a000 OK 3 2 3,2,1 3,2,1",
+]
+# name of the failure -> lines of RIGHT to take out, lines to put in, options
+WRONG = {
+    "lost": (["F a000 OK 3 2 3,2,1 3,2,1"], ["F a000 OK 2 2 3,1 3,1"], []),
+    "lost (increments)": (["F a000 OK 3 2 3,2,1 3,2,1"], ["F a000 OK 3 1 3,2,1 3,2,1"], []),
+    "invented": ([], ["R a000 71 79 OK 9 9 3 2"], []),
+    "invented (too early)": ([], ["R a000 21 29 OK 2 2 2 1"], []),
+    "doubled": (["F a000 OK 3 2 3,2,1 3,2,1"], ["F a000 OK 4 2 3,2,1 3,2,1"], []),
+    "doubled (increments)": (["T a000 45 48 OK 2"], ["T a000 45 48 OK 1"], []),
+    "stale": ([], ["R a000 42 49 OK 1 1 1 1"], []),
+    "stale (after another read)": ([], ["R a000 81 82 OK 2 2 2 2"], []),
+    "stale (sum)": ([], ["R a000 42 49 OK 2 2 1 1"], []),
+    "stale (increments)": ([], ["R a000 52 53 OK 2 2 2 1"], []),
+    "torn": ([], ["R a000 33 39 OK 2 1 2 1"], []),
+    "torn (in the end)": (["F a000 OK 3 2 3,2,1 3,2,1"], ["F a000 OK 3 2 3,2,1 3,2"], []),
+    "refused": ([], ["W a000 4 90 95 INTERNAL"], []),
+    "refused (a doubt)": ([], [], ["--all-ok"]),
+    "refused (a read)": ([], ["R a000 71 79 DEADLINE_EXCEEDED 0 0 0 0"], ["--all-ok"]),
+    "invented (refused, and there)": (["W a000 3 50 60 UNAVAILABLE"], ["W a000 3 50 60 RESOURCE_EXHAUSTED"],
+                                      ["--may-refuse", "RESOURCE_EXHAUSTED"]),
+    "missing": (["F a000 OK 3 2 3,2,1 3,2,1"], ["F a000 UNAVAILABLE 0 0 - -"], []),
+    "void": ([], [], ["--at-least", "100"]),
+    "service": (["E 35 healed"], ["E 60 healed"], ["--within", "1"]),
+    "gap": ([], [], ["--gap-p99", "0.00001"]),
+}
+
+
+def check(lines, options):
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        program = pathlib.Path(__file__).parent / "check_history.py"
+        ran = subprocess.run([program, *options, file.name], capture_output=True, text=True)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+problems = []
+status, said = check(RIGHT, ["--within", "1", "--at-least", "4", "--gap-p99", "1"])
+if status != 0:
+    problems.append(f"what is right is refused:\n{said}")
+for name, (out, into, options) in WRONG.items():
+    status, said = check([line for line in RIGHT if line not in out] + into, options)
+    if status != 1 or not any(line.startswith(name.split()[0] + ":") for line in said.splitlines()):
+        problems.append(f"{name} is not found:\n{said}")
+print("\n".join(problems) if problems else "all found")
+print(f"{len(WRONG) + 1 - len(problems)} passed, {len(problems)} failed")
+sys.exit(len(problems) > 0)

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Tables with copies on three servers: what ebt shows and orders, while somebody counts.  A
+# primary is killed, another one is frozen, a server is drained, and the master is away: nothing that was
+# acknowledged is lost or doubled, and a client that is started meanwhile reads and writes.
+#
+#   test_replicas.sh [BUILD] [--away SECONDS]
+#     --away   so long no master is there (default 5)
+away=5
+[[ ${1:-} != "" && ${1:-} != --* ]] && { BUILD=$(cd "$1" && pwd); shift; }
+[[ ${1:-} == --away ]] && away=$2
+source "$(dirname "$0")/cluster.sh"
+
+# All of them replicate.  A server's number in this test is that of its port.
+start() { start_server "$1" replicate=true "zone=z$1" || exit 1; }
+begin_master() { start_master "tablet.soft_limit_start=512 MiB"; } # no tablet is split here
+begin_master || exit 1
+for n in 1 2 3 4; do start $n; done
+for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') == 4 ]] && break; sleep 0.05; done
+
+# until_says WHAT PATTERN COMMAND...: it comes to that within a minute.
+until_says() {
+    local what=$1 pattern=$2
+    shift 2
+    for _ in $(seq 300); do "$@" 2>/dev/null | grep -qE -- "$pattern" && { ok; return; }; sleep 0.2; done
+    bad "$what: still not $pattern:"; "$@" 2>&1 | head -n 12
+}
+# Is every tablet of the table whole: so many in sync, of as many?
+whole() { [[ $(ebt tablets "$1" | grep -c "^[0-9].* $2/$2 ") == "$3" ]] && echo whole; }
+# primary TABLE: of its first tablet, by number.
+primary() { local at; at=$(ebt tablets "$1" | sed -n 2p | tr -s ' ' | cut -d' ' -f3); echo $((${at##*:} - PORT)); }
+address() { echo "tcp://127.0.0.1:$((PORT + $1))"; }
+
+# --- what is shown ------------------------------------------------------------------------------
+says "a table with three copies" 0 '' ebt createtable load families=plain,sum::intsum splits=a,m replicas=3 min-in-sync=2
+until_says "all are in sync" whole whole load 3 3
+says "ls" 0 '3 tablets, 3 replicas each, at least 2 in sync' ebt ls load
+same "each replica has a line" "$(ebt tablets load | grep -cE ' (primary|secondary)$')" 9
+same "and a place in the JSON" "$(ebt --json tablets load | grep -o '"role":"[a-z]*"' | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 3 "role":"primary"; 6 "role":"secondary";'
+same "servers count them" "$(ebt --json servers | grep -oE '"tablets":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 9
+same "and who leads" "$(ebt --json servers | grep -oE '"primaries":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 3
+
+# --- somebody counts, and never stops ------------------------------------------------------------
+# Each a client of its own; what it is told is done is one more in the file.
+everybody="$EDUBBA_MASTERS,$(address 1),$(address 2),$(address 3),$(address 4)"
+: >"$WORK/counted"
+while [[ ! -e $WORK/enough ]]; do
+    for row in 0 b n; do
+        ebt --masters "$everybody" --timeout 60 addtocell load $row sum:n=1@0 2>>"$WORK/refused" && echo $row >>"$WORK/counted"
+    done
+    sleep 0.02
+done &
+PIDS[counter]=$!
+
+# --- a primary is killed ------------------------------------------------------------------------
+dead=$(primary load)
+kill_hard "server$dead"
+begun=$SECONDS
+ebt --timeout 30 set load '0' plain:x=1 && ok || bad "no write to the tablet of the killed primary"
+same "another one leads within seconds" "$((SECONDS - begun <= 12))" 1
+until_says "it is shown as gone" gone ebt servers
+until_says "and as on its way back" joins ebt tablets load
+start "$dead"
+until_says "it is taught again" whole whole load 3 3
+
+# --- a primary is frozen: no connection breaks ----------------------------------------------------
+frozen=$(primary load)
+kill -STOP "$(pid_of "server$frozen")"
+begun=$SECONDS
+ebt --timeout 30 set load '1' plain:x=1 && ok || bad "no write to the tablet of the frozen primary"
+same "another one leads within seconds" "$((SECONDS - begun <= 15))" 1
+kill -CONT "$(pid_of "server$frozen")"
+until_says "it is a secondary, or leads again" whole whole load 3 3
+
+# --- a server is drained ------------------------------------------------------------------------
+says "drain" 0 'is drained: it may be stopped for good' ebt --timeout 100 drain "127.0.0.1:$((PORT + 2))"
+same "nothing is there" "$(ebt servers | grep "$(address 2) " | tr -s ' ' | cut -d' ' -f3,5,6)" "drained 0 0"
+same "nor in the table" "$(ebt tablets load | grep -c "$(address 2) ")" 0
+until_says "all are in sync" whole whole load 3 3
+says "its end" 0 'takes replicas again; 0 are there' ebt drain "$(address 2)" --undo
+
+# --- fewer copies, and more -----------------------------------------------------------------------
+says "two copies" 0 '' ebt setreplication load replicas=2
+until_says "one is given up" whole whole load 2 3
+says "three" 0 '' ebt setreplication load replicas=3
+until_says "one is made" whole whole load 3 3
+
+# --- no master is there -------------------------------------------------------------------------
+ebt --timeout 20 set load away plain:x=0
+kill_hard master
+begun=$SECONDS
+rounds=0
+while ((SECONDS - begun < away)); do # each a client of its own, given one server's address behind the master's
+    rounds=$((rounds + 1))
+    masters="$EDUBBA_MASTERS,$(address $((rounds % 4 + 1)))"
+    ebt --masters "$masters" --timeout 10 set load away "plain:x=$rounds@-1" || { bad "a new client's write, without a master"; break; }
+    says "and what it reads" 0 "\"$rounds\"" ebt --masters "$masters" --timeout 10 lookup load away cells-per-column=1
+done
+same "there were such clients" "$((rounds > 0))" 1
+says "they see the tablets" 0 'serving' ebt --masters "$EDUBBA_MASTERS,$(address 3)" tablets load
+begin_master
+
+# --- what was counted -------------------------------------------------------------------------------
+: >"$WORK/enough"; wait "$(pid_of counter)"; unset 'PIDS[counter]'
+until_says "all are in sync" whole whole load 3 3
+same "nobody was refused, or waited in vain" "$(cat "$WORK/refused")" ""
+for row in 0 b n; do
+    same "nothing of row $row was lost or doubled" "$(ebt --json lookup load $row columns=sum:n | grep -o '"number":[0-9]*')" "\"number\":$(grep -c "^$row" "$WORK/counted")"
+done
+finish
