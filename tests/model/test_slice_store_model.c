@@ -84,7 +84,7 @@ static struct buffer payload_of(const struct operation *operation)
 }
 
 /* By the store's own door, from the payload. */
-static enum status append(const struct operation *operation)
+static enum status append(const struct operation *operation, uint64_t clock)
 {
     struct buffer payload = payload_of(operation);
     struct arena arena;
@@ -94,12 +94,11 @@ static enum status append(const struct operation *operation)
     if (operation->kind == DROP) {
         struct record_drop_range drop;
         cr_assert_eq(record_decode_drop_range(buffer_bytes(&payload), &drop, NULL), STATUS_OK);
-        status = store_append_drop_range(teacher, &drop, store_next_clock(fixture.store),
-                                         &sequence);
+        status = store_append_drop_range(teacher, &drop, clock, &sequence);
     } else {
         struct record_write write;
         cr_assert_eq(record_decode_write(buffer_bytes(&payload), &arena, &write, NULL), STATUS_OK);
-        status = store_append_write(teacher, &write, store_next_clock(fixture.store), &sequence);
+        status = store_append_write(teacher, &write, clock, &sequence);
     }
     arena_deinit(&arena);
     buffer_deinit(&payload);
@@ -124,12 +123,13 @@ static void write_entry(enum kind kind)
     if (kind == WRITE && prng_chance(&prng, 3)) {
         operation->request = ++shared->request_next;
     }
-    shared->count++;
-    if (append(operation) != STATUS_OK) {
+    uint64_t clock = store_next_clock(fixture.store);
+    all->clocks[shared->count++] = clock; /* first: it may be in the log when this process ends */
+    if (append(operation, clock) != STATUS_OK) {
         shared->count--;
         return;
     }
-    all->clocks[shared->count - 1] = atomic_load(&teacher->clock);
+    cr_assert_eq(atomic_load(&teacher->clock), clock);
 }
 
 /* --- the learner ---------------------------------------------------------------------------------- */
