@@ -152,8 +152,9 @@ Test(replica_message, batches_come_back)
             items[i].message = random_message(&prng, rooms[i], sizeof rooms[i]);
             size_t before = out.size_bytes;
             replica_batch_add(items[i].tablet, &items[i].message, &out);
-            cr_assert_leq(out.size_bytes - before,
-                          REPLICA_ITEM_BYTES_OWN + items[i].message.entry.payload.size_bytes);
+            cr_assert_leq(out.size_bytes - before, REPLICA_ITEM_BYTES_OWN +
+                                                       items[i].message.entry.payload.size_bytes +
+                                                       items[i].message.content.size_bytes);
         }
         arena_reset(&arena);
         cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error), STATUS_OK,
@@ -197,7 +198,7 @@ Test(replica_message, damage_is_harmless)
             if (replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL) == STATUS_OK) {
                 for (size_t i = 0; i < batch.item_count; i++) {
                     const struct replica_message *message = &batch.items[i].message;
-                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_DAMAGED);
+                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_LEARNED);
                     cr_assert(message->type != REPLICA_OPEN ||
                               replica_configuration_is_sound(&message->configuration));
                 }
@@ -219,7 +220,7 @@ Test(replica_message, what_cannot_be_is_refused_by_name)
     replica_batch_begin(&HEAD, &out);
     wire_write_array(&out, 3);
     wire_write_u64(&out, 1);
-    wire_write_u64(&out, REPLICA_DAMAGED + 1);
+    wire_write_u64(&out, REPLICA_LEARNED + 1);
     wire_write_u64(&out, 1);
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
                  STATUS_MALFORMED);
