@@ -23,6 +23,7 @@ static void schedule(struct hosted *hosted)
 {
     struct host *host = hosted->host;
     int64_t due_ns = sooner(replica_deadline_ns(hosted->replica), hosted->retry_ns);
+    due_ns = sooner(due_ns, hosted_lessons_due_ns(hosted));
     uint64_t key = due_ns > 0 ? (uint64_t)due_ns : 0;
     if (hosted->is_due && hosted->due.key == key && due_ns != REPLICA_NEVER) {
         return;
@@ -36,12 +37,18 @@ static void schedule(struct hosted *hosted)
     }
 }
 
+void hosted_reschedule(struct hosted *hosted)
+{
+    schedule(hosted);
+}
+
 /* What a step has decided, as far as it can be done. */
 static void finish_step(struct hosted *hosted)
 {
     bool settled = hosted_settle(hosted);
     bool promised = hosted_promise(hosted);
     hosted_ask_reads(hosted);
+    hosted_look_at_level(hosted);
     hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
     schedule(hosted);
 }
@@ -206,6 +213,7 @@ void hosted_destroy(struct hosted *hosted)
     if (hosted == NULL) {
         return;
     }
+    hosted_forget_lessons(hosted);
     replica_destroy(hosted->replica);
     serving_unref(hosted->serving);
     if (hosted->tablet != NULL) {
@@ -222,6 +230,7 @@ struct hosted *hosted_create(struct host *host, uint32_t min_in_sync)
     }
     hosted->host = host;
     hosted->min_in_sync = min_in_sync;
+    learn_begin(&hosted->learn, HOST_LEARN_RESEND_NS);
     if (serving_create(&hosted->serving) != STATUS_OK) {
         hosted_destroy(hosted);
         return NULL;
@@ -401,6 +410,9 @@ enum status host_on_append(struct host *host,
     if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
+    if (!hosted_may_give_out(hosted, entry->type)) {
+        return STATUS_UNAVAILABLE; /* a learner is on its walk */
+    }
     struct replica_entry given = entry_of(entry);
     return replica_may_write(hosted->replica, &given);
 }
@@ -455,7 +467,7 @@ void host_receive(struct host *host, const struct replica_batch *batch)
         struct hosted *hosted = host_find(host, item->tablet);
         struct replica_event event = {
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
-        if (hosted != NULL) {
+        if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message)) {
             take(hosted->tablet, &event);
         } else if (item->message.type == REPLICA_OPEN) {
             convert_for(host, item->tablet, &item->message.configuration);
@@ -530,36 +542,12 @@ void host_read(struct host *host,
     (void)host;
     if (entry != NULL) {
         event.entry = entry_of(entry);
+    } else if (hosted_of(tablet) != NULL) {
+        hosted_of(tablet)->unread_sequence = sequence;
     }
     if (hosted_of(tablet) != NULL) {
         hosted_step(hosted_of(tablet), &event);
     }
-}
-
-static void tell_of_pupil(struct store_tablet *tablet,
-                          enum replica_event_type type,
-                          const struct host_pupil *pupil)
-{
-    struct replica_event event = {.type = type,
-                                  .from = pupil->member,
-                                  .sequence = pupil->sequence,
-                                  .version = pupil->version,
-                                  .incarnation = pupil->incarnation};
-    if (hosted_of(tablet) != NULL) {
-        hosted_step(hosted_of(tablet), &event);
-    }
-}
-
-void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
-{
-    (void)host;
-    tell_of_pupil(tablet, REPLICA_EVENT_TEACHING, pupil);
-}
-
-void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil)
-{
-    (void)host;
-    tell_of_pupil(tablet, REPLICA_EVENT_TAUGHT, pupil);
 }
 
 /* --- rounds ------------------------------------------------------------------------------------- */
@@ -573,6 +561,8 @@ static void tick_due(struct host *host, int64_t now_ns)
         }
         struct replica_event event = {.type = REPLICA_EVENT_TICK};
         hosted_step((struct hosted *)lowest, &event);
+        hosted_tick_lessons((struct hosted *)lowest);
+        schedule((struct hosted *)lowest);
     }
 }
 

@@ -5,7 +5,7 @@
  *   store's callbacks ---->                                  ----> store: log, commit, lead, follow
  *   lanes: batches ------->    [ replica of each tablet ]    ----> lanes, beacons
  *   beacons: host_hear --->         events, effects          ----> serving words: readers of any thread
- *   catalog, helpers ----->                                  ----> callbacks: propose, ask, read, teach
+ *   catalog, helpers ----->                                  ----> callbacks: propose, ask, read, slice
  *
  * What cannot be done now is kept and done later (host_round()): a store without room, a full mailbox.
  * Nothing is queued without a bound: what a store still owes is told by the replica's window, and what
@@ -28,9 +28,11 @@
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/peer/lanes.h"
 #include "tabletserver/replica/replica.h"
+#include "tabletserver/replica/teach.h"
 #include "tabletserver/storage/store_replica.h"
 
 struct host;
+struct host_reading_slice;
 
 /* A learner that a primary of this store's is to teach (section 6). */
 struct host_pupil {
@@ -53,7 +55,9 @@ struct host_options {
     uint64_t incarnation;             /* of this process */
     int64_t free_from_ns;             /* from then on nothing binds that processes before granted */
     struct replica_settings settings; /* min_in_sync: each tablet has its own */
-    struct beacons *beacons;          /* both outlive the host */
+    struct teach_settings teach;
+    int64_t learn_timeout_ns; /* then a learner is let go for what waits for its walk to end */
+    struct beacons *beacons;  /* both outlive the host */
     struct lanes *lanes;
 
     /* None of them may call the host, or wait. */
@@ -88,8 +92,10 @@ struct host_options {
     void (*on_converted)(void *context,
                          struct store_tablet *gone,
                          struct store_tablet *const children[2]);
-    /* Begin, or begin again; then host_teaching(), host_taught(). */
-    void (*on_teach)(void *context, struct store_tablet *tablet, const struct host_pupil *pupil);
+    /* A slice for a learner: host_slice_read() on a thread that may wait; then host_sliced(). */
+    void (*on_slice)(void *context,
+                     struct store_tablet *tablet,
+                     struct host_reading_slice *reading);
 };
 
 /* Errors: STATUS_NO_MEMORY. */
@@ -129,6 +135,7 @@ struct replica_view host_look(const struct store_tablet *tablet);
 void host_on_committed(struct host *host, struct store_tablet *tablet, uint64_t sequence);
 void host_on_synced(struct host *host, struct store_tablet *tablet, uint64_t sequence);
 void host_on_configured(struct host *host, struct store_tablet *tablet);
+void host_on_taught(struct host *host, struct store_tablet *tablet, enum status status);
 enum status host_on_append(struct host *host,
                            struct store_tablet *tablet,
                            const struct store_entry *entry);
@@ -184,9 +191,12 @@ void host_read(struct host *host,
                uint64_t sequence,
                const struct store_entry *entry);
 
-/* The pupil has everything up to pupil->sequence, or is being taught it; it is whole. */
-void host_teaching(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
-void host_taught(struct host *host, struct store_tablet *tablet, const struct host_pupil *pupil);
+/* What on_slice has asked for.  Any thread; no two of one learner are under way at once. */
+void host_slice_read(struct host_reading_slice *reading);
+/* It is lost: frees it.  Any thread. */
+void host_slice_discard(struct host_reading_slice *reading);
+/* It is read: frees it. */
+void host_sliced(struct host *host, struct host_reading_slice *reading);
 
 /* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
  * with others this store leads: so many are not handed over yet. */

@@ -5,6 +5,7 @@
  *   host_perform.c  effects out
  *   host_settle.c   what a replica has and its store still owes: log, lead, commit
  *   host_convert.c  splits: barriers, and what comes of them
+ *   host_teach.c    lessons: slices out, slices in
  *   host_lease.c    what the beacon thread said; whose lease holds; serving words
  *
  * [L] the loop's  [M] under the mutex, which the beacon thread takes too
@@ -16,13 +17,17 @@
 
 #include "common/base/pairing_heap.h"
 #include "tabletserver/host/host.h"
+#include "tabletserver/replica/learn.h"
+#include "tabletserver/storage/store_slice.h"
 
 /* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
  * more than that less a step's wait, what could cause more is passed over: all of it comes again. */
 #define HOST_PROMISES_MAX  16
 #define HOST_STEP_PROMISES 4
 #define HOST_EXCEPTED_MAX \
-    (2 * HOST_PROMISES_MAX) /* answers to a replica that was here before, too */
+    (2 * HOST_PROMISES_MAX)     /* answers to a replica that was here before, too */
+#define HOST_WALKS_MAX        4 /* learners that are given slices at once */
+#define HOST_LEARN_RESEND_NS  INT64_C(500000000)
 #define HOST_RETRY_NS         INT64_C(10000000)
 #define HOST_LOOK_AT_LEASE_NS INT64_C(50000000)
 #define HOST_STALL_NS         INT64_C(500000000) /* rule 14 */
@@ -73,6 +78,33 @@ struct host_conversion {
     struct replica_configuration told[2]; /* of the heirs, left and right; version 0 = not told */
 };
 
+/* A slice that is being read.  It has the reading end meanwhile: the lesson may end before. */
+struct host_reading_slice {
+    struct store_tablet *tablet; /* with a reference */
+    struct replica_member member;
+    uint64_t lesson;
+    struct store_slices *slices;
+    struct buffer out;
+    enum status status;
+    uint64_t sequence;
+    bool last;
+};
+
+/* A learner that is taught here. */
+struct host_teaching {
+    struct host_teaching *next;
+    struct host *host;
+    struct host_pupil pupil;
+    uint64_t lesson;
+    struct teach teach;
+    uint64_t floor; /* of the first slice */
+    bool walks;
+    int64_t walks_since_ns;
+    struct store_slices *slices;
+    struct host_reading_slice *reading;
+    struct buffer content; /* the slice that was given last */
+};
+
 /* A tablet that has a replica. */
 struct hosted {
     struct pairing_node due; /* first */
@@ -108,6 +140,12 @@ struct hosted {
 
     uint32_t min_in_sync; /* [L] */
     struct host_conversion conversion;
+    uint64_t unread_sequence; /* the log did not give this entry, nor those before it, perhaps */
+
+    /* Lessons.  [L] */
+    struct host_teaching *teachings;
+    struct learn learn;
+    struct replica_member teacher;
 };
 
 struct host {
@@ -127,6 +165,8 @@ struct host {
     uint32_t unsynced_count;
     int64_t log_moved_ns;
     bool stalled;
+    uint64_t lessons; /* the number given last */
+    uint32_t walks;
     struct replica_effects effects; /* of the step that is being performed */
 };
 
@@ -153,6 +193,21 @@ void hosted_perform(struct hosted *hosted, const struct replica_event *event);
 bool hosted_promise(struct hosted *hosted);
 bool hosted_may_promise(const struct hosted *hosted);
 void hosted_ask_reads(struct hosted *hosted);
+
+/* host_teach.c */
+void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil);
+/* False: the message is none of a lesson's. */
+bool hosted_hear_lesson(struct hosted *hosted,
+                        struct replica_member from,
+                        const struct replica_message *message);
+void hosted_tick_lessons(struct hosted *hosted);
+void hosted_look_at_level(struct hosted *hosted);
+int64_t hosted_lessons_due_ns(const struct hosted *hosted);
+bool hosted_may_give_out(struct hosted *hosted, uint8_t type);
+bool hosted_walks(const struct hosted *hosted);
+void hosted_forget_lessons(struct hosted *hosted);
+/* host.c: its deadline may have changed. */
+void hosted_reschedule(struct hosted *hosted);
 
 /* host_settle.c.  False: something is left for later. */
 bool hosted_settle(struct hosted *hosted);

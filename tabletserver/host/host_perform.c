@@ -128,13 +128,12 @@ static void teach(struct hosted *hosted,
                   const struct replica_effect *effect,
                   const struct replica_event *event)
 {
-    const struct host_options *options = &hosted->host->options;
     const struct host_pupil pupil = {.tablet = hosted->number,
                                      .member = effect->to,
                                      .incarnation = event->message.incarnation,
                                      .version = event->message.version,
                                      .sequence = effect->sequence};
-    options->on_teach(options->context, hosted->tablet, &pupil);
+    hosted_teach(hosted, &pupil);
 }
 
 static void perform(struct hosted *hosted,

@@ -99,6 +99,10 @@ static bool configure(struct hosted *hosted)
     if (hosted->configuration.role != REPLICA_PRIMARY && store_tablet_leads(hosted->tablet)) {
         store_tablet_follow(hosted->tablet); /* it was just made: nobody has led */
     }
+    if (store_tablet_is_half_taught(hosted->tablet) &&
+        hosted->kept < store_tablet_committed(hosted->tablet)) {
+        hosted->kept = store_tablet_committed(hosted->tablet); /* of what counts for nothing */
+    }
     enum status status = store_tablet_configure(hosted->tablet, &hosted->configuration,
                                                 hosted->kept);
     if (status != STATUS_OK) {

@@ -117,6 +117,11 @@ enum replica_message_type {
     REPLICA_BEHIND = 6,
     REPLICA_YIELD = 7,
     REPLICA_DAMAGED = 8, /* instead of OPENED or PREPARED: remove me */
+    /* Section 6; not a replica's to look at, but teach.h's and learn.h's. */
+    REPLICA_LESSON = 9,   /* primary -> learner: you may be taught */
+    REPLICA_TEACH = 10,   /* back: this slice, please */
+    REPLICA_SLICE = 11,   /* primary -> learner */
+    REPLICA_LEARNED = 12, /* back: I have it all */
 };
 
 /* docs/replication.md, section 4.  Fields that a type does not name are zero. */
@@ -134,6 +139,13 @@ struct replica_message {
     bool as_learner;   /* OPEN, OPENED: not counted */
     struct replica_configuration configuration; /* OPEN */
     struct replica_entry entry;                 /* PREPARE */
+    /* Section 6.  LESSON: sequence: what the log follows on.  TEACH: sequence: what the learner's log follows
+     * on already, committed: that the slice is to be of at least.  SLICE: sequence: of it.  LEARNED: sequence:
+     * what its log follows on. */
+    uint64_t lesson;      /* all four */
+    uint64_t number;      /* TEACH, SLICE: which slice */
+    bool last;            /* SLICE: there is none behind it */
+    struct bytes content; /* SLICE; as payloads */
 };
 
 /* What a primary or secondary wants of the catalog (rule 12). */

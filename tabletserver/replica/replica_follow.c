@@ -358,6 +358,10 @@ enum status replica_follow_receive(struct replica *replica,
     case REPLICA_PREPARED:
     case REPLICA_BEHIND:
     case REPLICA_DAMAGED:
+    case REPLICA_LESSON:
+    case REPLICA_TEACH:
+    case REPLICA_SLICE:
+    case REPLICA_LEARNED:
         return STATUS_OK;
     }
     return STATUS_OK;

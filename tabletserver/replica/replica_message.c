@@ -16,6 +16,9 @@ enum part {
     PART_AS_LEARNER = 64,
     PART_CONFIGURATION = 128,
     PART_ENTRY = 256,
+    PART_LESSON = 512,
+    PART_NUMBER = 1024,
+    PART_CONTENT = 2048, /* and whether it is the last */
 };
 
 static const unsigned PARTS[] = {
@@ -28,9 +31,13 @@ static const unsigned PARTS[] = {
     [REPLICA_BEHIND] = 0,
     [REPLICA_YIELD] = PART_SEQUENCE,
     [REPLICA_DAMAGED] = PART_OPENER,
+    [REPLICA_LESSON] = PART_SEQUENCE | PART_LESSON,
+    [REPLICA_TEACH] = PART_SEQUENCE | PART_COMMITTED | PART_OPENER | PART_LESSON | PART_NUMBER,
+    [REPLICA_SLICE] = PART_SEQUENCE | PART_LESSON | PART_NUMBER | PART_CONTENT,
+    [REPLICA_LEARNED] = PART_SEQUENCE | PART_OPENER | PART_LESSON,
 };
 
-#define TYPE_LAST REPLICA_DAMAGED
+#define TYPE_LAST REPLICA_LEARNED
 
 static uint32_t count_parts(unsigned parts)
 {
@@ -120,6 +127,17 @@ void replica_batch_add(uint64_t tablet, const struct replica_message *message, s
     if (parts & PART_ENTRY) {
         write_entry(out, &message->entry);
     }
+    if (parts & PART_LESSON) {
+        wire_write_u64(out, message->lesson);
+    }
+    if (parts & PART_NUMBER) {
+        wire_write_u64(out, message->number);
+    }
+    if (parts & PART_CONTENT) {
+        wire_write_array(out, 2);
+        wire_write_bool(out, message->last);
+        wire_write_bytes(out, message->content);
+    }
 }
 
 /* --- reading -------------------------------------------------------------------------------------- */
@@ -158,6 +176,18 @@ static void read_parts(struct wire_reader *reader,
     }
     if (parts & PART_ENTRY) {
         read_entry(reader, fields, &message->entry);
+    }
+    if (parts & PART_LESSON) {
+        message->lesson = wire_read_u64(reader, fields, "lesson");
+    }
+    if (parts & PART_NUMBER) {
+        message->number = wire_read_u64(reader, fields, "number");
+    }
+    if (parts & PART_CONTENT) {
+        struct wire_array slice = wire_read_array(reader, fields, "slice");
+        message->last = wire_read_bool(reader, &slice, "slice.last");
+        message->content = wire_read_bytes(reader, &slice, "slice.content");
+        wire_array_end(reader, &slice);
     }
 }
 

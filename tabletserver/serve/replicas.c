@@ -13,6 +13,9 @@
 #define MS INT64_C(1000000)
 
 #define READING_ARENA_BLOCK_BYTES 65536
+#define LEARN_PATIENCE_NS         (30 * 1000 * MS) /* of a learner's silence */
+#define LEARN_TIMEOUT_NS          (600 * 1000 * MS) /* so long a dropped range waits for a walk to end */
+#define LEARN_BYTES_PER_SECOND    (32 * 1024 * 1024)  /* to one learner */
 #define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
 #define READ_AHEAD_BYTES          (256 * 1024)        /* the next ones will be asked for, too */
 
@@ -95,8 +98,7 @@ struct log_reading {
     struct store_loop *loop;
     struct store_tablet *tablet; /* a reference */
     uint64_t sequence;
-    bool teaches; /* asked whether the log has what the pupil needs */
-    struct host_pupil pupil;
+    struct host_reading_slice *lesson; /* what is read instead of the log; NULL = the log */
     struct replica_member to;
     uint64_t wanted; /* the entry that is asked for next; 0 = none */
     struct arena arena;
@@ -105,6 +107,9 @@ struct log_reading {
 
 void log_reading_discard(struct log_reading *reading)
 {
+    if (reading->lesson != NULL) {
+        host_slice_discard(reading->lesson);
+    }
     store_tablet_unref(reading->tablet);
     arena_deinit(&reading->arena);
     memory_free(reading);
@@ -113,6 +118,11 @@ void log_reading_discard(struct log_reading *reading)
 static void read_log(struct job *job)
 {
     struct log_reading *reading = (struct log_reading *)job;
+    if (reading->lesson != NULL) {
+        host_slice_read(reading->lesson);
+        store_loop_read_back(reading->loop, reading);
+        return;
+    }
     enum status status = store_log_read(reading->tablet, reading->sequence, READ_AHEAD_BYTES,
                                         &reading->arena, &reading->slice);
     if (status != STATUS_OK) {
@@ -160,30 +170,17 @@ static void on_read(void *context,
     }
 }
 
-static void on_teach(void *context, struct store_tablet *tablet, const struct host_pupil *pupil)
+/* Without memory: it is lost, and the lesson begins anew. */
+static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
     struct replicas *replicas = context;
-    struct log_reading *reading = start_reading(replicas, tablet, pupil->sequence + 1);
-    if (reading != NULL) {
-        reading->teaches = true;
-        reading->pupil = *pupil;
-        worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
+    struct log_reading *reading = start_reading(replicas, tablet, 0);
+    if (reading == NULL) {
+        host_slice_discard(slice);
+        return;
     }
-}
-
-/* The log has what it needs: it is taught by that. */
-static void teach(struct replicas *replicas, const struct log_reading *reading)
-{
-    struct store_tablet *tablet = reading->tablet;
-    if (reading->slice.count > 0 || reading->pupil.sequence >= store_tablet_committed(tablet)) {
-        host_teaching(replicas->host, tablet, &reading->pupil);
-        host_taught(replicas->host, tablet, &reading->pupil);
-    } else {
-        LOG_EVENT(LOG_LEVEL_WARN, "learner_too_old",
-                  LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
-                  LOG_ID("server", reading->pupil.member.server),
-                  LOG_U64("sequence", reading->pupil.sequence));
-    }
+    reading->lesson = slice;
+    worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
 }
 
 /* As many of those that were read ahead as the replica goes on to ask for, one after the other. */
@@ -211,8 +208,9 @@ static void hand_out(struct replicas *replicas, struct log_reading *reading)
 
 void replicas_take_reading(struct replicas *replicas, struct log_reading *reading)
 {
-    if (reading->teaches) {
-        teach(replicas, reading);
+    if (reading->lesson != NULL) {
+        host_sliced(replicas->host, reading->lesson);
+        reading->lesson = NULL;
     } else {
         hand_out(replicas, reading);
     }
@@ -330,6 +328,10 @@ enum status replicas_create(struct store_loop *loop,
                      .stagger_ns = 500 * MS,
                      .settle_ns = 2100 * MS,
                      .window_bytes_max = server->settings->store.window_bytes_max},
+        .teach = {.resend_ns = 500 * MS,
+                  .patience_ns = LEARN_PATIENCE_NS,
+                  .bytes_per_second = LEARN_BYTES_PER_SECOND},
+        .learn_timeout_ns = LEARN_TIMEOUT_NS,
         .beacons = peers_beacons(server->peers),
         .lanes = peers_lanes(server->peers),
         .context = replicas,
@@ -341,7 +343,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_converted = on_converted,
         .on_ask = on_ask,
         .on_read = on_read,
-        .on_teach = on_teach};
+        .on_slice = on_slice};
     enum status status = host_create(&options, &replicas->host);
     if (status != STATUS_OK) {
         memory_free(replicas);

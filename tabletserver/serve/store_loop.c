@@ -102,6 +102,11 @@ static void on_synced(void *context, struct store_tablet *tablet, uint64_t seque
     host_on_synced(host_of(context), tablet, sequence);
 }
 
+static void on_taught(void *context, struct store_tablet *tablet, enum status status)
+{
+    host_on_taught(host_of(context), tablet, status);
+}
+
 static void on_configured(void *context, struct store_tablet *tablet)
 {
     host_on_configured(host_of(context), tablet);
@@ -470,6 +475,7 @@ static enum status open_store(struct store_loop *loop,
         .on_split = on_split,
         .on_synced = on_synced,
         .on_configured = on_configured,
+        .on_taught = on_taught,
         .on_append = on_append,
         .on_appended = on_appended,
         .on_failed = on_failed,

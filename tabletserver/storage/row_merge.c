@@ -119,6 +119,9 @@ static enum status seek(struct row_merge_layer *layer, uint32_t family, struct b
 /* Is the family in the schema?  Finds it once for all cells that follow each other. */
 static bool enter_family(struct row_merge *merge, uint32_t number)
 {
+    if (merge->table == NULL) {
+        return true;
+    }
     if (merge->family == NULL || merge->family->number != number) {
         const struct family *family = table_family_by_number(merge->table, number);
         if (family == NULL) {
@@ -179,6 +182,10 @@ static enum status enter_column(struct row_merge *merge, const struct entry *ent
 /* Has the rule expired this cell, and so all older ones of its column?  If not, it counts. */
 static enum status collect(struct row_merge *merge, const struct entry *entry, bool *ret_expired)
 {
+    if (merge->table == NULL) {
+        *ret_expired = false;
+        return STATUS_OK;
+    }
     const struct gc_rule *rule = &merge->family->gc;
     if (rule->kind == GC_NONE && merge->layer_count == 1) {
         *ret_expired = false;
@@ -194,8 +201,15 @@ static enum status collect(struct row_merge *merge, const struct entry *entry, b
     return STATUS_OK;
 }
 
-static void fill_cell(const struct entry *entry, struct bytes value, struct cell *ret_cell)
+static void fill_cell(struct row_merge *merge,
+                      const struct entry *entry,
+                      struct bytes value,
+                      struct cell *ret_cell)
 {
+    if (merge->table == NULL) {
+        merge->shown = *entry;
+        merge->shown.value = value;
+    }
     *ret_cell = (struct cell){
         .family = entry->family,
         .qualifier = entry->qualifier,
@@ -255,7 +269,7 @@ static enum status next_of_one(struct row_merge *merge,
         }
         if (outcome == OUTCOME_SHOW) {
             layer->is_taken = true;
-            fill_cell(&layer->head, layer->head.value, ret_cell);
+            fill_cell(merge, &layer->head, layer->head.value, ret_cell);
             *ret_found = true;
             return STATUS_OK;
         }
@@ -366,7 +380,7 @@ static enum status resolve_cell(struct row_merge *merge,
     if (entry->kind == ENTRY_FOLD) {
         status = merge_folds(merge, covered, &value);
     }
-    fill_cell(entry, value, ret_cell);
+    fill_cell(merge, entry, value, ret_cell);
     *ret_outcome = OUTCOME_SHOW;
     return status;
 }

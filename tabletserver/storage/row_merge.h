@@ -11,6 +11,8 @@
  * When a single layer has the row, which is the common case, its stream is resolved already: there
  * is nothing to merge and its own deletes have done their work.
  *
+ * RAW, without a table: every family, and what rules have expired, each cell with its stamp.
+ *
  * Thread rule: as row_reader.h.  For the row reader only.
  */
 #ifndef TABLETSERVER_STORAGE_ROW_MERGE_H
@@ -45,13 +47,14 @@ struct row_merge {
     uint32_t column_family;      /* current column, where it matters; 0 = none */
     struct buffer column_qualifier;
     uint64_t column_cell_count; /* visible ones so far */
+    struct entry shown;         /* raw: the cell handed out last, folds merged */
     struct buffer merged[2];
 };
 
 void row_merge_init(struct row_merge *merge);
 void row_merge_deinit(struct row_merge *merge);
 
-/* For the rows of one read.  Closing lets go of what a large value took; opening again is free. */
+/* For the rows of one read; table NULL: raw.  Closing lets go of what a large value took; opening again is free. */
 void row_merge_open(struct row_merge *merge, const struct table *table, int64_t now_us);
 void row_merge_close(struct row_merge *merge);
 

@@ -237,3 +237,8 @@ struct cell_source row_reader_source(struct row_reader *reader)
 {
     return (struct cell_source){reader, source_rewind, source_next};
 }
+
+const struct entry *row_reader_shown(const struct row_reader *reader)
+{
+    return &reader->merge.shown;
+}

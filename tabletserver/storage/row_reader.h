@@ -8,6 +8,9 @@
  * A frozen memtable that is being flushed is in the base up to its `flushed` position and must not
  * count twice there: entries at positions below it are taken from the base alone.
  *
+ * Without a table it is RAW: every family there is, and what rules have expired, too.  That is what another
+ * copy of the tablet must have.
+ *
  * Thread rule: one thread at a time.  Owns the cursors given to it.
  */
 #ifndef TABLETSERVER_STORAGE_ROW_READER_H
@@ -46,7 +49,7 @@ struct range_delete {
 };
 
 struct row_reader_options {
-    const struct table *table;                             /* borrowed */
+    const struct table *table;                             /* borrowed; NULL: raw */
     struct row_reader_layer layers[ROW_READER_LAYERS_MAX]; /* newest first */
     uint32_t layer_count;
     const struct range_delete *range_deletes; /* borrowed; those visible at the read's sequence */
@@ -75,5 +78,9 @@ enum status row_reader_seek(struct row_reader *reader,
 
 /* The visible cells of the row it stands on.  The source is good until the next seek or close. */
 struct cell_source row_reader_source(struct row_reader *reader);
+
+/* Of a raw reader: the cell that its source handed out last, with its stamp and, of a fold, its whole state.
+ * Good as long as that cell is. */
+const struct entry *row_reader_shown(const struct row_reader *reader);
 
 #endif /* TABLETSERVER_STORAGE_ROW_READER_H */

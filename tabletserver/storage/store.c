@@ -24,6 +24,7 @@ void store_settings_default(struct store_settings *settings)
         .log_keep_us = INT64_C(600) * 1000 * 1000,
         .log_keep_bytes = 1024 * MIB,
         .window_bytes_max = 64 * MIB,
+        .slice_bytes = 1024 * 1024,
         .map_size_bytes = 0,
         .flush_transaction_bytes = 4 * MIB,
         .flush_pace_percent = 50,
@@ -36,13 +37,14 @@ void store_settings_default(struct store_settings *settings)
 
 /* --- closing ------------------------------------------------------------------------------------ */
 
-static void free_job(struct store_job *job)
+static void free_job(struct store *store, struct store_job *job)
 {
     for (int i = 0; i < 2; i++) {
         if (job->merged[i] != NULL) {
             store_tablet_unref(job->merged[i]);
         }
     }
+    store_lesson_destroy(store, job->lesson);
     store_tablet_unref(job->tablet);
     memory_free(job);
 }
@@ -52,15 +54,15 @@ static void free_jobs(struct store *store)
     while (store->jobs != NULL) {
         struct store_job *job = store->jobs;
         store->jobs = job->next;
-        free_job(job);
+        free_job(store, job);
     }
     /* Events of finished jobs that nobody took. */
     while (store->events != NULL) {
         struct store_event *event = store->events;
         store->events = event->next;
         if (event->kind == STORE_EVENT_CREATED || event->kind == STORE_EVENT_DROPPED ||
-            event->kind == STORE_EVENT_MERGED) {
-            free_job(event->subject);
+            event->kind == STORE_EVENT_MERGED || event->kind == STORE_EVENT_TAUGHT) {
+            free_job(store, event->subject);
         } else if (event->kind == STORE_EVENT_RANGE_DELETE_DONE) {
             store_tablet_unref(event->subject);
         }
@@ -327,6 +329,7 @@ void store_add_job(struct store *store, struct store_job *job)
 {
     job->event.kind = job->drop                ? STORE_EVENT_DROPPED
                       : job->merged[0] != NULL ? STORE_EVENT_MERGED
+                      : job->lesson != NULL    ? STORE_EVENT_TAUGHT
                                                : STORE_EVENT_CREATED;
     job->event.subject = job;
     (void)pthread_mutex_lock(&store->mutex);
@@ -455,6 +458,9 @@ static void take_event(struct store *store, struct store_event *event)
         return;
     case STORE_EVENT_RANGE_DELETE_DONE:
         on_range_delete_done(event->subject);
+        return;
+    case STORE_EVENT_TAUGHT:
+        store_on_lesson(store, event->subject);
         return;
     case STORE_EVENT_COLLECT:
         store_collect_append(store);

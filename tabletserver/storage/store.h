@@ -52,7 +52,8 @@ struct store_settings {
     int64_t log_keep_us;       /* what the log lets go of is kept so long for other copies, */
     uint64_t log_keep_bytes;   /* as far as it takes no more than that */
     uint64_t window_bytes_max; /* of one tablet's entries that wait to be committed */
-    uint64_t map_size_bytes;   /* LMDB address space; 0 = size of the file system */
+    uint32_t slice_bytes;    /* of a tablet that is taught: about so much at once (store_slice.h) */
+    uint64_t map_size_bytes; /* LMDB address space; 0 = size of the file system */
     uint64_t flush_transaction_bytes; /* dirty pages per LMDB transaction */
     uint32_t flush_pace_percent;      /* share of time the flush thread may be busy; 100 = all */
     uint64_t ballast_bytes;           /* kept so that deletes work on a full disk; 0 = none */
@@ -112,6 +113,9 @@ struct store_callbacks {
     void (*on_appended)(void *context,
                         struct store_tablet *tablet,
                         const struct store_entry *entry);
+    /* What store_learn() or store_learn_end() has begun is durable; or was refused, and nothing of it
+     * is there. */
+    void (*on_taught)(void *context, struct store_tablet *tablet, enum status status);
     /* The store can promise nothing any more (a failed sync, a lost disk): answer nothing. */
     void (*on_failed)(void *context, const struct error *error);
 };

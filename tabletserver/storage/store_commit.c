@@ -103,7 +103,7 @@ enum status store_freeze(struct store_tablet *tablet)
         STORE_POSITION_NONE) {
         return STATUS_OK;
     }
-    if (tablet->layer_count >= STORE_LAYERS_MAX ||
+    if (tablet->layer_count >= STORE_LAYERS_MAX || tablet->learns_first ||
         store_tablet_prepared(tablet) < tablet->hold_until) {
         return STATUS_RESOURCE_EXHAUSTED;
     }

@@ -74,7 +74,7 @@ bool store_job_is_due(struct store_job *job)
         return true;
     }
     (void)pthread_mutex_lock(&job->tablet->mutex);
-    bool due = job->tablet->lineage_count == 0;
+    bool due = job->tablet->lineage_count == 0 && !atomic_load(&job->tablet->learnt_first);
     (void)pthread_mutex_unlock(&job->tablet->mutex);
     return due;
 }
@@ -165,9 +165,9 @@ static enum status put_erasure(struct base_writer *writer, const struct store_er
     return status;
 }
 
-static enum status write_dropped(struct base_writer *writer,
-                                 struct store_tablet *tablet,
-                                 struct store_erasure **erasures)
+enum status store_note_erasures(struct base_writer *writer,
+                                struct store_tablet *tablet,
+                                struct store_erasure **ret_erasures)
 {
     struct store *store = tablet->store;
     enum status status = STATUS_OK;
@@ -178,10 +178,33 @@ static enum status write_dropped(struct base_writer *writer,
         if (erasure == NULL) {
             return STATUS_NO_MEMORY;
         }
-        erasure->next = *erasures;
-        *erasures = erasure;
+        erasure->next = *ret_erasures;
+        *ret_erasures = erasure;
         status = put_erasure(writer, erasure);
     }
+    return status;
+}
+
+void store_keep_erasures(struct store *store, struct store_erasure *erasures, bool written)
+{
+    while (erasures != NULL) {
+        struct store_erasure *next = erasures->next;
+        erasures->next = NULL;
+        if (written) {
+            store_erasures_add(store, erasures);
+        } else {
+            destroy_erasure(erasures);
+        }
+        erasures = next;
+    }
+}
+
+static enum status write_dropped(struct base_writer *writer,
+                                 struct store_tablet *tablet,
+                                 struct store_erasure **ret_erasures)
+{
+    struct store *store = tablet->store;
+    enum status status = store_note_erasures(writer, tablet, ret_erasures);
     if (status == STATUS_OK) {
         status = store_delete_tablet_meta(writer, tablet->descriptor.tablet,
                                           tablet->dedupe_piece_count);
@@ -205,21 +228,15 @@ static enum status drop(struct store *store, struct store_tablet *tablet)
     } else {
         base_writer_abort(writer);
     }
-    while (erasures != NULL) {
-        struct store_erasure *next = erasures->next;
-        erasures->next = NULL;
-        if (status == STATUS_OK) {
-            store_erasures_add(store, erasures);
-        } else {
-            destroy_erasure(erasures);
-        }
-        erasures = next;
-    }
+    store_keep_erasures(store, erasures, status == STATUS_OK);
     return status;
 }
 
 enum status store_run_job(struct store *store, struct store_job *job)
 {
+    if (job->lesson != NULL) {
+        return store_run_lesson(store, job);
+    }
     if (job->merged[0] != NULL) {
         return store_merge_write(job);
     }

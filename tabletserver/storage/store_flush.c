@@ -59,7 +59,8 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
     enum store_tablet_state state = atomic_load(&tablet->state);
-    if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING) {
+    if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING &&
+        !atomic_load(&tablet->learnt_first)) {
         struct store_layer *layer = oldest_layer(tablet);
         uint64_t position = atomic_load(&layer->first_position);
         /* The last layer is ended together with the tablet, so not before the loop has made the

@@ -35,6 +35,7 @@
 #include "tabletserver/storage/store_identity.h"
 #include "tabletserver/storage/store_meta.h"
 #include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/store_slice.h"
 #include "tabletserver/storage/store_window.h"
 
 #define STORE_FOLDER_BYTES_MAX 2048
@@ -53,6 +54,7 @@ enum store_event_kind {
     STORE_EVENT_DROPPED,
     STORE_EVENT_MERGED,
     STORE_EVENT_RANGE_DELETE_DONE,
+    STORE_EVENT_TAUGHT,
     STORE_EVENT_COLLECT, /* garbage collection asks for records to be appended */
 };
 
@@ -179,6 +181,19 @@ struct store_tablet {
     uint64_t gap_expected;   /* [L] recovery: entries that were dropped, or are missing; 0 = none */
     uint64_t gap_found;
 
+    /* Being taught (store_slice.h). */
+    bool learning;             /* [L] half taught: commits up to hold_until only */
+    bool learns_first;         /* [L] what it has is about to go: nothing comes to it */
+    bool learn_busy;           /* [L] something of it is being written */
+    uint64_t learn_sequence;   /* [L] of the records that come */
+    struct buffer learn_image; /* [L] exactly-once records, as far as they have come */
+    struct buffer learn_below; /* [L] row: entries up to hold_until are applied below it only */
+    struct tablet_position learn_at; /* [L] where the next slice begins; its bytes are these: */
+    struct buffer learn_row;
+    struct buffer learn_qualifier;
+    atomic_bool learnt_first; /* in the base; the loop has not taken it over: hands off */
+    bool half_taught;         /* [W] in the base */
+
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */
     uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
@@ -231,11 +246,14 @@ struct store_erasure {
     struct store_meta_erasure what; /* bytes behind the struct */
 };
 
-/* Something the loop wants written: create, drop, or merge. */
+struct store_lesson;
+
+/* Something the loop wants written: create, drop, merge or learn. */
 struct store_job {
     struct store_job *next;
     bool drop;
     struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
+    struct store_lesson *lesson;    /* learn: a slice of a tablet, or its end; else NULL */
     struct store_tablet *tablet;
     struct error error;
     struct store_event event;
@@ -608,6 +626,19 @@ enum status store_estimate_step(struct store *store, bool *ret_worked);
 /* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
  * them: a chunk joined across that place would look younger than deletes that are still to come. */
 bool store_may_keep_house(struct store_tablet *tablet);
+
+/* Work thread, in a transaction: notes of all that the tablet's pieces cover, and whether to keep them when it
+ * is over. */
+enum status store_note_erasures(struct base_writer *writer,
+                                struct store_tablet *tablet,
+                                struct store_erasure **ret_erasures);
+void store_keep_erasures(struct store *store, struct store_erasure *erasures, bool written);
+
+/* --- store_slice_write.c -------------------------------------------------------------------------- */
+
+enum status store_run_lesson(struct store *store, struct store_job *job); /* work thread */
+void store_on_lesson(struct store *store, struct store_job *job);         /* loop */
+void store_lesson_destroy(struct store *store, struct store_lesson *lesson);
 
 /* --- store_recover.c ------------------------------------------------------------------------------ */
 

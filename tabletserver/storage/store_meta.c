@@ -8,8 +8,9 @@
 #include "tabletserver/storage/store_barrier.h"
 
 #define FORMAT_VERSION            1
-#define TABLET_VERSION            3 /* with a barrier; 2 has only a configuration, 1 neither */
 #define TABLET_VERSION_CONFIGURED 2
+#define TABLET_VERSION_BARRED     3 /* with a barrier, too */
+#define TABLET_VERSION_TAUGHT     4 /* as 2, and half taught */
 #define CHECKSUM_BYTES            8
 #define ITEMS_MAX                 (1 << 20) /* of each list in one record */
 
@@ -129,10 +130,12 @@ void store_meta_encode_tablet(const struct store_meta_tablet *tablet, struct buf
     ASSERT(IMPLIES(configured,
                    tablet->configuration.members.version == tablet->descriptor.configuration));
     bool barred = tablet->barrier.sequence != 0;
-    ASSERT(IMPLIES(barred, configured));
-    buffer_append_u8(out, barred       ? TABLET_VERSION
-                          : configured ? TABLET_VERSION_CONFIGURED
-                                       : FORMAT_VERSION);
+    ASSERT(IMPLIES(barred, configured && !tablet->half_taught));
+    ASSERT(IMPLIES(tablet->half_taught, configured));
+    buffer_append_u8(out, tablet->half_taught ? TABLET_VERSION_TAUGHT
+                          : barred            ? TABLET_VERSION_BARRED
+                          : configured        ? TABLET_VERSION_CONFIGURED
+                                              : FORMAT_VERSION);
     byte_append_varint(out, tablet->descriptor.table);
     byte_append_varint(out, tablet->descriptor.configuration);
     if (configured) {
@@ -243,8 +246,8 @@ enum status store_meta_decode_tablet(uint64_t tablet,
                                      struct error *ret_error)
 {
     struct byte_reader reader;
-    enum status status = open_value(value, STORE_META_TABLET, tablet, TABLET_VERSION, &reader,
-                                    ret_error);
+    enum status status = open_value(value, STORE_META_TABLET, tablet, TABLET_VERSION_TAUGHT,
+                                    &reader, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -252,10 +255,11 @@ enum status store_meta_decode_tablet(uint64_t tablet,
     uint8_t version = byte_reader_u8(&reader);
     meta.descriptor.table = byte_reader_varint(&reader);
     meta.descriptor.configuration = byte_reader_varint(&reader);
+    meta.half_taught = version == TABLET_VERSION_TAUGHT;
     if (version >= TABLET_VERSION_CONFIGURED) {
         get_configuration(&reader, &meta);
     }
-    if (version >= TABLET_VERSION) {
+    if (version == TABLET_VERSION_BARRED) {
         meta.barrier = get_barrier(&reader);
     }
     meta.descriptor.range = get_range(&reader);

@@ -72,6 +72,7 @@ struct store_meta_tablet {
     uint32_t range_delete_count;
     const struct store_meta_horizon *horizons;
     uint32_t horizon_count;
+    bool half_taught;                         /* only a part is there (store_slice.h) */
     struct store_configuration configuration; /* members.version 0 = none is known; else the same as
                                                  the descriptor's */
     struct store_entry

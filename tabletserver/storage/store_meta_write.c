@@ -37,6 +37,7 @@ static void encode_tablet(struct store_tablet *tablet,
     }
     meta->range_deletes = deletes;
     meta->horizons = horizons;
+    meta->half_taught = tablet->half_taught;
     meta->configuration = tablet->durable;
     if (tablet->durable.members.version != 0) {
         meta->descriptor.configuration = tablet->durable.members.version;

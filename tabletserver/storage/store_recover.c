@@ -66,7 +66,8 @@ static enum status load_applied(struct store_tablet *tablet,
         return status;
     }
     tablet->applied_whole = map.count == 1;
-    tablet->hold_until = applied_map_highest(&map);
+    tablet->hold_until = tablet->half_taught ? 0 : applied_map_highest(&map);
+    tablet->applied_whole = tablet->applied_whole && !tablet->half_taught;
     buffer_append_bytes(&tablet->applied, image);
     return tablet->applied.failed ? STATUS_NO_MEMORY : STATUS_OK;
 }
@@ -94,17 +95,20 @@ static enum status fill(struct store_tablet *tablet, const struct store_meta_tab
             return STATUS_NO_MEMORY;
         }
     }
-    atomic_store(&tablet->prepared, meta->sequence);
-    atomic_store(&tablet->committed, meta->sequence);
+    tablet->half_taught = meta->half_taught;
+    tablet->learning = meta->half_taught;
+    uint64_t sequence = meta->half_taught ? 0 : meta->sequence;
+    atomic_store(&tablet->prepared, sequence);
+    atomic_store(&tablet->committed, sequence);
     atomic_store(&tablet->clock, meta->clock);
     atomic_store(&tablet->row_estimate, meta->row_estimate);
-    flush_progress_init(&tablet->progress, meta->sequence, false);
-    tablet->layers[0]->after_sequence = meta->sequence;
-    tablet->synced = meta->sequence;
+    flush_progress_init(&tablet->progress, sequence, false);
+    tablet->layers[0]->after_sequence = sequence;
+    tablet->synced = sequence;
     store_set_configuration(tablet, &meta->configuration);
     tablet->durable = meta->configuration;
     tablet->leads = meta->configuration.members.version == 0; /* the others: when all is replayed */
-    tablet->flushed_sequence = meta->sequence;
+    tablet->flushed_sequence = sequence;
     tablet->flushed_clock = meta->clock;
     tablet->dedupe_piece_count = meta->dedupe_piece_count;
     tablet->estimate_due = true;
@@ -136,7 +140,7 @@ static enum status load_tablet(struct store *store,
     if (status == STATUS_OK) {
         status = load_applied(tablet, snapshot, &arena, ret_error);
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && !tablet->half_taught) {
         status = load_dedupe(tablet, snapshot, ret_error);
     }
     arena_deinit(&arena);
@@ -276,7 +280,7 @@ static enum status check_log_end(struct store *store, struct error *ret_error)
                              (unsigned long long)tablet->hold_until,
                              (unsigned long long)store_tablet_prepared(tablet));
         }
-        if (!tablet->applied_whole) {
+        if (!tablet->applied_whole && !tablet->half_taught) {
             /* Finish soon what was interrupted: until then nothing else is tidied up there. */
             store_flush_soon(tablet);
         }

@@ -312,6 +312,9 @@ enum status store_on_replay(void *context,
     if (tablet == NULL || (!own && record->sequence <= tablet->flushed_sequence)) {
         return STATUS_OK;
     }
+    if (!own && tablet->half_taught) {
+        return STATUS_OK; /* what they follow on is not whole: it will be taught anew */
+    }
     bool of_replica = own || tablet->configuration.members.version != 0;
     enum status status = of_replica ? store_replay_of_replica(tablet, record, position, ret_error)
                                     : replay_one(tablet, record, position, ret_error);

@@ -100,7 +100,7 @@ static enum status replay_configuration(struct store_tablet *tablet,
                          (unsigned long long)kept,
                          (unsigned long long)store_tablet_committed(tablet));
     }
-    if (kept > store_tablet_appended(tablet)) {
+    if (kept > store_tablet_appended(tablet) && !tablet->half_taught) {
         note_gap(tablet, kept + 1);
     } else {
         tablet->gap_expected = 0;

@@ -10,22 +10,43 @@
 
 /* --- applying ------------------------------------------------------------------------------------- */
 
-static void cancel_rows(struct memtable *memtable, const struct record_write *write, size_t count)
+/* While it is taught: what of an entry is in a slice (store_slice_write.c). */
+static bool is_in_slice(const struct store_tablet *tablet,
+                        const struct store_entry *of,
+                        const struct record_entry *entry)
+{
+    return tablet->learning && of->sequence <= tablet->hold_until &&
+           bytes_compare(entry->row, buffer_bytes(&tablet->learn_below)) >= 0;
+}
+
+static void cancel_rows(struct store_tablet *tablet,
+                        const struct store_entry *of,
+                        const struct record_write *write,
+                        size_t count)
 {
     for (size_t i = count; i > 0; i--) {
         const struct record_entry *entry = &write->entries[i - 1];
-        memtable_cancel(memtable, entry->row, entry->changes, entry->change_count);
+        if (!is_in_slice(tablet, of, entry)) {
+            memtable_cancel(tablet->layers[0]->memtable, entry->row, entry->changes,
+                            entry->change_count);
+        }
     }
 }
 
-static enum status reserve_rows(struct memtable *memtable, const struct record_write *write)
+static enum status reserve_rows(struct store_tablet *tablet,
+                                const struct store_entry *of,
+                                const struct record_write *write)
 {
+    struct memtable *memtable = tablet->layers[0]->memtable;
     for (size_t i = 0; i < write->entry_count; i++) {
         const struct record_entry *entry = &write->entries[i];
+        if (is_in_slice(tablet, of, entry)) {
+            continue;
+        }
         enum status status = memtable_reserve(memtable, entry->row, entry->changes,
                                               entry->change_count);
         if (status != STATUS_OK) {
-            cancel_rows(memtable, write, i);
+            cancel_rows(tablet, of, write, i);
             return status;
         }
     }
@@ -37,7 +58,7 @@ static enum status apply_write(struct store_tablet *tablet,
                                const struct store_entry *of,
                                const struct record_write *write)
 {
-    if (of->sequence <= tablet->hold_until) {
+    if (of->sequence <= tablet->hold_until && !tablet->learning) {
         return store_replay_write(tablet, of, write);
     }
     for (size_t i = 0; i < write->entry_count; i++) {
@@ -49,15 +70,17 @@ static enum status apply_write(struct store_tablet *tablet,
         }
     }
     struct memtable *memtable = tablet->layers[0]->memtable;
-    enum status status = reserve_rows(memtable, write);
+    enum status status = reserve_rows(tablet, of, write);
     if (status != STATUS_OK) {
         return status;
     }
     struct stamp stamp = of->stamp;
     for (size_t i = 0; i < write->entry_count; i++) {
         const struct record_entry *entry = &write->entries[i];
-        memtable_apply(memtable, of->sequence, stamp, entry->row, entry->changes,
-                       entry->change_count);
+        if (!is_in_slice(tablet, of, entry)) {
+            memtable_apply(memtable, of->sequence, stamp, entry->row, entry->changes,
+                           entry->change_count);
+        }
         stamp.index += (uint32_t)entry->change_count;
     }
     return STATUS_OK;
@@ -68,6 +91,9 @@ static enum status apply_drop_range(struct store_tablet *tablet, const struct st
     struct record_drop_range drop;
     enum status status = record_decode_drop_range(of->payload, &drop, NULL);
     ASSERT(status == STATUS_OK); /* it did when it came */
+    if (tablet->learning) {
+        return STATUS_CORRUPT; /* its primary gives out none meanwhile */
+    }
     status = dedupe_record(tablet->dedupe, &drop.request, of->sequence, of->stamp.clock,
                            BYTES_EMPTY);
     if (status == STATUS_OK) {
@@ -149,6 +175,12 @@ static enum status apply_up_to(struct store_tablet *tablet, uint64_t sequence)
 
 enum status store_commit_up_to(struct store_tablet *tablet, uint64_t sequence)
 {
+    if (tablet->learns_first) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    if (tablet->learning && sequence > tablet->hold_until) {
+        sequence = tablet->hold_until;
+    }
     enum status status = apply_up_to(tablet, sequence);
     uint64_t prepared = store_tablet_prepared(tablet);
     uint64_t reached = prepared < sequence ? prepared : sequence;
@@ -175,7 +207,10 @@ static enum status check_entry(struct store_tablet *tablet,
     if (entry->stamp.clock <= appended_clock(tablet)) {
         return error_set(ret_error, STATUS_CORRUPT, "an entry older than the one before it");
     }
-    enum status status = store_check_append(tablet, false);
+    bool follows_on_nothing = tablet->learning && tablet->hold_until == 0;
+    enum status status = tablet->learns_first || follows_on_nothing
+                             ? STATUS_RESOURCE_EXHAUSTED
+                             : store_check_append(tablet, false);
     if (status == STATUS_OK && tablet->window.count > 0 &&
         tablet->window.bytes + entry->payload.size_bytes > store->settings.window_bytes_max) {
         status = STATUS_RESOURCE_EXHAUSTED;
@@ -287,6 +322,9 @@ bool store_tablet_leads(const struct store_tablet *tablet)
 
 enum status store_tablet_lead(struct store_tablet *tablet)
 {
+    if (tablet->learning || tablet->learns_first) {
+        return STATUS_RESOURCE_EXHAUSTED; /* a part of it leads nobody */
+    }
     enum status status = apply_up_to(tablet, UINT64_MAX);
     tablet->leads = tablet->leads || status == STATUS_OK;
     return status;

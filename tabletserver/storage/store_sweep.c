@@ -11,7 +11,8 @@ bool store_may_keep_house(struct store_tablet *tablet)
     (void)pthread_mutex_lock(&tablet->mutex);
     bool child = tablet->lineage_count > 0;
     (void)pthread_mutex_unlock(&tablet->mutex);
-    return !child && tablet->applied_whole && atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+    return !child && tablet->applied_whole && !tablet->half_taught &&
+           atomic_load(&tablet->state) == STORE_TABLET_LIVE;
 }
 
 /* The first visible tablet that `wants`, with a reference on it and on its pieces. */

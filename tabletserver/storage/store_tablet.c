@@ -26,6 +26,10 @@ static void destroy(struct store_tablet *tablet)
     store_window_deinit(&tablet->window);
     store_barriers_clear(&tablet->barriers);
     log_marks_deinit(&tablet->marks);
+    buffer_deinit(&tablet->learn_image);
+    buffer_deinit(&tablet->learn_below);
+    buffer_deinit(&tablet->learn_row);
+    buffer_deinit(&tablet->learn_qualifier);
     buffer_deinit(&tablet->split_dedupe);
     buffer_deinit(&tablet->applied);
     buffer_deinit(&tablet->sweep_resume);

@@ -123,8 +123,10 @@ static bool run_job(struct store *store)
     enum status status = store_run_job(store, job);
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
-        if ((job->drop || job->merged[0] != NULL) && passing) {
-            put_job_back(store, job, status); /* it is answered when it is done, not before */
+        bool waits = job->drop || job->merged[0] != NULL ||
+                     (job->lesson != NULL && status != STATUS_CORRUPT);
+        if (waits && passing) {
+            put_job_back(store, job, status); /* answered when it is done, not before */
             return false;
         }
         if (job->error.status == STATUS_OK) {

@@ -80,7 +80,7 @@ static struct prng prng;
 static struct cell_model cells[CELLS_MAX];
 static size_t cell_count;
 __attribute__((unused)) static uint32_t tablets_max;
-static struct held held[HELD_MAX];
+__attribute__((unused)) static struct held held[HELD_MAX];
 
 /* --- names ---------------------------------------------------------------------------------------- */
 

@@ -34,6 +34,8 @@ static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
                                                  .stagger_ns = 100 * MS,
                                                  .window_bytes_max = 1 << 20};
 
+static const struct teach_settings TEACHING = {.resend_ns = 100 * MS, .patience_ns = 2000 * MS};
+
 /* Of a tablet that came of TABLET. */
 struct copy {
     struct store_tablet *tablet; /* NULL: it is not there */
@@ -71,8 +73,9 @@ struct node {
     bool wants_newest;
     struct asked reads[ASKED_MAX];
     unsigned read_count;
-    struct host_pupil pupil;
-    bool teaches;
+    struct host_reading_slice *slices[ASKED_MAX];
+    unsigned slice_count;
+    uint64_t slices_read;
     /* What it was told. */
     uint64_t committed;
     uint64_t answered; /* the highest that might be answered */
@@ -206,14 +209,14 @@ static void node_on_read(void *context,
     node->reads[node->read_count++] = (struct asked){tablet, sequence, to};
 }
 
-static void node_on_teach(void *context,
+static void node_on_slice(void *context,
                           struct store_tablet *tablet,
-                          const struct host_pupil *pupil)
+                          struct host_reading_slice *reading)
 {
     struct node *node = context;
     cr_assert_eq(tablet, node->tablet);
-    node->pupil = *pupil;
-    node->teaches = true;
+    cr_assert_lt(node->slice_count, ASKED_MAX);
+    node->slices[node->slice_count++] = reading;
 }
 
 static void node_store_committed(void *context, struct store_tablet *tablet, uint64_t sequence)
@@ -229,6 +232,11 @@ static void node_store_synced(void *context, struct store_tablet *tablet, uint64
 static void node_store_configured(void *context, struct store_tablet *tablet)
 {
     host_on_configured(((struct node *)context)->host, tablet);
+}
+
+static void node_store_taught(void *context, struct store_tablet *tablet, enum status status)
+{
+    host_on_taught(((struct node *)context)->host, tablet, status);
 }
 
 static enum status node_store_append(void *context,
@@ -298,6 +306,7 @@ static void node_open_store(struct node *node)
     callbacks.on_committed = node_store_committed;
     callbacks.on_synced = node_store_synced;
     callbacks.on_configured = node_store_configured;
+    callbacks.on_taught = node_store_taught;
     callbacks.on_append = node_store_append;
     callbacks.on_appended = node_store_appended;
     node->fixture.loop = pthread_self();
@@ -383,7 +392,8 @@ __attribute__((unused)) static void node_start(struct node *node)
     node->incarnation = ++node->cluster->incarnations;
     node->committed = node->answered = node->unknown = 0;
     node->read_count = 0;
-    node->teaches = false;
+    node->slice_count = 0;
+    node->slices_read = 0;
     node_open_peers(node);
     node_open_store(node);
     const struct host_options options = {.store = node->fixture.store,
@@ -391,6 +401,8 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .incarnation = node->incarnation,
                                          .free_from_ns = clock_monotonic_ns() + LEASES.grace_ns,
                                          .settings = REPLICAS,
+                                         .teach = TEACHING,
+                                         .learn_timeout_ns = 5000 * MS,
                                          .beacons = node->beacons,
                                          .lanes = node->lanes,
                                          .context = node,
@@ -402,7 +414,7 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .on_converted = node_on_converted,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
-                                         .on_teach = node_on_teach};
+                                         .on_slice = node_on_slice};
     cr_assert_eq(host_create(&options, &node->host), STATUS_OK);
     node_add_tablets(node);
     node_start_peers(node);
@@ -434,6 +446,10 @@ __attribute__((unused)) static void node_kill(struct node *node)
     node->read_count = 0;
     transport_listener_close(node->listener, 0);
     host_destroy(node->host);
+    for (unsigned i = 0; i < node->slice_count; i++) {
+        host_slice_discard(node->slices[i]);
+    }
+    node->slice_count = 0;
     lanes_destroy(node->lanes);
     beacons_destroy(node->beacons);
     fixture_close(&node->fixture);
@@ -494,6 +510,19 @@ static bool read_one(struct store_tablet *tablet,
     return status == STATUS_OK && ret_slice->count > 0;
 }
 
+static void node_read_slices(struct node *node)
+{
+    unsigned count = node->slice_count;
+    struct host_reading_slice *slices[ASKED_MAX];
+    memcpy(slices, node->slices, sizeof slices);
+    node->slice_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        host_slice_read(slices[i]);
+        host_sliced(node->host, slices[i]);
+        node->slices_read++;
+    }
+}
+
 /* What helpers would do. */
 static void node_help(struct node *node)
 {
@@ -510,13 +539,7 @@ static void node_help(struct node *node)
                   found ? slice.entries : NULL);
         store_tablet_unref(reads[i].tablet);
     }
-    if (node->teaches) { /* by the log: it has what the learner needs, or this test is wrong */
-        node->teaches = false;
-        cr_assert(node->pupil.sequence == store_tablet_committed(node->tablet) ||
-                  read_one(node->tablet, node->pupil.sequence + 1, &arena, &slice));
-        host_teaching(node->host, node->tablet, &node->pupil);
-        host_taught(node->host, node->tablet, &node->pupil);
-    }
+    node_read_slices(node);
     arena_deinit(&arena);
 }
 

@@ -43,6 +43,8 @@ struct fixture {
     uint64_t synced; /* of the tablet that was told of last */
     uint64_t synced_count;
     uint64_t configured_count;
+    uint64_t taught_count;
+    enum status taught_status; /* of the last */
 };
 
 static struct family fixture_families[] = {
@@ -130,6 +132,14 @@ static void fixture_on_configured(void *context, struct store_tablet *tablet)
     fixture->configured_count++;
 }
 
+static void fixture_on_taught(void *context, struct store_tablet *tablet, enum status status)
+{
+    struct fixture *fixture = context;
+    (void)tablet;
+    fixture->taught_count++;
+    fixture->taught_status = status;
+}
+
 static void fixture_on_failed(void *context, const struct error *error)
 {
     struct fixture *fixture = context;
@@ -148,6 +158,7 @@ static struct store_callbacks fixture_callbacks(struct fixture *fixture)
                                     .on_split = fixture_on_split,
                                     .on_synced = fixture_on_synced,
                                     .on_configured = fixture_on_configured,
+                                    .on_taught = fixture_on_taught,
                                     .on_failed = fixture_on_failed};
 }
 

@@ -4,6 +4,8 @@
  */
 #include "tests/support/host_fixture.h"
 
+#include "tabletserver/storage/store_slice.h"
+
 #define ROWS_MAX 400
 
 static struct cluster cluster;
@@ -426,7 +428,6 @@ Test(host_cluster, what_is_not_committed_keeps_a_replica_from_being_made)
     expect_level();
 }
 
-/* (What it wrote alone would have to be taught by slices: its log is not kept.) */
 Test(host_cluster, a_lone_member_gets_others)
 {
     begin_with(1);
@@ -492,4 +493,148 @@ Test(host_cluster, a_reign_is_handed_over_in_a_moment)
     expect_level();
     cr_assert_eq(cluster.catalog.member_count, NODES);
     cr_assert_lt(shortest_ns, 50 * MS, "%lld us", (long long)(shortest_ns / 1000));
+}
+
+/* --- slices --------------------------------------------------------------------------------------- */
+
+static void be_small(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].fixture.settings.slice_bytes = 200;
+        cluster.nodes[i].fixture.settings.memtable_limit_bytes = 4000;
+    }
+}
+
+static uint64_t slices_read(void)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < NODES; i++) {
+        count += cluster.nodes[i].slices_read;
+    }
+    return count;
+}
+
+/* Adds to counters all over, answered or not: what each comes to is compared. */
+static void load(void)
+{
+    static uint32_t turn;
+    uint64_t sequence = 0;
+    struct node *node = cluster_primary(&cluster);
+    if (node != NULL && rows_written < ROWS_MAX - 1 && turn++ % 4 == 0) {
+        uint8_t operand[8];
+        char name[16];
+        struct change change = fixture_add(3, "load", (int64_t)(turn % 7), operand);
+        (void)snprintf(name, sizeof name, "s%04u", turn % 97);
+        (void)fixture_append(node->tablet, name, &change, 1, NULL, &sequence);
+    }
+}
+
+#define PUMP_UNDER_LOAD_UNTIL(cluster, condition) PUMP_UNTIL(cluster, (load(), (condition)))
+
+Test(host_cluster, a_lone_member_with_data_gets_others_by_slices)
+{
+    begin_with(1);
+    be_small();
+    start_all(1);
+    write_rows(60);
+    for (int i = 1; i < NODES; i++) {
+        node_start(&cluster.nodes[i]);
+    }
+    wish_for_all();
+    PUMP_UNDER_LOAD_UNTIL(&cluster, cluster.catalog.member_count == NODES);
+    cr_assert_gt(slices_read(), 10);
+    write_rows(20);
+    expect_level();
+}
+
+/* What its store had is gone, and with it its data: another store number would be another member. */
+static void wipe(struct node *node)
+{
+    struct store_settings settings = node->fixture.settings;
+    fixture_deinit(&node->fixture);
+    fixture_init(&node->fixture);
+    node->fixture.settings = settings;
+}
+
+static struct node *dead_secondary_of_three(void)
+{
+    struct node *primary = NULL;
+    begin_with(3);
+    be_small();
+    start_all(3);
+    wish_for_all();
+    write_rows(60);
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct node *dead = &cluster.nodes[peer_of(primary)->self.server - 1];
+    node_kill(dead);
+    PUMP_UNTIL(&cluster, !is_member(dead));
+    write_rows(10);
+    return dead;
+}
+
+/* The log that the others have begins behind what they have. */
+static void lose_logs(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (node->up) {
+            fixture_flush(&node->fixture);
+            store_tablet_forget_log(node->tablet);
+        }
+    }
+}
+
+Test(host_cluster, a_wiped_learner_is_taught_by_slices_under_load)
+{
+    struct node *dead = dead_secondary_of_three();
+    wipe(dead);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), 10);
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_cluster, a_learner_whose_log_is_gone_drops_what_it_has)
+{
+    struct node *dead = dead_secondary_of_three();
+    lose_logs();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), 10);
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_cluster, a_learner_that_restarts_on_its_walk_begins_again)
+{
+    struct node *dead = dead_secondary_of_three();
+    lose_logs();
+    node_start(dead);
+    for (uint64_t i = 1; i <= 3; i++) {
+        uint64_t before = slices_read();
+        PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 3 * i || is_member(dead));
+        node_kill(dead);
+        node_start(dead);
+    }
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_cluster, a_primary_that_restarts_on_the_walk_is_followed_by_another_lesson)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = NULL;
+    lose_logs();
+    node_start(dead);
+    uint64_t before = slices_read();
+    PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 4 || is_member(dead));
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    node_kill(primary);
+    node_start(primary);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead) && is_member(primary));
+    write_rows(5);
+    expect_level();
 }

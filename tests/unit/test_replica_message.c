@@ -41,7 +41,7 @@ static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
     struct replica_message message = {
-        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_DAMAGED),
+        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_LEARNED),
         .version = prng_next(prng),
         .incarnation = 77};
     switch (message.type) {
@@ -78,6 +78,29 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
     case REPLICA_DAMAGED:
         message.opener = prng_next(prng);
         break;
+    case REPLICA_LESSON:
+        message.sequence = prng_next(prng);
+        message.lesson = prng_next(prng);
+        break;
+    case REPLICA_TEACH:
+        message.sequence = prng_next(prng);
+        message.committed = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.lesson = prng_next(prng);
+        message.number = prng_next(prng);
+        break;
+    case REPLICA_SLICE:
+        message.sequence = prng_next(prng);
+        message.lesson = prng_next(prng);
+        message.number = prng_next(prng);
+        message.last = prng_next(prng) % 2 == 0;
+        message.content = random_entry(prng, room, room_bytes).payload;
+        break;
+    case REPLICA_LEARNED:
+        message.sequence = prng_next(prng);
+        message.opener = prng_next(prng);
+        message.lesson = prng_next(prng);
+        break;
     }
     return message;
 }
@@ -102,6 +125,10 @@ static void assert_same(const struct replica_message *a, const struct replica_me
     cr_assert_eq(a->entry.barrier, b->entry.barrier);
     cr_assert_eq(a->entry.lifts, b->entry.lifts);
     cr_assert(bytes_equal(a->entry.payload, b->entry.payload));
+    cr_assert_eq(a->lesson, b->lesson);
+    cr_assert_eq(a->number, b->number);
+    cr_assert_eq(a->last, b->last);
+    cr_assert(bytes_equal(a->content, b->content));
 }
 
 static const struct replica_batch_head HEAD = {
@@ -125,8 +152,9 @@ Test(replica_message, batches_come_back)
             items[i].message = random_message(&prng, rooms[i], sizeof rooms[i]);
             size_t before = out.size_bytes;
             replica_batch_add(items[i].tablet, &items[i].message, &out);
-            cr_assert_leq(out.size_bytes - before,
-                          REPLICA_ITEM_BYTES_OWN + items[i].message.entry.payload.size_bytes);
+            cr_assert_leq(out.size_bytes - before, REPLICA_ITEM_BYTES_OWN +
+                                                       items[i].message.entry.payload.size_bytes +
+                                                       items[i].message.content.size_bytes);
         }
         arena_reset(&arena);
         cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error), STATUS_OK,
@@ -170,7 +198,7 @@ Test(replica_message, damage_is_harmless)
             if (replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL) == STATUS_OK) {
                 for (size_t i = 0; i < batch.item_count; i++) {
                     const struct replica_message *message = &batch.items[i].message;
-                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_DAMAGED);
+                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_LEARNED);
                     cr_assert(message->type != REPLICA_OPEN ||
                               replica_configuration_is_sound(&message->configuration));
                 }
@@ -192,7 +220,7 @@ Test(replica_message, what_cannot_be_is_refused_by_name)
     replica_batch_begin(&HEAD, &out);
     wire_write_array(&out, 3);
     wire_write_u64(&out, 1);
-    wire_write_u64(&out, REPLICA_DAMAGED + 1);
+    wire_write_u64(&out, REPLICA_LEARNED + 1);
     wire_write_u64(&out, 1);
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
                  STATUS_MALFORMED);

@@ -1,0 +1,528 @@
+/*
+ * Teaching by slices, performed: teach.h at a primary, learn.h at a learner (docs/replication.md, section 6).
+ *
+ *   primary                                              learner
+ *   TEACH of the replica --> teach.h -- LESSON, SLICE -->  learn.h --> store_learn() --> host_on_taught()
+ *   on_slice --> store_slices_read() --> host_sliced()       '-- TEACH, LEARNED --> primary
+ *
+ * Whoever is behind is offered a lesson; who has what the log follows on says LEARNED at once.  A slice that
+ * was read is kept until the next is asked for, so one lost is sent again without another read.
+ */
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "tabletserver/host/host_internal.h"
+
+/* --- lessons ------------------------------------------------------------------------------------ */
+
+static struct host_teaching **find_teaching(struct hosted *hosted, uint64_t store)
+{
+    struct host_teaching **link = &hosted->teachings;
+    while (*link != NULL && (*link)->pupil.member.store != store) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void end_walk(struct host_teaching *teaching)
+{
+    if (teaching->walks) {
+        teaching->walks = false;
+        teaching->host->walks--;
+    }
+    if (teaching->reading == NULL) { /* else it goes with what is being read */
+        store_slices_end(teaching->slices);
+    }
+    teaching->slices = NULL;
+    buffer_deinit(&teaching->content);
+}
+
+static void remove_teaching(struct host_teaching **link)
+{
+    struct host_teaching *teaching = *link;
+    *link = teaching->next;
+    end_walk(teaching);
+    memory_free(teaching);
+}
+
+void hosted_forget_lessons(struct hosted *hosted)
+{
+    while (hosted->teachings != NULL) {
+        remove_teaching(&hosted->teachings);
+    }
+}
+
+bool hosted_walks(const struct hosted *hosted)
+{
+    bool walks = false;
+    for (const struct host_teaching *t = hosted->teachings; t != NULL; t = t->next) {
+        walks = walks || t->walks;
+    }
+    return walks;
+}
+
+/* --- the primary: effects ----------------------------------------------------------------------- */
+
+static void send(struct hosted *hosted, struct replica_member to, struct replica_message *message)
+{
+    const struct host_options *options = &hosted->host->options;
+    message->incarnation = options->incarnation;
+    (void)lanes_send(options->lanes, options->self.store, to, hosted->number, message);
+}
+
+/* The log follows on what it has, or it follows on nothing that it could have. */
+static void send_offer(struct hosted *hosted, const struct host_teaching *teaching)
+{
+    uint64_t sequence = teaching->pupil.sequence;
+    bool follows = sequence >= hosted->unread_sequence &&
+                   store_log_follows(hosted->tablet, sequence);
+    struct replica_message message = {.type = REPLICA_LESSON,
+                                      .version = teaching->pupil.version,
+                                      .sequence = follows ? sequence : UINT64_MAX,
+                                      .lesson = teaching->lesson};
+    send(hosted, teaching->pupil.member, &message);
+}
+
+static void send_slice(struct hosted *hosted, const struct host_teaching *teaching, uint64_t number)
+{
+    struct replica_message message = {.type = REPLICA_SLICE,
+                                      .version = teaching->pupil.version,
+                                      .sequence = teaching->teach.sequence,
+                                      .lesson = teaching->lesson,
+                                      .number = number,
+                                      .last = teaching->teach.last,
+                                      .content = buffer_bytes(&teaching->content)};
+    send(hosted, teaching->pupil.member, &message);
+}
+
+static void tell_replica(struct hosted *hosted,
+                         enum replica_event_type type,
+                         const struct host_teaching *teaching,
+                         uint64_t sequence)
+{
+    struct replica_event event = {.type = type,
+                                  .from = teaching->pupil.member,
+                                  .sequence = sequence,
+                                  .version = teaching->pupil.version,
+                                  .incarnation = teaching->pupil.incarnation};
+    hosted_step(hosted, &event);
+}
+
+/* Its own, so that it outlives the lesson. */
+static bool start_reading(struct hosted *hosted, struct host_teaching *teaching)
+{
+    const struct host_options *options = &hosted->host->options;
+    struct host_reading_slice *reading = memory_allocate_zeroed(1, sizeof *reading);
+    if (reading == NULL) {
+        return false;
+    }
+    reading->tablet = hosted->tablet;
+    store_tablet_ref(hosted->tablet);
+    reading->member = teaching->pupil.member;
+    reading->lesson = teaching->lesson;
+    reading->slices = teaching->slices;
+    teaching->reading = reading;
+    options->on_slice(options->context, hosted->tablet, reading);
+    return true;
+}
+
+/* Barriers and dropped ranges wait while it walks; those before are in its first slice. */
+static bool start_walk(struct hosted *hosted, struct host_teaching *teaching, uint64_t at_least)
+{
+    struct host *host = hosted->host;
+    struct store_tablet *tablet = hosted->tablet;
+    uint64_t committed = store_tablet_committed(tablet);
+    const struct replica_entry *next = replica_window_find(hosted->replica, committed + 1);
+    uint64_t sequence = 0;
+    end_walk(teaching);
+    teaching->floor = teaching->floor > at_least ? teaching->floor : at_least;
+    if (committed < teaching->floor || host->walks >= HOST_WALKS_MAX ||
+        store_slices_begin(tablet, next == NULL ? 0 : next->stamp.clock, &teaching->slices,
+                           &sequence) != STATUS_OK) {
+        return false;
+    }
+    teaching->walks = true;
+    teaching->walks_since_ns = clock_monotonic_ns();
+    host->walks++;
+    return true;
+}
+
+static void step_teach(struct hosted *hosted,
+                       struct host_teaching *teaching,
+                       struct teach_event *event);
+
+static void read_next(struct hosted *hosted,
+                      struct host_teaching *teaching,
+                      const struct teach_effect *effect)
+{
+    bool begun = effect->type == TEACH_EFFECT_READ ||
+                 start_walk(hosted, teaching, effect->sequence);
+    if (!begun || !start_reading(hosted, teaching)) {
+        struct teach_event event = {.type = TEACH_EVENT_UNREAD};
+        step_teach(hosted, teaching, &event);
+    }
+}
+
+/* The lesson is over: another is offered as long as the replica wants it taught. */
+static void begin_anew(struct hosted *hosted, struct host_teaching *teaching)
+{
+    struct host_pupil pupil = teaching->pupil;
+    hosted_teach(hosted, &pupil);
+}
+
+static void perform(struct hosted *hosted,
+                    struct host_teaching *teaching,
+                    const struct teach_effect *effect)
+{
+    switch (effect->type) {
+    case TEACH_EFFECT_OFFER:
+        send_offer(hosted, teaching);
+        break;
+    case TEACH_EFFECT_BEGIN:
+    case TEACH_EFFECT_READ:
+        read_next(hosted, teaching, effect);
+        break;
+    case TEACH_EFFECT_GIVE:
+        send_slice(hosted, teaching, effect->number);
+        break;
+    case TEACH_EFFECT_TEACHING:
+        tell_replica(hosted, REPLICA_EVENT_TEACHING, teaching, effect->sequence);
+        break;
+    case TEACH_EFFECT_TAUGHT:
+        end_walk(teaching);
+        tell_replica(hosted, REPLICA_EVENT_TAUGHT, teaching, effect->sequence);
+        break;
+    case TEACH_EFFECT_END:
+        begin_anew(hosted, teaching);
+        break;
+    }
+}
+
+/* TAUGHT and END are the last of their step; they may free the lesson. */
+static void step_teach(struct hosted *hosted,
+                       struct host_teaching *teaching,
+                       struct teach_event *event)
+{
+    struct teach_effects effects;
+    event->now_ns = clock_monotonic_ns();
+    teach_step(&teaching->teach, event, &effects);
+    teach_check(&teaching->teach);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        perform(hosted, teaching, &effects.items[i]);
+    }
+}
+
+void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil)
+{
+    struct host *host = hosted->host;
+    struct host_teaching **link = find_teaching(hosted, pupil->member.store);
+    struct teach_effects effects;
+    if (*link != NULL) {
+        remove_teaching(link);
+    }
+    struct host_teaching *teaching = memory_allocate_zeroed(1, sizeof *teaching);
+    if (teaching == NULL) {
+        return; /* the replica opens it again when it hears of it, or it stays a learner */
+    }
+    teaching->host = host;
+    teaching->pupil = *pupil;
+    teaching->lesson = ++host->lessons;
+    teaching->floor = store_tablet_appended(hosted->tablet);
+    teaching->next = hosted->teachings;
+    hosted->teachings = teaching;
+    store_tablet_share(hosted->tablet);
+    teach_begin(&teaching->teach, &host->options.teach, clock_monotonic_ns(), &effects);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        perform(hosted, teaching, &effects.items[i]);
+    }
+}
+
+/* --- the primary: events ------------------------------------------------------------------------ */
+
+static bool reigns(const struct hosted *hosted, const struct host_teaching *teaching)
+{
+    struct replica_view view = replica_look(hosted->replica);
+    return view.role == REPLICA_PRIMARY && view.configuration.version == teaching->pupil.version;
+}
+
+static void hear_learner(struct hosted *hosted,
+                         struct replica_member from,
+                         const struct replica_message *message)
+{
+    struct host_teaching *teaching = *find_teaching(hosted, from.store);
+    if (teaching == NULL || message->lesson != teaching->lesson ||
+        message->opener != hosted->host->options.incarnation ||
+        message->incarnation != teaching->pupil.incarnation || !reigns(hosted, teaching)) {
+        return;
+    }
+    struct teach_event event = {.type = message->type == REPLICA_TEACH ? TEACH_EVENT_ASKED
+                                                                       : TEACH_EVENT_LEARNED,
+                                .number = message->number,
+                                .at_least = message->committed,
+                                .sequence = message->sequence};
+    step_teach(hosted, teaching, &event);
+}
+
+void host_slice_read(struct host_reading_slice *reading)
+{
+    reading->status = store_slices_read(reading->slices, &reading->out, &reading->sequence,
+                                        &reading->last);
+}
+
+void host_slice_discard(struct host_reading_slice *reading)
+{
+    store_slices_end(reading->slices);
+    buffer_deinit(&reading->out);
+    store_tablet_unref(reading->tablet);
+    memory_free(reading);
+}
+
+static void take_slice(struct hosted *hosted,
+                       struct host_teaching *teaching,
+                       struct host_reading_slice *reading)
+{
+    bool read = reading->status == STATUS_OK;
+    struct teach_event event = {.type = read ? TEACH_EVENT_READ : TEACH_EVENT_UNREAD,
+                                .sequence = reading->sequence,
+                                .size_bytes = reading->out.size_bytes,
+                                .last = reading->last,
+                                .again = reading->status == STATUS_ABORTED};
+    teaching->reading = NULL;
+    if (read) {
+        buffer_deinit(&teaching->content);
+        teaching->content = reading->out;
+        reading->out = BUFFER_INIT;
+    }
+    step_teach(hosted, teaching, &event);
+}
+
+void host_sliced(struct host *host, struct host_reading_slice *reading)
+{
+    struct hosted *hosted = store_tablet_replica(reading->tablet);
+    struct host_teaching *teaching = hosted == NULL ? NULL
+                                                    : *find_teaching(hosted, reading->member.store);
+    (void)host;
+    if (teaching != NULL && teaching->reading == reading) {
+        take_slice(hosted, teaching, reading);
+        hosted_reschedule(hosted);
+        reading->slices = NULL; /* the lesson's */
+    }
+    host_slice_discard(reading);
+}
+
+/* --- the learner -------------------------------------------------------------------------------- */
+
+static void step_learn(struct hosted *hosted, struct learn_event *event, struct bytes content);
+
+static void ask(struct hosted *hosted, const struct learn_effect *effect)
+{
+    bool asks = effect->type == LEARN_EFFECT_ASK;
+    struct replica_message message = {.type = asks ? REPLICA_TEACH : REPLICA_LEARNED,
+                                      .version = hosted->learn.lesson.version,
+                                      .opener = hosted->learn.lesson.incarnation,
+                                      .sequence = effect->sequence,
+                                      .committed = effect->at_least,
+                                      .lesson = hosted->learn.lesson.number,
+                                      .number = effect->number};
+    send(hosted, hosted->teacher, &message);
+}
+
+static void perform_learn(struct hosted *hosted,
+                          const struct learn_effect *effect,
+                          struct bytes content)
+{
+    enum status status = STATUS_OK;
+    switch (effect->type) {
+    case LEARN_EFFECT_ASK:
+    case LEARN_EFFECT_LEARNED:
+        ask(hosted, effect);
+        return;
+    case LEARN_EFFECT_WRITE:
+        status = store_learn(hosted->tablet, content, NULL);
+        break;
+    case LEARN_EFFECT_END:
+        status = store_learn_end(hosted->tablet);
+        break;
+    }
+    if (status != STATUS_OK) {
+        struct learn_event event = {.type = LEARN_EVENT_REFUSED};
+        step_learn(hosted, &event, BYTES_EMPTY);
+    }
+}
+
+/* What its log goes up to, whoever knows more of it: records must not lie below that. */
+static uint64_t appended(const struct hosted *hosted)
+{
+    uint64_t here = replica_look(hosted->replica).appended;
+    uint64_t there = store_tablet_appended(hosted->tablet);
+    return here > there ? here : there;
+}
+
+static void step_learn(struct hosted *hosted, struct learn_event *event, struct bytes content)
+{
+    struct learn_effects effects;
+    event->now_ns = clock_monotonic_ns();
+    event->appended = appended(hosted);
+    learn_step(&hosted->learn, event, &effects);
+    learn_check(&hosted->learn);
+    for (uint32_t i = 0; i < effects.count; i++) {
+        perform_learn(hosted, &effects.items[i], content);
+    }
+}
+
+static void hear_teacher(struct hosted *hosted,
+                         struct replica_member from,
+                         const struct replica_message *message)
+{
+    struct replica_view view = replica_look(hosted->replica);
+    const struct replica_member *leader = &view.configuration.members[view.configuration.leader];
+    if (view.role != REPLICA_LEARNER || view.configuration.version != message->version ||
+        leader->store != from.store || hosted->configure_due || hosted->configures_done > 0) {
+        return;
+    }
+    bool offered = message->type == REPLICA_LESSON;
+    struct learn_event event = {.type = offered ? LEARN_EVENT_OFFERED : LEARN_EVENT_SLICE,
+                                .lesson = {.incarnation = message->incarnation,
+                                           .version = message->version,
+                                           .number = message->lesson},
+                                .sequence = message->sequence,
+                                .committed = view.committed,
+                                .number = message->number,
+                                .last = message->last,
+                                .half = store_tablet_is_half_taught(hosted->tablet)};
+    hosted->teacher = from;
+    step_learn(hosted, &event, message->content);
+}
+
+/* What lies below is in slices: the replica's log goes on behind it. */
+static void tell_own_replica(struct hosted *hosted)
+{
+    uint64_t sequence = store_tablet_appended(hosted->tablet);
+    if (!store_tablet_is_half_taught(hosted->tablet) ||
+        sequence <= replica_look(hosted->replica).appended) {
+        return;
+    }
+    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
+                                  .from = hosted->host->options.self,
+                                  .sequence = sequence,
+                                  .version = hosted->learn.lesson.version,
+                                  .incarnation = hosted->learn.lesson.incarnation};
+    hosted_step(hosted, &event);
+}
+
+void host_on_taught(struct host *host, struct store_tablet *tablet, enum status status)
+{
+    struct hosted *hosted = store_tablet_replica(tablet);
+    (void)host;
+    if (hosted == NULL) {
+        return;
+    }
+    struct learn_event event = {.type = status == STATUS_OK ? LEARN_EVENT_WRITTEN
+                                                            : LEARN_EVENT_REFUSED,
+                                .sequence = store_tablet_committed(tablet)};
+    tell_own_replica(hosted);
+    struct replica_event synced = {.type = REPLICA_EVENT_SYNCED,
+                                   .sequence = store_tablet_committed(tablet)};
+    hosted_step(hosted, &synced);
+    if (hosted->learn.state == LEARN_WRITING || hosted->learn.state == LEARN_ENDING) {
+        step_learn(hosted, &event, BYTES_EMPTY);
+    }
+    hosted_look_at_level(hosted);
+    hosted_reschedule(hosted);
+}
+
+/* --- both --------------------------------------------------------------------------------------- */
+
+bool hosted_hear_lesson(struct hosted *hosted,
+                        struct replica_member from,
+                        const struct replica_message *message)
+{
+    switch (message->type) {
+    case REPLICA_TEACH:
+    case REPLICA_LEARNED:
+        hear_learner(hosted, from, message);
+        break;
+    case REPLICA_LESSON:
+    case REPLICA_SLICE:
+        hear_teacher(hosted, from, message);
+        break;
+    case REPLICA_OPEN:
+    case REPLICA_OPENED:
+    case REPLICA_PREPARE:
+    case REPLICA_PREPARED:
+    case REPLICA_COMMITTED:
+    case REPLICA_BEHIND:
+    case REPLICA_YIELD:
+    case REPLICA_DAMAGED:
+        return false;
+    }
+    hosted_look_at_level(hosted);
+    hosted_reschedule(hosted);
+    return true;
+}
+
+/* Committing is what brings it there: so it is looked at with each step. */
+void hosted_look_at_level(struct hosted *hosted)
+{
+    if (hosted->learn.state == LEARN_LEVELLING && store_learn_is_level(hosted->tablet)) {
+        struct learn_event event = {.type = LEARN_EVENT_LEVEL};
+        step_learn(hosted, &event, BYTES_EMPTY);
+    }
+}
+
+/* Lessons whose reign is over go; the others hear the time. */
+void hosted_tick_lessons(struct hosted *hosted)
+{
+    struct host_teaching **link = &hosted->teachings;
+    while (*link != NULL) {
+        bool over = (*link)->teach.state == TEACH_OVER && (*link)->reading == NULL;
+        if (over || !reigns(hosted, *link)) {
+            remove_teaching(link);
+        } else {
+            link = &(*link)->next;
+        }
+    }
+    struct host_teaching *next = NULL;
+    for (struct host_teaching *t = hosted->teachings; t != NULL; t = next) {
+        struct teach_event event = {.type = TEACH_EVENT_TICK};
+        next = t->next;
+        step_teach(hosted, t, &event);
+    }
+    struct learn_event event = {.type = LEARN_EVENT_TICK};
+    step_learn(hosted, &event, BYTES_EMPTY);
+    if (hosted->learn.state == LEARN_LEVELLING || hosted->learn.state == LEARN_ASKING) {
+        tell_own_replica(hosted); /* it may have been configuring when it was told */
+    }
+}
+
+int64_t hosted_lessons_due_ns(const struct hosted *hosted)
+{
+    int64_t due_ns = learn_deadline_ns(&hosted->learn);
+    for (const struct host_teaching *t = hosted->teachings; t != NULL; t = t->next) {
+        int64_t teach_ns = teach_deadline_ns(&t->teach);
+        due_ns = teach_ns < due_ns ? teach_ns : due_ns;
+    }
+    return due_ns;
+}
+
+/* What may not be given out while slices are read.  Who waits too long goes first. */
+bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    if (type == RECORD_WRITE || type == RECORD_GC_HORIZON) {
+        return true;
+    }
+    bool may = true;
+    struct host_teaching *next = NULL;
+    for (struct host_teaching *t = hosted->teachings; t != NULL; t = next) {
+        next = t->next;
+        if (t->walks && now_ns - t->walks_since_ns > hosted->host->options.learn_timeout_ns) {
+            begin_anew(hosted, t);
+        } else {
+            may = may && !t->walks;
+        }
+    }
+    return may;
+}

@@ -1,0 +1,190 @@
+#include "tabletserver/replica/learn.h"
+
+#include "common/base/assert.h"
+
+static struct learn_effect *emit(struct learn_effects *effects, enum learn_effect_type type)
+{
+    ASSERT(effects->count < LEARN_EFFECTS_MAX);
+    struct learn_effect *effect = &effects->items[effects->count++];
+    *effect = (struct learn_effect){.type = type};
+    return effect;
+}
+
+static void ask(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
+{
+    struct learn_effect *effect = emit(effects, LEARN_EFFECT_ASK);
+    effect->number = learn->number;
+    effect->at_least = learn->at_least;
+    effect->sequence = learn->follows;
+    learn->state = LEARN_ASKING;
+    learn->spoken_ns = now_ns;
+}
+
+static void say_learned(struct learn *learn, struct learn_effects *effects)
+{
+    learn->state = LEARN_DONE;
+    emit(effects, LEARN_EFFECT_LEARNED)->sequence = learn->follows;
+}
+
+static bool is_same(const struct learn_lesson *a, const struct learn_lesson *b)
+{
+    return a->incarnation == b->incarnation && a->version == b->version && a->number == b->number;
+}
+
+static bool is_older(const struct learn_lesson *a, const struct learn_lesson *b)
+{
+    if (a->version != b->version) {
+        return a->version < b->version;
+    }
+    return a->incarnation != b->incarnation ? a->incarnation < b->incarnation
+                                            : a->number < b->number;
+}
+
+/* --- the lesson --------------------------------------------------------------------------------- */
+
+static void ask_first(struct learn *learn,
+                      const struct learn_event *event,
+                      struct learn_effects *effects)
+{
+    learn->number = 1;
+    learn->at_least = event->appended;
+    learn->follows = 0;
+    learn->last = false;
+    ask(learn, event->now_ns, effects);
+}
+
+static void on_offered(struct learn *learn,
+                       const struct learn_event *event,
+                       struct learn_effects *effects)
+{
+    bool same = is_same(&event->lesson, &learn->lesson);
+    if (learn->state == LEARN_WRITING || learn->state == LEARN_ENDING ||
+        is_older(&event->lesson, &learn->lesson)) {
+        return; /* it comes again */
+    }
+    if (same && learn->state == LEARN_LEVELLING) {
+        return;
+    }
+    if (same && learn->state == LEARN_ASKING && learn->number > 1) {
+        ask_first(learn, event, effects); /* the walk was broken off */
+        return;
+    }
+    learn->lesson = event->lesson;
+    if (!event->half && event->committed >= event->sequence) {
+        learn->follows = event->committed;
+        say_learned(learn, effects);
+        return;
+    }
+    ask_first(learn, event, effects);
+}
+
+static void on_slice(struct learn *learn,
+                     const struct learn_event *event,
+                     struct learn_effects *effects)
+{
+    if (learn->state != LEARN_ASKING || !is_same(&event->lesson, &learn->lesson) ||
+        event->number != learn->number) {
+        return; /* doubled, or late */
+    }
+    learn->state = LEARN_WRITING;
+    learn->last = event->last;
+    (void)emit(effects, LEARN_EFFECT_WRITE);
+}
+
+/* --- the store ---------------------------------------------------------------------------------- */
+
+static void on_written(struct learn *learn,
+                       const struct learn_event *event,
+                       struct learn_effects *effects)
+{
+    if (learn->state == LEARN_ENDING) {
+        say_learned(learn, effects);
+        return;
+    }
+    ASSERT(learn->state == LEARN_WRITING);
+    learn->follows = learn->follows == 0 ? event->sequence : learn->follows;
+    learn->state = LEARN_LEVELLING;
+}
+
+static void on_refused(struct learn *learn,
+                       const struct learn_event *event,
+                       struct learn_effects *effects)
+{
+    if (learn->state == LEARN_ENDING) {
+        learn->state = LEARN_LEVELLING; /* tried again when it is level */
+        return;
+    }
+    ASSERT(learn->state == LEARN_WRITING);
+    ask_first(learn, event, effects);
+}
+
+static void on_level(struct learn *learn,
+                     const struct learn_event *event,
+                     struct learn_effects *effects)
+{
+    if (learn->state != LEARN_LEVELLING) {
+        return;
+    }
+    if (learn->last) {
+        learn->state = LEARN_ENDING;
+        (void)emit(effects, LEARN_EFFECT_END);
+        return;
+    }
+    learn->number++;
+    learn->at_least = 0;
+    ask(learn, event->now_ns, effects);
+}
+
+/* The log comes only when it is known to go on, and that, too, may be lost: so it is said again. */
+static void on_tick(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
+{
+    if (learn->state == LEARN_ASKING && now_ns - learn->spoken_ns >= learn->resend_ns) {
+        ask(learn, now_ns, effects);
+    }
+}
+
+/* --- in common ---------------------------------------------------------------------------------- */
+
+void learn_begin(struct learn *learn, int64_t resend_ns)
+{
+    *learn = (struct learn){.resend_ns = resend_ns};
+}
+
+void learn_step(struct learn *learn,
+                const struct learn_event *event,
+                struct learn_effects *ret_effects)
+{
+    ret_effects->count = 0;
+    switch (event->type) {
+    case LEARN_EVENT_TICK:
+        on_tick(learn, event->now_ns, ret_effects);
+        break;
+    case LEARN_EVENT_OFFERED:
+        on_offered(learn, event, ret_effects);
+        break;
+    case LEARN_EVENT_SLICE:
+        on_slice(learn, event, ret_effects);
+        break;
+    case LEARN_EVENT_WRITTEN:
+        on_written(learn, event, ret_effects);
+        break;
+    case LEARN_EVENT_REFUSED:
+        on_refused(learn, event, ret_effects);
+        break;
+    case LEARN_EVENT_LEVEL:
+        on_level(learn, event, ret_effects);
+        break;
+    }
+}
+
+int64_t learn_deadline_ns(const struct learn *learn)
+{
+    return learn->state == LEARN_ASKING ? learn->spoken_ns + learn->resend_ns : INT64_MAX;
+}
+
+void learn_check(const struct learn *learn)
+{
+    ASSERT(IMPLIES(learn->state == LEARN_ENDING, learn->last));
+    ASSERT(IMPLIES(learn->state != LEARN_IDLE, learn->lesson.number > 0));
+    ASSERT(IMPLIES(learn->state == LEARN_ASKING && learn->number > 1, learn->at_least == 0));
+}

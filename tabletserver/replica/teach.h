@@ -1,0 +1,108 @@
+/*
+ * Teaching a learner what the log does not give any more: the primary's side (docs/replication.md, section 6).
+ *
+ *   OFFERED --- LEARNED: the log is enough --------------------------------> TAUGHT
+ *      | TEACH 1                                                               ^
+ *      v                                                                       | LEARNED
+ *   READING --- read --> GIVEN --- TEACH of the same: again                    |
+ *      ^                   |  '----------------------------------- the last ---'
+ *      '--- TEACH next ----'
+ *
+ * One lesson is one walk of one learner's through the tablet, under one reign.  The learner asks, slice by
+ * slice, so it cannot be overrun, and a message that is lost is asked for again; TEACH 1 begins the walk
+ * anew.  That its log goes on (TEACHING) is said when it has what the log follows on, durably.
+ *
+ * Invariants, checked by teach_check(): (1) a slice is read only when the one before was asked beyond;
+ * (2) sequences of slices do not fall within a walk; (3) TAUGHT comes once, and after TEACHING.
+ *
+ * Pure: no clock (now_ns is handed in), no I/O, no randomness.  Thread rule: the loop of its store.
+ */
+#ifndef TABLETSERVER_REPLICA_TEACH_H
+#define TABLETSERVER_REPLICA_TEACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TEACH_EFFECTS_MAX 3
+
+struct teach_settings {
+    int64_t resend_ns;         /* the offer again, while nothing is heard of it */
+    int64_t patience_ns;       /* nothing heard for so long: the lesson is over */
+    uint64_t bytes_per_second; /* of slices; 0 = as they are asked for */
+};
+
+enum teach_state {
+    TEACH_OFFERED,
+    TEACH_READING, /* a slice is being read, or will be when its time has come */
+    TEACH_GIVEN,   /* the slice `given` was sent, and is kept */
+    TEACH_OVER,    /* taught, or given up */
+};
+
+enum teach_event_type {
+    TEACH_EVENT_TICK,
+    TEACH_EVENT_ASKED, /* TEACH: number, at_least, sequence (what its log follows on; 0 = nothing yet) */
+    TEACH_EVENT_LEARNED, /* it has all, and its log goes on behind sequence */
+    TEACH_EVENT_READ,    /* the slice: sequence, size_bytes, last */
+    TEACH_EVENT_UNREAD,  /* not now; again: the walk must begin anew, else from where it stands */
+};
+
+struct teach_event {
+    enum teach_event_type type;
+    int64_t now_ns;
+    uint64_t number;
+    uint64_t at_least;
+    uint64_t sequence;
+    uint64_t size_bytes;
+    bool last;
+    bool again;
+};
+
+enum teach_effect_type {
+    TEACH_EFFECT_OFFER, /* send LESSON */
+    TEACH_EFFECT_BEGIN, /* a walk begins: read its first slice, of at_least or later; then READ or UNREAD */
+    TEACH_EFFECT_READ,     /* its next slice */
+    TEACH_EFFECT_GIVE,     /* send the slice `number`, the one that was read last */
+    TEACH_EFFECT_TEACHING, /* the log goes on behind sequence */
+    TEACH_EFFECT_TAUGHT,
+    TEACH_EFFECT_END, /* nothing is heard of it: let it go */
+};
+
+struct teach_effect {
+    enum teach_effect_type type;
+    uint64_t number;
+    uint64_t sequence;
+};
+
+struct teach_effects {
+    struct teach_effect items[TEACH_EFFECTS_MAX];
+    uint32_t count;
+};
+
+struct teach {
+    struct teach_settings settings;
+    enum teach_state state;
+    int64_t offered_ns;
+    int64_t heard_ns;
+    int64_t free_ns;   /* from then on more may be read */
+    bool begins;       /* READING: the first of a walk */
+    bool under_way;    /* READING: it is being read */
+    uint64_t at_least; /* of the first */
+    uint64_t given;    /* the slice read last; 0 = none in this walk */
+    uint64_t sequence; /* of it */
+    bool last;         /* it is */
+    uint64_t teaching; /* was said; 0 = not yet */
+};
+
+/* Offers at once. */
+void teach_begin(struct teach *teach,
+                 const struct teach_settings *settings,
+                 int64_t now_ns,
+                 struct teach_effects *ret_effects);
+void teach_step(struct teach *teach,
+                const struct teach_event *event,
+                struct teach_effects *ret_effects);
+/* INT64_MAX = it wants no TICK. */
+int64_t teach_deadline_ns(const struct teach *teach);
+void teach_check(const struct teach *teach);
+
+#endif /* TABLETSERVER_REPLICA_TEACH_H */

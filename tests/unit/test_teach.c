@@ -1,0 +1,290 @@
+/* Teaching by slices, both sides by rule (teach.h, learn.h). */
+#include <criterion/criterion.h>
+
+#include "tabletserver/replica/learn.h"
+#include "tabletserver/replica/teach.h"
+
+#define MS INT64_C(1000000)
+
+static const struct teach_settings SETTINGS = {
+    .resend_ns = 100 * MS, .patience_ns = 1000 * MS, .bytes_per_second = 1000000};
+static const struct learn_lesson LESSON = {.incarnation = 5, .version = 3, .number = 7};
+
+static struct teach teach;
+static struct learn learn;
+static struct teach_effects given;
+static struct learn_effects asked;
+static int64_t now_ns;
+
+static void begin(void)
+{
+    now_ns = 1000 * MS;
+    teach_begin(&teach, &SETTINGS, now_ns, &given);
+    learn_begin(&learn, 50 * MS);
+    asked.count = 0;
+}
+
+TestSuite(teach, .init = begin);
+TestSuite(learn, .init = begin);
+
+static void tell(struct teach_event event)
+{
+    event.now_ns = now_ns;
+    teach_step(&teach, &event, &given);
+    teach_check(&teach);
+}
+
+static void hear(struct learn_event event)
+{
+    event.now_ns = now_ns;
+    learn_step(&learn, &event, &asked);
+    learn_check(&learn);
+}
+
+static void expect_given(uint32_t index, enum teach_effect_type type, uint64_t number)
+{
+    cr_assert_gt(given.count, index);
+    cr_assert_eq(given.items[index].type, type);
+    cr_assert(type != TEACH_EFFECT_GIVE || given.items[index].number == number);
+}
+
+static void expect_asked(enum learn_effect_type type, uint64_t number)
+{
+    cr_assert_eq(asked.count, 1);
+    cr_assert_eq(asked.items[0].type, type);
+    cr_assert_eq(asked.items[0].number, number);
+}
+
+static void ask_for(uint64_t number, uint64_t follows)
+{
+    tell((struct teach_event){.type = TEACH_EVENT_ASKED, .number = number, .sequence = follows});
+}
+
+static void read_one(uint64_t sequence, bool last)
+{
+    tell((struct teach_event){
+        .type = TEACH_EVENT_READ, .sequence = sequence, .size_bytes = 1000, .last = last});
+    now_ns += 1 * MS;
+}
+
+Test(teach, an_offer_is_repeated_until_it_is_answered)
+{
+    expect_given(0, TEACH_EFFECT_OFFER, 0);
+    now_ns += 99 * MS;
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    cr_assert_eq(given.count, 0);
+    now_ns += 1 * MS;
+    cr_assert_eq(teach_deadline_ns(&teach), now_ns);
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_OFFER, 0);
+}
+
+Test(teach, who_has_what_the_log_follows_on_is_taught_at_once)
+{
+    tell((struct teach_event){.type = TEACH_EVENT_LEARNED, .sequence = 0});
+    cr_assert_eq(given.count, 2);
+    expect_given(0, TEACH_EFFECT_TEACHING, 0); /* also behind nothing */
+    expect_given(1, TEACH_EFFECT_TAUGHT, 0);
+    cr_assert_eq(teach_deadline_ns(&teach), INT64_MAX);
+    tell((struct teach_event){.type = TEACH_EVENT_LEARNED, .sequence = 0});
+    cr_assert_eq(given.count, 0, "said twice");
+}
+
+Test(teach, slices_are_read_one_by_one_as_they_are_asked_for)
+{
+    ask_for(1, 0);
+    expect_given(0, TEACH_EFFECT_BEGIN, 0);
+    ask_for(1, 0);
+    cr_assert_eq(given.count, 0, "it is being read");
+    read_one(10, false);
+    expect_given(0, TEACH_EFFECT_GIVE, 1);
+    ask_for(2, 10);
+    expect_given(0, TEACH_EFFECT_TEACHING, 0);
+    expect_given(1, TEACH_EFFECT_READ, 0);
+    read_one(12, true);
+    expect_given(0, TEACH_EFFECT_GIVE, 2);
+    ask_for(3, 10);
+    cr_assert_eq(given.count, 0, "there is none");
+    tell((struct teach_event){.type = TEACH_EVENT_LEARNED, .sequence = 10});
+    expect_given(given.count - 1, TEACH_EFFECT_TAUGHT, 0);
+}
+
+Test(teach, a_slice_that_is_lost_is_given_again_without_another_read)
+{
+    ask_for(1, 0);
+    read_one(10, false);
+    ask_for(1, 0);
+    cr_assert_eq(given.count, 1);
+    expect_given(0, TEACH_EFFECT_GIVE, 1);
+    ask_for(2, 10);
+    read_one(11, false);
+    ask_for(5, 10);
+    cr_assert_eq(given.count, 0);
+    ask_for(2, 10);
+    expect_given(0, TEACH_EFFECT_GIVE, 2);
+}
+
+Test(teach, records_below_the_learners_log_are_read_again)
+{
+    ask_for(1, 0);
+    read_one(10, false);
+    tell((struct teach_event){.type = TEACH_EVENT_ASKED, .number = 1, .at_least = 15});
+    expect_given(0, TEACH_EFFECT_BEGIN, 0);
+    cr_assert_eq(given.items[0].sequence, 15);
+}
+
+Test(teach, learned_in_the_middle_of_a_walk_is_late)
+{
+    ask_for(1, 0);
+    tell((struct teach_event){.type = TEACH_EVENT_LEARNED, .sequence = 4});
+    cr_assert_eq(given.count, 0);
+    read_one(10, false);
+    tell((struct teach_event){.type = TEACH_EVENT_LEARNED, .sequence = 4});
+    cr_assert_eq(given.count, 0);
+}
+
+Test(teach, reading_is_paced)
+{
+    ask_for(1, 0);
+    tell((struct teach_event){.type = TEACH_EVENT_READ, .sequence = 10, .size_bytes = 500000});
+    ask_for(2, 10);
+    cr_assert_eq(given.count, 1);
+    expect_given(0, TEACH_EFFECT_TEACHING, 0);
+    cr_assert_eq(teach_deadline_ns(&teach), now_ns + 500 * MS);
+    now_ns += 500 * MS;
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_READ, 0);
+}
+
+Test(teach, what_could_not_be_read_is_tried_again_or_begun_anew)
+{
+    ask_for(1, 0);
+    tell((struct teach_event){.type = TEACH_EVENT_UNREAD});
+    cr_assert_eq(given.count, 0);
+    now_ns = teach_deadline_ns(&teach);
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_BEGIN, 0);
+    read_one(10, false);
+    ask_for(2, 10);
+    tell((struct teach_event){.type = TEACH_EVENT_UNREAD, .again = true});
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_OFFER, 0);
+    ask_for(2, 10);
+    cr_assert_eq(given.count, 0, "of the walk that was broken off");
+    ask_for(1, 0);
+    now_ns += 10 * MS;
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_BEGIN, 0);
+}
+
+Test(teach, silence_ends_it_also_when_a_read_is_lost)
+{
+    ask_for(1, 0);
+    now_ns += 1000 * MS;
+    cr_assert_leq(teach_deadline_ns(&teach), now_ns);
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_END, 0);
+    ask_for(1, 0);
+    cr_assert_eq(given.count, 0);
+}
+
+/* --- the learner ------------------------------------------------------------------------------------ */
+
+static void offer(struct learn_lesson lesson, uint64_t committed, uint64_t follows, bool half)
+{
+    hear((struct learn_event){.type = LEARN_EVENT_OFFERED,
+                              .lesson = lesson,
+                              .sequence = follows,
+                              .committed = committed,
+                              .appended = committed + 2,
+                              .half = half});
+}
+
+static void take(uint64_t number, bool last)
+{
+    hear((struct learn_event){
+        .type = LEARN_EVENT_SLICE, .lesson = LESSON, .number = number, .last = last});
+}
+
+Test(learn, who_is_whole_and_followed_by_the_log_wants_no_slices)
+{
+    offer(LESSON, 10, 9, false);
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+    cr_assert_eq(asked.items[0].sequence, 10);
+    offer(LESSON, 12, 9, false);
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+}
+
+Test(learn, half_taught_is_nothing)
+{
+    offer(LESSON, 10, 9, true);
+    expect_asked(LEARN_EFFECT_ASK, 1);
+    cr_assert_eq(asked.items[0].at_least, 12);
+    cr_assert_eq(asked.items[0].sequence, 0);
+}
+
+Test(learn, the_next_is_asked_for_when_the_log_has_caught_up)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(2, false);
+    cr_assert_eq(asked.count, 0, "not asked for");
+    take(1, false);
+    expect_asked(LEARN_EFFECT_WRITE, 0);
+    take(1, false);
+    cr_assert_eq(asked.count, 0, "doubled");
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    cr_assert_eq(asked.count, 0);
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    expect_asked(LEARN_EFFECT_ASK, 2);
+    cr_assert_eq(asked.items[0].sequence, 20);
+    now_ns += 50 * MS;
+    cr_assert_eq(learn_deadline_ns(&learn), now_ns);
+    hear((struct learn_event){.type = LEARN_EVENT_TICK});
+    expect_asked(LEARN_EFFECT_ASK, 2);
+    take(2, true);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 25});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    expect_asked(LEARN_EFFECT_END, 0);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 25});
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+    cr_assert_eq(asked.items[0].sequence, 20, "its log goes on behind the records");
+}
+
+Test(learn, what_is_refused_begins_the_walk_anew)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .appended = 30});
+    expect_asked(LEARN_EFFECT_ASK, 1);
+    cr_assert_eq(asked.items[0].at_least, 30);
+}
+
+Test(learn, another_lesson_begins_at_the_beginning_and_an_older_one_is_late)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    struct learn_lesson next = LESSON;
+    next.version++;
+    next.number = 1;
+    offer(next, 20, UINT64_MAX, true);
+    expect_asked(LEARN_EFFECT_ASK, 1);
+    offer(LESSON, 20, UINT64_MAX, true);
+    cr_assert_eq(asked.count, 0);
+    take(2, false);
+    cr_assert_eq(asked.count, 0, "of the other lesson");
+}
+
+Test(learn, an_offer_while_something_is_written_waits)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    struct learn_lesson next = LESSON;
+    next.number++;
+    offer(next, 10, 0, false);
+    cr_assert_eq(asked.count, 0);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    offer(next, 20, 0, true);
+    expect_asked(LEARN_EFFECT_ASK, 1);
+}
