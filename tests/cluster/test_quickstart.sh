@@ -96,6 +96,13 @@ mv "$EDUBBA_VAR/port" "$work/port"
 output=$(timeout 60 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
 mv "$work/port" "$EDUBBA_VAR/port"
 [[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "a run that was refused stopped something"
+# A run that ends between the kill of a server that ran before and its start leaves all of them running, and no load.
+./quickstart >"$work/ended" 2>&1 & run=$!
+until grep -q '^kill -9' "$work/ended" || [[ ! -d /proc/$run ]]; do sleep 0.02; done
+kill $run; wait $run; [[ $? == 130 ]]; verdict $? "a run that was told to end: $(<"$work/ended")"
+grep -q 'starting it again' "$work/ended"; [[ $? == 1 ]]; verdict $? "it was told to end too late to show anything: $(<"$work/ended")"
+[[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "the server that was killed does not run again: $(<"$work/ended")"
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep "^$EDUBBA_VAR/[c]ount$" >/dev/null; [[ $? == 1 ]]; verdict $? "the load goes on"
 # What ran before a run that fails goes on: its server 3 is gone, and cannot come back.
 kill "$(<"$EDUBBA_VAR/tabletserver3.pid")"; while kill -0 "$(<"$EDUBBA_VAR/tabletserver3.pid")" 2>/dev/null; do sleep 0.05; done
 mv "$EDUBBA_VAR/tabletserver3" "$work/aside"; touch "$EDUBBA_VAR/tabletserver3"
