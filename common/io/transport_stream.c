@@ -20,12 +20,13 @@ static void close_locked(struct transport_stream *stream, const struct error *er
     if (stream->stream != NULL) {
         nng_stream_close(stream->stream);
     }
+    nng_aio_cancel(stream->handshake_aio);
 }
 
 /* Nothing is under way on a closed stream: the caller must call on_down, once unlocked. */
 static bool take_down_locked(struct transport_stream *stream)
 {
-    if (!stream->closed || stream->down || stream->receiving || stream->sending) {
+    if (!stream->closed || stream->down || stream->receiving || stream->sending || stream->timing) {
         return false;
     }
     stream->down = true;
@@ -107,16 +108,10 @@ static void kick_send_locked(struct transport_stream *stream)
 
 static void receive_locked(struct transport_stream *stream)
 {
-    nng_duration timeout_ms = NNG_DURATION_INFINITE;
-    if (stream->handshake_before_ns != 0) {
-        int64_t left_ms = (stream->handshake_before_ns - clock_monotonic_ns()) / 1000000;
-        timeout_ms = left_ms < 1 ? 1 : (nng_duration)left_ms;
-    }
     nng_iov part = {stream->in + stream->in_end, stream->in_capacity_bytes - stream->in_end};
     ASSERT(part.iov_len > 0);
     int error = nng_aio_set_iov(stream->receive_aio, 1, &part);
     ASSERT(error == 0);
-    nng_aio_set_timeout(stream->receive_aio, timeout_ms);
     stream->receiving = true;
     nng_stream_recv(stream->stream, stream->receive_aio);
 }
@@ -250,9 +245,8 @@ static enum status peek_frame(struct transport_stream *stream,
     if (status != STATUS_OK) {
         return status;
     }
-    if (stream->handshake_before_ns != 0 &&
-        (ret_header->payload_bytes > STREAM_HANDSHAKE_BYTES_MAX ||
-         (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
+    if (stream->in_handshake && (ret_header->payload_bytes > STREAM_HANDSHAKE_BYTES_MAX ||
+                                 (ret_header->flags & FRAME_FLAG_MORE) != 0)) {
         return malformed(ret_error, "too large a frame before the handshake");
     }
     *ret_frame_bytes = FRAME_HEADER_BYTES + ret_header->payload_bytes;
@@ -315,12 +309,9 @@ static enum progress take_frames(struct transport_stream *stream, struct error *
     }
 }
 
-static void set_nng_error(struct error *error, bool handshake, int nng_error)
+static void set_nng_error(struct error *error, int nng_error)
 {
-    if (nng_error == NNG_ETIMEDOUT && handshake) {
-        (void)error_set(error, STATUS_DEADLINE_EXCEEDED, "no answer to the handshake in time");
-    } else if (nng_error == NNG_ECONNSHUT || nng_error == NNG_ECONNRESET ||
-               nng_error == NNG_ECLOSED) {
+    if (nng_error == NNG_ECONNSHUT || nng_error == NNG_ECONNRESET || nng_error == NNG_ECLOSED) {
         (void)error_set(error, STATUS_UNAVAILABLE, "the other side closed the connection");
     } else {
         (void)error_set(error, STATUS_IO, "connection failed: %s", nng_strerror(nng_error));
@@ -335,12 +326,11 @@ static void on_received(void *context)
 
     pthread_mutex_lock(&stream->lock);
     bool closed = stream->closed || stream->close_when_sent;
-    bool handshake = stream->handshake_before_ns != 0;
     pthread_mutex_unlock(&stream->lock);
 
     int nng_error = nng_aio_result(stream->receive_aio);
     if (nng_error != 0) {
-        set_nng_error(&error, handshake, nng_error);
+        set_nng_error(&error, nng_error);
     } else if (!closed) {
         stream->in_end += nng_aio_count(stream->receive_aio);
         progress = take_frames(stream, &error);
@@ -374,7 +364,7 @@ static void on_batch_sent(void *context)
     if (stream->closed) {
         /* Nothing to go on with. */
     } else if (nng_error != 0) {
-        set_nng_error(&error, false, nng_error);
+        set_nng_error(&error, nng_error);
         close_locked(stream, &error);
     } else {
         atomic_store(&stream->taken_ns, clock_monotonic_ns()); /* if only a part of it */
@@ -384,6 +374,25 @@ static void on_batch_sent(void *context)
         } else {
             send_later_locked(stream);
         }
+    }
+    finish_locked(stream);
+}
+
+/*
+ * Not a timeout of the receive: nng ends one that has run out of time through the stream, also when it has
+ * ended meanwhile, and the stream is freed already.  A sleep has only itself.
+ */
+static void on_handshake_time(void *context)
+{
+    struct transport_stream *stream = context;
+    struct error error = {0};
+    bool is_over = nng_aio_result(stream->handshake_aio) == 0;
+
+    pthread_mutex_lock(&stream->lock);
+    stream->timing = false;
+    if (is_over && stream->in_handshake) {
+        (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "no answer to the handshake in time");
+        close_locked(stream, &error);
     }
     finish_locked(stream);
 }
@@ -403,7 +412,8 @@ enum status transport_stream_init(struct transport_stream *stream,
     if (status != STATUS_OK || stream->in == NULL ||
         nng_aio_alloc(&stream->receive_aio, on_received, stream) != 0 ||
         nng_aio_alloc(&stream->send_aio, on_batch_sent, stream) != 0 ||
-        nng_aio_alloc(&stream->try_aio, NULL, NULL) != 0) {
+        nng_aio_alloc(&stream->try_aio, NULL, NULL) != 0 ||
+        nng_aio_alloc(&stream->handshake_aio, on_handshake_time, stream) != 0) {
         transport_stream_deinit(stream);
         return STATUS_NO_MEMORY;
     }
@@ -414,10 +424,12 @@ void transport_stream_deinit(struct transport_stream *stream)
 {
     ASSERT(!stream->receiving);
     ASSERT(!stream->sending);
+    ASSERT(!stream->timing);
     /* The reaper waits for callbacks that are just returning; this thread may be in one. */
     nng_aio_reap(stream->receive_aio);
     nng_aio_reap(stream->send_aio);
     nng_aio_reap(stream->try_aio);
+    nng_aio_reap(stream->handshake_aio);
     if (stream->stream != NULL) {
         nng_stream_free(stream->stream);
     }
@@ -432,6 +444,7 @@ void transport_stream_wait(struct transport_stream *stream)
 {
     nng_aio_wait(stream->receive_aio);
     nng_aio_wait(stream->send_aio);
+    nng_aio_wait(stream->handshake_aio);
 }
 
 void transport_stream_start(struct transport_stream *stream,
@@ -441,10 +454,12 @@ void transport_stream_start(struct transport_stream *stream,
     pthread_mutex_lock(&stream->lock);
     ASSERT(stream->stream == NULL);
     stream->stream = connected;
-    stream->handshake_before_ns = clock_monotonic_ns() + (int64_t)handshake_timeout_ms * 1000000;
+    stream->in_handshake = true;
     if (stream->closed) {
         nng_stream_close(connected);
     } else {
+        stream->timing = true;
+        nng_sleep_aio((nng_duration)handshake_timeout_ms, stream->handshake_aio);
         receive_locked(stream);
         kick_send_locked(stream);
     }
@@ -454,7 +469,8 @@ void transport_stream_start(struct transport_stream *stream,
 void transport_stream_open(struct transport_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
-    stream->handshake_before_ns = 0;
+    stream->in_handshake = false;
+    nng_aio_cancel(stream->handshake_aio);
     stream->outbox.open = true;
     kick_send_locked(stream);
     finish_locked(stream);

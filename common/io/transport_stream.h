@@ -68,19 +68,21 @@ struct transport_stream {
     void *owner;
     nng_aio *receive_aio;
     nng_aio *send_aio;
-    nng_aio *try_aio; /* has no callback: never under way when the lock is free */
+    nng_aio *try_aio;       /* has no callback: never under way when the lock is free */
+    nng_aio *handshake_aio; /* sleeps for as long as the handshake may take */
 
     pthread_mutex_t lock; /* guards everything up to the next blank line */
     nng_stream *stream;   /* NULL before it is started */
     struct outbox outbox;
     bool receiving; /* a receive, or its callback, is under way */
     bool sending;
+    bool timing;        /* the handshake's time runs, or its callback is under way */
     atomic_bool paused; /* looked at without the lock, too */
     bool closed;
     bool close_when_sent;
     bool down;
-    struct error error;          /* why it was closed */
-    int64_t handshake_before_ns; /* monotonic; 0 = the handshake is done */
+    bool in_handshake;
+    struct error error; /* why it was closed */
 
     _Atomic uint64_t queued_bytes; /* the outbox's, for readers without the lock */
     _Atomic int64_t taken_ns;      /* monotonic: the last batch was sent, or nothing was queued */

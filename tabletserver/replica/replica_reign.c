@@ -465,6 +465,14 @@ static void on_held(const struct replica *replica, struct replica_peer *peer, bo
     peer->held = held;
 }
 
+/* It has its time to answer again. */
+static void open_anew(const struct replica *replica, struct replica_peer *peer, int64_t sent_ns)
+{
+    peer->opened = false;
+    peer->open_sent_ns = sent_ns;
+    peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
+}
+
 static void on_restarted(struct replica *replica, struct replica_peer *peer, uint64_t incarnation)
 {
     if (incarnation <= peer->incarnation) {
@@ -472,9 +480,7 @@ static void on_restarted(struct replica *replica, struct replica_peer *peer, uin
     }
     peer->incarnation = incarnation;
     if (peer->opened) {
-        peer->opened = false;
-        peer->open_sent_ns = DUE_NOW;
-        peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
+        open_anew(replica, peer, DUE_NOW);
     }
 }
 
@@ -490,6 +496,25 @@ static void on_teaching(const struct replica *replica,
     peer->feeding = true;
     peer->prepared = sequence > peer->prepared ? sequence : peer->prepared;
     peer->sent = peer->sent < peer->prepared ? peer->prepared : peer->sent;
+}
+
+/*
+ * Its lesson is over.  A learner of an earlier reign may know more to be committed than a primary that has
+ * just begun, and TEACHING was not taken: it is opened again in a while, or nobody would ever teach it.
+ */
+static void on_taught(const struct replica *replica,
+                      struct replica_peer *peer,
+                      const struct replica_event *event)
+{
+    if (event->version != replica_version(replica) || event->incarnation != peer->incarnation ||
+        !peer->opened || !peer->as_learner) {
+        return;
+    }
+    if (peer->feeding) {
+        peer->taught = true;
+    } else {
+        open_anew(replica, peer, replica->now_ns);
+    }
 }
 
 /* A lease belongs to a server, and so does a process: all its stores' replicas are meant. */
@@ -509,9 +534,7 @@ void replica_reign_peer_event(struct replica *replica, const struct replica_even
         } else if (event->type == REPLICA_EVENT_TEACHING) {
             on_teaching(replica, peer, event);
         } else if (event->type == REPLICA_EVENT_TAUGHT) {
-            peer->taught = peer->taught || (peer->feeding && peer->as_learner &&
-                                            event->version == replica_version(replica) &&
-                                            event->incarnation == peer->incarnation);
+            on_taught(replica, peer, event);
         }
     }
 }
@@ -530,8 +553,7 @@ void replica_reign_read(struct replica *replica, const struct replica_event *eve
     if (event->present) {
         send_prepare(replica, peer, &event->entry);
     } else if (peer->as_learner) {
-        peer->opened = false; /* to be taught from where it stands */
-        peer->open_sent_ns = DUE_NOW;
+        open_anew(replica, peer, DUE_NOW); /* to be taught from where it stands */
     } else {
         peer->broken = true;
     }

@@ -172,6 +172,30 @@ Test(replica_propose, rule_16_a_learner_is_taught_opened_as_a_member_and_then_pr
     end(&steps);
 }
 
+/* As after a kill of all: the reign before had committed 1, and this one has not yet. */
+Test(replica_propose, rule_16_a_learner_that_knows_more_than_a_new_primary_is_opened_again)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    opened_as_learner(&steps, 3, 2);
+    taught(&steps, 3, 2, 1);
+    cr_assert_null(find_sent(&steps, REPLICA_OPEN, 3)); /* at its pace */
+
+    /* Its time to answer begins anew, however long ago it was opened first. */
+    steps.now_ns += SETTINGS.prepare_timeout_ns - SETTINGS.resend_ns;
+    tick_at(&steps, steps.now_ns);
+    cr_assert(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    prepared(&steps, 2, 2, 1);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_TEACH)->to.server, 3);
+    taught(&steps, 3, 2, 1);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner); /* it joins */
+    end(&steps);
+}
+
 Test(replica_propose, rule_2_a_lone_primary_notes_its_doubt_first)
 {
     struct steps steps = lead(1);

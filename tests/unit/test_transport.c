@@ -424,6 +424,43 @@ Test(transport, nobody_listening_is_an_error_that_names_the_address)
     transport_connection_close(caller.connection);
 }
 
+/* Nobody accepts, so nobody answers: the system connects all the same.  Run out of time and closed at once,
+ * hundreds of times: none may be used by the one after it was freed by the other. */
+Test(transport, a_handshake_that_runs_out_of_time_while_it_is_closed)
+{
+    enum {
+        ROUNDS = 200,
+        AT_ONCE = 16,
+        TIMEOUT_MS = 10
+    };
+    static struct caller callers[AT_ONCE];
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t name_bytes = sizeof name;
+    char address[64];
+    int silent = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    cr_assert_eq(bind(silent, (struct sockaddr *)&name, sizeof name), 0);
+    cr_assert_eq(listen(silent, 4096), 0);
+    cr_assert_eq(getsockname(silent, (struct sockaddr *)&name, &name_bytes), 0);
+    (void)snprintf(address, sizeof address, "tcp://127.0.0.1:%d", ntohs(name.sin_port));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < AT_ONCE; i++) {
+            memset(&callers[i], 0, sizeof callers[i]);
+            struct error error;
+            struct transport_connection_options options = caller_options(&callers[i], address);
+            options.connect_timeout_ms = TIMEOUT_MS;
+            cr_assert_eq(transport_connect(&options, &callers[i].connection, &error), STATUS_OK);
+        }
+        clock_sleep_us(TIMEOUT_MS * 1000 - 500 + round % 10 * 100);
+        for (int i = 0; i < AT_ONCE; i++) {
+            transport_connection_close(callers[i].connection);
+        }
+        for (int accepted; (accepted = accept(silent, NULL, NULL)) >= 0;) {
+            (void)close(accepted);
+        }
+    }
+    (void)close(silent);
+}
+
 Test(transport, local_addresses)
 {
     cr_assert(transport_address_is_local("tcp://127.0.0.1:7401"));
