@@ -129,6 +129,11 @@ enum status order_stage_merge(struct catalog *catalog,
     if (status == STATUS_OK) {
         status = check_part(catalog, right, ret_error);
     }
+    if (status == STATUS_OK && catalog->settings.merges_refused) {
+        status = error_set(
+            ret_error, STATUS_UNIMPLEMENTED,
+            "tablet servers of this version do not merge tablets: nothing was changed");
+    }
     if (status != STATUS_OK) {
         return status;
     }

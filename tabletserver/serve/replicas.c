@@ -73,15 +73,44 @@ static void tell_goal(struct replicas *replicas,
     host_goal(replicas->host, tablet, &members, goal->leader);
 }
 
+/* A wish that cannot be met now is told again. */
+static void split(struct replicas *replicas, struct store_tablet *tablet, const struct goal *goal)
+{
+    const struct record_split wish = {
+        .key = goal->row, .left_tablet = goal->left, .right_tablet = goal->right};
+    write_order_flush(
+        replicas->order); /* what was taken before is on the near side of the barrier */
+    if (host_split(replicas->host, tablet, &wish) == STATUS_INVALID_ARGUMENT) {
+        LOG_EVENT(LOG_LEVEL_ERROR, "split_makes_no_sense",
+                  LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
+                  LOG_BYTES("row", goal->row));
+    }
+}
+
+static void take_leave(struct replicas *replicas,
+                       struct store_tablet *tablet,
+                       const struct catalog_word *word)
+{
+    if (word->heirs[0] == 0) {
+        host_gone(replicas->host, tablet);
+    }
+    for (int i = 0; i < 2 && word->heirs[i] != 0; i++) {
+        (void)host_convert(replicas->host, tablet, word->heirs[i], NULL);
+    }
+}
+
 void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
 {
     struct store *store = store_loop_store(replicas->loop);
     struct store_tablet *tablet = store_tablet_find(store, word->tablet);
     if (tablet != NULL && word->gone) {
-        host_gone(replicas->host, tablet);
+        take_leave(replicas, tablet, word);
     } else if (tablet != NULL) {
         if (word->has_goal) {
             tell_goal(replicas, tablet, &word->goal);
+        }
+        if (word->has_goal && word->goal.wish == GOAL_SPLIT) {
+            split(replicas, tablet, &word->goal);
         }
         if (word->configuration.version != 0) {
             host_told(replicas->host, tablet, &word->configuration,
@@ -255,7 +284,7 @@ static void on_propose(void *context,
                        struct replica_member self,
                        const struct host_proposal *proposal)
 {
-    sync_propose(((struct replicas *)context)->server->sync, tablet, self, proposal->replica);
+    sync_propose(((struct replicas *)context)->server->sync, tablet, self, proposal);
 }
 
 /* What waited for it, it was told that it is not known, when its reign ended. */

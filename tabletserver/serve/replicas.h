@@ -26,6 +26,7 @@ struct write_order;
 struct catalog_word {
     uint64_t tablet;
     bool gone;                                  /* the catalog has it no more */
+    uint64_t heirs[2];                          /* gone: tablets that came of it; 0 = none */
     bool creating;                              /* nobody was told of it yet (docs/catalog.md) */
     struct replica_configuration configuration; /* version 0: nothing is said */
     bool has_goal;

@@ -18,7 +18,7 @@
 #include "common/base/error.h"
 #include "common/base/replica_configuration.h"
 
-struct replica_proposal;
+struct host_proposal;
 struct server;
 struct sync;
 
@@ -52,7 +52,7 @@ void sync_hurry(struct sync *sync);
 void sync_propose(struct sync *sync,
                   uint64_t tablet,
                   struct replica_member self,
-                  const struct replica_proposal *proposal);
+                  const struct host_proposal *proposal);
 
 /* There is a newer configuration than this server was told of, or than it took.  Any thread. */
 void sync_ask(struct sync *sync, uint64_t tablet);

@@ -87,6 +87,24 @@ static void complain_of_missing(const struct assignment_action *action)
               LOG_ID("store", action->store));
 }
 
+static bool send_word(struct store_loop *loop, const struct catalog_word *word)
+{
+    struct catalog_word *copy = loop != NULL ? catalog_word_copy(word) : NULL;
+    if (copy != NULL && !store_loop_word(loop, copy)) {
+        memory_free(copy);
+        copy = NULL;
+    }
+    return copy != NULL;
+}
+
+/* Repeated with each sync until the heir is held. */
+static void tell_heir(const struct held_collection *held, const struct assignment_action *action)
+{
+    (void)send_word(
+        loop_of_held(held, action->tablet),
+        &(struct catalog_word){.tablet = action->tablet, .gone = true, .heirs = {action->left}});
+}
+
 static void perform(struct sync *sync,
                     const struct held_collection *held,
                     const struct assignment_action *action,
@@ -98,6 +116,9 @@ static void perform(struct sync *sync,
         break;
     case ASSIGNMENT_SPLIT:
         send_command(loop_of_held(held, action->tablet), STORE_COMMAND_SPLIT, action);
+        break;
+    case ASSIGNMENT_CONVERT:
+        tell_heir(held, action);
         break;
     case ASSIGNMENT_DROP:
         send_command(loop_of_held(held, action->tablet), STORE_COMMAND_DROP, action);
@@ -118,12 +139,7 @@ static bool tell_replica(void *context, const struct assigned_tablet *assigned, 
                                       .configuration = assigned->configuration,
                                       .has_goal = true,
                                       .goal = assigned->goal};
-    struct catalog_word *copy = loop != NULL ? catalog_word_copy(&word) : NULL;
-    if (copy != NULL && !store_loop_word(loop, copy)) {
-        memory_free(copy);
-        copy = NULL;
-    }
-    return copy != NULL;
+    return send_word(loop, &word);
 }
 
 /* What a replica could not take just then it takes later: it is told now and then. */

@@ -6,7 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "tabletserver/replica/replica.h"
+#include "tabletserver/host/host.h"
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/sync_parts.h"
@@ -14,9 +14,15 @@
 #define PROPOSALS_MAX 8192 /* more tablets than that wait their turn */
 #define ASKED_MAX     1024
 
+/* One that waits; the row is its own. */
+struct waiting {
+    struct proposal proposal;
+    uint8_t *row;
+};
+
 struct proposals {
     pthread_mutex_t lock;
-    struct proposal *items;
+    struct waiting *items;
     size_t count;
     size_t capacity;
     uint64_t asked[ASKED_MAX]; /* tablets */
@@ -37,6 +43,9 @@ enum status proposals_create(struct proposals **ret_proposals)
 void proposals_destroy(struct proposals *proposals)
 {
     if (proposals != NULL) {
+        for (size_t i = 0; i < proposals->count; i++) {
+            memory_free(proposals->items[i].row);
+        }
         pthread_mutex_destroy(&proposals->lock);
         memory_free(proposals->items);
         memory_free(proposals);
@@ -46,46 +55,77 @@ void proposals_destroy(struct proposals *proposals)
 /* --- from the loops ----------------------------------------------------------------------------- */
 
 /* Of this tablet, or a new one; NULL: it is lost. */
-static struct proposal *place_of(struct proposals *proposals, uint64_t tablet)
+static struct waiting *place_of(struct proposals *proposals, uint64_t tablet)
 {
     for (size_t i = 0; i < proposals->count; i++) {
-        if (proposals->items[i].tablet == tablet) {
+        if (proposals->items[i].proposal.tablet == tablet) {
             return &proposals->items[i];
         }
     }
     if (proposals->count == proposals->capacity) {
         size_t capacity = proposals->capacity * 2 + 64;
-        struct proposal *items = capacity > PROPOSALS_MAX
-                                     ? NULL
-                                     : memory_resize(proposals->items, capacity * sizeof *items);
+        struct waiting *items = capacity > PROPOSALS_MAX
+                                    ? NULL
+                                    : memory_resize(proposals->items, capacity * sizeof *items);
         if (items == NULL) {
             return NULL;
         }
         proposals->items = items;
         proposals->capacity = capacity;
     }
+    proposals->items[proposals->count] = (struct waiting){.row = NULL};
     return &proposals->items[proposals->count++];
+}
+
+/* Merges are not proposed: nobody gives out their barriers yet. */
+static bool describe(uint64_t tablet,
+                     struct replica_member self,
+                     const struct host_proposal *wanted,
+                     struct proposal *ret_proposal)
+{
+    const struct replica_proposal *replica = wanted->replica;
+    *ret_proposal = (struct proposal){.kind = PROPOSAL_MEMBERS,
+                                      .tablet = tablet,
+                                      .base = replica->base,
+                                      .proposer = self.store,
+                                      .next = replica->next};
+    if (replica->kind == REPLICA_PROPOSE_SPLIT) {
+        ret_proposal->kind = PROPOSAL_SPLIT;
+        ret_proposal->left = wanted->split.left_tablet;
+        ret_proposal->right = wanted->split.right_tablet;
+        ret_proposal->row = wanted->split.key;
+    }
+    return replica->kind != REPLICA_PROPOSE_MERGE;
 }
 
 void sync_propose(struct sync *sync,
                   uint64_t tablet,
                   struct replica_member self,
-                  const struct replica_proposal *proposal)
+                  const struct host_proposal *wanted)
 {
     struct proposals *proposals = sync->proposals;
-    if (proposal->kind != REPLICA_PROPOSE_MEMBERS) {
+    struct proposal proposal;
+    if (!describe(tablet, self, wanted, &proposal)) {
         return;
     }
+    size_t row_bytes = proposal.row.size_bytes;
+    uint8_t *row = row_bytes > 0 ? memory_allocate(row_bytes) : NULL;
+    if (row_bytes > 0 && row == NULL) {
+        return;
+    }
+    if (row != NULL) {
+        memcpy(row, proposal.row.data, row_bytes);
+        proposal.row.data = row;
+    }
     pthread_mutex_lock(&proposals->lock);
-    struct proposal *place = place_of(proposals, tablet);
+    struct waiting *place = place_of(proposals, tablet);
     if (place != NULL) {
-        *place = (struct proposal){.kind = PROPOSAL_MEMBERS,
-                                   .tablet = tablet,
-                                   .base = proposal->base,
-                                   .proposer = self.store,
-                                   .next = proposal->next};
+        memory_free(place->row);
+        *place = (struct waiting){proposal, row};
+        row = NULL;
     }
     pthread_mutex_unlock(&proposals->lock);
+    memory_free(row);
     sync_hurry(sync);
 }
 
@@ -106,7 +146,7 @@ void sync_ask(struct sync *sync, uint64_t tablet)
 
 /* --- to the master ------------------------------------------------------------------------------ */
 
-static size_t take(struct proposals *proposals, struct proposal *out)
+static size_t take(struct proposals *proposals, struct waiting *out)
 {
     pthread_mutex_lock(&proposals->lock);
     size_t count = proposals->count < LIMIT_PROPOSALS_PER_MESSAGE ? proposals->count
@@ -123,16 +163,24 @@ static size_t take(struct proposals *proposals, struct proposal *out)
 
 bool proposals_encode(struct sync *sync, struct buffer *message)
 {
-    struct proposal *taken = arena_allocate_array(&sync->arena, LIMIT_PROPOSALS_PER_MESSAGE,
-                                                  sizeof *taken);
-    size_t count = taken != NULL ? take(sync->proposals, taken) : 0;
+    struct waiting *taken = arena_allocate_array(&sync->arena, LIMIT_PROPOSALS_PER_MESSAGE,
+                                                 sizeof *taken);
+    struct proposal *all = arena_allocate_array(&sync->arena, LIMIT_PROPOSALS_PER_MESSAGE,
+                                                sizeof *all);
+    size_t count = taken != NULL && all != NULL ? take(sync->proposals, taken) : 0;
     if (count == 0) {
         return false;
     }
+    for (size_t i = 0; i < count; i++) {
+        all[i] = taken[i].proposal;
+    }
     const struct propose_request request = {
-        .server = sync->server->number, .proposals = taken, .proposal_count = count};
+        .server = sync->server->number, .proposals = all, .proposal_count = count};
     request_head_encode(&(struct request_head){.deadline_ms = 3000}, message);
     propose_request_encode(&request, message);
+    for (size_t i = 0; i < count; i++) {
+        memory_free(taken[i].row);
+    }
     return !message->failed;
 }
 
@@ -144,6 +192,8 @@ static void tell(struct server *server, const struct proposed *proposed)
     const struct catalog_word word = {
         .tablet = proposed->tablet,
         .gone = proposed->outcome != PROPOSED_CONFIGURATION,
+        .heirs = {proposed->outcome == PROPOSED_SPLIT ? proposed->left : 0,
+                  proposed->outcome == PROPOSED_SPLIT ? proposed->right : 0},
         .configuration = proposed->outcome == PROPOSED_CONFIGURATION
                              ? proposed->configuration
                              : (struct replica_configuration){.version = 0}};
@@ -176,6 +226,9 @@ void proposals_take_answer(struct sync *sync, struct bytes message)
     }
     for (size_t i = 0; i < response.answer_count; i++) {
         tell(sync->server, &response.answers[i]);
+        if (response.answers[i].outcome == PROPOSED_SPLIT) {
+            sync->next_ask_ns = 0; /* what the heirs' configurations are */
+        }
     }
 }
 

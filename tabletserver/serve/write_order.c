@@ -228,6 +228,18 @@ static void gather_evaluated(struct write_order *order,
     }
 }
 
+/* Its tablet, which has copies, was converted or dropped meanwhile: nothing of it was given out. */
+static void route_evaluated(struct write_order *order, struct work *work, uint64_t tablet)
+{
+    struct bytes row = work->operation->row;
+    ASSERT(order->replicas != NULL); /* where there are no copies barriers wait for locks */
+    write_redirect(order, work);
+    for (struct row_waiter *waiter = row_lock_next(order->locks, tablet, row); waiter != NULL;
+         waiter = row_lock_next(order->locks, tablet, row)) {
+        write_route(order, (struct work *)waiter);
+    }
+}
+
 void write_order_evaluated(struct write_order *order, struct work *work)
 {
     struct evaluation *evaluation = work->evaluation;
@@ -235,7 +247,10 @@ void write_order_evaluated(struct write_order *order, struct work *work)
     uint64_t number = store_tablet_describe(evaluation->tablet)->tablet;
     struct bytes row = work->operation->row; /* stays: answers are sent at the round's end */
 
-    ASSERT(tablet != NULL); /* barriers wait for locks */
+    if (tablet == NULL) {
+        route_evaluated(order, work, number);
+        return;
+    }
     gather_evaluated(order, tablet, work);
     for (struct row_waiter *waiter = row_lock_next(order->locks, number, row); waiter != NULL;
          waiter = row_lock_next(order->locks, number, row)) {

@@ -36,6 +36,7 @@
 #include "tabletserver/storage/store_meta.h"
 #include "tabletserver/storage/store_replica.h"
 #include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/store_trouble.h"
 #include "tabletserver/storage/store_window.h"
 
 #define STORE_FOLDER_BYTES_MAX 2048
@@ -699,24 +700,5 @@ bool store_memory_presses(const struct store *store);
 /* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
  * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
 bool store_flush_lags(const struct store *store);
-
-/* --- store_trouble.c ------------------------------------------------------------------------------ */
-
-/* Sort an error of the work thread into full, failed, or passing; true when it may be retried. */
-bool store_trouble_note(struct store *store, enum status status, const char *what);
-/* Damaged chunks of a tablet were found: counted, and told unless something worse is.  Any thread. */
-void store_trouble_note_damage(struct store_tablet *tablet,
-                               uint64_t chunks,
-                               const char *found_by,
-                               const char *text);
-/* Writes that the condition refuses. */
-enum status store_trouble_check(struct store *store, bool deletes_only);
-/* Before the work thread runs: is it still full?  A store that was has no ballast file. */
-void store_trouble_open(struct store *store);
-/* Work thread, now and then: refuse writes before the disk is full, let them in when there is room
- * again (store_room.h). */
-void store_trouble_heal(struct store *store);
-void store_trouble_fail(struct store *store, const struct error *error);
-uint64_t store_disk_free_bytes(const struct store *store);
 
 #endif /* TABLETSERVER_STORAGE_STORE_INTERNAL_H */

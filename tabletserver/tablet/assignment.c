@@ -393,10 +393,16 @@ static bool decide_absent(const struct view *view,
     struct assignment_action action = {
         .tablet = assigned->location.tablet, .store = item->store, .assigned = assigned};
 
+    const struct assignment_held *parent = assigned->parent != 0 ? find_held(view, assigned->parent)
+                                                                 : NULL;
     if (item->as_learner) {
         action.kind = ASSIGNMENT_CREATE;
         action.as_learner = true;
-    } else if (assigned->parent != 0 && is_held(view, assigned->parent)) {
+    } else if (parent != NULL && parent->version != 0) {
+        action.kind = ASSIGNMENT_CONVERT;
+        action.tablet = assigned->parent;
+        action.left = assigned->location.tablet;
+    } else if (parent != NULL) {
         if (!decide_split(view, assigned, &action)) {
             return false;
         }

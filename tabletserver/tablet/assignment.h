@@ -42,6 +42,7 @@ struct assignment_held {
 enum assignment_action_kind {
     ASSIGNMENT_CREATE, /* empty, in store, as a member's or (as_learner) to be taught */
     ASSIGNMENT_SPLIT,  /* tablet is the parent */
+    ASSIGNMENT_CONVERT, /* tablet, which has a replica, has been split: left came of it, and is ours */
     ASSIGNMENT_DROP,
     ASSIGNMENT_MISSING, /* it should be here and is not: say so, do nothing */
 };
@@ -52,7 +53,7 @@ struct assignment_action {
     uint64_t store;
     const struct assigned_tablet *assigned; /* CREATE, MISSING; SPLIT: the right child */
     bool as_learner;                        /* CREATE */
-    uint64_t left;                          /* SPLIT */
+    uint64_t left;                          /* SPLIT, CONVERT */
     uint64_t right;
 };
 

@@ -47,6 +47,22 @@ for phase in write read; do
     grep -A 2 "^$phase run on" <<<"$output" | grep -qE 'operations +[1-9][0-9]* +[1-9][0-9]*/s in '; verdict $? "the rate of the load's ${phase}s is not shown: $output"
 done
 grep -qE 'verified +[1-9][0-9]* values: all right' <<<"$output"; verdict $? "what the load reads is not verified: $output"
+# A server is killed, others lead, it comes back; and what was acknowledged is there.
+loss=$(sed -n '/losing a server/,$p' <<<"$output")
+order=$(grep -oE '^(kill -9 tabletserver|after [0-9.]+ s others lead|starting it again|after [0-9.]+ s it has learnt)' <<<"$loss" | tr -d '0-9. ' | tr '\n' ' ')
+[[ $order == "kill-tabletserver aftersotherslead startingitagain aftersithaslearnt " ]]; verdict $? "a server is lost and comes back, but: $order"
+killed=$(sed -nE 's/^kill -9 tabletserver([1-3]), .*/\1/p' <<<"$loss")
+places=$(awk '/^TABLET/ { n++ } /^[0-9]/ { print n, $3, $4 }' <<<"$loss")
+[[ $(grep -c '^1 .* 3/3$' <<<"$places") == 3 && $(grep -c '^2 .* 2/3$' <<<"$places") == 3 && $(grep -c '^3 .* 3/3$' <<<"$places") == 3 ]]
+verdict $? "the copies in sync before, without it and after are not 3, 2 and 3 of each tablet: $places"
+led_by_killed=":$((EDUBBA_PORT + killed)) "
+grep -q "^1 .*$led_by_killed" <<<"$places"; verdict $? "the server that was killed led nothing: $places"
+! grep -q "^2 .*$led_by_killed" <<<"$places"; verdict $? "the server that was killed still leads: $places"
+acknowledged=$(sed -nE 's/^  acknowledged +([1-9][0-9]*) additions; 0 were refused, 0 have an unknown end$/\1/p' <<<"$loss")
+there=$(sed -nE 's/^  in the table +([1-9][0-9]*): nothing is lost.*/\1/p' <<<"$loss")
+[[ -n $acknowledged && $acknowledged == "$there" ]]; verdict $? "acknowledged '$acknowledged', in the table '$there': $loss"
+gap_ms=$(sed -nE 's/^  gap in service +([1-9][0-9]*) ms: .*/\1/p' <<<"$loss")
+((gap_ms >= 100 && gap_ms < 30000)); verdict $? "a gap in service of '$gap_ms' ms"
 ./quickstart status | grep -q 'runs as'; [[ $? == 1 ]]; verdict $? "something still runs"
 # A gateway is there where it could be built.
 daemons=4
@@ -60,6 +76,10 @@ output=$(./quickstart 2>&1); verdict $? "quickstart twice: $output"
 grep -q 'runs already' <<<"$output"; verdict $? "the second run does not say what runs"
 [[ $(EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls | sort | tr '\n' ' ') == "CURRENT_METRIC METRIC PROCESS " ]]
 verdict $? "the load's table is still there"
+for table in CURRENT_METRIC METRIC PROCESS; do
+    EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls $table | grep -q '3 replicas each, at least 2 in sync'
+    verdict $? "$table does not have three copies"
+done
 # The port is remembered; another one is refused while the cluster runs, and what is there is left alone.
 port=$EDUBBA_PORT
 output=$(env -u EDUBBA_PORT timeout 300 ./quickstart 2>&1); verdict $? "quickstart again without EDUBBA_PORT: $output"
@@ -76,6 +96,13 @@ mv "$EDUBBA_VAR/port" "$work/port"
 output=$(timeout 60 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
 mv "$work/port" "$EDUBBA_VAR/port"
 [[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "a run that was refused stopped something"
+# A run that ends between the kill of a server that ran before and its start leaves all of them running, and no load.
+./quickstart >"$work/ended" 2>&1 & run=$!
+until grep -q '^kill -9' "$work/ended" || [[ ! -d /proc/$run ]]; do sleep 0.02; done
+kill $run; wait $run; [[ $? == 130 ]]; verdict $? "a run that was told to end: $(<"$work/ended")"
+grep -q 'starting it again' "$work/ended"; [[ $? == 1 ]]; verdict $? "it was told to end too late to show anything: $(<"$work/ended")"
+[[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "the server that was killed does not run again: $(<"$work/ended")"
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep "^$EDUBBA_VAR/[c]ount$" >/dev/null; [[ $? == 1 ]]; verdict $? "the load goes on"
 # What ran before a run that fails goes on: its server 3 is gone, and cannot come back.
 kill "$(<"$EDUBBA_VAR/tabletserver3.pid")"; while kill -0 "$(<"$EDUBBA_VAR/tabletserver3.pid")" 2>/dev/null; do sleep 0.05; done
 mv "$EDUBBA_VAR/tabletserver3" "$work/aside"; touch "$EDUBBA_VAR/tabletserver3"

@@ -39,6 +39,8 @@ same "and a place in the JSON" "$(ebt --json tablets load | grep -o '"role":"[a-
 same "servers count them" "$(ebt --json servers | grep -oE '"tablets":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 9
 same "and who leads" "$(ebt --json servers | grep -oE '"primaries":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 3
 
+says "tablets are not merged yet" 1 'UNIMPLEMENTED.*nothing was changed' ebt merge load m
+
 # --- somebody counts, and never stops ------------------------------------------------------------
 # Each a client of its own; what it is told is done is one more in the file.
 everybody="$EDUBBA_MASTERS,$(address 1),$(address 2),$(address 3),$(address 4)"

@@ -153,6 +153,8 @@ static void check_action(struct world *world, const struct assignment_action *ac
                           "a child was still to be cut from it");
         }
         break;
+    case ASSIGNMENT_CONVERT:
+        cr_assert_fail("%llu has no replica", (unsigned long long)action->tablet);
     case ASSIGNMENT_MISSING:
         cr_assert_fail("%llu is not missing", (unsigned long long)action->tablet);
     }
@@ -179,6 +181,7 @@ static void carry_out(struct world *world, const struct assignment_action *actio
     case ASSIGNMENT_DROP:
         tablet->held = false;
         break;
+    case ASSIGNMENT_CONVERT:
     case ASSIGNMENT_MISSING:
         break;
     }

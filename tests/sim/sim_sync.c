@@ -217,6 +217,8 @@ static void perform(struct sim_server *server, const struct assignment_action *a
             sim_write_drop(server, tablet);
         }
         break;
+    case ASSIGNMENT_CONVERT:
+        UNREACHABLE(); /* these have no replicas */
     case ASSIGNMENT_MISSING:
         sim_trace(server->sim, "server %u: tablet %llu is missing", server->node,
                   (unsigned long long)action->tablet);
