@@ -7,7 +7,7 @@
 
 #define NS_PER_MS       INT64_C(1000000)
 #define SILENCE_MAX_NS  (INT64_C(1000) * NS_PER_MS)
-#define PROBE_MS        2000
+#define PROBE_MS        1500
 #define COMPLAINT_BYTES 160
 
 struct silence {

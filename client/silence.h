@@ -7,7 +7,7 @@
  *
  *   connecting for a second       what is queued looks for another way; the connecting goes on
  *   nothing heard for a second    the server is asked for a sign of life, over its lane for control
- *   none within two more          its silent lanes are closed, as if the connections had broken
+ *   none within 1.5 more          its silent lanes are closed, as if the connections had broken
  *
  * A server that has much to do gives the sign: it takes no worker to do so.  What was on its way is
  * sent again under its identity, as after any lost connection, so a server that was only slow costs

@@ -431,6 +431,14 @@ static void on_prepared(const struct replica *replica,
     peer->probing = false;
 }
 
+/* It has its time to answer again. */
+static void open_anew(const struct replica *replica, struct replica_peer *peer, int64_t sent_ns)
+{
+    peer->opened = false;
+    peer->open_sent_ns = sent_ns;
+    peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
+}
+
 /* Answers to this very process, of the newest one of its sender's. */
 void replica_reign_receive(struct replica *replica,
                            struct replica_member from,
@@ -444,7 +452,7 @@ void replica_reign_receive(struct replica *replica,
     }
     if (message->incarnation > peer->incarnation) {
         peer->incarnation = message->incarnation;
-        peer->opened = false; /* what the process before had opened */
+        open_anew(replica, peer, peer->open_sent_ns); /* the process before had opened it */
     }
     if (message->type == REPLICA_OPENED) {
         on_opened(replica, peer, message);
@@ -463,14 +471,6 @@ static void on_held(const struct replica *replica, struct replica_peer *peer, bo
         peer->held_until_ns = replica->now_ns; /* it ends now: no more patience (rule 13) */
     }
     peer->held = held;
-}
-
-/* It has its time to answer again. */
-static void open_anew(const struct replica *replica, struct replica_peer *peer, int64_t sent_ns)
-{
-    peer->opened = false;
-    peer->open_sent_ns = sent_ns;
-    peer->open_until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
 }
 
 static void on_restarted(struct replica *replica, struct replica_peer *peer, uint64_t incarnation)
