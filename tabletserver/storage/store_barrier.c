@@ -54,7 +54,7 @@ void store_barriers_clear(struct store_barrier **barriers)
     }
 }
 
-void store_barriers_commit(struct store_barrier **barriers, uint64_t sequence)
+void store_barriers_forget(struct store_barrier **barriers, uint64_t sequence)
 {
     while (*barriers != NULL && (*barriers)->next != NULL &&
            (*barriers)->next->entry.sequence <= sequence) {
@@ -78,7 +78,22 @@ void store_barriers_drop_above(struct store_barrier **barriers, uint64_t sequenc
 const struct store_entry *store_barriers_standing(const struct store_barrier *barriers,
                                                   uint64_t sequence)
 {
-    bool stands = barriers != NULL && barriers->entry.sequence <= sequence &&
-                  store_barrier_is_one(barriers->entry.type);
-    return stands ? &barriers->entry : NULL;
+    const struct store_barrier *last = NULL;
+    for (const struct store_barrier *at = barriers; at != NULL && at->entry.sequence <= sequence;
+         at = at->next) {
+        last = at;
+    }
+    return last != NULL && store_barrier_is_one(last->entry.type) ? &last->entry : NULL;
+}
+
+const struct store_entry *store_barriers_last(const struct store_barrier *barriers,
+                                              enum record_type type,
+                                              uint64_t committed)
+{
+    const struct store_entry *last = NULL;
+    for (const struct store_barrier *at = barriers; at != NULL; at = at->next) {
+        bool lifts = store_barrier_lifts(at->entry.type) && at->entry.sequence <= committed;
+        last = at->entry.type == type ? &at->entry : lifts ? NULL : last;
+    }
+    return last;
 }

@@ -258,7 +258,8 @@ bool store_advance(struct store_tablet *tablet, uint64_t sequence)
     uint64_t flushable = take_images(tablet, sequence);
     (void)pthread_mutex_lock(&tablet->mutex);
     atomic_store_explicit(&tablet->committed, sequence, memory_order_release);
-    store_barriers_commit(&tablet->barriers, sequence);
+    store_barriers_forget(&tablet->barriers,
+                          tablet->layers[tablet->layer_count - 1]->after_sequence);
     bool run = false;
     if (flushable >= tablet->progress.committed) {
         struct flush_event event = {.kind = FLUSH_EVENT_COMMITTED, .last_sequence = flushable};

@@ -30,14 +30,12 @@ static bool find_split(const struct store_tablet *tablet, struct store_entry *re
             return true;
         }
     }
-    bool found = false;
-    for (const struct store_barrier *at = tablet->barriers; at != NULL; at = at->next) {
-        if (at->entry.type == RECORD_SPLIT) {
-            *ret_split = at->entry;
-            found = true;
-        }
+    const struct store_entry *last = store_barriers_last(tablet->barriers, RECORD_SPLIT,
+                                                         store_tablet_committed(tablet));
+    if (last != NULL) {
+        *ret_split = *last;
     }
-    return found;
+    return last != NULL;
 }
 
 bool store_tablet_last_split(const struct store_tablet *tablet,

@@ -27,12 +27,11 @@ static bool find_barrier(const struct store_tablet *tablet,
                          enum record_type type,
                          struct store_entry *ret_entry)
 {
-    bool found = false;
-    for (const struct store_barrier *at = tablet->barriers; at != NULL; at = at->next) {
-        if (at->entry.type == type) {
-            *ret_entry = at->entry;
-            found = true;
-        }
+    const struct store_entry *last = store_barriers_last(tablet->barriers, type,
+                                                         store_tablet_committed(tablet));
+    bool found = last != NULL;
+    if (found) {
+        *ret_entry = *last;
     }
     for (uint32_t i = 0; i < tablet->window.count; i++) {
         const struct store_entry *entry = &store_window_at(&tablet->window, i)->entry;
