@@ -255,6 +255,9 @@ void write_order_evaluated(struct write_order *order, struct work *work)
     for (struct row_waiter *waiter = row_lock_next(order->locks, number, row); waiter != NULL;
          waiter = row_lock_next(order->locks, number, row)) {
         struct work *next = (struct work *)waiter;
+        if (!may_answer(order, tablet, next)) {
+            continue; /* its reign may be over since it was routed */
+        }
         start_write(order, tablet, next, true);
         if (starts_evaluation(next)) {
             return; /* it holds the lock now */
