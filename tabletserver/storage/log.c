@@ -227,9 +227,9 @@ static enum status append(struct log *log, const struct log_record *record)
     if (status != STATUS_OK) {
         return status;
     }
-    /* Padding included, so that sealing the batch needs no memory. */
-    if (buffer_reserve(&batch->bytes, LOG_BATCH_HEADER_BYTES + size_bytes + LOG_ALIGNMENT_BYTES) ==
-        NULL) {
+    /* Padding and the rest of a block included, so that writing the batch needs no memory. */
+    if (buffer_reserve(&batch->bytes, LOG_BATCH_HEADER_BYTES + size_bytes + LOG_ALIGNMENT_BYTES +
+                                          LOG_BLOCK_BYTES) == NULL) {
         batch->bytes.failed = false;
         return STATUS_NO_MEMORY;
     }

@@ -5,6 +5,7 @@
  * durable, so its mere presence proves them.  It costs nothing while a sync takes longer than
  * gathering, and group commit makes the batches as large as the sync is slow.
  */
+#include <string.h>
 #include <time.h>
 
 #include "common/base/assert.h"
@@ -99,6 +100,21 @@ static struct log_segment *find_segment(struct log *log, uint64_t position)
     return segment;
 }
 
+/*
+ * Zeros behind the batch, to the end of the block of the file in which it ends: how many.  They are
+ * written with it, because a block that is written in part is read first, where it is not in memory;
+ * and of a file that is used again it is not.  The next batch overwrites them, and to a reader they
+ * are what a new file has there.
+ */
+static size_t fill_block(struct log_batch *batch, uint64_t end_offset)
+{
+    size_t fill_bytes = (size_t)(-end_offset % LOG_BLOCK_BYTES);
+    uint8_t *behind = buffer_reserve(&batch->bytes, fill_bytes);
+    ASSERT(behind != NULL); /* log_append reserved a block more */
+    memset(behind, 0, fill_bytes);
+    return fill_bytes;
+}
+
 /* Write and sync the flight, segment by segment. */
 static enum status write_batch(struct log *log, uint32_t flags, struct error *ret_error)
 {
@@ -114,9 +130,10 @@ static enum status write_batch(struct log *log, uint32_t flags, struct error *re
         uint64_t room = log_segment_end(&segment->header) - position;
         size_t left = batch->bytes.size_bytes - done;
         size_t piece = left < room ? left : (size_t)room;
-        enum status status = file_write_at(
-            &segment->file, LOG_BLOCK_BYTES + position - segment->header.first_position,
-            batch->bytes.data + done, piece, ret_error);
+        uint64_t offset = LOG_BLOCK_BYTES + position - segment->header.first_position;
+        size_t fill_bytes = piece == left ? fill_block(batch, offset + piece) : 0;
+        enum status status = file_write_at(&segment->file, offset, batch->bytes.data + done,
+                                           piece + fill_bytes, ret_error);
         if (status == STATUS_OK) {
             status = file_sync(&segment->file, ret_error);
         }
@@ -167,7 +184,8 @@ static void write_clean_end(struct log *log)
                     batch->position + LOG_BATCH_HEADER_BYTES <= log_room_end(log);
     (void)pthread_mutex_unlock(&log->mutex);
     buffer_reset(&batch->bytes);
-    if (!possible || buffer_reserve(&batch->bytes, LOG_BATCH_HEADER_BYTES) == NULL) {
+    if (!possible ||
+        buffer_reserve(&batch->bytes, LOG_BATCH_HEADER_BYTES + LOG_BLOCK_BYTES) == NULL) {
         return;
     }
     buffer_advance(&batch->bytes, LOG_BATCH_HEADER_BYTES);

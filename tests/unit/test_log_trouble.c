@@ -125,7 +125,7 @@ Test(log, a_failed_write_is_fatal_too)
     wait_ready();
     file_fault_arm(&(struct file_fault){
         .operation = FILE_OPERATION_WRITE, .error_number = EIO, .short_write = true});
-    cr_assert_eq(try_append(1, 400, &position), STATUS_OK);
+    cr_assert_eq(try_append(1, 9000, &position), STATUS_OK);
     log_commit(store_log);
     wait_failed();
     shut();
