@@ -4,7 +4,6 @@
 #include "common/io/transport_address.h"
 
 #define NS_PER_MS         INT64_C(1000000)
-#define SILENCE_MAX_NS    (INT64_C(2000) * NS_PER_MS)  /* then another one is asked */
 #define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)   /* a new master may be there at any moment */
 #define MASTER_SILENT_NS  (INT64_C(10000) * NS_PER_MS) /* others are asked first for so long */
 #define REDIRECTIONS_MAX  4 /* followed at once; those who name each other know nothing new */
@@ -98,7 +97,6 @@ static void pause_or_fail(struct request *request, enum status status, struct by
         pause_ns = PAUSE_MAX_NS;
     }
     request->redirections = round_is_over ? 0 : request->redirections;
-    request->silence_ends_ns = 0;
     arm(request, client->loop.now_ns + pause_ns);
 }
 
@@ -136,6 +134,11 @@ static bool is_dialable(struct bytes address)
     return dialable;
 }
 
+static bool is_silent(const struct edubba_client *client, uint32_t master)
+{
+    return client->loop.now_ns < client->master_silent_until_ns[master];
+}
+
 /* It stands by: ask the one that it names.  False: it names none that would be worth it. */
 static bool follow(struct request *request, struct bytes body)
 {
@@ -150,13 +153,13 @@ static bool follow(struct request *request, struct bytes body)
         standby_response_decode(body, &arena, &standby, NULL) == STATUS_OK &&
         is_dialable(standby.active)) {
         uint32_t active = find_master(client, standby.active);
-        follows = active < client->master_count && active != request->master_asked;
+        follows = active < client->master_count && active != request->master_asked &&
+                  !(request->servers_may_answer && is_silent(client, active));
         client->master_current = follows ? active : client->master_current;
     }
     arena_deinit(&arena);
     if (follows) {
         request->redirections++;
-        request->silence_ends_ns = 0;
         arm(request, client->loop.now_ns);
     }
     return follows;
@@ -224,11 +227,6 @@ static bool on_message(struct call *call, struct link_event *event)
     return false;
 }
 
-static bool is_silent(const struct edubba_client *client, uint32_t master)
-{
-    return client->loop.now_ns < client->master_silent_until_ns[master];
-}
-
 /* The current one; where others may answer too, the first from it on that was not silent. */
 static uint32_t choose_master(const struct request *request)
 {
@@ -286,6 +284,12 @@ static enum status choose_lane(struct request *request, struct server_lane **ret
     return *ret_lane != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+/* After that another one is asked: soon, where tablet servers know it too. */
+static int64_t patience_ns(const struct request *request)
+{
+    return request->servers_may_answer ? retry_silence_ns(request->silences) : RETRY_SILENCE_CAP_NS;
+}
+
 static void attempt(struct request *request)
 {
     struct edubba_client *client = request->client;
@@ -318,9 +322,7 @@ static void attempt(struct request *request)
                       bytes_of_text(known.text[0] != '\0' ? known.text : error.text));
         return;
     }
-    request->silence_ends_ns = request->repeatable ? client->loop.now_ns + SILENCE_MAX_NS
-                                                   : INT64_MAX;
-    arm(request, request->silence_ends_ns);
+    arm(request, request->repeatable ? client->loop.now_ns + patience_ns(request) : INT64_MAX);
 }
 
 static void note_silence(const struct request *request)
@@ -346,6 +348,7 @@ static void on_timer(void *context, struct timer *timer)
     } else if (request->call.lane != NULL) {
         lane_cancel(&request->call);
         request->was_reached = true;
+        request->silences++;
         note_silence(request);
         pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
     } else {

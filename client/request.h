@@ -8,8 +8,11 @@
  *
  * What tablet servers know too (LOCATE, GET_TABLE) may go to any of them once no master answers: those
  * that ask_first names, then others by chance.  Masters that refuse a connection are all asked before
- * the first server.  One that is silent has cost two seconds: for the next ten such a request goes to
- * it only after those that were not, and where all were, after a server.
+ * the first server.  The first that is silent is waited for half a second, the next one twice as long,
+ * up to two (retry_silence_ns()): a read or write waits behind such a request, and its deadline may be
+ * short.  For the next ten seconds it is asked only after those that were not silent, and where all
+ * were, after a server; nor is it followed to, whoever names it.  What only a master knows waits two
+ * seconds for each.
  *
  * The addresses that the client was given may be tablet servers: those say UNIMPLEMENTED to what is a
  * master's, and the next one is asked.  When all of them say so it is the request's outcome.
@@ -37,12 +40,12 @@ struct request {
     bool answered_by_master; /* after on_done: by one that has shown to be one */
     int64_t deadline_ns;
     uint32_t deadline_ms;
-    int64_t silence_ends_ns; /* the attempt on its way counts as failed then */
     bool may_be_received;    /* the last attempt was */
     uint32_t attempts;
     uint32_t ask_first[LOCATION_OTHERS_MAX + 1]; /* addresses of servers that know best */
     uint32_t ask_first_count;
     uint32_t servers_asked;
+    uint32_t silences;       /* attempts that were not answered in time */
     uint32_t master_asked;   /* index in client->masters */
     uint32_t redirections;   /* followed since the last pause */
     uint32_t refused_by;     /* a bit for each that said UNIMPLEMENTED */

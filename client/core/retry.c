@@ -61,6 +61,15 @@ int64_t retry_pause_ns(struct prng *prng, uint32_t attempt)
     return (int64_t)prng_below(prng, (uint64_t)most_ns);
 }
 
+int64_t retry_silence_ns(uint32_t silences)
+{
+    int64_t wait_ns = RETRY_SILENCE_BASE_NS;
+    for (uint32_t i = 0; i < silences && wait_ns < RETRY_SILENCE_CAP_NS; i++) {
+        wait_ns *= 2;
+    }
+    return wait_ns < RETRY_SILENCE_CAP_NS ? wait_ns : RETRY_SILENCE_CAP_NS;
+}
+
 enum retry_verdict retry_on_failure(
     struct retry *retry, enum status status, bool located, struct prng *prng, int64_t *ret_pause_ns)
 {

@@ -31,6 +31,8 @@
 
 #define RETRY_PAUSE_BASE_NS     (INT64_C(10) * 1000 * 1000)
 #define RETRY_PAUSE_CAP_NS      (INT64_C(1000) * 1000 * 1000)
+#define RETRY_SILENCE_BASE_NS   (INT64_C(500) * 1000 * 1000)
+#define RETRY_SILENCE_CAP_NS    (INT64_C(2000) * 1000 * 1000)
 #define RETRY_MOVES_MAX         4       /* redirections in a row that are followed at once */
 #define RETRY_BUDGET_MILLIS     1000    /* a token, in thousandths */
 #define RETRY_BUDGET_PER_FIRST  200     /* what a first attempt brings */
@@ -107,5 +109,10 @@ bool retry_is_transient(enum status status);
 
 /* Full jitter for the attempt-th pause (0 = first). */
 int64_t retry_pause_ns(struct prng *prng, uint32_t attempt);
+
+/* How long one of several who know the same is waited for, after so many were silent: one that is cut
+ * off shall not take the time of an operation that another could answer for, and where all are slow
+ * they get the time that they need. */
+int64_t retry_silence_ns(uint32_t silences);
 
 #endif /* CLIENT_CORE_RETRY_H */

@@ -247,6 +247,20 @@ Test(failover, masters_that_are_silent_do_not_hold_up_what_servers_know)
     close_session(&session);
 }
 
+/* Two seconds of waiting for the master were all the time that it had. */
+Test(failover, a_silent_master_does_not_take_the_deadline_of_who_asks_where_a_tablet_is)
+{
+    struct session session = open_pair();
+    SET(session, is_frozen[0], true);
+    fake_fail_over(session.fake);
+    SET(session, tells_location, false);
+    submit_add_for(&session, 1, 1, 2000, &outcomes[0]);
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[0].code, EDUBBA_OK, "%s", outcomes[0].text);
+    cr_assert_geq(GET(session, frozen_count), 1, "it was asked");
+    close_session(&session);
+}
+
 Test(failover, a_new_client_gets_past_silent_masters_to_the_servers_it_was_given)
 {
     struct fake_cluster *fake = fake_cluster_start();

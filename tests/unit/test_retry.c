@@ -49,6 +49,15 @@ Test(retry, who_refuses_twice_is_asked_about)
     cr_assert(!retry_looks_again(&retry), "that is looked up in any case");
 }
 
+Test(retry, who_is_silent_first_is_waited_for_a_moment_and_all_get_their_time)
+{
+    const int64_t waits_ms[] = {500, 1000, 2000, 2000};
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(retry_silence_ns(i), waits_ms[i] * MS);
+    }
+    cr_assert_eq(retry_silence_ns(UINT32_MAX), 2000 * MS);
+}
+
 Test(retry, pauses_are_full_jitter_under_a_doubling_cap)
 {
     struct prng prng = prng_of_seed(3);
