@@ -9,7 +9,8 @@
 #   network_cut A B              neither hears the other
 #   network_cut_one_way A B      B does not hear A
 #   network_isolate HOST         it hears itself only
-#   network_silence HOST PORT... nothing goes to these ports of any host, or comes from them, at HOST
+#   network_silence HOST PORT    what listens there hears nobody, and what it says reaches nobody
+#   network_cut_port HOST PORT   nothing goes from HOST to that port of any host
 #   network_slow DELAY_MS JITTER_MS LOSS_PERCENT, network_fast
 #   network_heal                 no more of these
 HOSTS_MAX=0 HOSTS_NAME=edubba-$$
@@ -90,13 +91,10 @@ network_isolate() {
     rule "$1" out oifname != lo
 }
 network_silence() {
-    local host=$1 port
-    shift
-    for port in "$@"; do
-        rule "$host" out tcp dport "$port"
-        rule "$host" out tcp sport "$port"
-    done
+    rule "$1" in tcp dport "$2"
+    rule "$1" out tcp sport "$2"
 }
+network_cut_port() { rule "$1" out tcp dport "$2"; }
 network_heal() {
     local host
     for ((host = 0; host <= HOSTS_MAX; host++)); do on "$host" nft flush table inet faults; done

@@ -170,7 +170,8 @@ partitions() {
     load_end --within 15 --at-least $((300 * $1))
 }
 
-# The active master hears neither etcd, nor servers, nor clients; its host's tablet server does.
+# The active master hears neither etcd, nor servers, nor clients; its host's tablet server hears the others,
+# without which a table of three copies could not be made.
 isolate_master() {
     local round active
     [[ $COORDINATOR == etcd ]] || { bad "isolate_master needs --coordinator etcd"; return; }
@@ -179,7 +180,9 @@ isolate_master() {
         active=$(active_master)
         [[ $active != none ]] || { bad "round $round: no master is active"; break; }
         event fault master_isolated "*"
-        network_silence "$active" 7400 2379
+        network_silence "$active" 7400
+        network_silence "$active" 2379
+        network_cut_port "$active" 2379
         says "round $round: another master takes over" 0 "" ebt --timeout 20 createtable "isolated$round" families=f
         same "round $round: another one" "$(($(active_master) != active))" 1
         network_heal
