@@ -40,7 +40,7 @@ struct request {
     bool answered_by_master; /* after on_done: by one that has shown to be one */
     int64_t deadline_ns;
     uint32_t deadline_ms;
-    bool may_be_received;    /* the last attempt was */
+    bool may_be_received; /* the last attempt was */
     uint32_t attempts;
     uint32_t ask_first[LOCATION_OTHERS_MAX + 1]; /* addresses of servers that know best */
     uint32_t ask_first_count;

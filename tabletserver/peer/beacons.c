@@ -8,6 +8,7 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "common/io/mailbox.h"
+#include "common/io/metrics.h"
 #include "common/io/thread.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/replica/lease_message.h"
@@ -39,6 +40,7 @@ struct note {
 /* A node of a list that only grows, so that readers may keep pointers into it. */
 struct end_node {
     struct lease_end end;
+    bool was_counted; /* as lapsed; the beacon thread's */
     uint64_t peer;
     struct end_node *next;
 };
@@ -50,6 +52,7 @@ struct beacons {
     struct beacon_links *links;
     struct transport_reply *answering; /* the request whose beacon is in the step */
     struct arena arena;
+    struct metric *lapsed;
     _Atomic(struct end_node *) ends;
     pthread_mutex_t ends_mutex; /* held to add one */
     pthread_t thread;
@@ -87,12 +90,42 @@ const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer
     return node != NULL ? &node->end : NULL;
 }
 
+/* It had been given, and is over: so it was not renewed in time.  Once for each time. */
+static void count_if_lapsed(struct beacons *beacons, struct end_node *node)
+{
+    int64_t until_ns = atomic_load_explicit(&node->end.until_ns, memory_order_relaxed);
+    if (until_ns != 0 && !node->was_counted && clock_monotonic_ns() >= until_ns) {
+        node->was_counted = true;
+        metric_add(beacons->lapsed, 1);
+        LOG_EVENT(LOG_LEVEL_WARN, "lease_lapsed", LOG_U64("server", node->peer));
+    }
+}
+
+static void look_for_lapsed(struct beacons *beacons)
+{
+    for (struct end_node *node = atomic_load_explicit(&beacons->ends, memory_order_acquire);
+         node != NULL; node = node->next) {
+        count_if_lapsed(beacons, node);
+    }
+}
+
 /* A peer whose end nobody has asked for is one that nobody counts on. */
 static void set_end(struct beacons *beacons, uint64_t peer, int64_t until_ns)
 {
     struct end_node *node = find_end(beacons, peer);
     if (node != NULL) {
+        count_if_lapsed(beacons, node);
+        node->was_counted = false;
         atomic_store_explicit(&node->end.until_ns, until_ns, memory_order_release);
+    }
+}
+
+/* It shares no tablet with this server any more: what it gave runs out, and nobody misses it. */
+static void let_run_out(struct beacons *beacons, uint64_t peer)
+{
+    struct end_node *node = find_end(beacons, peer);
+    if (node != NULL) {
+        node->was_counted = true;
     }
 }
 
@@ -180,6 +213,9 @@ static void set_peer(struct beacons *beacons, uint64_t peer, const char *address
     }
     step(beacons,
          (struct lease_event){.type = LEASE_EVENT_PEER, .peer = peer, .present = address != NULL});
+    if (address == NULL) {
+        let_run_out(beacons, peer);
+    }
 }
 
 static void on_peer(struct beacons *beacons, struct note *note)
@@ -262,6 +298,7 @@ static void *run(void *argument)
         }
         if (clock_monotonic_ns() >= lease_deadline_ns(beacons->lease)) {
             step(beacons, (struct lease_event){.type = LEASE_EVENT_TICK});
+            look_for_lapsed(beacons);
         }
     }
     return NULL;
@@ -355,6 +392,9 @@ enum status beacons_create(const struct beacons_options *options,
     }
     beacons->options = *options;
     arena_init(&beacons->arena, ARENA_BLOCK_BYTES, ARENA_BYTES_MAX);
+    beacons->lapsed = metric_counter(
+        "edubba_leases_lapsed_total", "",
+        "Leases of other servers that ran out before they were renewed.");
     ASSERT(pthread_mutex_init(&beacons->ends_mutex, NULL) == 0);
     if (!make_parts(beacons)) {
         beacons_destroy(beacons);

@@ -4,6 +4,7 @@
  * there one of many looks is enough.
  */
 #include "common/base/buffer.h"
+#include "common/io/metrics.h"
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/replica/lease_message.h"
@@ -15,6 +16,10 @@
 static const struct lease_settings QUICK = {
     .beacon_ns = 25 * MS, .lease_ns = 140 * MS, .grace_ns = 200 * MS, .drift_ppm = 50000};
 
+/* The real ones, for what may not come of a machine that is slow. */
+static const struct lease_settings REAL = {
+    .beacon_ns = 250 * MS, .lease_ns = 1400 * MS, .grace_ns = 2000 * MS, .drift_ppm = 50000};
+
 struct seen {
     enum lease_effect_type type;
     uint64_t peer, incarnation, tablet, version;
@@ -23,6 +28,7 @@ struct seen {
 };
 
 struct node {
+    const struct lease_settings *lease; /* NULL: QUICK */
     uint64_t server;
     struct beacons *beacons;
     struct transport_listener *listener;
@@ -83,7 +89,7 @@ static const struct seen *find_seen(struct node *node, enum lease_effect_type ty
 static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
 {
     struct error error;
-    const struct beacons_options options = {.lease = QUICK,
+    const struct beacons_options options = {.lease = node->lease != NULL ? *node->lease : QUICK,
                                             .server = server,
                                             .incarnation = incarnation,
                                             .context = node,
@@ -223,6 +229,47 @@ Test(beacons, one_that_does_not_answer_is_dialled_again_and_holds_up_nobody)
     node_close(&a);
     node_close(&b);
     node_close(&c);
+}
+
+static int64_t lapsed(void)
+{
+    struct buffer text = BUFFER_INIT;
+    const char name[] = "\nedubba_leases_lapsed_total ";
+    metrics_render(&text);
+    buffer_append_u8(&text, '\0');
+    const char *at = strstr((const char *)text.data, name);
+    cr_assert(!text.failed && at != NULL);
+    long long count = strtoll(at + sizeof name - 1, NULL, 10);
+    buffer_deinit(&text);
+    return count;
+}
+
+/* Only a counts: b has not asked where its lease ends. */
+Test(beacons, a_lease_that_runs_out_is_counted_once_and_not_when_it_was_given_up)
+{
+    static struct node a = {.lease = &REAL};
+    static struct node b = {.lease = &REAL};
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    (void)beacons_lease_end(a.beacons, 2);
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    WAIT_FOR(holds(&a, &b));
+    clock_sleep_us(500 * 1000);
+    cr_assert_eq(lapsed(), 0, "it is renewed");
+    atomic_store(&b.deaf, true);
+    WAIT_FOR(lapsed() > 0);
+    cr_assert(!holds(&a, &b));
+    clock_sleep_us(700 * 1000);
+    cr_assert_eq(lapsed(), 1, "it is the same one");
+    atomic_store(&b.deaf, false);
+    WAIT_FOR(holds(&a, &b));
+    cr_assert(beacons_set_peer(a.beacons, 2, NULL));
+    WAIT_FOR(!holds(&a, &b));
+    clock_sleep_us(500 * 1000);
+    cr_assert_eq(lapsed(), 1, "nobody shares a tablet with it any more");
+    node_close(&a);
+    node_close(&b);
 }
 
 Test(beacons, a_peer_that_moves_is_found)
