@@ -361,6 +361,7 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
     struct store_job *job = tablet->drop_job;
     tablet->drop_job = NULL;
     ASSERT(job != NULL); /* made with the tablet, so that dropping cannot fail */
+    ASSERT(!tablet->merging);
     (void)pthread_mutex_lock(&tablet->mutex);
     atomic_store(&tablet->state, STORE_TABLET_DROPPING);
     tablet->freeze_count++; /* reads in the middle of their capture look again */

@@ -153,7 +153,8 @@ enum status store_set_table(struct store *store, const struct table *table);
 enum status store_tablet_create(struct store *store,
                                 const struct store_tablet_descriptor *descriptor);
 
-/* Erased in paced steps after on_dropped.  Pending writes of it are lost, as the table is. */
+/* Erased in paced steps after on_dropped.  Pending writes of it are lost, as the table is.  Requires: it is not
+ * just being merged (store_tablet_is_merging()): its data is another's then. */
 void store_tablet_drop(struct store *store, struct store_tablet *tablet);
 
 /* NULL when there is none. */

@@ -79,7 +79,7 @@ bool store_job_is_due(struct store_job *job)
     return due;
 }
 
-static enum status is_stored(struct store *store, uint64_t tablet, bool *ret_stored)
+enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored)
 {
     struct base_snapshot *snapshot = NULL;
     enum status status = base_snapshot_begin(store->base, &snapshot);
@@ -136,7 +136,7 @@ static enum status write_created(struct base_writer *writer, struct store_tablet
 static enum status create(struct store *store, struct store_tablet *tablet)
 {
     bool stored = false;
-    enum status status = is_stored(store, tablet->descriptor.tablet, &stored);
+    enum status status = store_is_in_base(store, tablet->descriptor.tablet, &stored);
     if (status != STATUS_OK || stored) {
         return status;
     }

@@ -202,7 +202,7 @@ struct store_tablet {
     bool may_end;                     /* [T] children are there, and the log says so */
     struct buffer split_dedupe;
     struct store_event split_event;
-    bool merging;        /* [L] the left one of two: the base is being told */
+    bool merging;        /* [L] one of two: the base is being told */
     uint64_t hold_until; /* [L] not frozen before it has this sequence (store_replay.c) */
     bool flush_wanted;   /* [L] freeze as soon as there is a free layer */
 
@@ -609,6 +609,8 @@ enum status store_put_store_meta(struct base_writer *writer, struct store *store
 /* May the job run now?  (A child waits until its parent is in the base.) */
 bool store_job_is_due(struct store_job *job);
 enum status store_run_job(struct store *store, struct store_job *job);
+/* Does the base know a tablet of that number? */
+enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored);
 struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);
 void store_erasures_add(struct store *store, struct store_erasure *erasure);
 void store_erasures_clear(struct store *store);

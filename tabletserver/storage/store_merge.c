@@ -57,14 +57,44 @@ bool store_tablet_last_absorb(const struct store_tablet *tablet,
     return true;
 }
 
-/* Wholly in the base; if not, on its way there. */
-static bool is_flushed(struct store_tablet *tablet)
+bool store_tablet_last_frozen(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_frozen *ret_frozen)
+{
+    struct store_entry entry;
+    if (!find_barrier(tablet, RECORD_FROZEN, &entry)) {
+        return false;
+    }
+    enum status status = record_decode_frozen(entry.payload, ret_frozen, NULL);
+    ASSERT(status == STATUS_OK); /* it did when it came */
+    *ret_entry = entry;
+    return true;
+}
+
+bool store_tablet_is_merging(const struct store_tablet *tablet)
+{
+    return tablet->merging;
+}
+
+void store_tablet_flush(struct store_tablet *tablet)
+{
+    store_flush_soon(tablet);
+}
+
+bool store_tablet_is_flushed(struct store_tablet *tablet)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
     bool flushed = tablet->layer_count == 1 && tablet->lineage_count == 0 &&
                    tablet->progress.frozen_count == 0 &&
                    atomic_load(&tablet->layers[0]->first_position) == STORE_POSITION_NONE;
     (void)pthread_mutex_unlock(&tablet->mutex);
+    return flushed;
+}
+
+/* Wholly in the base; if not, on its way there. */
+static bool bring_to_base(struct store_tablet *tablet)
+{
+    bool flushed = store_tablet_is_flushed(tablet);
     if (!flushed) {
         store_flush_soon(tablet);
     }
@@ -78,7 +108,7 @@ static enum status bring_to(struct store_tablet *tablet, uint64_t sequence)
         return STATUS_FAILED_PRECONDITION; /* it was lifted */
     }
     enum status status = store_stand_at(tablet, sequence);
-    return status == STATUS_OK && !is_flushed(tablet) ? STATUS_UNAVAILABLE : status;
+    return status == STATUS_OK && !bring_to_base(tablet) ? STATUS_UNAVAILABLE : status;
 }
 
 static enum status check_both(struct store_tablet *left,
@@ -91,6 +121,7 @@ static enum status check_both(struct store_tablet *left,
         !find_barrier(right, RECORD_FROZEN, &frozen) ||
         frozen.sequence != ret_absorb->right_sequence ||
         ret_absorb->right_tablet != right->descriptor.tablet ||
+        store_tablet_find(left->store, ret_absorb->merged_tablet) != NULL ||
         !bytes_equal(left->descriptor.range.end, right->descriptor.range.start)) {
         return STATUS_FAILED_PRECONDITION;
     }
@@ -186,14 +217,18 @@ static enum status join_dedupe(struct store_tablet *merged,
     return status;
 }
 
-/* As what this store knew last of either; of what is newer it hears. */
+/* As what this store knew last of either; of what is newer it hears.  What one of them has promised, or left in
+ * doubt, is so of both. */
 static void configure(struct store_tablet *merged,
                       const struct store_tablet *left,
                       const struct store_tablet *right)
 {
     const struct store_configuration *a = &left->configuration;
     const struct store_configuration *b = &right->configuration;
-    store_set_configuration(merged, a->members.version >= b->members.version ? a : b);
+    struct store_configuration both = a->members.version >= b->members.version ? *a : *b;
+    both.flags.doubt_noted = a->flags.doubt_noted || b->flags.doubt_noted;
+    both.flags.bound = a->flags.bound || b->flags.bound;
+    store_set_configuration(merged, &both);
     merged->durable = merged->configuration;
     merged->durable_number = 1;
     merged->shared = merged->shared || left->shared || right->shared;
@@ -261,7 +296,7 @@ enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *r
     struct store_tablet *merged = NULL;
     if (atomic_load(&left->state) != STORE_TABLET_LIVE ||
         atomic_load(&right->state) != STORE_TABLET_LIVE) {
-        return left->merging ? STATUS_OK : STATUS_NOT_OWNER;
+        return left->merging && right->merging ? STATUS_OK : STATUS_NOT_OWNER;
     }
     enum status status = check_both(left, right, &absorb);
     struct store_job *job = status == STATUS_OK ? memory_allocate_zeroed(1, sizeof *job) : NULL;
@@ -274,7 +309,7 @@ enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *r
         memory_free(job);
         return status;
     }
-    left->merging = true;
+    left->merging = right->merging = true;
     atomic_store(&left->state, STORE_TABLET_BARRIER);
     atomic_store(&right->state, STORE_TABLET_BARRIER);
     store_tablet_ref(left);
@@ -316,7 +351,16 @@ enum status store_merge_write(struct store_job *job)
 {
     struct store_tablet *merged = job->tablet;
     struct base_writer *writer = NULL;
-    enum status status = base_writer_begin(merged->store->base, &writer);
+    bool stored = false;
+    enum status status = store_is_in_base(merged->store, merged->descriptor.tablet, &stored);
+    if (status == STATUS_OK && stored) { /* it was made while this waited its turn, to be taught */
+        (void)error_set(&job->error, STATUS_FAILED_PRECONDITION, "tablet %llu is there already",
+                        (unsigned long long)merged->descriptor.tablet);
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        status = base_writer_begin(merged->store->base, &writer);
+    }
     if (status != STATUS_OK) {
         return status;
     }
@@ -360,8 +404,8 @@ void store_merge_finish(struct store_job *job)
         } else {
             atomic_store(&job->merged[i]->state, STORE_TABLET_LIVE); /* to be tried again */
         }
+        job->merged[i]->merging = false;
     }
-    job->merged[0]->merging = false;
     if (done) {
         store_tablets_add(store, job->tablet); /* where two have just gone there is room */
         store_release_log(store);

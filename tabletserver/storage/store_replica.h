@@ -149,19 +149,34 @@ enum status store_tablet_convert(struct store_tablet *tablet, struct store_table
 /*
  * The catalog has replaced the two by the one that the left one's ABSORB names: with rows and
  * exactly-once records of both, sequences from the sum of theirs on, stamps above both, and the newer of the
- * configurations that were known here.  It is in the store's list when it is done, durable, and the two are
- * not; until then they are read, and it takes as long as their flush and a transaction.
+ * configurations that were known here, with the flags of both.  It is in the store's list when it is done,
+ * durable, and the two are not; until then they are read, and it takes as long as their flush and a
+ * transaction.
  *
  * To be called until then.  STATUS_OK: the base is being told.  Errors: STATUS_UNAVAILABLE (they are being
  * flushed, or a barrier is not durable here: come again), STATUS_FAILED_PRECONDITION (their logs do not say
- * so, or they are no neighbours), and as of store_tablet_convert().
+ * so, they are no neighbours, or the store has one of that number already), and as of
+ * store_tablet_convert().
  */
 enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right);
+
+/* The base is being told that it is part of another: until that is done it must not be dropped. */
+bool store_tablet_is_merging(const struct store_tablet *tablet);
+
+/* Bring what it has committed to the base soon, as before a merge, which waits for that. */
+void store_tablet_flush(struct store_tablet *tablet);
+/* Nothing of it is left to be flushed. */
+bool store_tablet_is_flushed(struct store_tablet *tablet);
 
 /* The ABSORB that store_tablet_merge() would take, and what it says.  False: there is none. */
 bool store_tablet_last_absorb(const struct store_tablet *tablet,
                               struct store_entry *ret_entry,
                               struct record_absorb *ret_absorb);
+
+/* The last FROZEN, committed or not, and what it says.  False: there is none. */
+bool store_tablet_last_frozen(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_frozen *ret_frozen);
 
 /* The SPLIT that store_tablet_convert() would take, and what it says.  False: there is none.  Good until
  * the next call that changes the tablet. */

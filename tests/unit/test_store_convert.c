@@ -424,6 +424,53 @@ Test(store_convert, a_store_that_closes_while_it_merges_has_both_or_the_one)
     expect_merged("b/3:n@0=1\nzc/3:n@0=1\n");
 }
 
+/* It was made to be taught, as it came of neither here. */
+Test(store_convert, what_is_there_already_is_not_made_twice)
+{
+    prepare_merge(&led);
+    struct store_tablet *there = fixture_create(&fixture, 3, "a", "zz");
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
+    find_merging();
+    cr_assert_eq(merged, there);
+    cr_assert_not_null(tablet);
+    cr_assert_not_null(right);
+}
+
+Test(store_convert, what_is_being_made_is_not_made_twice)
+{
+    const struct store_tablet_descriptor descriptor = {
+        .tablet = 3, .table = 1, .range = {bytes_of_text("a"), bytes_of_text("zz")}};
+    prepare_merge(&led);
+    store_tablet_flush(tablet);
+    store_tablet_flush(right);
+    FIXTURE_PUMP_UNTIL(&fixture, store_tablet_is_flushed(tablet) && store_tablet_is_flushed(right));
+    cr_assert_eq(store_tablet_create(fixture.store, &descriptor), STATUS_OK);
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_OK);
+    cr_assert(store_tablet_is_merging(right));
+    FIXTURE_PUMP_UNTIL(&fixture, !store_tablet_is_merging(tablet));
+    reopen_merging();
+    cr_assert_not_null(tablet);
+    cr_assert_not_null(right);
+    FIXTURE_EXPECT(merged, "");
+    cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
+}
+
+/* Grants that were given for one of them bind it (rule 11), and a doubt is a doubt (rule 2). */
+Test(store_convert, what_one_of_them_has_promised_is_promised)
+{
+    struct store_configuration newer = led;
+    newer.members.version = 5;
+    newer.flags.bound = false;
+    prepare_merge(&led);
+    struct store_tablet *left = tablet;
+    tablet = right;
+    configure(&newer);
+    tablet = left;
+    merge();
+    cr_assert_eq(store_tablet_configuration(merged)->members.version, 5);
+    cr_assert(store_tablet_configuration(merged)->flags.bound);
+}
+
 /* The base was asked to hear of a configuration of one that it knows no more. */
 Test(store_convert, what_is_merged_is_not_written_again)
 {
