@@ -195,6 +195,12 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_LEAVING:
         replica->leaving = true;
         break;
+    case REPLICA_EVENT_RENEW:
+        replica->renew_version = event->version;
+        break;
+    case REPLICA_EVENT_VOID:
+        replica_propose_void(replica, event->sequence);
+        break;
     }
     return STATUS_OK;
 }
@@ -400,7 +406,10 @@ struct replica_view replica_look(const struct replica *replica)
         .start = replica->role == REPLICA_PRIMARY ? replica->start : 0,
         .window_bytes = replica->window.size_bytes,
         .barrier = replica->barrier.sequence,
+        .standing = replica->barrier,
         .learners = count_learners(replica),
+        .settled = replica_is_settled(replica),
+        .told = replica_reign_told(replica),
         .gone = replica->gone,
         .bound = replica->excepting > 0,
         .free_from_ns = replica_free_from_ns(replica),

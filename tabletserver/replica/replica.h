@@ -193,6 +193,10 @@ enum replica_event_type {
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
     REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */
+    REPLICA_EVENT_RENEW, /* what stands under `version` is to be lifted, which only a higher one may: its
+                            primary proposes its renewal (section 7) */
+    REPLICA_EVENT_VOID, /* the merge that the barrier `sequence` proposes can never be taken: the right
+                            neighbour has another version than it names.  That settles it (section 7) */
 };
 
 struct replica_event {
@@ -304,7 +308,7 @@ void replica_destroy(struct replica *replica); /* NULL is fine */
  * Errors:
  *   WRITE  STATUS_NOT_OWNER (not primary, or not yet, or no longer serving), STATUS_UNAVAILABLE (fewer
  *          members than min_in_sync, a barrier, a hand-over is under way, or what lifts a barrier comes
- *          while its split is proposed: come again),
+ *          while its split or merge is proposed, or under the version in which it was frozen: come again),
  *          STATUS_RESOURCE_EXHAUSTED (the window is full)
  *   all    STATUS_NO_MEMORY
  */
@@ -345,8 +349,11 @@ struct replica_view {
     uint64_t appended;
     uint64_t start; /* PRIMARY: of its reign */
     uint64_t window_bytes;
-    uint64_t barrier;  /* sequence of one that is not lifted; 0 = none */
-    uint32_t learners; /* PRIMARY: being taught, or joining */
+    uint64_t barrier;                 /* sequence of one that is not lifted; 0 = none */
+    struct replica_standing standing; /* the same */
+    uint32_t learners;                /* PRIMARY: being taught, or joining */
+    bool settled; /* PRIMARY: it has what is wished, and neither leaves nor makes way for another */
+    uint64_t told; /* PRIMARY: all who count were told that everything up to it is committed */
     bool gone;
     bool bound;           /* EXCEPTED is awaited: it is not known from when on it is free */
     int64_t free_from_ns; /* else: from then on no grant of this store's is out (rule 11) */

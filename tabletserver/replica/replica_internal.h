@@ -126,6 +126,8 @@ struct replica {
     bool proposing;
     struct replica_proposal proposal;
     int64_t propose_due_ns;
+    uint64_t renew_version; /* this version is to be renewed */
+    uint64_t void_barrier;  /* nothing can come of this one: it is not proposed again */
 
     /* hand-over */
     uint64_t handing_to; /* store; 0 = nobody */
@@ -255,6 +257,7 @@ void replica_reign_read(struct replica *replica, const struct replica_event *eve
 void replica_reign_commit(struct replica *replica);
 void replica_reign_serve(struct replica *replica);
 void replica_reign_send(struct replica *replica);
+uint64_t replica_reign_told(const struct replica *replica);
 int64_t replica_reign_due_ns(const struct replica *replica);
 
 struct replica_peer *replica_find_peer(struct replica *replica, uint64_t store);
@@ -270,6 +273,10 @@ void replica_propose_choose(struct replica *replica);
 void replica_propose_send(struct replica *replica);
 void replica_propose_begin(struct replica *replica, const struct replica_proposal *proposal);
 void replica_propose_reset(struct replica *replica);
+/* Nothing can come of the merge that this barrier proposes. */
+void replica_propose_void(struct replica *replica, uint64_t barrier);
+/* It has what is wished, and neither leaves nor makes way. */
+bool replica_is_settled(const struct replica *replica);
 int64_t replica_propose_due_ns(const struct replica *replica);
 
 #endif /* TABLETSERVER_REPLICA_REPLICA_INTERNAL_H */

@@ -432,7 +432,8 @@ static bool propose_barrier(struct replica *replica)
     bool merge = standing->barrier == REPLICA_BARRIER_ABSORB &&
                  standing->version == replica_version(replica);
     if (standing->sequence == 0 || replica->barrier.sequence != standing->sequence ||
-        !replica_is_inherited(replica) || (!split && !merge)) {
+        standing->sequence == replica->void_barrier || !replica_is_inherited(replica) ||
+        (!split && !merge)) {
         return false;
     }
     replica_propose_begin(replica, &(struct replica_proposal){.kind = split ? REPLICA_PROPOSE_SPLIT
@@ -441,6 +442,28 @@ static bool propose_barrier(struct replica *replica)
                                                               .next = renewal_of(replica),
                                                               .barrier = standing->sequence});
     return true;
+}
+
+/* A higher version settles a proposal (rule 9); so does it that what is guarded by two versions has lost
+ * the other one. */
+void replica_propose_void(struct replica *replica, uint64_t barrier)
+{
+    replica->void_barrier = barrier;
+    if (replica->proposing && replica->proposal.kind == REPLICA_PROPOSE_MERGE &&
+        replica->proposal.barrier == barrier) {
+        replica->proposing = false;
+    }
+}
+
+/* Asked for under this very version: what stands under it can be lifted under the next. */
+static bool renew(struct replica *replica)
+{
+    bool asked = replica->renew_version == replica_version(replica) &&
+                 replica_is_inherited(replica);
+    if (asked) {
+        propose_members(replica, renewal_of(replica));
+    }
+    return asked;
 }
 
 /* --- goals (section 10) ------------------------------------------------------------------------- */
@@ -458,7 +481,7 @@ static void remove_unwanted(struct replica *replica)
 }
 static void choose_as_primary(struct replica *replica)
 {
-    if (remove_failed(replica) || propose_barrier(replica)) {
+    if (remove_failed(replica) || renew(replica) || propose_barrier(replica)) {
         return;
     }
     struct replica_peer *learner = learner_of(replica);
@@ -478,6 +501,17 @@ static void choose_as_primary(struct replica *replica)
                replica_is_inherited(replica)) {
         remove_unwanted(replica);
     }
+}
+
+bool replica_is_settled(const struct replica *replica)
+{
+    uint64_t wanted = 0;
+    if (replica->role != REPLICA_PRIMARY || replica->handing_to != 0 || replica->yielded ||
+        wants_to_hand_over(replica, &wanted) || !has_all_wanted(replica)) {
+        return false;
+    }
+    return replica->goal_members.count == 0 ||
+           replica->goal_members.count == replica->configuration.member_count;
 }
 
 /* --- public ------------------------------------------------------------------------------------- */

@@ -158,14 +158,21 @@ void replica_reign_serve(struct replica *replica)
 
 /* --- entries ------------------------------------------------------------------------------------ */
 
+/* What was frozen is named with its version in a merge that another may have proposed (section 7). */
+static bool may_lift(const struct replica *replica)
+{
+    bool proposed = replica->proposing && replica->proposal.kind != REPLICA_PROPOSE_MEMBERS;
+    bool frozen = replica->barrier.barrier == REPLICA_BARRIER_FROZEN &&
+                  replica->barrier.version == replica_version(replica);
+    return !proposed && !frozen;
+}
+
 static enum status check_write(const struct replica *replica, const struct replica_entry *entry)
 {
     if (replica->role != REPLICA_PRIMARY || !replica->serving) {
         return STATUS_NOT_OWNER;
     }
-    bool barred = entry->lifts
-                      ? replica->proposing && replica->proposal.kind != REPLICA_PROPOSE_MEMBERS
-                      : replica->barrier.sequence != 0;
+    bool barred = entry->lifts ? !may_lift(replica) : replica->barrier.sequence != 0;
     if (barred || replica->handing_to != 0 || !replica_has_enough(replica)) {
         return STATUS_UNAVAILABLE;
     }
@@ -325,6 +332,18 @@ static void send_committed(struct replica *replica, struct replica_peer *peer)
     replica_send(replica, peer->member, REPLICA_COMMITTED)->sequence = replica->committed;
     peer->told = replica->committed;
     peer->spoken_ns = replica->now_ns;
+}
+
+uint64_t replica_reign_told(const struct replica *replica)
+{
+    uint64_t told = replica->committed;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct replica_peer *peer = &replica->peers[i];
+        if (replica_counts(replica, peer) && peer->told < told) {
+            told = peer->told;
+        }
+    }
+    return told;
 }
 
 void replica_reign_send(struct replica *replica)
