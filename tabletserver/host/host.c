@@ -360,6 +360,7 @@ void host_destroy(struct host *host)
     while (host->tablet_count > 0) {
         host_remove(host, host->tablets[host->tablet_count - 1]->tablet);
     }
+    host_forget_merges(host);
     memory_free(host->tablets);
     (void)pthread_mutex_destroy(&host->mutex);
     memory_free(host);
@@ -468,7 +469,9 @@ void host_receive(struct host *host, const struct replica_batch *batch)
         struct replica_event event = {
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
         if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message)) {
-            take(hosted->tablet, &event);
+            if (hosted_may_take(hosted, &item->message)) {
+                take(hosted->tablet, &event);
+            }
         } else if (item->message.type == REPLICA_OPEN) {
             convert_for(host, item->tablet, &item->message.configuration);
         }
@@ -571,6 +574,7 @@ void host_round(struct host *host)
     int64_t now_ns = clock_monotonic_ns();
     host_take_news(host);
     host_look_at_conversions(host, now_ns);
+    host_look_at_merges(host, now_ns);
     host_look_at_leases(host, now_ns);
     host_look_at_log(host, now_ns);
     tick_due(host, now_ns);
@@ -586,6 +590,9 @@ int64_t host_deadline_ns(struct host *host)
     }
     if (host->converting != NULL) {
         due_ns = sooner(due_ns, host->convert_ns);
+    }
+    if (host->merges != NULL) {
+        due_ns = sooner(due_ns, host->merge_ns);
     }
     if (host->unsynced_count > 0 && !host->stalled) {
         due_ns = sooner(due_ns, host->log_moved_ns + HOST_STALL_NS + 1);

@@ -43,10 +43,18 @@ struct host_pupil {
     uint64_t sequence;    /* it has everything up to it */
 };
 
-/* What a replica wants of the catalog; and of a split, what its barrier says: borrowed. */
+/* What a replica wants of the catalog; and of a split or merge, what its barrier says: borrowed. */
 struct host_proposal {
     const struct replica_proposal *replica;
-    struct record_split split; /* REPLICA_PROPOSE_SPLIT */
+    struct record_split split;   /* REPLICA_PROPOSE_SPLIT */
+    struct record_absorb absorb; /* REPLICA_PROPOSE_MERGE */
+};
+
+/* Two neighbours, and what they are to become. */
+struct host_merge_wish {
+    uint64_t left;
+    uint64_t right;
+    uint64_t merged;
 };
 
 struct host_options {
@@ -92,6 +100,10 @@ struct host_options {
     void (*on_converted)(void *context,
                          struct store_tablet *gone,
                          struct store_tablet *const children[2]);
+    /* The same of two that became one. */
+    void (*on_merged)(void *context,
+                      struct store_tablet *const gone[2],
+                      struct store_tablet *merged);
     /* A slice for a learner: host_slice_read() on a thread that may wait; then host_sliced(). */
     void (*on_slice)(void *context,
                      struct store_tablet *tablet,
@@ -174,10 +186,22 @@ enum status host_split(struct host *host,
                        const struct record_split *wish);
 
 /*
+ * The master wishes that the tablet be merged with its neighbour; NULL: it does not.  Told to every member of
+ * both: whoever leads both does it in its own time, step by step (merge.h), the others prepare for it.  From
+ * the barriers on writes are refused as UNAVAILABLE, reads go on; what begun and is not wished any more, or
+ * takes too long, is taken back.
+ */
+void host_merge(struct host *host, struct store_tablet *tablet, const struct host_merge_wish *wish);
+
+/* The catalog's answer to the proposed merge of `left`: which version its right neighbour has. */
+void host_told_right(struct host *host, uint64_t left, uint64_t right_version);
+
+/*
  * The catalog has replaced the tablet, and `heir` came of it, which has (or had) a copy here; newest is its
  * configuration, as far as it is known (else NULL).  The tablet serves no more; it is converted in one of
- * the next rounds, then on_converted comes and the heir hears of its configuration.  Harmless, and false,
- * for a tablet that has no replica or whose log does not say so.  To be called again while both are told of.
+ * the next rounds (if it was merged, together with the other one), then on_converted or on_merged comes and the
+ * heir hears of its configuration.  Harmless, and false, for a tablet that has no replica or whose log does
+ * not say so.  To be called again while both are told of.
  */
 bool host_convert(struct host *host,
                   struct store_tablet *tablet,

@@ -1,9 +1,10 @@
 /*
- * Splits (docs/replication.md, section 7).
+ * Splits, and what becomes of a tablet by the catalog's word (docs/replication.md, section 7).
  *
  *   host_split()    the primary's: the barrier goes out like a write; committed, it is proposed (replica)
  *   host_convert()  everyone's, by the catalog's word or the OPEN of an heir: the replica is gone, and takes
- *                   back what it has promised; then the store converts, and the heirs have replicas
+ *                   back what it has promised; then the store converts, and the heirs have replicas.  (Of two
+ *                   that are merged: host_unite.c)
  *
  * An heir begins as what its parent was here, under the same version: to it the split is one more change of
  * configuration, of which it hears next.  It inherits from when on this store is free of promises, so the
@@ -83,15 +84,15 @@ static void heirs_destroy(struct heirs *heirs)
     memory_free(heirs);
 }
 
-/* What is proposed is left out: what is next will be heard soon, or it comes again. */
-static void keep_effects(const struct replica_effects *effects, struct replica_effects *ret_effects)
+void hosted_drop_proposals(struct replica_effects *effects)
 {
-    ret_effects->count = 0;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < effects->count; i++) {
         if (effects->items[i].type != REPLICA_EFFECT_PROPOSE) {
-            ret_effects->items[ret_effects->count++] = effects->items[i];
+            effects->items[kept++] = effects->items[i];
         }
     }
+    effects->count = kept;
 }
 
 /* As the parent's store would have recovered them, had it been converted before. */
@@ -119,7 +120,8 @@ static enum status create_heirs(const struct hosted *parent,
         status = heirs->hosted[i] == NULL ? STATUS_NO_MEMORY
                                           : hosted_create_replica(heirs->hosted[i], &recovered);
         if (status == STATUS_OK) {
-            keep_effects(&host->effects, &heirs->effects[i]);
+            hosted_drop_proposals(&host->effects);
+            heirs->effects[i] = host->effects;
         }
     }
     return status;
@@ -150,9 +152,13 @@ static void install_heirs(struct hosted *parent,
 
 /* --- by the catalog's word -------------------------------------------------------------------------- */
 
-static void list(struct hosted *hosted)
+static void list(struct hosted *hosted, int heir, const struct replica_configuration *newest)
 {
     struct host *host = hosted->host;
+    struct replica_configuration *told = &hosted->conversion.told[heir];
+    if (newest != NULL && newest->version > told->version) {
+        *told = *newest;
+    }
     if (!hosted->conversion.listed) {
         hosted->conversion.listed = true;
         hosted->conversion.next = host->converting;
@@ -205,20 +211,22 @@ bool host_convert(struct host *host,
     struct store_entry entry;
     struct record_split split;
     (void)host;
-    if (hosted == NULL || !store_tablet_last_split(tablet, &entry, &split) ||
-        (split.left_tablet != heir && split.right_tablet != heir)) {
+    if (hosted == NULL) {
         return false;
     }
-    struct replica_configuration *told = &hosted->conversion.told[heir == split.right_tablet];
-    if (newest != NULL && newest->version > told->version) {
-        *told = *newest;
+    if (store_tablet_last_split(tablet, &entry, &split) &&
+        (split.left_tablet == heir || split.right_tablet == heir)) {
+        list(hosted, heir == split.right_tablet, newest);
+        return true;
     }
-    list(hosted);
-    return true;
+    struct hosted *left = hosted_find_to_unite(hosted, heir);
+    if (left != NULL) {
+        list(left, 0, newest);
+    }
+    return left != NULL;
 }
 
-/* It serves no more, and nobody may count on what it had promised. */
-static bool let_go(struct hosted *hosted)
+bool hosted_let_go(struct hosted *hosted)
 {
     bool gone = replica_look(hosted->replica).gone;
     if (!gone && !hosted_may_promise(hosted)) {
@@ -236,8 +244,10 @@ void host_look_at_conversions(struct host *host, int64_t now_ns)
 {
     struct hosted *hosted = host->converting;
     while (hosted != NULL) {
-        struct hosted *next = hosted->conversion.next;
-        if (let_go(hosted)) {
+        struct hosted *next = hosted->conversion.next; /* a right half is not in the list */
+        if (hosted->conversion.merged != 0) {
+            hosted_unite(hosted);
+        } else if (hosted_let_go(hosted)) {
             convert(hosted);
         }
         hosted = next;

@@ -5,6 +5,8 @@
  *   host_perform.c  effects out
  *   host_settle.c   what a replica has and its store still owes: log, lead, commit
  *   host_convert.c  splits: barriers, and what comes of them
+ *   host_merge.c    merges: barriers
+ *   host_unite.c    and what comes of them
  *   host_teach.c    lessons: slices out, slices in
  *   host_lease.c    what the beacon thread said; whose lease holds; serving words
  *
@@ -18,6 +20,7 @@
 #include "common/base/pairing_heap.h"
 #include "tabletserver/host/host.h"
 #include "tabletserver/replica/learn.h"
+#include "tabletserver/replica/merge.h"
 #include "tabletserver/storage/store_slice.h"
 
 /* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
@@ -76,6 +79,8 @@ struct host_conversion {
     struct hosted *next; /* in the host's list */
     bool listed;
     struct replica_configuration told[2]; /* of the heirs, left and right; version 0 = not told */
+    uint64_t merged; /* it is merged into this one, which is told[0]; 0 = split */
+    uint64_t right;  /* together with this one */
 };
 
 /* A slice that is being read.  It has the reading end meanwhile: the lesson may end before. */
@@ -160,7 +165,10 @@ struct host {
     struct hosted *news;       /* [M] */
     struct hosted *converting; /* [L] */
     int64_t convert_ns;        /* [L] then they are tried again */
-    struct pairing_heap due;   /* by deadline */
+    struct host_merge *merges; /* [L] wished, or under way */
+    uint32_t merge_count;
+    int64_t merge_ns;        /* [L] then they are looked at again */
+    struct pairing_heap due; /* by deadline */
     int64_t look_at_leases_ns;
     uint32_t unsynced_count;
     int64_t log_moved_ns;
@@ -186,6 +194,23 @@ void hosted_install(struct hosted *hosted, struct store_tablet *tablet);
 /* host_convert.c */
 void host_look_at_conversions(struct host *host, int64_t now_ns);
 void hosted_forget_conversion(struct hosted *hosted);
+/* It serves no more.  True: nobody may count any more on what it had promised. */
+bool hosted_let_go(struct hosted *hosted);
+/* What is proposed is left out: what is next will be heard soon, or it comes again. */
+void hosted_drop_proposals(struct replica_effects *effects);
+
+/* host_merge.c */
+void host_look_at_merges(struct host *host, int64_t now_ns);
+void host_forget_merges(struct host *host);
+/* It is a barrier of a merge: that is looked after from now on. */
+void hosted_note_barrier(struct hosted *hosted, const struct replica_standing *standing);
+/* False: the message is passed over; it comes again. */
+bool hosted_may_take(const struct hosted *hosted, const struct replica_message *message);
+
+/* host_unite.c: the left one of the two that became heir, as the logs here say; NULL: they do not. */
+struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir);
+/* A step on the way there.  It is gone after the last one. */
+void hosted_unite(struct hosted *left);
 
 /* host_perform.c */
 void hosted_perform(struct hosted *hosted, const struct replica_event *event);

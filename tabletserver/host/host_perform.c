@@ -114,11 +114,20 @@ static void send(struct hosted *hosted, const struct replica_effect *effect)
 static void propose(struct hosted *hosted, const struct replica_proposal *proposal)
 {
     const struct host_options *options = &hosted->host->options;
-    struct host_proposal host_proposal = {.replica = proposal};
+    struct replica_proposal given = *proposal;
+    struct host_proposal host_proposal = {.replica = &given};
     struct store_entry barrier;
     if (proposal->kind == REPLICA_PROPOSE_SPLIT &&
         !store_tablet_last_split(hosted->tablet, &barrier, &host_proposal.split)) {
         return; /* its store is behind: it comes again */
+    }
+    if (proposal->kind == REPLICA_PROPOSE_MERGE) {
+        if (!store_tablet_last_absorb(hosted->tablet, &barrier, &host_proposal.absorb)) {
+            return;
+        }
+        if (given.next.version <= host_proposal.absorb.right_version) {
+            given.next.version = host_proposal.absorb.right_version + 1; /* above both */
+        }
     }
     options->on_propose(options->context, hosted->number, options->self, &host_proposal);
 }
@@ -196,6 +205,9 @@ static void note_view(struct hosted *hosted)
     if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads) {
         serving_note(hosted->serving, now);
         options->on_changed(options->context, hosted->tablet, &now);
+    }
+    if (view.standing.sequence != 0) {
+        hosted_note_barrier(hosted, &view.standing);
     }
 }
 

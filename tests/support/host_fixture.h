@@ -18,6 +18,8 @@
 #define NODES       3
 #define TABLET      1
 #define HEIR        2 /* and the one after: what TABLET is split into */
+#define MERGED      4 /* what these are merged into */
+#define COPIES      3 /* of these three */
 #define MS          INT64_C(1000000)
 #define BATCHES_MAX 64
 #define ASKED_MAX   64
@@ -36,7 +38,7 @@ static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
 
 static const struct teach_settings TEACHING = {.resend_ns = 100 * MS, .patience_ns = 2000 * MS};
 
-/* Of a tablet that came of TABLET. */
+/* Of a tablet that came of TABLET: HEIR, the one after, MERGED. */
 struct copy {
     struct store_tablet *tablet; /* NULL: it is not there */
     uint64_t committed;
@@ -60,7 +62,7 @@ struct node {
     struct lanes *lanes;
     struct host *host;
     struct store_tablet *tablet; /* TABLET; NULL: it was converted */
-    struct copy heirs[2];
+    struct copy heirs[COPIES];
     bool hears_no_master; /* only what others open */
     struct transport_listener *listener;
     char address[64];
@@ -93,8 +95,11 @@ struct cluster {
     uint64_t incarnations;
     const struct record_split *wish; /* NULL: TABLET stays as it is */
     bool is_split;
-    struct replica_configuration heirs[2]; /* when it is */
-    struct node *proposer;                 /* of the split */
+    struct replica_configuration heirs[COPIES]; /* when it is */
+    struct node *proposer;                      /* of the split, or of the merge */
+    const struct host_merge_wish *merge;        /* NULL: none is wished */
+    bool refuses_merges;
+    bool is_merged;
 };
 
 /* --- what a node is called for -------------------------------------------------------------------- */
@@ -111,7 +116,7 @@ static void node_on_committed(void *context,
 {
     struct node *node = context;
     cr_assert_leq(sequence, store_tablet_committed(tablet));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < COPIES; i++) {
         if (node->heirs[i].tablet == tablet) {
             node->heirs[i].committed = sequence;
             node->heirs[i].answered = answers ? sequence : node->heirs[i].answered;
@@ -139,6 +144,36 @@ static void cluster_split(struct cluster *cluster,
     cluster->proposer = node;
 }
 
+/* Guarded by both versions. */
+static void cluster_merge(struct cluster *cluster,
+                          struct node *node,
+                          const struct host_proposal *proposal)
+{
+    const struct replica_configuration *left = &cluster->heirs[0];
+    const struct replica_configuration *right = &cluster->heirs[1];
+    const struct replica_configuration *next = &proposal->replica->next;
+    if (cluster->refuses_merges || proposal->absorb.right_version != right->version) {
+        return;
+    }
+    cr_assert(replica_configuration_is_leader(left, node->self.store));
+    cr_assert(replica_configuration_is_leader(right, node->self.store));
+    cr_assert(replica_configuration_same_members(left, right));
+    cr_assert_eq(proposal->absorb.merged_tablet, MERGED);
+    cr_assert_gt(next->version, left->version);
+    cr_assert_gt(next->version, right->version);
+    cluster->is_merged = true;
+    cluster->heirs[2] = *next;
+    cluster->proposer = node;
+}
+
+/* Does the catalog have it? */
+static bool cluster_has(const struct cluster *cluster, uint64_t tablet)
+{
+    return tablet == TABLET   ? !cluster->is_split
+           : tablet == MERGED ? cluster->is_merged
+                              : cluster->is_split && !cluster->is_merged;
+}
+
 static void node_on_changed(void *context,
                             struct store_tablet *tablet,
                             const struct serving_view *view)
@@ -163,14 +198,15 @@ static void node_on_propose(void *context,
     const struct replica_proposal *wanted = proposal->replica;
     struct replica_configuration *now = tablet == TABLET ? &cluster->catalog
                                                          : &cluster->heirs[tablet - HEIR];
-    bool is_there = tablet != TABLET || !cluster->is_split;
     cr_assert(replica_configuration_has(&wanted->next, self));
     cluster->proposals++;
-    if (!cluster->refuses && is_there && wanted->base == now->version) {
-        cr_assert_neq(replica_configuration_change(now, &wanted->next), REPLICA_CHANGE_BAD);
-        if (wanted->kind == REPLICA_PROPOSE_SPLIT) {
+    if (!cluster->refuses && cluster_has(cluster, tablet) && wanted->base == now->version) {
+        if (wanted->kind == REPLICA_PROPOSE_MERGE) {
+            cluster_merge(cluster, node, proposal);
+        } else if (wanted->kind == REPLICA_PROPOSE_SPLIT) {
             cluster_split(cluster, node, proposal);
         } else {
+            cr_assert_neq(replica_configuration_change(now, &wanted->next), REPLICA_CHANGE_BAD);
             *now = wanted->next;
         }
     }
@@ -198,6 +234,21 @@ static void node_on_converted(void *context,
     }
 }
 
+static void node_on_merged(void *context,
+                           struct store_tablet *const gone[2],
+                           struct store_tablet *merged)
+{
+    struct node *node = context;
+    cr_assert_eq(store_tablet_describe(merged)->tablet, (uint64_t)MERGED);
+    cr_assert_not(host_look(merged).serving);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(gone[i], node->heirs[i].tablet);
+        node->heirs[i].tablet = NULL;
+    }
+    node->heirs[2] = (struct copy){
+        .tablet = merged, .committed = store_tablet_committed(merged), .wants_newest = true};
+}
+
 static void node_on_read(void *context,
                          struct store_tablet *tablet,
                          uint64_t sequence,
@@ -214,7 +265,7 @@ static void node_on_slice(void *context,
                           struct host_reading_slice *reading)
 {
     struct node *node = context;
-    cr_assert_eq(tablet, node->tablet);
+    cr_assert(tablet == node->tablet || node->tablet == NULL);
     cr_assert_lt(node->slice_count, ASKED_MAX);
     node->slices[node->slice_count++] = reading;
 }
@@ -363,10 +414,11 @@ static void introduce(struct node *node, const struct node *peer)
     cr_assert_eq(lanes_set_peer(node->lanes, peer->self.server, peer->address), STATUS_OK);
 }
 
-static void node_add_tablets(struct node *node)
+/* What it has of them: it may have nothing yet. */
+static bool node_adds_heirs(struct node *node)
 {
     bool any = false;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < COPIES; i++) {
         struct store_tablet *tablet = store_tablet_find(node->fixture.store, (uint64_t)(HEIR + i));
         node->heirs[i] = (struct copy){.tablet = tablet, .wants_newest = true};
         if (tablet != NULL) {
@@ -375,9 +427,28 @@ static void node_add_tablets(struct node *node)
             any = true;
         }
     }
+    return any;
+}
+
+/* Two neighbours that nobody has written to. */
+static void node_create_halves(struct node *node)
+{
+    struct store_tablet *halves[2] = {fixture_create(&node->fixture, HEIR, "a", "m"),
+                                      fixture_create(&node->fixture, HEIR + 1, "m", "z")};
+    for (int i = 0; i < 2; i++) {
+        node->heirs[i].tablet = halves[i];
+        cr_assert_eq(host_add(node->host, halves[i], 1), STATUS_OK);
+    }
+}
+
+static void node_add_tablets(struct node *node)
+{
+    bool any = node_adds_heirs(node);
     node->tablet = store_tablet_find(node->fixture.store, TABLET);
     cr_assert_not(any && node->tablet != NULL);
-    if (node->tablet == NULL && !any) {
+    if (node->tablet == NULL && !any && node->cluster->is_split) {
+        node_create_halves(node);
+    } else if (node->tablet == NULL && !any) {
         node->tablet = fixture_create(&node->fixture, TABLET, "a", "z");
     }
     if (node->tablet != NULL) {
@@ -412,6 +483,7 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .on_changed = node_on_changed,
                                          .on_propose = node_on_propose,
                                          .on_converted = node_on_converted,
+                                         .on_merged = node_on_merged,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
                                          .on_slice = node_on_slice};
@@ -470,6 +542,14 @@ __attribute__((unused)) static void cluster_open(struct cluster *cluster, uint32
             cluster->catalog.members[i] = node->self;
         }
     }
+}
+
+/* Of HEIR and the one after; TABLET never was. */
+__attribute__((unused)) static void cluster_open_halves(struct cluster *cluster, uint32_t members)
+{
+    cluster_open(cluster, members);
+    cluster->is_split = true;
+    cluster->heirs[0] = cluster->heirs[1] = cluster->catalog;
 }
 
 __attribute__((unused)) static void cluster_close(struct cluster *cluster)
@@ -543,20 +623,44 @@ static void node_help(struct node *node)
     arena_deinit(&arena);
 }
 
-static void node_hear_of_split(struct node *node)
+static void node_hear_of_heirs(struct node *node)
 {
     const struct cluster *cluster = node->cluster;
-    for (uint64_t i = 0; i < 2; i++) {
+    for (uint64_t i = 0; i < COPIES; i++) {
         struct copy *heir = &node->heirs[i];
-        if (!cluster->is_split || node->hears_no_master) {
-            continue;
-        }
-        if (heir->tablet != NULL && heir->wants_newest) {
+        if (heir->tablet != NULL && heir->wants_newest && cluster_has(cluster, HEIR + i)) {
             heir->wants_newest = false;
             host_told(node->host, heir->tablet, &cluster->heirs[i], false);
         }
-        if (node->tablet != NULL && replica_configuration_has(&cluster->heirs[i], node->self)) {
+        if (node->tablet != NULL && i < 2 &&
+            replica_configuration_has(&cluster->heirs[i], node->self)) {
             cr_assert(host_convert(node->host, node->tablet, HEIR + i, &cluster->heirs[i]));
+        }
+    }
+}
+
+/* All who live should have both, and whoever leads the left one leads both. */
+static void node_hear_of_merge(struct node *node)
+{
+    const struct cluster *cluster = node->cluster;
+    struct replica_union goal = {.count = 0};
+    for (int i = 0; i < NODES; i++) {
+        if (cluster->nodes[i].up) {
+            goal.members[goal.count++] = cluster->nodes[i].self;
+        }
+    }
+    uint64_t leader = replica_configuration_leader(&cluster->heirs[0]).store;
+    for (int i = 0; i < 2; i++) {
+        struct store_tablet *half = node->heirs[i].tablet;
+        if (half == NULL) {
+            continue;
+        }
+        if (!cluster->is_merged) {
+            host_told_right(node->host, HEIR, cluster->heirs[1].version);
+            host_goal(node->host, half, &goal, leader);
+            host_merge(node->host, half, cluster->merge);
+        } else if (replica_configuration_has(&cluster->heirs[2], node->self)) {
+            (void)host_convert(node->host, half, MERGED, &cluster->heirs[2]);
         }
     }
 }
@@ -574,7 +678,10 @@ static void node_hear_master(struct node *node)
     if (node->tablet != NULL && cluster->wish != NULL) {
         (void)host_split(node->host, node->tablet, cluster->wish);
     }
-    node_hear_of_split(node);
+    if (cluster->is_split && !node->hears_no_master) {
+        node_hear_of_heirs(node);
+        node_hear_of_merge(node);
+    }
 }
 
 static void node_pump(struct node *node)

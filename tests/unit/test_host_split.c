@@ -2,13 +2,7 @@
  * A tablet with three copies is split while it is written to, on real stores, beacons and lanes, whoever
  * dies at which step: no write that was acknowledged is lost or doubled, and the children serve.
  */
-#include "tests/support/host_fixture.h"
-
-#define ROWS_MAX 800
-
-static struct cluster cluster;
-static bool acknowledged[ROWS_MAX];
-static uint32_t rows_written;
+#include "tests/support/host_rows.h"
 
 static struct record_split wish(void)
 {
@@ -20,8 +14,7 @@ static struct record_split wished;
 static void begin(void)
 {
     cluster_open(&cluster, 3);
-    memset(acknowledged, 0, sizeof acknowledged);
-    rows_written = 0;
+    rows_begin();
     wished = wish();
     for (int i = 0; i < NODES; i++) {
         node_start(&cluster.nodes[i]);
@@ -34,135 +27,6 @@ static void finish(void)
 }
 
 TestSuite(host_split, .init = begin, .fini = finish);
-
-/* --- writing -------------------------------------------------------------------------------------- */
-
-/* Even rows go to the left child, odd ones to the right. */
-static const char *name_of(uint32_t row)
-{
-    static char name[16];
-    (void)snprintf(name, sizeof name, "%c%04u", row % 2 == 0 ? 'b' : 'r', row);
-    return name;
-}
-
-static bool copy_serves(const struct node *node, uint32_t row)
-{
-    const struct copy *heir = &node->heirs[row % 2];
-    return node->up && heir->tablet != NULL &&
-           serving_holds(host_serving(heir->tablet), clock_monotonic_ns());
-}
-
-/* Whoever serves the row, as TABLET or as its child; never two. */
-static struct node *server_of(uint32_t row)
-{
-    struct node *found = NULL;
-    for (int i = 0; i < NODES; i++) {
-        struct node *node = &cluster.nodes[i];
-        if (node_serves(node) || copy_serves(node, row)) {
-            cr_assert(found == NULL || !(node_serves(found) || copy_serves(found, row)),
-                      "two serve");
-            found = node;
-        }
-    }
-    return found;
-}
-
-static bool append_row(struct node *node, uint32_t row, uint64_t *ret_sequence)
-{
-    uint8_t operand[8];
-    struct change change = fixture_add(3, "n", 1, operand);
-    struct store_tablet *tablet = node->tablet != NULL ? node->tablet : node->heirs[row % 2].tablet;
-    return tablet != NULL &&
-           fixture_append(tablet, name_of(row), &change, 1, NULL, ret_sequence) == STATUS_OK;
-}
-
-/* What became of it is known, or it is known that it will not be. */
-static bool is_settled(const struct node *node, bool was_whole, uint32_t row, uint64_t sequence)
-{
-    if (!node->up || (was_whole && node->tablet == NULL)) {
-        return true;
-    }
-    const struct copy *heir = &node->heirs[row % 2];
-    struct store_tablet *tablet = was_whole ? node->tablet : heir->tablet;
-    return (was_whole ? node->committed : heir->committed) >= sequence ||
-           host_look(tablet).role != REPLICA_PRIMARY;
-}
-
-/* One try, of a new row. */
-static bool try_row(void)
-{
-    struct node *node = server_of(rows_written);
-    uint64_t sequence = 0;
-    uint32_t row = rows_written;
-    cr_assert_lt(rows_written, ROWS_MAX);
-    if (node == NULL || !append_row(node, row, &sequence)) {
-        return false;
-    }
-    rows_written++;
-    bool was_whole = node->tablet != NULL;
-    PUMP_UNTIL(&cluster, is_settled(node, was_whole, row, sequence));
-    acknowledged[row] = (was_whole ? node->answered : node->heirs[row % 2].answered) >= sequence;
-    return acknowledged[row];
-}
-
-static void write_rows(uint32_t count)
-{
-    while (count > 0) {
-        PUMP_UNTIL(&cluster, server_of(rows_written) != NULL);
-        count -= try_row() ? 1 : 0;
-        cluster_pump(&cluster);
-    }
-}
-
-/* --- what must be there --------------------------------------------------------------------------- */
-
-static bool is_member(const struct node *node, int heir)
-{
-    return node->up && replica_configuration_has(&cluster.heirs[heir], node->self);
-}
-
-static bool all_are_level(int heir)
-{
-    const struct node *first = NULL;
-    for (int i = 0; i < NODES; i++) {
-        const struct node *node = &cluster.nodes[i];
-        if (!is_member(node, heir)) {
-            continue;
-        }
-        const struct store_tablet *tablet = node->heirs[heir].tablet;
-        first = first == NULL ? node : first;
-        if (tablet == NULL || first->heirs[heir].tablet == NULL ||
-            host_look(tablet).appended != store_tablet_committed(tablet) ||
-            store_tablet_committed(tablet) != store_tablet_committed(first->heirs[heir].tablet)) {
-            return false;
-        }
-    }
-    return first != NULL;
-}
-
-/* Each acknowledged row once, of the others each once at most; the same in all copies. */
-static void expect_rows(int heir)
-{
-    char *text = NULL;
-    PUMP_UNTIL(&cluster, all_are_level(heir));
-    for (int i = 0; i < NODES; i++) {
-        struct node *node = &cluster.nodes[i];
-        if (!is_member(node, heir)) {
-            continue;
-        }
-        char *here = fixture_dump(node->heirs[heir].tablet);
-        cr_assert(text == NULL || strcmp(text, here) == 0, "server %d differs", i + 1);
-        free(text);
-        text = here;
-    }
-    for (uint32_t row = (uint32_t)heir; row < rows_written; row += 2) {
-        const char *found = strstr(text, name_of(row));
-        cr_assert(found != NULL || !acknowledged[row], "row %u is lost", row);
-        cr_assert(found == NULL || strncmp(strchr(found, '='), "=1\n", 3) == 0, "row %u: %.20s",
-                  row, found);
-    }
-    free(text);
-}
 
 static void expect_all(void)
 {
