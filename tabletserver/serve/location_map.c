@@ -11,8 +11,8 @@ struct item {
     alignas(max_align_t) uint8_t bytes[];
 };
 
-/* Sorted by (table, start).  While a split is on its way parent and child may both be there: the
- * one with the higher configuration is right, and stands later among equals. */
+/* Sorted by (table, start); they do not overlap.  What a tablet came of has a lower number, whatever was split
+ * or merged in between, so of two that overlap the higher one is right, in whatever order they are told. */
 struct location_map {
     pthread_rwlock_t lock;
     struct item **items;
@@ -114,18 +114,32 @@ static void take_out(struct location_map *map, uint64_t tablet)
     }
 }
 
-/* A tablet's range never changes, so one that is known stands among those with its start. */
-static struct item **find_known(struct location_map *map, const struct location *location)
+/* The items that overlap it: [*ret_first, return value). */
+static uint32_t overlapping(const struct location_map *map,
+                            const struct location *location,
+                            uint32_t *ret_first)
 {
-    uint32_t at = count_up_to(map, location->table, location->range.start);
-    while (at > 0 &&
-           compare(&map->items[at - 1]->location, location->table, location->range.start) == 0) {
-        at -= 1;
-        if (map->items[at]->location.tablet == location->tablet) {
-            return &map->items[at];
-        }
+    const struct bytes end = location->range.end;
+    uint32_t first = count_up_to(map, location->table, location->range.start);
+    if (first > 0 && map->items[first - 1]->location.table == location->table &&
+        row_range_contains(&map->items[first - 1]->location.range, location->range.start)) {
+        first -= 1;
     }
-    return NULL;
+    uint32_t last = first;
+    while (
+        last < map->count && map->items[last]->location.table == location->table &&
+        (end.size_bytes == 0 || bytes_compare(map->items[last]->location.range.start, end) < 0)) {
+        last += 1;
+    }
+    *ret_first = first;
+    return last;
+}
+
+/* Is something newer known: of itself, or of what came of it? */
+static bool is_old(const struct location *known, const struct location *location)
+{
+    return known->tablet == location->tablet ? known->configuration > location->configuration
+                                             : known->tablet > location->tablet;
 }
 
 static bool make_room(struct location_map *map)
@@ -143,19 +157,15 @@ static bool make_room(struct location_map *map)
     return true;
 }
 
-/* Behind all with a lower start, and behind those with the same one and a lower configuration. */
-static void put_in(struct location_map *map, struct item *item)
+/* In the place of those from first on and below last; there is room. */
+static void put_in(struct location_map *map, uint32_t first, uint32_t last, struct item *item)
 {
-    const struct location *location = &item->location;
-    uint32_t at = count_up_to(map, location->table, location->range.start);
-    while (at > 0 &&
-           compare(&map->items[at - 1]->location, location->table, location->range.start) == 0 &&
-           map->items[at - 1]->location.configuration > location->configuration) {
-        at -= 1;
+    for (uint32_t i = first; i < last; i++) {
+        memory_free(map->items[i]);
     }
-    memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof(struct item *));
-    map->items[at] = item;
-    map->count += 1;
+    memmove(&map->items[first + 1], &map->items[last], (map->count - last) * sizeof(struct item *));
+    map->items[first] = item;
+    map->count = map->count - (last - first) + 1;
 }
 
 /* As it may be shown.  A tablet that is still being created may yet be placed elsewhere, even if its
@@ -184,17 +194,17 @@ enum status location_map_put(struct location_map *map, const struct location *to
     copy_into(&item->location, location, item->bytes);
 
     pthread_rwlock_wrlock(&map->lock);
-    struct item **known = find_known(map, location);
-    if (known != NULL && (*known)->location.configuration > location->configuration) {
+    uint32_t first = 0;
+    uint32_t last = overlapping(map, location, &first);
+    bool old = false;
+    for (uint32_t i = first; i < last; i++) {
+        old = old || is_old(&map->items[i]->location, location);
+    }
+    if (old || !make_room(map)) {
+        status = old ? STATUS_OK : STATUS_NO_MEMORY;
         memory_free(item);
-    } else if (known != NULL) {
-        memory_free(*known);
-        *known = item;
-    } else if (!make_room(map)) {
-        memory_free(item);
-        status = STATUS_NO_MEMORY;
     } else {
-        put_in(map, item);
+        put_in(map, first, last, item);
     }
     pthread_rwlock_unlock(&map->lock);
     return status;

@@ -2,7 +2,8 @@
  * The location map: where every tablet of the cluster is, as the master last told this server.
  *
  * So that any tablet server can answer "where is this row", and a wrong-server answer can say who
- * is right.  Kept in memory only; versions of configurations decide which of two is newer.
+ * is right.  Kept in memory only; versions of configurations decide which of two is newer, and of two tablets
+ * that overlap the one with the higher number came of the other.
  * Thread rule: any thread.
  */
 #ifndef TABLETSERVER_SERVE_LOCATION_MAP_H
@@ -20,7 +21,8 @@ enum status location_map_create(struct location_map **ret_map);
 void location_map_destroy(struct location_map *map); /* NULL is fine */
 
 /* Copied; of a tablet that is still being created it is not said where, as the master does not say
- * it to clients either.  An older configuration of a tablet that is known is passed over.
+ * it to clients either.  An older configuration of a tablet that is known is passed over, and so is a tablet of
+ * which something else came that is known; those that it came of are known no more.
  * Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status location_map_put(struct location_map *map, const struct location *location);
 void location_map_remove(struct location_map *map, uint64_t tablet);

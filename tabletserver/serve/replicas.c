@@ -87,6 +87,12 @@ static void split(struct replicas *replicas, struct store_tablet *tablet, const 
     }
 }
 
+static void merge(struct replicas *replicas, struct store_tablet *tablet, const struct goal *goal)
+{
+    const struct host_merge_wish wish = {goal->left, goal->right, goal->merged};
+    host_merge(replicas->host, tablet, goal->wish == GOAL_MERGE ? &wish : NULL);
+}
+
 static void take_leave(struct replicas *replicas,
                        struct store_tablet *tablet,
                        const struct catalog_word *word)
@@ -108,6 +114,10 @@ void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
     } else if (tablet != NULL) {
         if (word->has_goal) {
             tell_goal(replicas, tablet, &word->goal);
+            merge(replicas, tablet, &word->goal);
+        }
+        if (word->right_version != 0) {
+            host_told_right(replicas->host, word->tablet, word->right_version);
         }
         if (word->has_goal && word->goal.wish == GOAL_SPLIT) {
             split(replicas, tablet, &word->goal);
@@ -301,6 +311,19 @@ static void on_converted(void *context,
     sync_hurry(replicas->server->sync);
 }
 
+static void on_merged(void *context,
+                      struct store_tablet *const gone[2],
+                      struct store_tablet *merged)
+{
+    struct replicas *replicas = context;
+    write_order_was_merged(replicas->order, gone, merged);
+    LOG_EVENT(LOG_LEVEL_INFO, "tablets_merged",
+              LOG_ID("left", store_tablet_describe(gone[0])->tablet),
+              LOG_ID("right", store_tablet_describe(gone[1])->tablet),
+              LOG_ID("tablet", store_tablet_describe(merged)->tablet));
+    sync_hurry(replicas->server->sync);
+}
+
 static void on_ask(void *context, uint64_t tablet)
 {
     sync_ask(((struct replicas *)context)->server->sync, tablet);
@@ -370,6 +393,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_changed = on_changed,
         .on_propose = on_propose,
         .on_converted = on_converted,
+        .on_merged = on_merged,
         .on_ask = on_ask,
         .on_read = on_read,
         .on_slice = on_slice};

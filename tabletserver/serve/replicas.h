@@ -25,9 +25,11 @@ struct write_order;
 /* What the master said of a tablet: its configuration, if it has one, and what it wishes. */
 struct catalog_word {
     uint64_t tablet;
-    bool gone;                                  /* the catalog has it no more */
-    uint64_t heirs[2];                          /* gone: tablets that came of it; 0 = none */
-    bool creating;                              /* nobody was told of it yet (docs/catalog.md) */
+    bool gone;         /* the catalog has it no more */
+    uint64_t heirs[2]; /* gone: tablets that came of it; 0 = none */
+    uint64_t
+        right_version; /* of the right neighbour, whose merge it has proposed; 0 = nothing is said */
+    bool creating;     /* nobody was told of it yet (docs/catalog.md) */
     struct replica_configuration configuration; /* version 0: nothing is said */
     bool has_goal;
     struct goal goal; /* bytes follow */

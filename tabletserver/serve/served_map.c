@@ -6,10 +6,15 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 
-/* Sorted by (table, start of range). */
+/*
+ * Those that are looked up stand first, sorted by (table, start of range); they do not overlap.  Behind them,
+ * in no order, are those of which something else came that is here too: what a split or merge has left
+ * behind.  A tablet has a higher number than what it came of, so of two that overlap the lower one is over.
+ */
 struct served_map {
     pthread_rwlock_t lock;
     struct served *items;
+    uint32_t live; /* so many are looked up */
     uint32_t count;
     uint32_t capacity;
 };
@@ -53,7 +58,7 @@ static uint32_t count_before(const struct served_map *map,
                              bool equal_too)
 {
     uint32_t low = 0;
-    uint32_t high = map->count;
+    uint32_t high = map->live;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int order = compare(&map->items[middle], table, start);
@@ -112,25 +117,88 @@ static bool make_room(struct served_map *map, uint32_t added_count)
     return true;
 }
 
+static uint64_t number_of(const struct served *served)
+{
+    return store_tablet_describe(served->tablet)->tablet;
+}
+
+static void move(struct served_map *map, uint32_t from, uint32_t to)
+{
+    struct served moved = map->items[from];
+    if (from < to) {
+        memmove(&map->items[from], &map->items[from + 1], (to - from) * sizeof moved);
+    } else {
+        memmove(&map->items[to + 1], &map->items[to], (from - to) * sizeof moved);
+    }
+    map->items[to] = moved;
+}
+
+/* The live ones that overlap it: [*ret_first, return value). */
+static uint32_t overlapping(const struct served_map *map,
+                            const struct served *served,
+                            uint32_t *ret_first)
+{
+    const struct row_range *range = range_of(served);
+    uint32_t first = count_before(map, served->table, range->start, true);
+    if (first > 0 && map->items[first - 1].table == served->table &&
+        row_range_contains(range_of(&map->items[first - 1]), range->start)) {
+        first -= 1;
+    }
+    uint32_t last = first;
+    while (last < map->live && map->items[last].table == served->table &&
+           (range->end.size_bytes == 0 ||
+            bytes_compare(range_of(&map->items[last])->start, range->end) < 0)) {
+        last += 1;
+    }
+    *ret_first = first;
+    return last;
+}
+
+/* The last one of all, which is not looked up, is from now on, unless it is over; those that it makes so are
+ * looked up no more. */
+static void settle(struct served_map *map, uint32_t at)
+{
+    uint32_t first = 0;
+    uint32_t last = overlapping(map, &map->items[at], &first);
+    for (uint32_t i = first; i < last; i++) {
+        if (number_of(&map->items[i]) > number_of(&map->items[at])) {
+            return;
+        }
+    }
+    for (; first < last; last--) {
+        move(map, first, map->live - 1);
+        map->live -= 1;
+    }
+    move(map, at, first);
+    map->live += 1;
+}
+
 static void take_out(struct served_map *map, const struct store_tablet *removed)
 {
-    for (uint32_t i = 0; i < map->count; i++) {
-        if (map->items[i].tablet == removed) {
-            served_release(&map->items[i]);
-            map->count -= 1;
-            memmove(&map->items[i], &map->items[i + 1], (map->count - i) * sizeof *map->items);
-            return;
+    uint32_t at = 0;
+    while (at < map->count && map->items[at].tablet != removed) {
+        at++;
+    }
+    if (at == map->count) {
+        return;
+    }
+    served_release(&map->items[at]);
+    move(map, at, map->count - 1);
+    map->count -= 1;
+    if (at < map->live) {
+        map->live -= 1;
+        for (uint32_t i = map->live; i < map->count; i++) { /* it may have hidden one */
+            settle(map, i);
         }
     }
 }
 
 static void put_in(struct served_map *map, const struct served *added)
 {
-    uint32_t at = count_before(map, added->table, range_of(added)->start, false);
-    memmove(&map->items[at + 1], &map->items[at], (map->count - at) * sizeof *map->items);
-    map->items[at] = *added;
+    map->items[map->count] = *added;
     map->count += 1;
     served_ref(added);
+    settle(map, map->count - 1);
 }
 
 enum status served_map_replace(struct served_map *map,

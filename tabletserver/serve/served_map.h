@@ -1,7 +1,8 @@
 /*
  * The served map: which tablet of this server, and which of its store loops, a row belongs to.
  *
- * Written by store loops as tablets come, split and go; looked up for every operation.
+ * Written by store loops as tablets come, split, merge and go; looked up for every operation.  Of what a split
+ * or merge has left behind none is found in the place of what came of it, in whatever order they came here.
  * Thread rule: any thread.
  */
 #ifndef TABLETSERVER_SERVE_SERVED_MAP_H

@@ -77,25 +77,28 @@ static struct waiting *place_of(struct proposals *proposals, uint64_t tablet)
     return &proposals->items[proposals->count++];
 }
 
-/* Merges are not proposed: nobody gives out their barriers yet. */
-static bool describe(uint64_t tablet,
-                     struct replica_member self,
-                     const struct host_proposal *wanted,
-                     struct proposal *ret_proposal)
+static struct proposal describe(uint64_t tablet,
+                                struct replica_member self,
+                                const struct host_proposal *wanted)
 {
     const struct replica_proposal *replica = wanted->replica;
-    *ret_proposal = (struct proposal){.kind = PROPOSAL_MEMBERS,
-                                      .tablet = tablet,
-                                      .base = replica->base,
-                                      .proposer = self.store,
-                                      .next = replica->next};
+    struct proposal proposal = {.kind = PROPOSAL_MEMBERS,
+                                .tablet = tablet,
+                                .base = replica->base,
+                                .proposer = self.store,
+                                .next = replica->next};
     if (replica->kind == REPLICA_PROPOSE_SPLIT) {
-        ret_proposal->kind = PROPOSAL_SPLIT;
-        ret_proposal->left = wanted->split.left_tablet;
-        ret_proposal->right = wanted->split.right_tablet;
-        ret_proposal->row = wanted->split.key;
+        proposal.kind = PROPOSAL_SPLIT;
+        proposal.left = wanted->split.left_tablet;
+        proposal.right = wanted->split.right_tablet;
+        proposal.row = wanted->split.key;
+    } else if (replica->kind == REPLICA_PROPOSE_MERGE) {
+        proposal.kind = PROPOSAL_MERGE;
+        proposal.right = wanted->absorb.right_tablet;
+        proposal.right_base = wanted->absorb.right_version;
+        proposal.merged = wanted->absorb.merged_tablet;
     }
-    return replica->kind != REPLICA_PROPOSE_MERGE;
+    return proposal;
 }
 
 void sync_propose(struct sync *sync,
@@ -104,10 +107,7 @@ void sync_propose(struct sync *sync,
                   const struct host_proposal *wanted)
 {
     struct proposals *proposals = sync->proposals;
-    struct proposal proposal;
-    if (!describe(tablet, self, wanted, &proposal)) {
-        return;
-    }
+    struct proposal proposal = describe(tablet, self, wanted);
     size_t row_bytes = proposal.row.size_bytes;
     uint8_t *row = row_bytes > 0 ? memory_allocate(row_bytes) : NULL;
     if (row_bytes > 0 && row == NULL) {
@@ -189,14 +189,17 @@ bool proposals_encode(struct sync *sync, struct buffer *message)
 /* One of the stores has it; the others pass it over. */
 static void tell(struct server *server, const struct proposed *proposed)
 {
-    const struct catalog_word word = {
-        .tablet = proposed->tablet,
-        .gone = proposed->outcome != PROPOSED_CONFIGURATION,
-        .heirs = {proposed->outcome == PROPOSED_SPLIT ? proposed->left : 0,
-                  proposed->outcome == PROPOSED_SPLIT ? proposed->right : 0},
-        .configuration = proposed->outcome == PROPOSED_CONFIGURATION
-                             ? proposed->configuration
-                             : (struct replica_configuration){.version = 0}};
+    struct catalog_word word = {.tablet = proposed->tablet,
+                                .gone = proposed->outcome != PROPOSED_CONFIGURATION};
+    if (proposed->outcome == PROPOSED_CONFIGURATION) {
+        word.configuration = proposed->configuration;
+        word.right_version = proposed->right_version;
+    } else if (proposed->outcome == PROPOSED_SPLIT) {
+        word.heirs[0] = proposed->left;
+        word.heirs[1] = proposed->right;
+    } else if (proposed->outcome == PROPOSED_MERGED) {
+        word.heirs[0] = proposed->merged;
+    }
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct catalog_word *copy = catalog_word_copy(&word);
         if (copy != NULL && !store_loop_word(server->loops[i], copy)) {
@@ -226,7 +229,8 @@ void proposals_take_answer(struct sync *sync, struct bytes message)
     }
     for (size_t i = 0; i < response.answer_count; i++) {
         tell(sync->server, &response.answers[i]);
-        if (response.answers[i].outcome == PROPOSED_SPLIT) {
+        if (response.answers[i].outcome == PROPOSED_SPLIT ||
+            response.answers[i].outcome == PROPOSED_MERGED) {
             sync->next_ask_ns = 0; /* what the heirs' configurations are */
         }
     }

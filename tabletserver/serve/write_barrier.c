@@ -6,6 +6,7 @@
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
+#include "tabletserver/storage/store_replica.h"
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
@@ -177,12 +178,12 @@ void write_order_split(struct write_order *order,
 void write_order_drop(struct write_order *order, struct store_tablet *stored)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
+    if (store_tablet_is_merging(stored) || (tablet != NULL && tablet->blocked)) {
+        return; /* asked again with the next sync */
+    }
     if (tablet == NULL) {
         drop_stored(order, stored);
         return;
-    }
-    if (tablet->blocked) {
-        return; /* asked again with the next sync */
     }
     tablet->blocked = true;
     tablet->dropping = true;

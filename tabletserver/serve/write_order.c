@@ -360,7 +360,25 @@ enum status write_order_add(struct write_order *order, struct store_tablet *stor
         schema_release(tablet->schema);
         memory_free(tablet);
     }
+    order->last = NULL; /* it may be over now */
     return status;
+}
+
+/* Something else has its rows now.  What waited behind a barrier of its is the caller's to let go. */
+static struct work *end_parent(struct write_order *order, struct store_tablet *parent)
+{
+    struct tablet_order *tablet = store_tablet_context(parent);
+    if (tablet == NULL) {
+        return NULL;
+    }
+    ASSERT(tablet->pending_first == NULL);
+    ASSERT(tablet->gather == NULL); /* nothing is appended any more */
+    struct work *deferred = barrier_take_deferred(tablet);
+    barrier_forget_dirty(order, tablet);
+    schema_release(tablet->schema);
+    memory_free(tablet);
+    store_tablet_set_context(parent, NULL);
+    return deferred;
 }
 
 void write_order_was_split(struct write_order *order,
@@ -368,9 +386,7 @@ void write_order_was_split(struct write_order *order,
                            struct store_tablet *left,
                            struct store_tablet *right)
 {
-    struct tablet_order *tablet = store_tablet_context(parent);
     struct served children[] = {served_here(order, left), served_here(order, right)};
-
     struct tablet_order *orders[] = {tablet_order_create(order, left),
                                      tablet_order_create(order, right)};
     enum status status = orders[0] != NULL && orders[1] != NULL
@@ -378,15 +394,22 @@ void write_order_was_split(struct write_order *order,
                              : STATUS_NO_MEMORY;
     ASSERT(status == STATUS_OK); /* a split that is logged cannot be taken back */
     order->last = NULL;
-    if (tablet != NULL) {
-        ASSERT(tablet->pending_first == NULL);
-        struct work *deferred = barrier_take_deferred(tablet);
-        ASSERT(tablet->gather == NULL); /* nothing is appended after a split */
-        barrier_forget_dirty(order, tablet);
-        schema_release(tablet->schema);
-        memory_free(tablet);
-        store_tablet_set_context(parent, NULL);
-        barrier_release_deferred(order, deferred);
+    barrier_release_deferred(order, end_parent(order, parent));
+}
+
+void write_order_was_merged(struct write_order *order,
+                            struct store_tablet *const gone[2],
+                            struct store_tablet *merged)
+{
+    struct served served = served_here(order, merged);
+    enum status status = tablet_order_create(order, merged) != NULL
+                             ? served_map_replace(order->server->served, gone[0], &served, 1)
+                             : STATUS_NO_MEMORY;
+    ASSERT(status == STATUS_OK); /* what is in the base cannot be taken back */
+    (void)served_map_replace(order->server->served, gone[1], NULL, 0);
+    order->last = NULL;
+    for (int i = 0; i < 2; i++) {
+        barrier_release_deferred(order, end_parent(order, gone[i]));
     }
 }
 

@@ -122,5 +122,8 @@ void write_order_was_split(struct write_order *order,
                            struct store_tablet *parent,
                            struct store_tablet *left,
                            struct store_tablet *right);
+void write_order_was_merged(struct write_order *order,
+                            struct store_tablet *const gone[2],
+                            struct store_tablet *merged);
 
 #endif /* TABLETSERVER_SERVE_WRITE_ORDER_H */

@@ -157,15 +157,17 @@ static bool make_room(struct assignment_list *list)
     return true;
 }
 
-/* A child's word is a removal of its parent, which the master does not always give: held, the
- * parent waits to be split; gone, it must not be missed when its children are split in turn. */
-static void retire_parent(struct assignment_list *list, const struct assigned_tablet *child)
+/* A child's word is a removal of what it came of, which the master does not always give: held, that
+ * waits to be split or merged; gone, it must not be missed when its children are split in turn. */
+static void retire_parents(struct assignment_list *list, const struct assigned_tablet *child)
 {
-    size_t index = 0;
-    struct item *parent = child->removed || child->parent == 0 ? NULL
-                                                               : find(list, child->parent, &index);
-    if (parent != NULL) {
-        parent->assigned.removed = true;
+    const uint64_t parents[2] = {child->parent, child->absorbed};
+    for (size_t i = 0; i < 2 && !child->removed; i++) {
+        size_t index = 0;
+        struct item *parent = parents[i] == 0 ? NULL : find(list, parents[i], &index);
+        if (parent != NULL) {
+            parent->assigned.removed = true;
+        }
     }
 }
 
@@ -202,7 +204,7 @@ enum status assignment_list_note(struct assignment_list *list,
         item->here = old->here;
         memory_free(old);
         list->items[index] = item;
-        retire_parent(list, assigned);
+        retire_parents(list, assigned);
         return STATUS_OK;
     }
     item->unasked = assigned->removed;
@@ -210,7 +212,7 @@ enum status assignment_list_note(struct assignment_list *list,
             (list->count - index) * sizeof(struct item *));
     list->items[index] = item;
     list->count += 1;
-    retire_parent(list, assigned);
+    retire_parents(list, assigned);
     return STATUS_OK;
 }
 
@@ -252,12 +254,17 @@ void assignment_tell(struct assignment_list *list,
 
 /* --- deciding ----------------------------------------------------------------------------------- */
 
+/* A tablet that came of another; of one that was merged there are two. */
+struct child {
+    uint64_t parent;
+    const struct assigned_tablet *assigned;
+};
+
 /* What a decision looks up, put in order once. */
 struct view {
     const struct assignment_held *held; /* ascending */
     size_t held_count;
-    const struct assigned_tablet *
-        *children; /* not removed ones with a parent; by parent, by start */
+    struct child *children; /* not removed ones; by parent, by start */
     size_t child_count;
 };
 
@@ -270,12 +277,13 @@ static int compare_held(const void *a, const void *b)
 
 static int compare_children(const void *a, const void *b)
 {
-    const struct assigned_tablet *left = *(const struct assigned_tablet *const *)a;
-    const struct assigned_tablet *right = *(const struct assigned_tablet *const *)b;
+    const struct child *left = a;
+    const struct child *right = b;
     if (left->parent != right->parent) {
         return left->parent < right->parent ? -1 : 1;
     }
-    return bytes_compare(left->location.range.start, right->location.range.start);
+    return bytes_compare(left->assigned->location.range.start,
+                         right->assigned->location.range.start);
 }
 
 static enum status view_make(const struct assignment_list *list,
@@ -285,8 +293,7 @@ static enum status view_make(const struct assignment_list *list,
                              struct view *ret_view)
 {
     struct assignment_held *sorted = arena_allocate_array(arena, held_count + 1, sizeof *sorted);
-    const struct assigned_tablet **children = arena_allocate_array(arena, list->count + 1,
-                                                                   sizeof(void *));
+    struct child *children = arena_allocate_array(arena, 2 * list->count + 1, sizeof *children);
     size_t child_count = 0;
 
     if (sorted == NULL || children == NULL) {
@@ -298,11 +305,14 @@ static enum status view_make(const struct assignment_list *list,
     for (size_t i = 0; i < list->count; i++) {
         const struct assigned_tablet *assigned = &list->items[i]->assigned;
         if (!assigned->removed && assigned->parent != 0) {
-            children[child_count++] = assigned;
+            children[child_count++] = (struct child){assigned->parent, assigned};
+        }
+        if (!assigned->removed && assigned->absorbed != 0) {
+            children[child_count++] = (struct child){assigned->absorbed, assigned};
         }
     }
     qsort(sorted, held_count, sizeof *sorted, compare_held);
-    qsort(children, child_count, sizeof(void *), compare_children);
+    qsort(children, child_count, sizeof *children, compare_children);
     *ret_view = (struct view){sorted, held_count, children, child_count};
     return STATUS_OK;
 }
@@ -333,14 +343,14 @@ static size_t children_of(const struct view *view, uint64_t parent, size_t *ret_
     size_t high = view->child_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (view->children[middle]->parent < parent) {
+        if (view->children[middle].parent < parent) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     size_t end = low;
-    while (end < view->child_count && view->children[end]->parent == parent) {
+    while (end < view->child_count && view->children[end].parent == parent) {
         end += 1;
     }
     *ret_first = low;
@@ -353,7 +363,7 @@ static bool has_child_to_come(const struct view *view, uint64_t tablet)
     size_t first = 0;
     size_t count = children_of(view, tablet, &first);
     for (size_t i = first; i < first + count; i++) {
-        if (!is_held(view, view->children[i]->location.tablet)) {
+        if (!is_held(view, view->children[i].assigned->location.tablet)) {
             return true;
         }
     }
@@ -366,12 +376,13 @@ static bool decide_split(const struct view *view,
                          struct assignment_action *action)
 {
     size_t first = 0;
-    if (children_of(view, assigned->parent, &first) != 2 || view->children[first + 1] != assigned) {
+    if (children_of(view, assigned->parent, &first) != 2 ||
+        view->children[first + 1].assigned != assigned) {
         return false;
     }
     action->kind = ASSIGNMENT_SPLIT;
     action->tablet = assigned->parent;
-    action->left = view->children[first]->location.tablet;
+    action->left = view->children[first].assigned->location.tablet;
     action->right = assigned->location.tablet;
     return true;
 }

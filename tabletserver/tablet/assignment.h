@@ -42,7 +42,7 @@ struct assignment_held {
 enum assignment_action_kind {
     ASSIGNMENT_CREATE, /* empty, in store, as a member's or (as_learner) to be taught */
     ASSIGNMENT_SPLIT,  /* tablet is the parent */
-    ASSIGNMENT_CONVERT, /* tablet, which has a replica, has been split: left came of it, and is ours */
+    ASSIGNMENT_CONVERT, /* tablet, which has a replica, was split or merged: left came of it, and is ours */
     ASSIGNMENT_DROP,
     ASSIGNMENT_MISSING, /* it should be here and is not: say so, do nothing */
 };

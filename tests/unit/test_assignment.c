@@ -208,6 +208,31 @@ Test(assignment, what_was_held_is_not_created_again)
     cr_assert_eq(actions[0].kind, ASSIGNMENT_MISSING);
 }
 
+/* Neither half goes, nor is the one made anew, before it has come of them. */
+Test(assignment, two_that_were_merged_wait_for_what_they_became)
+{
+    struct assigned_tablet merged = tablet_of(3, TABLET_SERVING);
+    struct assignment_held both[] = {{1, 3, 7}, {2, 3, 9}};
+    struct assignment_held one[] = {{3, 3, 10}};
+    merged.parent = 1;
+    merged.absorbed = 2;
+    note(tablet_of(1, TABLET_SERVING));
+    note(tablet_of(2, TABLET_SERVING));
+    note(merged);
+    note_removed(2);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(assignment_decide(list, both, 2, &arena, &actions, &action_count), STATUS_OK);
+        cr_assert_eq(action_count, 1);
+        cr_assert_eq(actions[0].kind, ASSIGNMENT_CONVERT);
+        cr_assert_eq(actions[0].tablet, 1);
+        cr_assert_eq(actions[0].left, 3);
+    }
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(assignment_decide(list, one, 1, &arena, &actions, &action_count), STATUS_OK);
+        cr_assert_eq(action_count, 0);
+    }
+}
+
 /* A server was seen to complain for ever of tablets that it had split long ago. */
 Test(assignment, a_parent_is_not_missed_when_its_children_are_split_in_turn)
 {

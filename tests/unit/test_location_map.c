@@ -113,6 +113,32 @@ Test(location_map, children_hide_their_parent_and_news_is_not_undone)
     location_map_destroy(map);
 }
 
+/* What was merged begins in the middle of what it became, and hid it. */
+Test(location_map, the_merged_one_hides_its_halves_whatever_the_order)
+{
+    static const uint64_t orders[][4] = {
+        {4, 2, 3, 1}, {2, 3, 4, 1}, {3, 4, 2, 1}, {1, 2, 3, 4}, {4, 1, 3, 2}};
+    static const char *const starts[] = {"", "", "m", ""};
+    static const char *const ends[] = {"", "m", "", ""};
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        struct location_map *map = NULL;
+        cr_assert_eq(location_map_create(&map), STATUS_OK);
+        for (size_t j = 0; j < 4; j++) {
+            uint64_t tablet = orders[i][j]; /* 1 was split into 2 and 3, which became 4 */
+            put(map, tablet, starts[tablet - 1], ends[tablet - 1], tablet);
+        }
+        cr_assert_eq(holder_of(map, 1, "a"), 4);
+        cr_assert_eq(holder_of(map, 1, "x"), 4);
+        cr_assert_eq(location_map_count(map, 1), 1);
+        put(map, 5, "", "g", 5); /* and that was split again */
+        put(map, 6, "g", "", 5);
+        put(map, 3, "m", "", 99);
+        cr_assert_eq(holder_of(map, 1, "a"), 5);
+        cr_assert_eq(holder_of(map, 1, "x"), 6);
+        location_map_destroy(map);
+    }
+}
+
 Test(location_map, lists_from_a_row_on)
 {
     struct location_map *map = NULL;

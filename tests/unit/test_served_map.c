@@ -115,6 +115,39 @@ Test(served_map, lookups_never_see_a_gap)
     }
 }
 
+/* What a merge had left behind was found in the place of the merged tablet. */
+Test(served_map, what_is_over_is_not_found_in_the_place_of_what_came_of_it)
+{
+    /* 11 was split into 12 and 13, which became 14; 20 stands beside. */
+    struct served served[] = {served_of(11, "", "t"), served_of(12, "", "m"),
+                              served_of(13, "m", "t"), served_of(14, "", "t"),
+                              served_of(20, "t", "")};
+    static const uint32_t orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 3, 0, 1}, {1, 3, 2, 0}};
+    cr_assert_eq(served_map_replace(map, NULL, &served[4], 1), STATUS_OK);
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            cr_assert_eq(served_map_replace(map, NULL, &served[orders[i][j]], 1), STATUS_OK);
+        }
+        cr_assert_eq(served_map_count(map), 5);
+        static const char *const rows[] = {"", "a", "m", "p"};
+        for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++) {
+            cr_assert_eq(holder_of(1, rows[j]), 14, "order %zu, row '%s'", i, rows[j]);
+        }
+        cr_assert_eq(holder_of(1, "u"), 20);
+        cr_assert_eq(holder_before(1, "t"), 14);
+        cr_assert_eq(holder_before(1, "p"), 14);
+        /* It was dropped again; then whoever is left says that it is not served. */
+        cr_assert_eq(served_map_replace(map, served[3].tablet, NULL, 0), STATUS_OK);
+        cr_assert_eq(holder_of(1, "a"), 12);
+        cr_assert_eq(holder_of(1, "p"), 13);
+        for (size_t j = 0; j < 3; j++) {
+            cr_assert_eq(served_map_replace(map, served[j].tablet, NULL, 0), STATUS_OK);
+        }
+        cr_assert_eq(holder_of(1, "a"), 0);
+        cr_assert_eq(holder_of(1, "u"), 20);
+    }
+}
+
 Test(served_map, failing_for_memory_changes_nothing)
 {
     struct served served[] = {served_of(12, "m", "t"), served_of(11, "", "m")};
