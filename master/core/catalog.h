@@ -80,8 +80,7 @@ struct catalog_settings {
     int64_t replace_after_ns;        /* a store not heard of for so long is replaced in goals */
     int64_t keep_outsiders_ns;       /* copies that do not count stay for so long */
     uint32_t moves_per_server;       /* under way at once, where nothing is lost */
-    bool merges_refused;   /* tablet servers do not carry them out: a wish would stay for ever */
-    uint32_t requests_max; /* waiting at once; more are refused */
+    uint32_t requests_max;           /* waiting at once; more are refused */
     uint64_t tables_max;
     uint64_t tablets_max;
 };

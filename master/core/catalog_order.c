@@ -70,8 +70,11 @@ static enum status check_part(const struct catalog *catalog,
     unsigned long long number = (unsigned long long)tablet->record.number;
 
     if (!state_leads_by_proposal(catalog, tablet)) {
-        return error_set(ret_error, STATUS_UNIMPLEMENTED,
-                         "tablet %llu is led by a server that cannot merge", number);
+        return error_set(
+            ret_error, STATUS_UNIMPLEMENTED,
+            "tablet %llu is led by server %llu, which has replicate = false: such servers do "
+            "not merge tablets, and nothing was changed",
+            number, (unsigned long long)tablet_record_leader(&tablet->record).server);
     }
     if (tablet->record.state != TABLET_SERVING || tablet->record.goal.wish != GOAL_STAY) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
@@ -92,7 +95,8 @@ static void stage_merge(struct transaction *transaction, struct tablet *left, st
     goal.right = right->record.number;
     goal.merged = transaction_next_tablet(transaction);
     if (goal.leader == 0) {
-        goal.leader = goal.stores[0];
+        uint64_t leads = tablet_record_leader(&left->record).store;
+        goal.leader = tablet_goal_names(&goal, leads) ? leads : goal.stores[0];
     }
     records[0].goal = goal;
     records[1].goal = goal;
@@ -128,11 +132,6 @@ enum status order_stage_merge(struct catalog *catalog,
     status = check_part(catalog, left, ret_error);
     if (status == STATUS_OK) {
         status = check_part(catalog, right, ret_error);
-    }
-    if (status == STATUS_OK && catalog->settings.merges_refused) {
-        status = error_set(
-            ret_error, STATUS_UNIMPLEMENTED,
-            "tablet servers of this version do not merge tablets: nothing was changed");
     }
     if (status != STATUS_OK) {
         return status;

@@ -94,15 +94,30 @@ static void add_stale(struct server *server, const struct held_tablet *held)
     }
 }
 
+/* Does this very report say that the store has it? */
+static bool is_reported(const struct sync_request *sync, uint64_t tablet, uint64_t store)
+{
+    for (size_t i = 0; i < sync->held_count; i++) {
+        if (sync->held[i].tablet == tablet && sync->held[i].store == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Are there children which the server must still make of it?  Then they are not missing. */
-static bool is_parent(struct server *server, const struct held_tablet *held, uint64_t report)
+static bool is_parent(struct server *server,
+                      const struct sync_request *sync,
+                      const struct held_tablet *held,
+                      uint64_t report)
 {
     bool found = false;
     LIST_FOREACH(struct tablet, child, &server->tablets) {
         const struct tablet_record *record = &child->record;
         uint32_t at = replica_configuration_find(&record->configuration, held->store);
         if ((record->parent == held->tablet || record->absorbed == held->tablet) &&
-            at < record->configuration.member_count) {
+            at < record->configuration.member_count &&
+            !is_reported(sync, record->number, held->store)) {
             child->copies[at].report = report;
             found = true;
         }
@@ -110,40 +125,48 @@ static bool is_parent(struct server *server, const struct held_tablet *held, uin
     return found;
 }
 
-/*
- * May a copy that does not count go?  Not before the tablet has had all the members that it should
- * have, without this one, for a time; not while it should be one; and not before its primary was
- * heard of.
- */
-static bool may_go(const struct catalog *catalog, struct tablet *tablet, uint64_t store)
+/* Has it had all the members that it should have for a time, and was its primary heard of? */
+static bool is_whole(const struct catalog *catalog, struct tablet *tablet)
 {
     const struct tablet_record *record = &tablet->record;
     const struct table_entry *entry = number_map_get(&catalog->tables, record->table);
-    const struct replica_configuration *configuration = &record->configuration;
 
-    return configuration->member_count >= entry->image->record.table.replicas &&
-           replica_configuration_find(configuration, store) == configuration->member_count &&
-           !tablet_goal_names(&record->goal, store) && record->state == TABLET_SERVING &&
-           state_is_there(state_leader_copy(tablet)) &&
+    return record->configuration.member_count >= entry->image->record.table.replicas &&
+           record->state == TABLET_SERVING && state_is_there(state_leader_copy(tablet)) &&
            catalog->now_ns - tablet->members_ns >= catalog->settings.keep_outsiders_ns;
 }
 
-static bool number_may_go(const struct catalog *catalog, uint64_t tablet, uint64_t store)
+/* May a copy that does not count go?  Not while it should be one, nor before the tablet is whole without it. */
+static bool may_go(const struct catalog *catalog, struct tablet *tablet, uint64_t store)
 {
-    struct tablet *heir = number_map_get(&catalog->tablets, tablet);
-    return heir != NULL && may_go(catalog, heir, store);
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+
+    return replica_configuration_find(configuration, store) == configuration->member_count &&
+           !tablet_goal_names(&tablet->record.goal, store) && is_whole(catalog, tablet);
 }
 
-/* The same of a tablet that was split or merged: what came of it must all be so. */
+/* The same of what something came of: nor while that may yet be made of it there. */
+static bool heir_may_do_without(const struct catalog *catalog,
+                                const struct sync_request *sync,
+                                uint64_t number,
+                                uint64_t store)
+{
+    struct tablet *heir = number_map_get(&catalog->tablets, number);
+    return heir != NULL && (is_reported(sync, number, store) ? is_whole(catalog, heir)
+                                                             : may_go(catalog, heir, store));
+}
+
+/* Of a tablet that was split or merged: what came of it must all be so. */
 static bool part_may_go(const struct catalog *catalog,
+                        const struct sync_request *sync,
                         const struct tablet_heirs *heirs,
                         uint64_t store)
 {
     if (heirs->merged != 0) {
-        return number_may_go(catalog, heirs->merged, store);
+        return heir_may_do_without(catalog, sync, heirs->merged, store);
     }
-    return number_may_go(catalog, heirs->left, store) &&
-           number_may_go(catalog, heirs->right, store);
+    return heir_may_do_without(catalog, sync, heirs->left, store) &&
+           heir_may_do_without(catalog, sync, heirs->right, store);
 }
 
 /* A number that the catalog does not have: the parent of children to come, a tablet of a dropped
@@ -151,11 +174,12 @@ static bool part_may_go(const struct catalog *catalog,
  * decide. */
 static void take_unknown(struct catalog *catalog,
                          struct server *server,
+                         const struct sync_request *sync,
                          const struct held_tablet *held,
                          uint64_t report)
 {
     struct tablet_heirs heirs;
-    if (report == 0 || is_parent(server, held, report)) {
+    if (report == 0 || is_parent(server, sync, held, report)) {
         return;
     }
     enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
@@ -164,7 +188,7 @@ static void take_unknown(struct catalog *catalog,
         return;
     }
     if (fate != PROPOSED_UNKNOWN) {
-        if (server->replicates && part_may_go(catalog, &heirs, held->store)) {
+        if (server->replicates && part_may_go(catalog, sync, &heirs, held->store)) {
             add_stale(server, held);
         }
         return;
@@ -249,7 +273,7 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
         const struct held_tablet *held = &sync->held[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, held->tablet);
         if (tablet == NULL) {
-            take_unknown(catalog, server, held, report);
+            take_unknown(catalog, server, sync, held, report);
         } else {
             take_known(catalog, server, tablet, held, report);
         }

@@ -253,7 +253,6 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->replace_after_ns = raw.replace_after_us * MICROSECOND_NS;
     catalog->keep_outsiders_ns = raw.keep_outsiders_us * MICROSECOND_NS;
     catalog->moves_per_server = (uint32_t)raw.moves_per_server;
-    catalog->merges_refused = true;
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;

@@ -18,6 +18,7 @@
 #define MERGES_MAX   256 /* at once; what is wished beyond that waits until it is told again */
 #define LOOK_SOON_NS INT64_C(5000000)   /* while a barrier stands */
 #define LOOK_NS      INT64_C(100000000) /* while one is wished */
+#define FRESH_NS     INT64_C(30000000000) /* so long a flush is good for, while halves come together */
 
 static const struct merge_settings SETTINGS = {.frozen_max_ns = INT64_C(5000000000),
                                                .frozen_top_ns = INT64_C(60000000000),
@@ -29,8 +30,9 @@ struct host_merge {
     struct host_merge_wish wish;
     bool wished;
     struct merge merge;
-    bool flushing;           /* was asked for */
-    uint64_t flush_count[2]; /* of left and right, when it was */
+    int64_t flush_ns;        /* when it was asked for; 0 = never */
+    uint64_t flush_count[2]; /* of left and right, when it was; */
+    bool was_flushed[2];     /* nothing was left to be */
     uint64_t right_version;  /* that the catalog has answered */
 };
 
@@ -146,8 +148,9 @@ static uint64_t flush_count_of(const struct hosted *hosted)
 /* Before anything stands it is enough that what there was when it was asked for has been flushed. */
 static bool is_flushed(const struct host_merge *merge, const struct hosted *hosted, int side)
 {
-    return store_tablet_is_flushed(hosted->tablet) ||
-           (merge->flushing && flush_count_of(hosted) > merge->flush_count[side]);
+    bool fresh = merge->flush_ns != 0 && clock_monotonic_ns() - merge->flush_ns < FRESH_NS;
+    bool done = merge->was_flushed[side] || flush_count_of(hosted) > merge->flush_count[side];
+    return (fresh && done) || store_tablet_is_flushed(hosted->tablet);
 }
 
 static struct merge_half look_at(const struct host_merge *merge,
@@ -222,15 +225,20 @@ static void append(struct hosted *hosted, enum record_type type, struct buffer *
     buffer_deinit(payload);
 }
 
-static void flush(struct host_merge *merge, struct hosted *const halves[2])
+/* Said again while it is under way; then it is not asked for again. */
+static void flush(struct host_merge *merge, struct hosted *const halves[2], int64_t now_ns)
 {
-    for (int i = 0; i < 2 && !merge->flushing; i++) {
+    if (merge->flush_ns != 0 && now_ns - merge->flush_ns < FRESH_NS) {
+        return;
+    }
+    merge->flush_ns = now_ns;
+    for (int i = 0; i < 2; i++) {
         if (halves[i] != NULL) {
             merge->flush_count[i] = flush_count_of(halves[i]);
+            merge->was_flushed[i] = store_tablet_is_flushed(halves[i]->tablet);
             store_tablet_flush(halves[i]->tablet);
         }
     }
-    merge->flushing = true;
 }
 
 static void freeze(const struct host_merge *merge, struct hosted *right)
@@ -288,7 +296,7 @@ static void perform(struct host_merge *merge,
     case MERGE_WAIT:
         break;
     case MERGE_FLUSH:
-        flush(merge, halves);
+        flush(merge, halves, look->now_ns);
         break;
     case MERGE_FREEZE:
         freeze(merge, halves[1]);

@@ -117,6 +117,8 @@ same "as it was" "$(ebt servers | grep -c alive)" 2
 says "a server that is not there" 1 "NOT_FOUND: no tablet server has the number or address '10.0.0.1:1'" ebt drain 10.0.0.1:1
 says "a drain of a kind that is none" 2 "neither --undo nor --no-wait" ebt drain 1 --now
 says "no boundary there" 1 "INVALID_ARGUMENT: no tablet but the first begins at row 'x'" ebt merge T x
+boundary=$(ebt --json tablets T | sed -n 2p | grep -o '"start":"[^"]*"' | cut -d'"' -f4)
+says "servers that do not replicate do not merge" 1 'UNIMPLEMENTED: .*replicate = false' ebt merge T "$boundary"
 
 # --- out and in -------------------------------------------------------------------------------
 says "export" 0 '' ebt export T "$WORK/T.jsonl"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables with copies on three servers: what ebt shows and orders, while somebody counts.  A
+# Tables with copies on three servers: what ebt shows and orders, while somebody counts.  Tablets are merged, a
 # primary is killed, another one is frozen, a server is drained, and the master is away: nothing that was
 # acknowledged is lost or doubled, and a client that is started meanwhile reads and writes.
 #
@@ -39,8 +39,6 @@ same "and a place in the JSON" "$(ebt --json tablets load | grep -o '"role":"[a-
 same "servers count them" "$(ebt --json servers | grep -oE '"tablets":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 9
 same "and who leads" "$(ebt --json servers | grep -oE '"primaries":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 3
 
-says "tablets are not merged yet" 1 'UNIMPLEMENTED.*nothing was changed' ebt merge load m
-
 # --- somebody counts, and never stops ------------------------------------------------------------
 # Each a client of its own; what it is told is done is one more in the file.
 everybody="$EDUBBA_MASTERS,$(address 1),$(address 2),$(address 3),$(address 4)"
@@ -52,6 +50,14 @@ while [[ ! -e $WORK/enough ]]; do
     sleep 0.02
 done &
 PIDS[counter]=$!
+
+# --- two neighbours are merged, and split again -----------------------------------------------------
+says "two neighbours are merged" 0 '' ebt --timeout 60 merge load m
+until_says "there are two tablets" whole whole load 3 2
+same "the merged one ends where the right one did" "$(ebt --json tablets load | tail -n 1 | grep -o '"start":"[^"]*","end":"[^"]*"')" '"start":"a","end":""'
+says "a boundary that is gone" 1 "INVALID_ARGUMENT: no tablet but the first begins at row 'm'" ebt merge load m
+says "it is split again" 0 '' ebt --timeout 60 split load m
+until_says "there are three" whole whole load 3 3
 
 # --- a primary is killed ------------------------------------------------------------------------
 dead=$(primary load)

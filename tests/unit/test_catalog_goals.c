@@ -433,6 +433,44 @@ Test(goals, a_member_that_has_not_converted_yet_is_not_told_to_forget_the_parent
     cr_assert_eq(where.locations[0].state, TABLET_SERVING, "nor are the children missing");
 }
 
+/* A member of the merged one that was taught it, and still has a half: nothing will be made of that. */
+Test(goals, what_a_merge_left_in_a_store_that_has_the_one_goes_and_not_before)
+{
+    const struct bytes splits[] = {bytes_of_text("m")};
+    struct buffer body = BUFFER_INIT;
+    const struct merge_request merge = {bytes_of_text("t"), bytes_of_text("m")};
+    driver.settings.keep_outsiders_ns = 20 * SECOND_NS;
+    catalog_destroy(driver.catalog);
+    driver_load(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)create_table("t", 3, 2, splits, 1);
+    replicas_settle(&driver, servers, SERVERS);
+    uint64_t left = tablet_at("t", "");
+    merge_request_encode(&merge, &body);
+    (void)driver_send(&driver, METHOD_MERGE_TABLETS, &body);
+    replicas_work(&driver, servers, SERVERS, 30);
+    uint64_t merged = tablet_at("t", "");
+    cr_assert_eq(merged, tablet_at("t", "x"));
+    struct replica_view view = newest_view(merged);
+    struct replica_server *late = server_of(other_member(&view).server);
+    uint64_t store = replica_server_member(late).store;
+    fake_hold(&late->fake, left, store, HELD_SERVING);
+    wait_idle(10 * SECOND_NS);
+    cr_assert_not_null(fake_held(&late->fake, left), "not long enough");
+    fake_drop(&late->fake, merged); /* as if it had to be made of it */
+    late->down = true;
+    wait_idle(30 * SECOND_NS);
+    late->down = false;
+    for (int i = 0; i < 3; i++) {
+        (void)fake_send(&driver, &late->fake);
+    }
+    cr_assert_not_null(fake_held(&late->fake, left));
+    fake_hold(&late->fake, merged, store, HELD_SERVING);
+    wait_idle(30 * SECOND_NS);
+    cr_assert_null(fake_held(&late->fake, left));
+    cr_assert_not_null(fake_held(&late->fake, merged));
+}
+
 /* --- older servers ------------------------------------------------------------------------------ */
 
 Test(goals, servers_that_do_not_replicate_are_decided_for_as_ever)
