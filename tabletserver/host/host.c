@@ -24,6 +24,7 @@ static void schedule(struct hosted *hosted)
     struct host *host = hosted->host;
     int64_t due_ns = sooner(replica_deadline_ns(hosted->replica), hosted->retry_ns);
     due_ns = sooner(due_ns, hosted_lessons_due_ns(hosted));
+    due_ns = sooner(due_ns, scrub_deadline_ns(&hosted->scrub));
     uint64_t key = due_ns > 0 ? (uint64_t)due_ns : 0;
     if (hosted->is_due && hosted->due.key == key && due_ns != REPLICA_NEVER) {
         return;
@@ -49,6 +50,7 @@ static void finish_step(struct hosted *hosted)
     bool promised = hosted_promise(hosted);
     hosted_ask_reads(hosted);
     hosted_look_at_level(hosted);
+    hosted_look_at_digest(hosted);
     hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
     schedule(hosted);
 }
@@ -162,7 +164,8 @@ static enum status recover_replica(struct hosted *hosted, const struct store_tab
         .role = (enum replica_role)configuration->role,
         .flags = {.opened = configuration->flags.opened,
                   .doubt_noted = configuration->flags.doubt_noted,
-                  .bound = configuration->flags.bound},
+                  .bound = configuration->flags.bound,
+                  .damaged = configuration->flags.damaged},
         .free_from_ns = host->options.free_from_ns,
         .committed = store_tablet_committed(tablet),
         .committed_version = store_tablet_committed_version(tablet),
@@ -214,6 +217,7 @@ void hosted_destroy(struct hosted *hosted)
         return;
     }
     hosted_forget_lessons(hosted);
+    hosted_forget_digests(hosted);
     replica_destroy(hosted->replica);
     serving_unref(hosted->serving);
     if (hosted->tablet != NULL) {
@@ -231,6 +235,7 @@ struct hosted *hosted_create(struct host *host, uint32_t min_in_sync)
     hosted->host = host;
     hosted->min_in_sync = min_in_sync;
     learn_begin(&hosted->learn, HOST_LEARN_RESEND_NS);
+    scrub_begin(&hosted->scrub, &host->options.scrub, host->tablet_count);
     if (serving_create(&hosted->serving) != STATUS_OK) {
         hosted_destroy(hosted);
         return NULL;
@@ -468,7 +473,8 @@ void host_receive(struct host *host, const struct replica_batch *batch)
         struct hosted *hosted = host_find(host, item->tablet);
         struct replica_event event = {
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
-        if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message)) {
+        if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message) &&
+            !hosted_hear_digest(hosted, batch->head.from, &item->message)) {
             if (hosted_may_take(hosted, &item->message)) {
                 take(hosted->tablet, &event);
             }
@@ -565,6 +571,7 @@ static void tick_due(struct host *host, int64_t now_ns)
         struct replica_event event = {.type = REPLICA_EVENT_TICK};
         hosted_step((struct hosted *)lowest, &event);
         hosted_tick_lessons((struct hosted *)lowest);
+        hosted_tick_scrub((struct hosted *)lowest);
         schedule((struct hosted *)lowest);
     }
 }

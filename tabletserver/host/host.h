@@ -28,11 +28,13 @@
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/peer/lanes.h"
 #include "tabletserver/replica/replica.h"
+#include "tabletserver/replica/scrub.h"
 #include "tabletserver/replica/teach.h"
 #include "tabletserver/storage/store_replica.h"
 
 struct host;
 struct host_reading_slice;
+struct host_digesting;
 
 /* A learner that a primary of this store's is to teach (section 6). */
 struct host_pupil {
@@ -65,7 +67,8 @@ struct host_options {
     struct replica_settings settings; /* min_in_sync: each tablet has its own */
     struct teach_settings teach;
     int64_t learn_timeout_ns; /* then a learner is let go for what waits for its walk to end */
-    struct beacons *beacons;  /* both outlive the host */
+    struct scrub_settings scrub;
+    struct beacons *beacons; /* both outlive the host */
     struct lanes *lanes;
 
     /* None of them may call the host, or wait. */
@@ -108,6 +111,15 @@ struct host_options {
     void (*on_slice)(void *context,
                      struct store_tablet *tablet,
                      struct host_reading_slice *reading);
+    /* The same, to be compared with other copies: host_digest_run(), when there is time; then
+     * host_digested(). */
+    void (*on_digest)(void *context, struct store_tablet *tablet, struct host_digesting *digesting);
+    /* Copies differ: SCRUB_EFFECT_DIFFER, and what each of them has.  To be told to people. */
+    void (*on_differ)(void *context,
+                      struct store_tablet *tablet,
+                      const struct scrub *scrub,
+                      const struct scrub_effect *effect);
+    int64_t (*now_us)(void *context); /* wall clock */
 };
 
 /* Errors: STATUS_NO_MEMORY. */
@@ -221,6 +233,15 @@ void host_slice_read(struct host_reading_slice *reading);
 void host_slice_discard(struct host_reading_slice *reading);
 /* It is read: frees it. */
 void host_sliced(struct host *host, struct host_reading_slice *reading);
+
+/* What on_digest has asked for.  Any thread that may wait. */
+void host_digest_run(struct host_digesting *digesting);
+/* It is lost: frees it.  Any thread. */
+void host_digest_discard(struct host_digesting *digesting);
+/* It is read: frees it. */
+void host_digested(struct host *host, struct host_digesting *digesting);
+/* How far comparing is.  Requires: the tablet has a replica here. */
+const struct scrub *host_scrub(const struct store_tablet *tablet);
 
 /* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
  * with others this store leads: so many are not handed over yet. */

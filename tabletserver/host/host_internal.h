@@ -8,6 +8,7 @@
  *   host_merge.c    merges: barriers
  *   host_unite.c    and what comes of them
  *   host_teach.c    lessons: slices out, slices in
+ *   host_digest.c   comparing copies
  *   host_lease.c    what the beacon thread said; whose lease holds; serving words
  *
  * [L] the loop's  [M] under the mutex, which the beacon thread takes too
@@ -21,6 +22,7 @@
 #include "tabletserver/host/host.h"
 #include "tabletserver/replica/learn.h"
 #include "tabletserver/replica/merge.h"
+#include "tabletserver/replica/scrub.h"
 #include "tabletserver/storage/store_slice.h"
 
 /* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
@@ -110,6 +112,17 @@ struct host_teaching {
     struct buffer content; /* the slice that was given last */
 };
 
+/* What a primary wants digested. */
+struct host_digest_asked {
+    struct replica_member by;
+    uint64_t version;
+    uint64_t incarnation; /* of its process */
+    uint64_t number;      /* 0 = nothing is asked */
+    uint64_t sequence;
+    struct replica_digest_range range; /* but for its row: */
+    struct buffer after;
+};
+
 /* A tablet that has a replica. */
 struct hosted {
     struct pairing_node due; /* first */
@@ -151,6 +164,11 @@ struct hosted {
     struct host_teaching *teachings;
     struct learn learn;
     struct replica_member teacher;
+
+    /* Comparing.  [L] */
+    struct scrub scrub;
+    struct host_digest_asked asked; /* and not committed yet */
+    struct host_digesting *digesting;
 };
 
 struct host {
@@ -231,6 +249,20 @@ int64_t hosted_lessons_due_ns(const struct hosted *hosted);
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type);
 bool hosted_walks(const struct hosted *hosted);
 void hosted_forget_lessons(struct hosted *hosted);
+/* host_digest.c */
+/* False: the message is none of a comparison's. */
+bool hosted_hear_digest(struct hosted *hosted,
+                        struct replica_member from,
+                        const struct replica_message *message);
+void hosted_take_digest(struct hosted *hosted,
+                        uint64_t store,
+                        uint64_t number,
+                        const struct replica_digest *digest);
+void hosted_tick_scrub(struct hosted *hosted);
+/* Nothing above it is committed before hosted_look_at_digest() has seen that. */
+uint64_t hosted_commit_stop(const struct hosted *hosted);
+void hosted_look_at_digest(struct hosted *hosted);
+void hosted_forget_digests(struct hosted *hosted);
 /* host.c: its deadline may have changed. */
 void hosted_reschedule(struct hosted *hosted);
 

@@ -93,7 +93,8 @@ static void keep_configuration(struct hosted *hosted, const struct replica_effec
         .role = (uint8_t)effect->role,
         .flags = {.opened = effect->flags.opened,
                   .doubt_noted = effect->flags.doubt_noted,
-                  .bound = effect->flags.bound}};
+                  .bound = effect->flags.bound,
+                  .damaged = effect->flags.damaged}};
     hosted->configure_due = true;
     hosted->configures_due++;
 }
@@ -170,6 +171,7 @@ static void perform(struct hosted *hosted,
         break;
     case REPLICA_EFFECT_SERVE:
         hosted_serve(hosted, &effect->peers);
+        hosted_tick_scrub(hosted); /* from now on its copies are compared */
         break;
     case REPLICA_EFFECT_CEASE:
         hosted_cease(hosted);

@@ -156,9 +156,15 @@ static void tell_committed(struct hosted *hosted)
 static bool settle_commit(struct hosted *hosted)
 {
     enum status status = STATUS_OK;
+    uint64_t stop = hosted_commit_stop(hosted);
     if (hosted->commit_due > store_tablet_committed(hosted->tablet) &&
         !store_tablet_is_alone(hosted->tablet)) {
-        status = store_tablet_commit(hosted->tablet, hosted->commit_due);
+        status = store_tablet_commit(hosted->tablet,
+                                     stop < hosted->commit_due ? stop : hosted->commit_due);
+        if (status == STATUS_OK && stop < hosted->commit_due) {
+            hosted_look_at_digest(hosted); /* the read is open: on */
+            status = store_tablet_commit(hosted->tablet, hosted->commit_due);
+        }
     }
     tell_committed(hosted);
     return status == STATUS_OK ? true : refused(hosted, status);

@@ -391,7 +391,8 @@ static void hear_teacher(struct hosted *hosted,
                                 .committed = view.committed,
                                 .number = message->number,
                                 .last = message->last,
-                                .half = store_tablet_is_half_taught(hosted->tablet)};
+                                .half = store_tablet_is_half_taught(hosted->tablet) ||
+                                        view.trouble == REPLICA_IS_DAMAGED};
     hosted->teacher = from;
     step_learn(hosted, &event, message->content);
 }
@@ -400,8 +401,11 @@ static void hear_teacher(struct hosted *hosted,
 static void tell_own_replica(struct hosted *hosted)
 {
     uint64_t sequence = store_tablet_appended(hosted->tablet);
-    if (!store_tablet_is_half_taught(hosted->tablet) ||
-        sequence <= replica_look(hosted->replica).appended) {
+    struct replica_view view = replica_look(hosted->replica);
+    bool news = sequence > view.appended ||
+                (sequence == view.appended && view.trouble == REPLICA_IS_DAMAGED &&
+                 store_tablet_began_anew(hosted->tablet));
+    if (!store_tablet_is_half_taught(hosted->tablet) || !news) {
         return;
     }
     struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
@@ -456,6 +460,9 @@ bool hosted_hear_lesson(struct hosted *hosted,
     case REPLICA_BEHIND:
     case REPLICA_YIELD:
     case REPLICA_DAMAGED:
+    case REPLICA_DIGEST:
+    case REPLICA_DIGESTED:
+    case REPLICA_DIFFERS:
         return false;
     }
     hosted_look_at_level(hosted);

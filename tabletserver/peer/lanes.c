@@ -151,8 +151,7 @@ bool lanes_send(struct lanes *lanes,
     bool sent = false;
     ASSERT(message->incarnation == lanes->options.incarnation);
     if (link != NULL) {
-        uint64_t bytes = REPLICA_ITEM_BYTES_OWN + message->entry.payload.size_bytes +
-                         message->content.size_bytes;
+        uint64_t bytes = replica_item_bytes_max(message);
         pthread_mutex_lock(&link->mutex);
         struct outbox *outbox = find_outbox(link, from_store, to.store);
         sent = outbox != NULL && has_room(lanes, outbox, bytes) &&

@@ -138,7 +138,7 @@ static void on_teaching(struct replica *replica, const struct replica_event *eve
 static void on_damaged(struct replica *replica)
 {
     if (replica->role == REPLICA_PRIMARY) {
-        replica->damaged = true;
+        replica_note_damage(replica); /* it hands over, if there is anybody */
     } else {
         replica_follow_damaged(replica);
     }
@@ -328,7 +328,7 @@ enum status replica_create(const struct replica_settings *settings,
     replica->configuration = recovered->configuration;
     replica->role = recovered->role;
     replica->flags = recovered->flags;
-    replica->damaged = recovered->damaged;
+    replica->damaged = recovered->flags.damaged;
     replica->committed = recovered->committed;
     replica->committed_version = recovered->committed_version;
     replica->barrier = recovered->barrier;

@@ -122,6 +122,26 @@ enum replica_message_type {
     REPLICA_TEACH = 10,   /* back: this slice, please */
     REPLICA_SLICE = 11,   /* primary -> learner */
     REPLICA_LEARNED = 12, /* back: I have it all */
+    /* Section 9; scrub.h's. */
+    REPLICA_DIGEST =
+        13, /* primary -> member: when you have committed sequence, what do you show? */
+    REPLICA_DIGESTED = 14, /* back */
+    REPLICA_DIFFERS = 15,  /* primary -> member: your copy is damaged */
+};
+
+/* Which rows, and how they are looked at. */
+struct replica_digest_range {
+    uint64_t schema_version; /* what the table's families and rules say */
+    int64_t now_us;          /* what has expired then is not shown */
+    uint64_t bytes_max;      /* about so much, to the end of a row */
+    struct bytes after;      /* what follows on this row; empty: from the first one on */
+};
+
+struct replica_digest {
+    bool missed; /* nothing is said: it was too late, or is of another schema */
+    uint64_t halves[2];
+    bool is_end;       /* there is nothing behind */
+    struct bytes last; /* the last row of it */
 };
 
 /* docs/replication.md, section 4.  Fields that a type does not name are zero. */
@@ -142,10 +162,13 @@ struct replica_message {
     /* Section 6.  LESSON: sequence: what the log follows on.  TEACH: sequence: what the learner's log follows
      * on already, committed: that the slice is to be of at least.  SLICE: sequence: of it.  LEARNED: sequence:
      * what its log follows on. */
-    uint64_t lesson;      /* all four */
-    uint64_t number;      /* TEACH, SLICE: which slice */
-    bool last;            /* SLICE: there is none behind it */
+    uint64_t lesson; /* all four */
+    uint64_t number; /* TEACH, SLICE: which slice; DIGEST, DIGESTED, DIFFERS: which comparison */
+    bool last;       /* SLICE: there is none behind it */
     struct bytes content; /* SLICE; as payloads */
+    /* Section 9.  DIGEST: sequence, number, range.  DIGESTED: number, opener, digest.  DIFFERS: number. */
+    struct replica_digest_range range;
+    struct replica_digest digest;
 };
 
 /* What a primary or secondary wants of the catalog (rule 12). */
@@ -221,7 +244,8 @@ struct replica_event {
 struct replica_flags {
     bool opened;      /* under this version: nothing is dropped under it any more (rule 4) */
     bool doubt_noted; /* a lone primary is about to propose (rule 2) */
-    bool bound; /* grants of this store's may be out: a later process waits for them (rule 11) */
+    bool bound;   /* grants of this store's may be out: a later process waits for them (rule 11) */
+    bool damaged; /* section 9: what it has counts for nothing until it is taught anew */
 };
 
 enum replica_effect_type {
@@ -280,7 +304,6 @@ struct replica_recovered {
                                as a member because its addition is in doubt (rule 16) */
     struct replica_flags flags;
     bool adopted; /* by this very process, which has logged it (rule 2) */
-    bool damaged;
     int64_t
         free_from_ns; /* from when on nothing binds that processes before have granted: beginning of
                              the lease module + grace (lease.h) */

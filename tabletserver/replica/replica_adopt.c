@@ -99,6 +99,21 @@ void replica_emit_configure(struct replica *replica, uint64_t kept)
     effect->sequence = kept;
 }
 
+/* Whoever leads alone has nobody to be taught by: a later life of it is to lead again. */
+static bool damage_counts(const struct replica *replica)
+{
+    return replica->damaged && !(replica->role == REPLICA_PRIMARY && replica_is_lone(replica));
+}
+
+void replica_note_damage(struct replica *replica)
+{
+    replica->damaged = true;
+    if (replica_version(replica) != 0 && !replica->flags.damaged && damage_counts(replica)) {
+        replica->flags.damaged = true;
+        replica_emit_configure(replica, replica_appended(replica));
+    }
+}
+
 /* --- adoption ----------------------------------------------------------------------------------- */
 
 static void forget_version(struct replica *replica)
@@ -145,7 +160,8 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     bool leads = replica->role == REPLICA_PRIMARY;
     bool bound = replica->excepting > 0 || replica_free_from_ns(replica) > replica->now_ns;
     replica->flags = (struct replica_flags){.opened = adoption->opened || leads,
-                                            .bound = bound || !leads};
+                                            .bound = bound || !leads,
+                                            .damaged = damage_counts(replica)};
     replica->opener = adoption->incarnation;
     replica->answering = adoption->opened;
     replica->open_as_learner = adoption->as_learner;

@@ -26,12 +26,27 @@ static void answer_prepared(struct replica *replica, bool gap)
 }
 
 /* Section 9: remove me. */
+static void say_damaged(struct replica *replica)
+{
+    replica->complained_ns = replica->now_ns;
+    (void)answer(replica, REPLICA_DAMAGED);
+}
+
 static void declare_damaged(struct replica *replica)
 {
-    replica->damaged = true;
-    if (replica->opener != 0) {
-        (void)answer(replica, REPLICA_DAMAGED);
+    bool news = !replica->damaged;
+    replica_note_damage(replica);
+    if (replica->opener != 0 && news) {
+        say_damaged(replica);
     }
+}
+
+/* A member says it until it is none; a learner is taught anew. */
+static int64_t complain_due_ns(const struct replica *replica)
+{
+    bool complains = replica->damaged && replica->opener != 0 && !replica->open_as_learner &&
+                     !replica->away && !replica->answering;
+    return complains ? replica->complained_ns + replica->settings.resend_ns : DUE_NEVER;
 }
 
 void replica_follow_answer(struct replica *replica)
@@ -40,8 +55,8 @@ void replica_follow_answer(struct replica *replica)
         return;
     }
     replica->answering = false;
-    if (replica->damaged) {
-        (void)answer(replica, REPLICA_DAMAGED);
+    if (replica->damaged && !replica->open_as_learner) {
+        say_damaged(replica);
         return;
     }
     struct replica_message *message = answer(replica, REPLICA_OPENED);
@@ -78,21 +93,25 @@ static uint64_t kept_of(const struct replica *replica, const struct replica_mess
 static void open_new(struct replica *replica, const struct replica_message *open)
 {
     bool empty_member = replica_version(replica) == 0 && !open->as_learner && open->sequence > 0;
-    bool agreed = agrees(replica, open) && !empty_member;
+    replica->damaged = replica->damaged || empty_member || !agrees(replica, open);
     replica_adopt(replica, &(struct replica_adoption){.configuration = &open->configuration,
                                                       .opened = true,
                                                       .as_learner = open->as_learner,
                                                       .incarnation = open->incarnation,
                                                       .kept = kept_of(replica, open)});
-    replica->damaged = replica->damaged || !agreed;
 }
 
 /* Whether anything must be logged before the answer. */
 static bool open_once(struct replica *replica, const struct replica_message *open, bool attached)
 {
+    if (replica->damaged && !open->as_learner) {
+        return false;
+    }
     if (!replica->flags.opened) {
         if (!agrees(replica, open)) {
-            replica->damaged = true;
+            replica_note_damage(replica);
+        }
+        if (replica->damaged && !open->as_learner) {
             return false;
         }
         replica->flags.opened = true;
@@ -131,7 +150,7 @@ static void open_again(struct replica *replica, const struct replica_message *op
     replica->opener = open->incarnation;
     replica->open_as_learner = open->as_learner;
     replica->answering = true;
-    if (!replica->damaged && open_once(replica, open, attached)) {
+    if (open_once(replica, open, attached)) {
         replica_emit_configure(replica, replica_appended(replica));
     }
     if (!attached) {
@@ -279,7 +298,7 @@ static void on_yield(struct replica *replica, const struct replica_message *yiel
 }
 
 /* When it may propose itself (rules 9, 10, 14): what it promised is over, and its turn has come. */
-int64_t replica_follow_due_ns(const struct replica *replica)
+static int64_t take_over_due_ns(const struct replica *replica)
 {
     if (!replica->away || replica->proposing || replica->excepting > 0 || replica->damaged ||
         replica->configuring > 0) {
@@ -290,10 +309,18 @@ int64_t replica_follow_due_ns(const struct replica *replica)
     return waits ? free_ns : replica->propose_from_ns;
 }
 
+int64_t replica_follow_due_ns(const struct replica *replica)
+{
+    return replica_sooner(take_over_due_ns(replica), complain_due_ns(replica));
+}
+
 void replica_follow_advance(struct replica *replica)
 {
     commit_told(replica);
-    if (replica_follow_due_ns(replica) > replica->now_ns) {
+    if (complain_due_ns(replica) <= replica->now_ns) {
+        say_damaged(replica);
+    }
+    if (take_over_due_ns(replica) > replica->now_ns) {
         return;
     }
     struct replica_proposal proposal = {.kind = REPLICA_PROPOSE_MEMBERS,
@@ -311,15 +338,20 @@ void replica_follow_taught(struct replica *replica, const struct replica_event *
     uint64_t sequence = event->sequence;
     if (replica->role != REPLICA_LEARNER || event->version != replica_version(replica) ||
         event->incarnation != replica->opener || replica->configuring > 0 ||
-        sequence <= replica_appended(replica)) {
+        sequence < replica_appended(replica)) {
         return;
     }
+    replica->damaged = false; /* what it had has given place */
     replica_window_restart(&replica->window, sequence);
     replica->committed = sequence;
     replica->committed_version = 0;
     replica->synced = sequence;
     replica->barrier = (struct replica_standing){0};
     replica->committed_barrier = (struct replica_standing){0};
+    if (replica->flags.damaged) {
+        replica->flags.damaged = false;
+        replica_emit_configure(replica, sequence);
+    }
 }
 
 void replica_follow_damaged(struct replica *replica)
@@ -362,6 +394,9 @@ enum status replica_follow_receive(struct replica *replica,
     case REPLICA_TEACH:
     case REPLICA_SLICE:
     case REPLICA_LEARNED:
+    case REPLICA_DIGEST:
+    case REPLICA_DIGESTED:
+    case REPLICA_DIFFERS:
         return STATUS_OK;
     }
     return STATUS_OK;

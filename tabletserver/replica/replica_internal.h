@@ -103,6 +103,7 @@ struct replica {
     uint64_t opener; /* incarnation of the process that opened it in this life; 0 = waits */
     bool answering;  /* OPENED is to be sent when the configuration is synced */
     bool open_as_learner;
+    int64_t complained_ns; /* when it last said that it is damaged */
     uint64_t told_committed;
     bool away; /* rule 10 */
     int64_t propose_from_ns;
@@ -214,6 +215,8 @@ struct replica_adoption {
 void replica_adopt(struct replica *replica, const struct replica_adoption *adoption);
 void replica_emit_configure(struct replica *replica, uint64_t kept);
 void replica_drop_above(struct replica *replica, uint64_t sequence);
+/* Section 9: what it has counts for nothing from now on, after a restart too. */
+void replica_note_damage(struct replica *replica);
 /* Promise the leader; what it had been promised under this version stands. */
 void replica_grant(struct replica *replica, uint64_t incarnation);
 void replica_except(struct replica *replica);

@@ -1,5 +1,6 @@
 #include "tabletserver/replica/replica_message.h"
 
+#include "common/base/limits.h"
 #include "common/wire/message_parts.h"
 #include "common/wire/writer.h"
 
@@ -19,6 +20,8 @@ enum part {
     PART_LESSON = 512,
     PART_NUMBER = 1024,
     PART_CONTENT = 2048, /* and whether it is the last */
+    PART_RANGE = 4096,
+    PART_DIGEST = 8192,
 };
 
 static const unsigned PARTS[] = {
@@ -35,9 +38,12 @@ static const unsigned PARTS[] = {
     [REPLICA_TEACH] = PART_SEQUENCE | PART_COMMITTED | PART_OPENER | PART_LESSON | PART_NUMBER,
     [REPLICA_SLICE] = PART_SEQUENCE | PART_LESSON | PART_NUMBER | PART_CONTENT,
     [REPLICA_LEARNED] = PART_SEQUENCE | PART_OPENER | PART_LESSON,
+    [REPLICA_DIGEST] = PART_SEQUENCE | PART_NUMBER | PART_RANGE,
+    [REPLICA_DIGESTED] = PART_OPENER | PART_NUMBER | PART_DIGEST,
+    [REPLICA_DIFFERS] = PART_NUMBER,
 };
 
-#define TYPE_LAST REPLICA_LEARNED
+#define TYPE_LAST REPLICA_DIFFERS
 
 static uint32_t count_parts(unsigned parts)
 {
@@ -80,6 +86,58 @@ static void read_entry(struct wire_reader *reader,
     entry->lifts = wire_read_bool(reader, &parts, "entry.lifts");
     entry->payload = wire_read_bytes(reader, &parts, "entry.payload");
     wire_array_end(reader, &parts);
+}
+
+/* --- digests -------------------------------------------------------------------------------------- */
+
+static void write_range(struct buffer *out, const struct replica_digest_range *range)
+{
+    wire_write_array(out, 4);
+    wire_write_u64(out, range->schema_version);
+    wire_write_i64(out, range->now_us);
+    wire_write_u64(out, range->bytes_max);
+    wire_write_bytes(out, range->after);
+}
+
+static void read_range(struct wire_reader *reader,
+                       struct wire_array *fields,
+                       struct replica_digest_range *range)
+{
+    struct wire_array parts = wire_read_array(reader, fields, "range");
+    range->schema_version = wire_read_u64(reader, &parts, "range.schema_version");
+    range->now_us = wire_read_i64(reader, &parts, "range.now_us");
+    range->bytes_max = wire_read_u64(reader, &parts, "range.bytes_max");
+    range->after = wire_read_bytes(reader, &parts, "range.after");
+    wire_array_end(reader, &parts);
+    if (range->after.size_bytes > LIMIT_ROW_KEY_BYTES) {
+        wire_reader_refuse(reader, "range.after", "it is no row key: too long");
+    }
+}
+
+static void write_digest(struct buffer *out, const struct replica_digest *digest)
+{
+    wire_write_array(out, 5);
+    wire_write_bool(out, digest->missed);
+    wire_write_u64(out, digest->halves[0]);
+    wire_write_u64(out, digest->halves[1]);
+    wire_write_bool(out, digest->is_end);
+    wire_write_bytes(out, digest->last);
+}
+
+static void read_digest(struct wire_reader *reader,
+                        struct wire_array *fields,
+                        struct replica_digest *digest)
+{
+    struct wire_array parts = wire_read_array(reader, fields, "digest");
+    digest->missed = wire_read_bool(reader, &parts, "digest.missed");
+    digest->halves[0] = wire_read_u64(reader, &parts, "digest.high");
+    digest->halves[1] = wire_read_u64(reader, &parts, "digest.low");
+    digest->is_end = wire_read_bool(reader, &parts, "digest.is_end");
+    digest->last = wire_read_bytes(reader, &parts, "digest.last");
+    wire_array_end(reader, &parts);
+    if (digest->last.size_bytes > LIMIT_ROW_KEY_BYTES) {
+        wire_reader_refuse(reader, "digest.last", "it is no row key: too long");
+    }
 }
 
 /* --- writing -------------------------------------------------------------------------------------- */
@@ -138,6 +196,19 @@ void replica_batch_add(uint64_t tablet, const struct replica_message *message, s
         wire_write_bool(out, message->last);
         wire_write_bytes(out, message->content);
     }
+    if (parts & PART_RANGE) {
+        write_range(out, &message->range);
+    }
+    if (parts & PART_DIGEST) {
+        write_digest(out, &message->digest);
+    }
+}
+
+uint64_t replica_item_bytes_max(const struct replica_message *message)
+{
+    return REPLICA_ITEM_BYTES_OWN + message->entry.payload.size_bytes +
+           message->content.size_bytes + message->range.after.size_bytes +
+           message->digest.last.size_bytes;
 }
 
 /* --- reading -------------------------------------------------------------------------------------- */
@@ -188,6 +259,12 @@ static void read_parts(struct wire_reader *reader,
         message->last = wire_read_bool(reader, &slice, "slice.last");
         message->content = wire_read_bytes(reader, &slice, "slice.content");
         wire_array_end(reader, &slice);
+    }
+    if (parts & PART_RANGE) {
+        read_range(reader, fields, &message->range);
+    }
+    if (parts & PART_DIGEST) {
+        read_digest(reader, fields, &message->digest);
     }
 }
 

@@ -40,8 +40,9 @@ void replica_batch_begin(const struct replica_batch_head *head, struct buffer *o
 /* message.incarnation must be the head's: it is not written again. */
 void replica_batch_add(uint64_t tablet, const struct replica_message *message, struct buffer *out);
 
-/* Bytes that an item takes at most besides its entry's payload. */
+/* Bytes that an item takes at most besides what it carries: payload, slice, rows. */
 #define REPLICA_ITEM_BYTES_OWN 512
+uint64_t replica_item_bytes_max(const struct replica_message *message);
 
 /* Items are in the arena; their payloads in the message. */
 struct replica_batch {

@@ -485,6 +485,10 @@ static void choose_as_primary(struct replica *replica)
         return;
     }
     struct replica_peer *learner = learner_of(replica);
+    if (learner != NULL && replica->damaged && !learner->joining) {
+        let_go(replica, learner); /* section 9: never a source */
+        learner = NULL;
+    }
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;
     if (learner != NULL) {
         advance_learner(replica, learner);

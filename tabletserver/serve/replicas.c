@@ -1,5 +1,6 @@
 #include "tabletserver/serve/replicas.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/arena.h"
@@ -15,7 +16,9 @@
 #define READING_ARENA_BLOCK_BYTES 65536
 #define LEARN_PATIENCE_NS         (30 * 1000 * MS) /* of a learner's silence */
 #define LEARN_TIMEOUT_NS          (600 * 1000 * MS) /* so long a dropped range waits for a walk to end */
-#define LEARN_BYTES_PER_SECOND    (32 * 1024 * 1024)  /* to one learner */
+#define LEARN_BYTES_PER_SECOND    (32 * 1024 * 1024) /* to one learner */
+#define COMPARE_RANGE_BYTES       (4 * 1024 * 1024)
+#define COMPARE_PATIENCE_NS       (30 * 1000 * MS)
 #define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
 #define READ_AHEAD_BYTES          (256 * 1024)        /* the next ones will be asked for, too */
 
@@ -137,7 +140,8 @@ struct log_reading {
     struct store_loop *loop;
     struct store_tablet *tablet; /* a reference */
     uint64_t sequence;
-    struct host_reading_slice *lesson; /* what is read instead of the log; NULL = the log */
+    struct host_reading_slice *lesson; /* what is read instead of the log; both NULL = the log */
+    struct host_digesting *digesting;
     struct replica_member to;
     uint64_t wanted; /* the entry that is asked for next; 0 = none */
     struct arena arena;
@@ -149,6 +153,9 @@ void log_reading_discard(struct log_reading *reading)
     if (reading->lesson != NULL) {
         host_slice_discard(reading->lesson);
     }
+    if (reading->digesting != NULL) {
+        host_digest_discard(reading->digesting);
+    }
     store_tablet_unref(reading->tablet);
     arena_deinit(&reading->arena);
     memory_free(reading);
@@ -159,6 +166,11 @@ static void read_log(struct job *job)
     struct log_reading *reading = (struct log_reading *)job;
     if (reading->lesson != NULL) {
         host_slice_read(reading->lesson);
+        store_loop_read_back(reading->loop, reading);
+        return;
+    }
+    if (reading->digesting != NULL) {
+        host_digest_run(reading->digesting);
         store_loop_read_back(reading->loop, reading);
         return;
     }
@@ -222,6 +234,47 @@ static void on_slice(void *context, struct store_tablet *tablet, struct host_rea
     worker_pool_submit(replicas->server->workers, &reading->job, JOB_URGENT);
 }
 
+/* Without memory: it is lost, and asked for again. */
+static void on_digest(void *context, struct store_tablet *tablet, struct host_digesting *digesting)
+{
+    struct replicas *replicas = context;
+    struct log_reading *reading = start_reading(replicas, tablet, 0);
+    if (reading == NULL) {
+        host_digest_discard(digesting);
+        return;
+    }
+    reading->digesting = digesting;
+    worker_pool_submit(replicas->server->workers, &reading->job, JOB_PATIENT);
+}
+
+/* Somebody should know: a disk, or a program, has changed what was written. */
+static void on_differ(void *context,
+                      struct store_tablet *tablet,
+                      const struct scrub *scrub,
+                      const struct scrub_effect *effect)
+{
+    (void)context;
+    for (uint32_t i = 0; i < scrub->answer_count; i++) {
+        const struct scrub_answer *answer = &scrub->answers[i];
+        char digest[40];
+        (void)snprintf(digest, sizeof digest, "%016llx%016llx",
+                       (unsigned long long)answer->halves[0],
+                       (unsigned long long)answer->halves[1]);
+        LOG_EVENT(LOG_LEVEL_ERROR, "copies_differ",
+                  LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
+                  LOG_ID("store", answer->store), LOG_TEXT("digest", digest),
+                  LOG_BYTES("behind_row", scrub_after(scrub)),
+                  LOG_TEXT("verdict", answer->store != effect->store ? "kept"
+                                      : effect->outvoted ? "damaged: the others agree; taught anew"
+                                                         : "the primary's is kept; taught anew"));
+    }
+}
+
+static int64_t now_us(void *context)
+{
+    return server_clock_now_us(&((struct replicas *)context)->server->clock);
+}
+
 /* As many of those that were read ahead as the replica goes on to ask for, one after the other. */
 static void hand_out(struct replicas *replicas, struct log_reading *reading)
 {
@@ -250,6 +303,9 @@ void replicas_take_reading(struct replicas *replicas, struct log_reading *readin
     if (reading->lesson != NULL) {
         host_sliced(replicas->host, reading->lesson);
         reading->lesson = NULL;
+    } else if (reading->digesting != NULL) {
+        host_digested(replicas->host, reading->digesting);
+        reading->digesting = NULL;
     } else {
         hand_out(replicas, reading);
     }
@@ -384,6 +440,10 @@ enum status replicas_create(struct store_loop *loop,
                   .patience_ns = LEARN_PATIENCE_NS,
                   .bytes_per_second = LEARN_BYTES_PER_SECOND},
         .learn_timeout_ns = LEARN_TIMEOUT_NS,
+        .scrub = {.period_ns = server->settings->compare_period_us * 1000,
+                  .range_bytes = COMPARE_RANGE_BYTES,
+                  .patience_ns = COMPARE_PATIENCE_NS,
+                  .resend_ns = 1000 * MS},
         .beacons = peers_beacons(server->peers),
         .lanes = peers_lanes(server->peers),
         .context = replicas,
@@ -396,7 +456,10 @@ enum status replicas_create(struct store_loop *loop,
         .on_merged = on_merged,
         .on_ask = on_ask,
         .on_read = on_read,
-        .on_slice = on_slice};
+        .on_slice = on_slice,
+        .on_digest = on_digest,
+        .on_differ = on_differ,
+        .now_us = now_us};
     enum status status = host_create(&options, &replicas->host);
     if (status != STATUS_OK) {
         memory_free(replicas);

@@ -9,6 +9,7 @@
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
 
+#define COMPARE_PERIOD_US            (INT64_C(3) * 24 * 3600 * 1000000)
 #define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
 #define BUDGET_BYTES_LEAST           ((uint64_t)(64 * MIB))
 #define BUDGET_BYTES_MOST            ((uint64_t)(512 * MIB))
@@ -27,6 +28,7 @@ void server_settings_default(struct server_settings *settings)
         .answer_bytes_max = 0,
         .answer_stall_us = 30000000,
         .slow_operation_us = 1000000,
+        .compare_period_us = COMPARE_PERIOD_US,
         .log_level = "info",
         .log_format = "text",
     };
@@ -73,6 +75,8 @@ size_t server_settings_keys(struct server_settings *settings,
          false},
         {"ballast", CONFIG_SIZE_BYTES, &store->ballast_bytes, 0, GIB, false},
         {"scrub_rate", CONFIG_SIZE_BYTES, &store->scrub_bytes_per_second, 0, GIB, false},
+        {"compare_period", CONFIG_DURATION_US, &settings->compare_period_us, 0,
+         INT64_C(31536000000000), false},
         {"gc_interval", CONFIG_DURATION_US, &store->gc_interval_us, 100000, INT64_MAX, false},
     };
     _Static_assert(sizeof all / sizeof *all <= SERVER_SETTINGS_KEYS_MAX, "room for all keys");

@@ -107,6 +107,14 @@ static void on_taught(void *context, struct store_tablet *tablet, enum status st
     host_on_taught(host_of(context), tablet, status);
 }
 
+static void on_damaged(void *context, struct store_tablet *tablet)
+{
+    struct store_loop *loop = context;
+    if (store_tablet_replica(tablet) != NULL) {
+        host_damaged(host_of(loop), tablet);
+    }
+}
+
 static void on_configured(void *context, struct store_tablet *tablet)
 {
     host_on_configured(host_of(context), tablet);
@@ -475,6 +483,7 @@ static enum status open_store(struct store_loop *loop,
         .on_split = on_split,
         .on_synced = on_synced,
         .on_configured = on_configured,
+        .on_damaged = on_damaged,
         .on_taught = on_taught,
         .on_append = on_append,
         .on_appended = on_appended,

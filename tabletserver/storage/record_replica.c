@@ -7,7 +7,7 @@
  *   CONVERSION     the same
  *
  *   members        v count, then each: v server, v store; then v index of the leader
- *   flags          1 = doubt noted, 2 = opened, 4 = bound
+ *   flags          1 = doubt noted, 2 = opened, 4 = bound, 8 = damaged
  */
 #include "tabletserver/storage/record_replica.h"
 
@@ -17,7 +17,8 @@
 #define FLAG_DOUBT_NOTED 1u
 #define FLAG_OPENED      2u
 #define FLAG_BOUND       4u
-#define FLAGS_KNOWN      (FLAG_DOUBT_NOTED | FLAG_OPENED | FLAG_BOUND)
+#define FLAG_DAMAGED     8u
+#define FLAGS_KNOWN      (FLAG_DOUBT_NOTED | FLAG_OPENED | FLAG_BOUND | FLAG_DAMAGED)
 
 static enum status corrupt(struct error *ret_error, const char *what)
 {
@@ -74,7 +75,7 @@ void record_read_members(struct byte_reader *reader,
 void record_append_flags(struct buffer *out, struct record_replica_flags flags)
 {
     unsigned bits = (flags.doubt_noted ? FLAG_DOUBT_NOTED : 0) | (flags.opened ? FLAG_OPENED : 0) |
-                    (flags.bound ? FLAG_BOUND : 0);
+                    (flags.bound ? FLAG_BOUND : 0) | (flags.damaged ? FLAG_DAMAGED : 0);
     buffer_append_u8(out, (uint8_t)bits);
 }
 
@@ -83,7 +84,8 @@ bool record_read_flags(struct byte_reader *reader, struct record_replica_flags *
     uint8_t bits = byte_reader_u8(reader);
     *ret_flags = (struct record_replica_flags){.opened = (bits & FLAG_OPENED) != 0,
                                                .doubt_noted = (bits & FLAG_DOUBT_NOTED) != 0,
-                                               .bound = (bits & FLAG_BOUND) != 0};
+                                               .bound = (bits & FLAG_BOUND) != 0,
+                                               .damaged = (bits & FLAG_DAMAGED) != 0};
     return (bits & ~FLAGS_KNOWN) == 0;
 }
 

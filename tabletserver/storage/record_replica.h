@@ -39,6 +39,7 @@ struct record_replica_flags {
     bool opened;      /* under this version (rule 4) */
     bool doubt_noted; /* a lone primary is about to propose (rule 2) */
     bool bound;       /* grants of this store's may be out (rule 11) */
+    bool damaged;     /* to be taught anew (section 9) */
 };
 
 /* CONFIGURATION; and CONVERSION: under which the children begin, and where: at the barrier. */

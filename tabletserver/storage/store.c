@@ -498,6 +498,7 @@ void store_poll(struct store *store)
     }
     store_commit_synced(store);
     store_take_events(store);
+    store_trouble_tell_damage(store);
     if (atomic_exchange(&store->freeze_asked, false)) {
         store_freeze_for_room(store);
     }

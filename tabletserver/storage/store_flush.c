@@ -381,6 +381,9 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
         return STATUS_OK;
     }
     enum status status = flush_transaction(choice.tablet, choice.layer);
+    if (status == STATUS_CORRUPT) {
+        store_trouble_mark_damaged(choice.tablet);
+    }
     store_layer_unref(store, choice.layer);
     store_tablet_unref(choice.tablet);
     return status;

@@ -230,7 +230,8 @@ struct store_tablet {
     atomic_uint_fast64_t row_estimate;
     atomic_uint_fast64_t flush_count;
     atomic_uint_fast64_t bad_chunks;
-    bool estimate_due; /* [W] */
+    atomic_bool damage_found; /* and not told yet */
+    bool estimate_due;        /* [W] */
 };
 
 struct store_schema {
@@ -370,6 +371,7 @@ struct store {
     atomic_uint_fast64_t flush_bytes;
     atomic_uint_fast64_t scrubbed_bytes;
     atomic_uint_fast64_t bad_chunks;
+    atomic_bool damage_found; /* in some tablet, and not told yet */
     atomic_uint_fast64_t collected_cells;
     uint64_t recovered_records; /* [C] */
 };

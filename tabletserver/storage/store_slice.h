@@ -82,4 +82,7 @@ bool store_learn_is_level(const struct store_tablet *tablet);
 /* Has it a part only, or is what it has about to go? */
 bool store_tablet_is_half_taught(const struct store_tablet *tablet);
 
+/* Has it begun a lesson, durably, so that nothing is left of what it had? */
+bool store_tablet_began_anew(const struct store_tablet *tablet);
+
 #endif /* TABLETSERVER_STORAGE_STORE_SLICE_H */

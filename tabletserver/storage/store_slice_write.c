@@ -72,6 +72,11 @@ bool store_tablet_is_half_taught(const struct store_tablet *tablet)
     return tablet->learning || tablet->learns_first;
 }
 
+bool store_tablet_began_anew(const struct store_tablet *tablet)
+{
+    return tablet->learning && !tablet->learns_first;
+}
+
 bool store_learn_is_level(const struct store_tablet *tablet)
 {
     return !tablet->learn_busy && store_tablet_committed(tablet) >= tablet->hold_until;

@@ -110,6 +110,28 @@ void store_trouble_note_damage(struct store_tablet *tablet,
                        store->folder, found_by, text);
     }
     (void)pthread_mutex_unlock(&store->mutex);
+    store_trouble_mark_damaged(tablet);
+}
+
+void store_trouble_mark_damaged(struct store_tablet *tablet)
+{
+    struct store *store = tablet->store;
+    atomic_store(&tablet->damage_found, true);
+    atomic_store(&store->damage_found, true);
+    store->callbacks.wake(store->callbacks.context);
+}
+
+void store_trouble_tell_damage(struct store *store)
+{
+    if (!atomic_exchange(&store->damage_found, false)) {
+        return;
+    }
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (atomic_exchange(&tablet->damage_found, false) && store->callbacks.on_damaged != NULL) {
+            store->callbacks.on_damaged(store->callbacks.context, tablet);
+        }
+    }
 }
 
 enum status store_trouble_check(struct store *store, bool deletes_only)

@@ -20,6 +20,10 @@ void store_trouble_note_damage(struct store_tablet *tablet,
                                uint64_t chunks,
                                const char *found_by,
                                const char *text);
+/* What the tablet has here is no good: told by store_trouble_tell_damage().  Any thread. */
+void store_trouble_mark_damaged(struct store_tablet *tablet);
+/* The loop: on_damaged. */
+void store_trouble_tell_damage(struct store *store);
 /* Writes that the condition refuses. */
 enum status store_trouble_check(struct store *store, bool deletes_only);
 /* Before the work thread runs: is it still full?  A store that was has no ballast file. */

@@ -78,6 +78,10 @@ struct node {
     struct host_reading_slice *slices[ASKED_MAX];
     unsigned slice_count;
     uint64_t slices_read;
+    struct host_digesting *digests[ASKED_MAX];
+    unsigned digest_count;
+    uint64_t differences; /* that it was told of, and the last of them */
+    struct scrub_effect differed;
     /* What it was told. */
     uint64_t committed;
     uint64_t answered; /* the highest that might be answered */
@@ -100,6 +104,7 @@ struct cluster {
     const struct host_merge_wish *merge;        /* NULL: none is wished */
     bool refuses_merges;
     bool is_merged;
+    struct scrub_settings scrub;           /* zero: copies are not compared */
 };
 
 /* --- what a node is called for -------------------------------------------------------------------- */
@@ -270,6 +275,28 @@ static void node_on_slice(void *context,
     node->slices[node->slice_count++] = reading;
 }
 
+static void node_on_digest(void *context,
+                           struct store_tablet *tablet,
+                           struct host_digesting *digesting)
+{
+    struct node *node = context;
+    (void)tablet;
+    cr_assert_lt(node->digest_count, ASKED_MAX);
+    node->digests[node->digest_count++] = digesting;
+}
+
+static void node_on_differ(void *context,
+                           struct store_tablet *tablet,
+                           const struct scrub *scrub,
+                           const struct scrub_effect *effect)
+{
+    struct node *node = context;
+    (void)tablet;
+    cr_assert_gt(scrub->answer_count, 1);
+    node->differences++;
+    node->differed = *effect;
+}
+
 static void node_store_committed(void *context, struct store_tablet *tablet, uint64_t sequence)
 {
     host_on_committed(((struct node *)context)->host, tablet, sequence);
@@ -288,6 +315,11 @@ static void node_store_configured(void *context, struct store_tablet *tablet)
 static void node_store_taught(void *context, struct store_tablet *tablet, enum status status)
 {
     host_on_taught(((struct node *)context)->host, tablet, status);
+}
+
+static void node_store_damaged(void *context, struct store_tablet *tablet)
+{
+    host_damaged(((struct node *)context)->host, tablet);
 }
 
 static enum status node_store_append(void *context,
@@ -357,6 +389,7 @@ static void node_open_store(struct node *node)
     callbacks.on_committed = node_store_committed;
     callbacks.on_synced = node_store_synced;
     callbacks.on_configured = node_store_configured;
+    callbacks.on_damaged = node_store_damaged;
     callbacks.on_taught = node_store_taught;
     callbacks.on_append = node_store_append;
     callbacks.on_appended = node_store_appended;
@@ -465,6 +498,7 @@ __attribute__((unused)) static void node_start(struct node *node)
     node->read_count = 0;
     node->slice_count = 0;
     node->slices_read = 0;
+    node->digest_count = 0;
     node_open_peers(node);
     node_open_store(node);
     const struct host_options options = {.store = node->fixture.store,
@@ -486,7 +520,11 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .on_merged = node_on_merged,
                                          .on_ask = node_on_ask,
                                          .on_read = node_on_read,
-                                         .on_slice = node_on_slice};
+                                         .on_slice = node_on_slice,
+                                         .scrub = node->cluster->scrub,
+                                         .on_digest = node_on_digest,
+                                         .on_differ = node_on_differ,
+                                         .now_us = node_now_us};
     cr_assert_eq(host_create(&options, &node->host), STATUS_OK);
     node_add_tablets(node);
     node_start_peers(node);
@@ -521,6 +559,10 @@ __attribute__((unused)) static void node_kill(struct node *node)
     for (unsigned i = 0; i < node->slice_count; i++) {
         host_slice_discard(node->slices[i]);
     }
+    for (unsigned i = 0; i < node->digest_count; i++) {
+        host_digest_discard(node->digests[i]);
+    }
+    node->digest_count = 0;
     node->slice_count = 0;
     lanes_destroy(node->lanes);
     beacons_destroy(node->beacons);
@@ -603,6 +645,18 @@ static void node_read_slices(struct node *node)
     }
 }
 
+static void node_digest(struct node *node)
+{
+    unsigned count = node->digest_count;
+    struct host_digesting *digests[ASKED_MAX];
+    memcpy(digests, node->digests, sizeof digests);
+    node->digest_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        host_digest_run(digests[i]);
+        host_digested(node->host, digests[i]);
+    }
+}
+
 /* What helpers would do. */
 static void node_help(struct node *node)
 {
@@ -620,6 +674,7 @@ static void node_help(struct node *node)
         store_tablet_unref(reads[i].tablet);
     }
     node_read_slices(node);
+    node_digest(node);
     arena_deinit(&arena);
 }
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "common/wire/writer.h"
@@ -41,7 +42,7 @@ static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
     struct replica_message message = {
-        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_LEARNED),
+        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_DIFFERS),
         .version = prng_next(prng),
         .incarnation = 77};
     switch (message.type) {
@@ -101,6 +102,27 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         message.opener = prng_next(prng);
         message.lesson = prng_next(prng);
         break;
+    case REPLICA_DIGEST:
+        message.sequence = prng_next(prng);
+        message.number = prng_next(prng);
+        message.range = (struct replica_digest_range){
+            .schema_version = prng_next(prng),
+            .now_us = (int64_t)prng_next(prng),
+            .bytes_max = prng_next(prng),
+            .after = random_entry(prng, room, room_bytes).payload};
+        break;
+    case REPLICA_DIGESTED:
+        message.opener = prng_next(prng);
+        message.number = prng_next(prng);
+        message.digest = (struct replica_digest){
+            .missed = prng_next(prng) % 2 == 0,
+            .halves = {prng_next(prng), prng_next(prng)},
+            .is_end = prng_next(prng) % 2 == 0,
+            .last = random_entry(prng, room, room_bytes).payload};
+        break;
+    case REPLICA_DIFFERS:
+        message.number = prng_next(prng);
+        break;
     }
     return message;
 }
@@ -129,6 +151,15 @@ static void assert_same(const struct replica_message *a, const struct replica_me
     cr_assert_eq(a->number, b->number);
     cr_assert_eq(a->last, b->last);
     cr_assert(bytes_equal(a->content, b->content));
+    cr_assert_eq(a->range.schema_version, b->range.schema_version);
+    cr_assert_eq(a->range.now_us, b->range.now_us);
+    cr_assert_eq(a->range.bytes_max, b->range.bytes_max);
+    cr_assert(bytes_equal(a->range.after, b->range.after));
+    cr_assert_eq(a->digest.missed, b->digest.missed);
+    cr_assert_eq(a->digest.halves[0], b->digest.halves[0]);
+    cr_assert_eq(a->digest.halves[1], b->digest.halves[1]);
+    cr_assert_eq(a->digest.is_end, b->digest.is_end);
+    cr_assert(bytes_equal(a->digest.last, b->digest.last));
 }
 
 static const struct replica_batch_head HEAD = {
@@ -152,9 +183,7 @@ Test(replica_message, batches_come_back)
             items[i].message = random_message(&prng, rooms[i], sizeof rooms[i]);
             size_t before = out.size_bytes;
             replica_batch_add(items[i].tablet, &items[i].message, &out);
-            cr_assert_leq(out.size_bytes - before, REPLICA_ITEM_BYTES_OWN +
-                                                       items[i].message.entry.payload.size_bytes +
-                                                       items[i].message.content.size_bytes);
+            cr_assert_leq(out.size_bytes - before, replica_item_bytes_max(&items[i].message));
         }
         arena_reset(&arena);
         cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error), STATUS_OK,
@@ -198,7 +227,7 @@ Test(replica_message, damage_is_harmless)
             if (replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL) == STATUS_OK) {
                 for (size_t i = 0; i < batch.item_count; i++) {
                     const struct replica_message *message = &batch.items[i].message;
-                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_LEARNED);
+                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_DIFFERS);
                     cr_assert(message->type != REPLICA_OPEN ||
                               replica_configuration_is_sound(&message->configuration));
                 }
@@ -220,7 +249,7 @@ Test(replica_message, what_cannot_be_is_refused_by_name)
     replica_batch_begin(&HEAD, &out);
     wire_write_array(&out, 3);
     wire_write_u64(&out, 1);
-    wire_write_u64(&out, REPLICA_LEARNED + 1);
+    wire_write_u64(&out, REPLICA_DIFFERS + 1);
     wire_write_u64(&out, 1);
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
                  STATUS_MALFORMED);
@@ -232,6 +261,17 @@ Test(replica_message, what_cannot_be_is_refused_by_name)
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
                  STATUS_MALFORMED);
     cr_assert_not_null(strstr(error.text, "replicate.configuration"), "%s", error.text);
+
+    static const uint8_t row[LIMIT_ROW_KEY_BYTES + 1];
+    struct replica_message message = {.type = REPLICA_DIGEST, .version = 4};
+    message.range.after = bytes_of(row, sizeof row);
+    buffer_reset(&out);
+    arena_reset(&arena);
+    replica_batch_begin(&HEAD, &out);
+    replica_batch_add(1, &message, &out);
+    cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
+                 STATUS_MALFORMED);
+    cr_assert_not_null(strstr(error.text, "replicate.range.after"), "%s", error.text);
     buffer_deinit(&out);
     arena_deinit(&arena);
 }

@@ -8,7 +8,7 @@
 #include "common/io/file.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/store_internal.h"
-#include "tests/support/store_fixture.h"
+#include "tests/support/store_damage.h"
 
 static struct fixture fixture;
 
@@ -85,32 +85,6 @@ Test(store, flushed_data_is_the_same_data)
     fixture_flush(&fixture);
     FIXTURE_EXPECT(tablet, "a/1:c@5=1\na/3:n@0=10\n");
     store_check(fixture.store);
-}
-
-/* Change one byte in the first chunk of the base. */
-static void damage_chunk(struct store *store)
-{
-    static const uint8_t space = BASE_SPACE_DATA;
-    static uint8_t key_copy[512];
-    static uint8_t value_copy[4096];
-    struct kv_write *write = NULL;
-    struct kv_cursor *cursor = NULL;
-    struct bytes key;
-    struct bytes value;
-    bool found = false;
-    cr_assert_eq(kv_write_begin(store->kv, &write), STATUS_OK);
-    cr_assert_eq(kv_cursor_open_write(write, &cursor), STATUS_OK);
-    cr_assert_eq(kv_cursor_move(cursor, KV_SEEK, bytes_of(&space, 1), &key, &value, &found),
-                 STATUS_OK);
-    cr_assert(found && key.data[0] == space);
-    memcpy(key_copy, key.data, key.size_bytes);
-    memcpy(value_copy, value.data, value.size_bytes);
-    value_copy[value.size_bytes - 1] ^= 1;
-    kv_cursor_close(cursor);
-    cr_assert_eq(kv_write_put(write, bytes_of(key_copy, key.size_bytes),
-                              bytes_of(value_copy, value.size_bytes)),
-                 STATUS_OK);
-    cr_assert_eq(kv_write_commit(write), STATUS_OK);
 }
 
 Test(store, a_read_of_a_damaged_chunk_says_where_and_is_counted)
