@@ -140,6 +140,8 @@ void server_settings_check(void *context, struct config_reading *reading)
     struct server_settings *settings = context;
     struct store_settings *store = &settings->store;
 
+    store->relearns = settings->replicate;
+
     /* The file's numbers are wide; these two are not. */
     store->log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
     store->flush_pace_percent = (uint32_t)settings->flush_pace_percent;

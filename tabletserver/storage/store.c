@@ -8,6 +8,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_relearn.h"
 
 #define MIB            (UINT64_C(1024) * 1024)
 #define LOG_SPARES_MAX 64
@@ -188,16 +189,11 @@ uint32_t store_log_spares_max(const struct store *store)
     return count < LOG_SPARES_MAX ? (uint32_t)count : LOG_SPARES_MAX;
 }
 
-static enum status open_log(struct store *store, uint64_t synced_position, struct error *ret_error)
+static enum status open_log_at(struct store *store,
+                               const char *path,
+                               uint64_t synced_position,
+                               struct error *ret_error)
 {
-    char path[FILE_PATH_SIZE_MAX];
-    enum status status = file_path_join(path, store->folder, "log", ret_error);
-    if (status == STATUS_OK) {
-        status = file_make_folders(path, ret_error);
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
     struct log_options options = {
         .folder = path,
         .store_number = store->identity.store_number,
@@ -215,6 +211,27 @@ static enum status open_log(struct store *store, uint64_t synced_position, struc
         .on_replay = store_on_replay,
     };
     return log_open(&options, &store->log, ret_error);
+}
+
+/* A log that is refused is so before anything of it is replayed. */
+static enum status open_log(struct store *store, uint64_t synced_position, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = file_path_join(path, store->folder, "log", ret_error);
+    if (status == STATUS_OK) {
+        status = file_make_folders(path, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = open_log_at(store, path, synced_position, ret_error);
+    if (status == STATUS_CORRUPT && !store->replayed) {
+        status = store_relearn_cut(store, path, ret_error);
+        if (status == STATUS_OK) {
+            status = open_log_at(store, path, synced_position, ret_error);
+        }
+    }
+    return status;
 }
 
 enum status store_open(const char *folder,
@@ -235,6 +252,9 @@ enum status store_open(const char *folder,
     store->recovering = true;
     status = open_base(store, store_number, ret_error);
     if (status == STATUS_OK) {
+        status = store_relearn_find(store, ret_error);
+    }
+    if (status == STATUS_OK) {
         status = store_load_metas(store, &synced_position, ret_error);
     }
     if (status == STATUS_OK) {
@@ -247,6 +267,9 @@ enum status store_open(const char *folder,
         store->recovering = false;
         store_trouble_open(store);
         store_collect_begin(store);
+        status = store_relearn_mark(store, ret_error);
+    }
+    if (status == STATUS_OK) {
         status = store_work_start(store, ret_error);
     }
     if (status != STATUS_OK) {
@@ -499,6 +522,7 @@ void store_poll(struct store *store)
     store_commit_synced(store);
     store_take_events(store);
     store_trouble_tell_damage(store);
+    store_relearn_end(store);
     if (atomic_exchange(&store->freeze_asked, false)) {
         store_freeze_for_room(store);
     }

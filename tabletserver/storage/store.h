@@ -59,6 +59,8 @@ struct store_settings {
     uint64_t ballast_bytes;           /* kept so that deletes work on a full disk; 0 = none */
     uint64_t scrub_bytes_per_second;  /* 0 = no scrub */
     int64_t gc_interval_us;           /* between two garbage-collection passes of a tablet */
+    bool
+        relearns; /* a log that is refused is cut where all tablets have other copies (store_relearn.h) */
     struct dedupe_limits dedupe;
 };
 

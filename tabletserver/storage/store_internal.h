@@ -325,6 +325,8 @@ struct store {
     atomic_bool metas_written; /* for the loop: the log may be let go */
     atomic_bool freeze_asked;  /* the disk is full: what deletes are in memory make room */
     bool recovering;
+    bool replayed;     /* something of the log */
+    bool relearns;     /* the log was cut, and that is not noted everywhere yet (store_relearn.h) */
     bool meta_missing; /* the base knows nothing of this store: then the log must be empty */
 
     pthread_mutex_t mutex;

@@ -298,6 +298,7 @@ enum status store_on_replay(void *context,
                             struct error *ret_error)
 {
     struct store *store = context;
+    store->replayed = true;
     if (store->meta_missing) {
         return error_set(ret_error, STATUS_CORRUPT,
                          "%s: the log has records but data.mdb knows nothing of this store: it was "

@@ -577,6 +577,7 @@ __attribute__((unused)) static void cluster_open(struct cluster *cluster, uint32
     for (uint32_t i = 0; i < NODES; i++) {
         struct node *node = &cluster->nodes[i];
         fixture_init(&node->fixture);
+        node->fixture.settings.relearns = true;
         node->cluster = cluster;
         node->self = (struct replica_member){.server = i + 1, .store = 10 + i};
         (void)pthread_mutex_init(&node->mutex, NULL);

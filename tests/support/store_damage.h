@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/io/file.h"
 #include "tabletserver/storage/base_store.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tests/support/store_fixture.h"
@@ -34,6 +35,42 @@ __attribute__((unused)) static void damage_chunk(struct store *store)
                               bytes_of(value_copy, value.size_bytes)),
                  STATUS_OK);
     cr_assert_eq(kv_write_commit(write), STATUS_OK);
+}
+
+/* Change one byte of the log in the middle of what `store` has written; it is closed. */
+__attribute__((unused)) static void damage_log(const char *folder, const char *near)
+{
+    static uint8_t bytes[1 << 20];
+    char path[FILE_PATH_SIZE_MAX];
+    char log_folder[FILE_PATH_SIZE_MAX];
+    struct file file = FILE_CLOSED;
+    struct arena arena;
+    char **names = NULL;
+    size_t count = 0;
+    bool done = false;
+    arena_init(&arena, 1024, SIZE_MAX);
+    cr_assert_eq(file_path_join(log_folder, folder, "log", NULL), STATUS_OK);
+    cr_assert_eq(file_list_folder(log_folder, &arena, &names, &count, NULL), STATUS_OK);
+    for (size_t i = 0; i < count && !done; i++) {
+        uint64_t size = 0;
+        cr_assert_eq(file_path_join(path, log_folder, names[i], NULL), STATUS_OK);
+        cr_assert_eq(file_open(path, &file, NULL), STATUS_OK);
+        cr_assert_eq(file_size(&file, &size, NULL), STATUS_OK);
+        size = size < sizeof bytes ? size : sizeof bytes;
+        cr_assert_eq(file_read_at(&file, 0, bytes, size, NULL), STATUS_OK);
+        size_t at = 0;
+        while (at + strlen(near) <= size && memcmp(bytes + at, near, strlen(near)) != 0) {
+            at++;
+        }
+        if (at + strlen(near) <= size) {
+            bytes[at] ^= 1;
+            cr_assert_eq(file_write_at(&file, 0, bytes, size, NULL), STATUS_OK);
+            done = true;
+        }
+        file_close(&file);
+    }
+    arena_deinit(&arena);
+    cr_assert(done, "no log has '%s'", near);
 }
 
 /* Put a cell into the base of one tablet that nobody has written: every checksum is right. */

@@ -337,3 +337,44 @@ Test(host_damage, of_two_that_differ_the_primarys_is_kept)
     cr_assert_eq(kept.halves[0], here.halves[0]);
     cr_assert_eq(kept.rows, ROWS + 1);
 }
+
+/* --- a log that is refused ------------------------------------------------------------------------ */
+
+Test(host_damage, a_store_whose_log_is_damaged_opens_and_is_taught_anew)
+{
+    begin();
+    struct node *bad = a_secondary();
+    add_to("rx1");
+    write_rows(ROWS);
+    PUMP_UNTIL(&cluster, all_are_level());
+    node_kill(bad);
+    damage_log(bad->fixture.folder, "rx1");
+    node_start(bad);
+    cr_assert(store_tablet_configuration(bad->tablet)->flags.damaged);
+    PUMP_UNTIL(&cluster, !is_member(bad));
+    write_rows(ROWS);
+    expect_healed(bad);
+    node_kill(bad); /* and it is a good one again */
+    node_start(bad);
+    cr_assert_not(store_tablet_configuration(bad->tablet)->flags.damaged);
+    expect_healed(bad);
+}
+
+Test(host_damage, it_is_not_cut_where_it_may_be_the_only_copy)
+{
+    struct error error = {.status = STATUS_OK};
+    cluster_open(&cluster, 1);
+    node_start(&cluster.nodes[0]);
+    add_to("rx1");
+    write_rows(ROWS);
+    store_flush_all(cluster.nodes[0].fixture.store);
+    add_to("rx2");
+    write_rows(ROWS);
+    node_kill(&cluster.nodes[0]);
+    damage_log(cluster.nodes[0].fixture.folder, "rx2");
+    for (int i = 0; i < 2; i++) { /* nothing has changed the first time */
+        cr_assert_eq(fixture_try_open(&cluster.nodes[0].fixture, 0, &error), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, "may have no other copy"), "%s", error.text);
+        cr_assert_not_null(strstr(error.text, "edubba-repair-log"), "%s", error.text);
+    }
+}
