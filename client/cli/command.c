@@ -124,6 +124,17 @@ const struct command COMMANDS[] = {
      "no other server stay: add one, or ask for fewer (setreplication).\n"
      "  ebt drain tcp://10.0.0.7:7401",
      1, 3, run_drain},
+    {"recover", "[TABLET | TABLE] [--accept-data-loss [--store=STORE]]",
+     "List tablets whose copies are lost, or take what a copy has, with what is lost",
+     "A tablet is listed when nobody has led it for replication.replace_after (60 s), with all copies of\n"
+     "which anything is known, the best first.  COMMITTED: of two copies, the one with the higher number\n"
+     "has more.  Before all else, start the servers again that have members of it: then nothing is lost.\n"
+     "--accept-data-loss makes the best copy (or that in STORE) the tablet.  What others had besides is\n"
+     "gone for good, acknowledged or not; be certain that no server that had it still runs, cut off.  The\n"
+     "catalog keeps who ordered it, and when.\n"
+     "  ebt recover\n"
+     "  ebt recover 17 --accept-data-loss",
+     0, 3, run_recover},
     {"masters", "", "Say which master is the active one, and who stands by",
      "Asks the masters that were given, and those that they name.  There need not be an active one.\n"
      "Exit status 1 where there is none.",

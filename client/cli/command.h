@@ -113,6 +113,8 @@ int word_replication(const struct session *session,
 /* drain.c */
 int run_merge(struct session *session);
 int run_drain(struct session *session);
+/* recover.c */
+int run_recover(struct session *session);
 /* hot_tablets.c */
 int run_hottablets(struct session *session);
 /* documents.c */

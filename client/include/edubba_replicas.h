@@ -84,6 +84,66 @@ enum edubba_code edubba_merge_tablets(struct edubba_client *client,
                                       struct edubba_bytes row,
                                       struct edubba_error *error);
 
+/* --- tablets whose members are all lost ---------------------------------------------------------- */
+
+/* A copy of a tablet, as far as the master knows. */
+struct edubba_copy {
+    uint64_t server;
+    uint64_t store;
+    const char *address; /* of the server; "" = not known any more */
+    uint64_t version;    /* of the configuration that it knows */
+    uint64_t committed;  /* of two copies of one history, the one with the higher has more */
+    int64_t heard_us;    /* when its server was heard last; 0 = not since the master began */
+    bool is_member;      /* it counts */
+    bool is_held;        /* its server has said that it is there */
+    bool is_alive;       /* its server is */
+    bool is_damaged;
+    bool is_empty; /* nothing of it counts */
+};
+
+struct edubba_lost_tablet {
+    uint64_t number;
+    const char *table;
+    struct edubba_bytes start;
+    struct edubba_bytes end;
+    const char *state; /* as of struct edubba_tablet */
+    uint64_t version;
+    const char *why;                  /* what is the matter; "" = nothing is lost */
+    const struct edubba_copy *copies; /* the one first that would be chosen */
+    size_t copy_count;
+    int64_t recovered_us; /* when one was chosen by hand last; 0 = never */
+    const char *recovered_by;
+};
+
+/* Tablets that nobody leads, nor has for some time (the masters' replication.replace_after): of a table; of
+ * all where table is ""; or the one of that number, lost or not.  *more: there are others, to be listed
+ * when these are recovered.  *tablets: edubba_free() it.
+ * Errors: EDUBBA_NOT_FOUND, EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED. */
+enum edubba_code edubba_list_lost(struct edubba_client *client,
+                                  const char *table,
+                                  uint64_t tablet,
+                                  struct edubba_lost_tablet **tablets,
+                                  size_t *count,
+                                  bool *more,
+                                  struct edubba_error *error);
+
+#define EDUBBA_WHO_BYTES_MAX 63
+
+/*
+ * What this copy has is the tablet from now on.  WHAT THE OTHERS HAD BESIDES IS LOST, acknowledged or not;
+ * and be certain that none of their servers still runs, cut off.  store: 0 = the first of
+ * edubba_list_lost().  who: for the record; printable.  Returns when it is durable; it serves moments later.
+ * Errors: EDUBBA_NOT_FOUND (no such tablet), EDUBBA_FAILED_PRECONDITION (it is not lost; or no such copy,
+ * on a server that lives), EDUBBA_UNIMPLEMENTED (its server does not replicate), EDUBBA_UNAVAILABLE,
+ * EDUBBA_DEADLINE_EXCEEDED (it may or may not be ordered: list it).
+ */
+enum edubba_code edubba_recover_tablet(struct edubba_client *client,
+                                       uint64_t tablet,
+                                       uint64_t store,
+                                       const char *who,
+                                       uint64_t *chosen_store,
+                                       struct edubba_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -57,6 +57,7 @@ enum method {
     METHOD_DRAIN_SERVER = 42,     /* drain_server_request -> drain_server_response */
     METHOD_MERGE_TABLETS = 43,    /* merge_request -> merge_response */
     METHOD_MASTER = 44,           /* nothing -> master_response: any master, active or not */
+    METHOD_RECOVER = 45,          /* recover_request -> recover_response */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
     /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
@@ -571,6 +572,8 @@ struct held_tablet {
     struct bytes split_row;
     uint64_t version; /* of the configuration that it has; 0 = a server that does not replicate */
     enum held_role role; /* under that version */
+    uint64_t committed;  /* sequence */
+    bool damaged;        /* what it has counts for nothing, until it is taught anew */
 };
 
 struct sync_request {
@@ -593,6 +596,8 @@ struct assigned_tablet {
     struct replica_configuration configuration; /* version 0 when removed */
     struct goal goal;                           /* told to members and to those who should be */
     uint64_t absorbed; /* it came from merging this one into parent; 0 = none */
+    bool
+        recovered; /* that configuration was chosen by hand: what its member has is what there is */
 };
 
 /* Where a server is to be found by the others. */
@@ -647,7 +652,9 @@ struct sync_response {
     X(drain_server_request)      \
     X(drain_server_response)     \
     X(merge_request)             \
-    X(merge_response)
+    X(merge_response)            \
+    X(recover_request)           \
+    X(recover_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

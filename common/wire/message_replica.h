@@ -144,4 +144,57 @@ struct merge_response {
     uint64_t merged_tablet;
 };
 
+/* --- tablets whose members are all lost ------------------------------------------------------------- */
+
+/* What there is of a tablet, and, if the loss is accepted, which copy it shall be from now on. */
+struct recover_request {
+    struct bytes table; /* name; empty: of all tables */
+    uint64_t tablet;    /* this one alone, lost or not; 0: those that are lost */
+    bool accept_loss;   /* of tablet: choose */
+    uint64_t store;     /* accept_loss: whose copy; 0 = the best there is */
+    struct bytes who; /* accept_loss: who orders it, for the record; up to RECOVER_WHO_BYTES_MAX */
+};
+
+#define RECOVER_WHO_BYTES_MAX 63
+
+enum found_flag {
+    FOUND_MEMBER = 1,  /* it counts */
+    FOUND_HELD = 2,    /* its server has said that it is there, in its last report */
+    FOUND_ALIVE = 4,   /* its server is heard */
+    FOUND_DAMAGED = 8, /* a checksum failed there, or it was not like the others */
+    FOUND_EMPTY = 16,  /* it has nothing, or a part that counts for nothing */
+};
+
+/* A copy, as far as is known. */
+struct found_copy {
+    uint64_t server;
+    uint64_t store;
+    struct bytes address;
+    uint64_t version;   /* of the configuration that it knows */
+    uint64_t committed; /* sequence up to which it shows everything */
+    int64_t heard_us;   /* when its server was heard last; 0 = not since the master began */
+    uint32_t flags;     /* of enum found_flag */
+};
+
+struct lost_tablet {
+    uint64_t tablet;
+    struct bytes table; /* name */
+    struct bytes start; /* of its rows */
+    struct bytes end;
+    uint32_t state; /* enum tablet_state */
+    uint64_t version;
+    struct bytes why;                /* what is the matter; empty: nothing is lost */
+    const struct found_copy *copies; /* best first */
+    size_t copy_count;
+    int64_t recovered_us; /* it was chosen by hand then; 0 = never */
+    struct bytes recovered_by;
+};
+
+struct recover_response {
+    const struct lost_tablet *tablets; /* by table, then by row */
+    size_t tablet_count;
+    bool more;             /* there are others: ask again when these are recovered */
+    uint64_t chosen_store; /* accept_loss */
+};
+
 #endif /* COMMON_WIRE_MESSAGE_REPLICA_H */

@@ -121,7 +121,7 @@ enum status servers_response_decode(struct bytes in,
 
 static void write_held(struct buffer *out, const struct held_tablet *held)
 {
-    wire_write_array(out, 8);
+    wire_write_array(out, 10);
     wire_write_u64(out, held->tablet);
     wire_write_u64(out, held->store);
     wire_write_u64(out, held->state);
@@ -130,6 +130,8 @@ static void write_held(struct buffer *out, const struct held_tablet *held)
     wire_write_bytes(out, held->split_row);
     wire_write_u64(out, held->version);
     wire_write_u64(out, held->role);
+    wire_write_u64(out, held->committed);
+    wire_write_bool(out, held->damaged);
 }
 
 void sync_request_encode(const struct sync_request *message, struct buffer *out)
@@ -162,6 +164,8 @@ static void read_held(struct wire_reader *reader,
     held->version = wire_read_u64(reader, &parts, "held.version");
     held->role = (enum held_role)wire_read_choice(reader, &parts, "held.role", HELD_AS_UNKNOWN,
                                                   HELD_AS_PRIMARY);
+    held->committed = wire_read_u64(reader, &parts, "held.committed");
+    held->damaged = wire_read_bool(reader, &parts, "held.damaged");
     wire_array_end(reader, &parts);
 }
 
@@ -201,7 +205,7 @@ enum status sync_request_decode(struct bytes in,
 
 static void write_assigned(struct buffer *out, const struct assigned_tablet *tablet)
 {
-    wire_write_array(out, 8);
+    wire_write_array(out, 9);
     wire_write_location(out, &tablet->location);
     wire_write_u64(out, tablet->store);
     wire_write_u64(out, tablet->parent);
@@ -210,6 +214,7 @@ static void write_assigned(struct buffer *out, const struct assigned_tablet *tab
     wire_write_configuration(out, &tablet->configuration);
     wire_write_goal(out, &tablet->goal);
     wire_write_u64(out, tablet->absorbed);
+    wire_write_bool(out, tablet->recovered);
 }
 
 void sync_response_encode(const struct sync_response *message, struct buffer *out)
@@ -263,6 +268,7 @@ static void read_assigned_list(struct wire_reader *reader,
         wire_read_configuration(reader, &parts, "tablet.configuration", &tablets[i].configuration);
         wire_read_goal(reader, &parts, &tablets[i].goal);
         tablets[i].absorbed = wire_read_u64(reader, &parts, "tablet.absorbed");
+        tablets[i].recovered = wire_read_bool(reader, &parts, "tablet.recovered");
         wire_array_end(reader, &parts);
     }
     wire_array_end(reader, &list);

@@ -70,6 +70,27 @@ static enum status enqueue(struct catalog *catalog, const struct catalog_event *
     return STATUS_OK;
 }
 
+/* What is lost is read at once; what is chosen of it waits for its turn. */
+static enum status on_recover(struct catalog *catalog, const struct catalog_event *event)
+{
+    struct recover_request recover;
+    struct error error = {0};
+    enum status status = recover_request_decode(event->body, &catalog->scratch, &recover, &error);
+
+    if (status == STATUS_OK && recover.accept_loss) {
+        return enqueue(catalog, event);
+    }
+    if (status == STATUS_OK) {
+        status = recover_read(catalog, event->number, &recover, &error);
+    }
+    if (status == STATUS_NO_MEMORY || status == STATUS_OK) {
+        return status;
+    }
+    error.status = status == STATUS_MALFORMED ? STATUS_INVALID_ARGUMENT : status;
+    emit_error(catalog, event->number, &error);
+    return STATUS_OK;
+}
+
 /* One string of JSON. */
 static void answer_status(struct catalog *catalog, uint64_t request)
 {
@@ -162,6 +183,8 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_MERGE_TABLETS:
     case METHOD_PROPOSE:
         return enqueue(catalog, event);
+    case METHOD_RECOVER:
+        return on_recover(catalog, event);
     default:
         refuse_request(catalog, event->number, STATUS_UNIMPLEMENTED,
                        "the master does not answer this method");
@@ -408,6 +431,7 @@ static void destroy_servers(struct catalog *catalog)
         struct server *server = catalog->servers[i];
         state_server_image_destroy(server->image);
         state_server_image_destroy(server->seen);
+        memory_free(server->held);
         memory_free(server);
     }
 }

@@ -311,6 +311,9 @@ static enum status stage(struct catalog *catalog,
     if (request->method == METHOD_MERGE_TABLETS) {
         return order_stage_merge(catalog, transaction, request, ret_staged, ret_error);
     }
+    if (request->method == METHOD_RECOVER) {
+        return recover_stage(catalog, transaction, request, ret_staged, ret_error);
+    }
     *ret_staged = true;
     if (request->method == METHOD_CREATE_TABLE) {
         return stage_create(catalog, transaction, request, ret_error);
@@ -378,7 +381,8 @@ void change_committed(struct catalog *catalog, struct open_request *request)
         wait_start(catalog, request, WAITING_CHILDREN);
     } else if (request->method == METHOD_MERGE_TABLETS) {
         wait_start(catalog, request, WAITING_MERGED);
-    } else if (request->method == METHOD_PUT_DOCUMENTS || request->method == METHOD_DRAIN_SERVER) {
+    } else if (request->method == METHOD_PUT_DOCUMENTS || request->method == METHOD_DRAIN_SERVER ||
+               request->method == METHOD_RECOVER) {
         wait_answer_prepared(catalog, request); /* no server has to know */
     } else {
         wait_start(catalog, request, WAITING_KNOWN);

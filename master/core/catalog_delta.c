@@ -113,6 +113,7 @@ static void add_tablet(struct catalog *catalog,
         .configuration = tablet->record.configuration,
         .goal = goal_for(catalog, server, tablet),
         .absorbed = tablet->record.absorbed,
+        .recovered = tablet->record.recovered_version == tablet->record.configuration.version,
     };
 }
 

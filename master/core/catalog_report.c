@@ -259,6 +259,10 @@ static void take_known(struct catalog *catalog,
     struct copy *copy = &tablet->copies[at];
     copy->report = report;
     set_holding(catalog, tablet, copy, holding_of(tablet, held));
+    if (copy->holding == HOLDING_LEADING ||
+        (copy->holding == HOLDING_SERVING && held->role == HELD_AS_UNKNOWN)) {
+        tablet->led_ns = catalog->now_ns;
+    }
     if (at == configuration->leader) {
         take_leader(catalog, tablet, held);
     }
@@ -281,6 +285,7 @@ void report_take(struct catalog *catalog, struct server *server, const struct sy
     if (!sync->full) {
         return;
     }
+    recover_take_report(server, sync);
     LIST_FOREACH(struct tablet, tablet, &server->tablets) {
         struct copy *copy = state_copy_on(tablet, server->number);
         if (copy->report != report) {

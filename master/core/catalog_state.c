@@ -428,6 +428,7 @@ void state_link_tablet(struct catalog *catalog, struct tablet *tablet)
     void *replaced = number_map_put(&catalog->tablets, tablet->record.number, tablet);
     ASSERT(replaced == NULL);
     tablet->members_ns = catalog->now_ns;
+    tablet->led_ns = catalog->now_ns;
     count_tablet(catalog, tablet, true);
     settle(catalog, tablet);
     state_touch(catalog, &tablet->changed, tablet->record.changed_version);
@@ -510,6 +511,9 @@ void state_update_tablet(struct catalog *catalog,
     carry_copies(tablet, record);
     if (!replica_configuration_same_members(before, after)) {
         tablet->members_ns = catalog->now_ns;
+    }
+    if (after->version > before->version) {
+        tablet->led_ns = catalog->now_ns; /* whoever proposed it lives */
     }
     memory_free(tablet->row);
     tablet->record = *record;

@@ -81,6 +81,7 @@ struct tablet {
     struct list_link astray; /* catalog->astray: not at its goal */
     uint64_t size_bytes;     /* as its primary last reported */
     int64_t unsettled_ns;    /* since when CREATING or SPLITTING under this configuration */
+    int64_t led_ns;          /* when it was known last that somebody leads it, or might */
     int64_t members_ns;      /* since when it has these members, as far as this process knows */
     uint64_t batch;          /* number of the transaction that staged it last */
 };
@@ -149,6 +150,16 @@ struct server {
         uint64_t store;
     } stale[STALE_MAX]; /* held by it, to be dropped: told in the answer to its report */
     size_t stale_count;
+    struct held_copy {
+        uint64_t tablet;
+        uint64_t store;
+        uint64_t version;
+        uint64_t committed;
+        bool empty;
+        bool damaged;
+    } * held; /* all that its last full report named; NULL: not kept, for want of memory */
+    size_t held_count;
+    size_t held_capacity;
 };
 
 struct store {
@@ -425,6 +436,19 @@ enum status order_stage_merge(struct catalog *catalog,
                               struct open_request *request,
                               bool *ret_staged,
                               struct error *ret_error);
+
+/* catalog_recover.c: tablets whose members are all lost.  As document_stage(); and what there is. */
+enum status recover_stage(struct catalog *catalog,
+                          struct transaction *transaction,
+                          struct open_request *request,
+                          bool *ret_staged,
+                          struct error *ret_error);
+enum status recover_read(struct catalog *catalog,
+                         uint64_t request,
+                         const struct recover_request *recover,
+                         struct error *ret_error);
+/* A full report: which copies the server has. */
+void recover_take_report(struct server *server, const struct sync_request *sync);
 
 /* catalog_document.c.  Check a PUT_DOCUMENTS and stage it; *ret_staged false: there is nothing to
  * write, and the answer says why.  Errors: the request's. */

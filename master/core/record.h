@@ -121,6 +121,10 @@ struct tablet_record {
     uint64_t soft_limit_bytes;
     struct row_range range;
     struct tablet_goal goal;
+    /* Chosen by hand, when all members were lost, with what was lost accepted; version 0 = never. */
+    uint64_t recovered_version; /* of the configuration that was made then */
+    uint64_t recovered_us;
+    char recovered_by[RECOVER_WHO_BYTES_MAX + 1]; /* who ordered it */
 };
 
 static inline struct replica_member tablet_record_leader(const struct tablet_record *record)

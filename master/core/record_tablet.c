@@ -1,9 +1,11 @@
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "master/core/record_parts.h"
 
 /*
  * A tablet's record.  Layout 2, after what layout 1 has too: the members, the primary first, and
- * the goal.  Layout 1 knew one server and one store: a configuration of one member, who should stay.
+ * the goal; and, of one that was recovered by hand, when and by whom.  Layout 1 knew one server and one store: a configuration of one member, who should stay.
  */
 
 /* --- meaning ---------------------------------------------------------------------------------- */
@@ -181,6 +183,11 @@ void tablet_record_encode(const struct tablet_record *record, struct buffer *out
     record_put_bytes(out, record->range.start);
     record_put_bytes(out, record->range.end);
     put_goal(out, &record->goal);
+    if (record->recovered_version != 0) {
+        record_put_number(out, record->recovered_version);
+        record_put_number(out, record->recovered_us);
+        record_put_bytes(out, bytes_of_text(record->recovered_by));
+    }
     record_put_checksum(out, start, RECORD_KIND_TABLET, record->number);
 }
 
@@ -246,6 +253,18 @@ static void take_fields_1(struct record_reader *reader, struct tablet_record *re
     record->range.end = record_take_bytes(reader);
 }
 
+static void take_recovery(struct record_reader *reader, struct tablet_record *record)
+{
+    record->recovered_version = record_take_number(reader);
+    record->recovered_us = record_take_number(reader);
+    struct bytes who = record_take_bytes(reader);
+    reader->bad = reader->bad || who.size_bytes >= sizeof record->recovered_by ||
+                  record->recovered_version == 0;
+    if (!reader->bad && who.size_bytes > 0) {
+        memcpy(record->recovered_by, who.data, who.size_bytes);
+    }
+}
+
 static void take_fields_2(struct record_reader *reader, struct tablet_record *record)
 {
     take_members(reader, &record->configuration);
@@ -255,6 +274,9 @@ static void take_fields_2(struct record_reader *reader, struct tablet_record *re
     record->range.start = record_take_bytes(reader);
     record->range.end = record_take_bytes(reader);
     take_goal(reader, &record->goal);
+    if (!reader->bad && reader->at < reader->end) {
+        take_recovery(reader, record);
+    }
 }
 
 enum status tablet_record_decode(uint64_t number,

@@ -495,6 +495,16 @@ void host_told(struct host *host,
     take(tablet, &event);
 }
 
+void host_recovered(struct host *host,
+                    struct store_tablet *tablet,
+                    const struct replica_configuration *newest)
+{
+    struct replica_event event = {
+        .type = REPLICA_EVENT_CATALOG, .configuration = *newest, .recovered = true};
+    (void)host;
+    take(tablet, &event);
+}
+
 void host_gone(struct host *host, struct store_tablet *tablet)
 {
     struct replica_event event = {.type = REPLICA_EVENT_GONE};
@@ -537,6 +547,7 @@ void host_damaged(struct host *host, struct store_tablet *tablet)
     (void)host;
     if (hosted_of(tablet) != NULL) {
         hosted_step(hosted_of(tablet), &event);
+        hosted_note_view(hosted_of(tablet)); /* who leads alone does nothing else */
     }
 }
 

@@ -179,6 +179,10 @@ void host_told(struct host *host,
                struct store_tablet *tablet,
                const struct replica_configuration *newest,
                bool founding);
+/* The same, of one that a person has chosen: what its only member has is what there is (rule 18). */
+void host_recovered(struct host *host,
+                    struct store_tablet *tablet,
+                    const struct replica_configuration *newest);
 void host_gone(struct host *host, struct store_tablet *tablet);
 void host_goal(struct host *host,
                struct store_tablet *tablet,

@@ -232,6 +232,7 @@ void hosted_unite(struct hosted *left);
 
 /* host_perform.c */
 void hosted_perform(struct hosted *hosted, const struct replica_event *event);
+void hosted_note_view(struct hosted *hosted);
 /* Hand over what was promised.  False: later. */
 bool hosted_promise(struct hosted *hosted);
 bool hosted_may_promise(const struct hosted *hosted);

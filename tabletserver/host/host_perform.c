@@ -197,14 +197,19 @@ static void perform(struct hosted *hosted,
 }
 
 /* For those who report it. */
-static void note_view(struct hosted *hosted)
+void hosted_note_view(struct hosted *hosted)
 {
     const struct host_options *options = &hosted->host->options;
     struct replica_view view = replica_look(hosted->replica);
     struct serving_view noted = serving_look(hosted->serving);
-    const struct serving_view now = {
-        .version = view.configuration.version, .role = view.role, .leads = view.serving};
-    if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads) {
+    const struct serving_view now = {.version = view.configuration.version,
+                                     .role = view.role,
+                                     .leads = view.serving,
+                                     .damaged = view.trouble == REPLICA_IS_DAMAGED,
+                                     .empty = view.configuration.version == 0 ||
+                                              store_tablet_is_half_taught(hosted->tablet)};
+    if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads ||
+        now.damaged != noted.damaged || now.empty != noted.empty) {
         serving_note(hosted->serving, now);
         options->on_changed(options->context, hosted->tablet, &now);
     }
@@ -220,6 +225,6 @@ void hosted_perform(struct hosted *hosted, const struct replica_event *event)
         perform(hosted, &effects->items[i], event);
     }
     if (effects->count > 0) {
-        note_view(hosted);
+        hosted_note_view(hosted);
     }
 }

@@ -434,6 +434,7 @@ void host_on_taught(struct host *host, struct store_tablet *tablet, enum status 
         step_learn(hosted, &event, BYTES_EMPTY);
     }
     hosted_look_at_level(hosted);
+    hosted_note_view(hosted);
     hosted_reschedule(hosted);
 }
 

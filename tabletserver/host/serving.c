@@ -10,15 +10,17 @@ struct slot {
     atomic_uint_fast64_t incarnations[REPLICA_PEERS_MAX];
 };
 
-#define VIEW_BITS  3
-#define VIEW_LEADS 4
-#define VIEW_ROLE  3
+#define VIEW_BITS    5
+#define VIEW_LEADS   4
+#define VIEW_DAMAGED 8
+#define VIEW_EMPTY   16
+#define VIEW_ROLE    3
 
 struct serving {
     atomic_uint_fast32_t references;
     atomic_uint_fast64_t current; /* 0 = closed; otherwise its last bit says which slot */
     uint64_t published;           /* so often; the last `current` that was not 0 */
-    atomic_uint_fast64_t view;    /* version << VIEW_BITS | leads | role */
+    atomic_uint_fast64_t view;    /* version << VIEW_BITS | empty, damaged, leads | role */
     struct slot slots[2];
 };
 
@@ -71,6 +73,7 @@ void serving_note(struct serving *serving, struct serving_view view)
 {
     atomic_store_explicit(&serving->view,
                           view.version << VIEW_BITS | (view.leads ? VIEW_LEADS : 0U) |
+                              (view.damaged ? VIEW_DAMAGED : 0U) | (view.empty ? VIEW_EMPTY : 0U) |
                               (unsigned)view.role,
                           memory_order_relaxed);
 }
@@ -80,7 +83,9 @@ struct serving_view serving_look(const struct serving *serving)
     uint64_t view = atomic_load_explicit(&serving->view, memory_order_relaxed);
     return (struct serving_view){.version = view >> VIEW_BITS,
                                  .role = (enum replica_role)(view & VIEW_ROLE),
-                                 .leads = (view & VIEW_LEADS) != 0};
+                                 .leads = (view & VIEW_LEADS) != 0,
+                                 .damaged = (view & VIEW_DAMAGED) != 0,
+                                 .empty = (view & VIEW_EMPTY) != 0};
 }
 
 /* The end first: it is raised for another process only after the incarnation was. */

@@ -54,6 +54,8 @@ struct serving_view {
     uint64_t version;
     enum replica_role role;
     bool leads;
+    bool damaged; /* it is to be taught anew */
+    bool empty;   /* what it has counts for nothing: a part, or nothing at all */
 };
 void serving_note(struct serving *serving, struct serving_view view);
 struct serving_view serving_look(const struct serving *serving);

@@ -160,7 +160,7 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_RECEIVE:
         return on_receive(replica, event);
     case REPLICA_EVENT_CATALOG:
-        replica_on_catalog(replica, &event->configuration, event->present);
+        replica_on_catalog(replica, event);
         break;
     case REPLICA_EVENT_GONE:
         replica_on_gone(replica);

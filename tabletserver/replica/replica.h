@@ -195,7 +195,8 @@ enum replica_event_type {
                                  SYNCED */
     REPLICA_EVENT_RECEIVE,    /* message, from */
     REPLICA_EVENT_CATALOG, /* configuration: what the master told; the newest it has.  present: and
-                                 the copy was made for it (rule 18): it may begin the tablet */
+                                 the copy was made for it (rule 18): it may begin the tablet.
+                                 recovered: a person chose it, whatever it has is what there is */
     REPLICA_EVENT_GONE, /* the catalog has the tablet no more: split, merged or dropped.  After it
                                   only EXCEPTED is heard */
     REPLICA_EVENT_HELD, /* the lease of server `from` (lease.h) holds / does not hold (!present): when
@@ -231,6 +232,7 @@ struct replica_event {
     uint64_t incarnation;
     int64_t at_ns;
     bool present;
+    bool recovered;                             /* CATALOG */
     struct replica_message message;             /* RECEIVE */
     struct replica_configuration configuration; /* CATALOG */
     struct replica_entry entry;        /* WRITE: sequence and version are given by the step; READ */

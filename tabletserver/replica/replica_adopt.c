@@ -178,16 +178,17 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
  * knows that nobody else has it.  Of a later version it may be a member only if nothing was written
  * before; its primary knows, and its OPEN says so.
  */
-void replica_on_catalog(struct replica *replica,
-                        const struct replica_configuration *newest,
-                        bool founding)
+void replica_on_catalog(struct replica *replica, const struct replica_event *event)
 {
+    const struct replica_configuration *newest = &event->configuration;
     bool is_member = replica_configuration_find(newest, replica->self.store) < newest->member_count;
     bool has_nothing = replica_version(replica) == 0;
     if (newest->version <= replica_version(replica) ||
-        (has_nothing && is_member && newest->version > 1 && !founding)) {
+        (has_nothing && is_member && newest->version > 1 && !event->present)) {
         return;
     }
+    /* Damaged or not, it is all that there is: whoever chose it has accepted that. */
+    replica->damaged = replica->damaged && !(event->recovered && is_member);
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
                                                       .kept = replica_appended(replica)});
 }

@@ -224,9 +224,7 @@ void replica_except(struct replica *replica);
 int64_t replica_free_from_ns(const struct replica *replica);
 /* The leader serves no more, under this version or one before. */
 void replica_take_word(struct replica *replica);
-void replica_on_catalog(struct replica *replica,
-                        const struct replica_configuration *newest,
-                        bool founding);
+void replica_on_catalog(struct replica *replica, const struct replica_event *event);
 void replica_on_gone(struct replica *replica);
 void replica_on_configured(struct replica *replica);
 void replica_on_excepted(struct replica *replica, const struct replica_event *event);

@@ -125,7 +125,9 @@ void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
         if (word->has_goal && word->goal.wish == GOAL_SPLIT) {
             split(replicas, tablet, &word->goal);
         }
-        if (word->configuration.version != 0) {
+        if (word->recovered) {
+            host_recovered(replicas->host, tablet, &word->configuration);
+        } else if (word->configuration.version != 0) {
             host_told(replicas->host, tablet, &word->configuration,
                       is_founding(replicas, tablet, word));
         }

@@ -31,6 +31,7 @@ struct catalog_word {
         right_version; /* of the right neighbour, whose merge it has proposed; 0 = nothing is said */
     bool creating;     /* nobody was told of it yet (docs/catalog.md) */
     struct replica_configuration configuration; /* version 0: nothing is said */
+    bool recovered;                             /* it was chosen by a person */
     bool has_goal;
     struct goal goal; /* bytes follow */
     uint8_t bytes[];

@@ -137,6 +137,7 @@ static bool tell_replica(void *context, const struct assigned_tablet *assigned, 
     const struct catalog_word word = {.tablet = assigned->location.tablet,
                                       .creating = assigned->location.state == TABLET_CREATING,
                                       .configuration = assigned->configuration,
+                                      .recovered = assigned->recovered,
                                       .has_goal = true,
                                       .goal = assigned->goal};
     return send_word(loop, &word);

@@ -85,7 +85,8 @@ static void describe_replica(struct serving_view view, struct held_tablet *table
     bool waits = view.role == REPLICA_PRIMARY && !view.leads;
     tablet->version = view.version;
     tablet->role = waits ? HELD_AS_SECONDARY : roles[view.role];
-    tablet->state = view.version == 0 ? HELD_CREATED : HELD_SERVING;
+    tablet->state = view.version == 0 || view.empty ? HELD_CREATED : HELD_SERVING;
+    tablet->damaged = view.damaged;
 }
 
 static struct held_tablet *describe_held(struct sync *sync, const struct held_collection *held)
@@ -101,6 +102,7 @@ static struct held_tablet *describe_held(struct sync *sync, const struct held_co
             .store = store_number(store_loop_store(held->served[i].loop)),
             .state = HELD_SERVING,
             .size_bytes = statistics.base_bytes + statistics.memtable_bytes,
+            .committed = store_tablet_committed(stored),
         };
         if (held->served[i].serving != NULL) {
             describe_replica(serving_look(held->served[i].serving), &tablets[i]);

@@ -307,7 +307,9 @@ static void any_sync_request(struct random_source *s, struct buffer *out)
                                        any_bool(s),
                                        any_bytes(s),
                                        any_u64(s),
-                                       (enum held_role)any_below(s, 5)};
+                                       (enum held_role)any_below(s, 5),
+                                       any_u64(s),
+                                       any_bool(s)};
     }
     message.held = held;
     message.load = any_load_report(s);
@@ -331,6 +333,7 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
         }
         tablets[i].goal = any_goal(s);
         tablets[i].absorbed = any_u64(s);
+        tablets[i].recovered = any_bool(s);
     }
     struct server_address *servers = any_list(s, sizeof *servers, &message.server_count);
     for (size_t i = 0; i < message.server_count; i++) {
@@ -414,6 +417,42 @@ static void any_merge_response(struct random_source *s, struct buffer *out)
 {
     struct merge_response message = {any_u64(s)};
     merge_response_encode(&message, out);
+}
+
+static void any_recover_request(struct random_source *s, struct buffer *out)
+{
+    struct recover_request message = {.table = any_bytes(s),
+                                      .tablet = any_u64(s),
+                                      .accept_loss = any_bool(s),
+                                      .store = any_u64(s)};
+    message.who = bytes_of_text(any_bool(s) ? "somebody" : "");
+    recover_request_encode(&message, out);
+}
+
+static struct lost_tablet any_lost_tablet(struct random_source *s)
+{
+    struct lost_tablet tablet = {any_u64(s), any_bytes(s), any_bytes(s), any_bytes(s),
+                                 any_u32(s), any_u64(s),   any_bytes(s)};
+    struct found_copy *copies = any_list(s, sizeof *copies, &tablet.copy_count);
+    for (size_t i = 0; i < tablet.copy_count; i++) {
+        copies[i] = (struct found_copy){any_u64(s), any_u64(s),          any_bytes(s), any_u64(s),
+                                        any_u64(s), (int64_t)any_u64(s), any_u32(s)};
+    }
+    tablet.copies = copies;
+    tablet.recovered_us = (int64_t)any_u64(s);
+    tablet.recovered_by = any_bytes(s);
+    return tablet;
+}
+
+static void any_recover_response(struct random_source *s, struct buffer *out)
+{
+    struct recover_response message = {.more = any_bool(s), .chosen_store = any_u64(s)};
+    struct lost_tablet *tablets = any_list(s, sizeof *tablets, &message.tablet_count);
+    for (size_t i = 0; i < message.tablet_count; i++) {
+        tablets[i] = any_lost_tablet(s);
+    }
+    message.tablets = tablets;
+    recover_response_encode(&message, out);
 }
 
 static const struct document *any_documents(struct random_source *s, size_t *ret_count)

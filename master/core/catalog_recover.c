@@ -1,0 +1,474 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "master/core/catalog_state.h"
+#include "master/core/transaction.h"
+
+/*
+ * Tablets whose members are all lost, or damaged (docs/replication.md, rule 18 and section 9): what copies
+ * there are, and which of them shall be the tablet from now on.  It is the only change of members that no member
+ * proposes, and the only one that may lose what was acknowledged; so only a person orders it.
+ *
+ * Nothing is lost as long as somebody leads, or as long as a member might still take over by itself: for
+ * replace_after nobody must have led.  (Who leads unheard by any master may go on for as long as its members
+ * grant it; of these the copy that is chosen is none any more.)
+ */
+
+#define LISTED_MAX 1000 /* tablets in one answer */
+
+/* --- what servers hold -------------------------------------------------------------------------- */
+
+void recover_take_report(struct server *server, const struct sync_request *sync)
+{
+    server->held_count = 0;
+    if (sync->held_count > server->held_capacity) {
+        struct held_copy *grown = memory_resize(server->held,
+                                                sync->held_count * sizeof(struct held_copy));
+        if (grown == NULL) {
+            return; /* what is told of it is less, then */
+        }
+        server->held = grown;
+        server->held_capacity = sync->held_count;
+    }
+    for (size_t i = 0; i < sync->held_count; i++) {
+        const struct held_tablet *held = &sync->held[i];
+        server->held[server->held_count++] = (struct held_copy){
+            .tablet = held->tablet,
+            .store = held->store,
+            .version = held->version,
+            .committed = held->committed,
+            .empty = held->state != HELD_SERVING,
+            .damaged = held->damaged,
+        };
+    }
+}
+
+static struct found_copy found_copy(const struct server *server,
+                                    const struct tablet *tablet,
+                                    uint64_t store)
+{
+    const struct server_image *image = server->seen != NULL ? server->seen : server->image;
+    const struct replica_configuration *members = &tablet->record.configuration;
+    bool is_member = replica_configuration_find(members, store) < members->member_count;
+    return (struct found_copy){
+        .server = server->number,
+        .store = store,
+        .address = image == NULL ? BYTES_EMPTY : image->record.address,
+        .heard_us = server->heard_us,
+        .flags = (is_member ? FOUND_MEMBER : 0U) | (server->alive ? FOUND_ALIVE : 0U),
+    };
+}
+
+/* --- which is best ------------------------------------------------------------------------------ */
+
+static bool is_usable(const struct found_copy *copy)
+{
+    return (copy->flags & (FOUND_HELD | FOUND_ALIVE | FOUND_EMPTY)) == (FOUND_HELD | FOUND_ALIVE);
+}
+
+/* What one was chosen before, the others are of a time that was given up. */
+static bool is_of_now(const struct tablet *tablet, const struct found_copy *copy)
+{
+    return copy->version >= tablet->record.recovered_version;
+}
+
+/* Up to the lower of two committed points they have the same (I6): the higher has more. */
+static bool is_better(const struct tablet *tablet,
+                      const struct found_copy *a,
+                      const struct found_copy *b)
+{
+    if (is_usable(a) != is_usable(b)) {
+        return is_usable(a);
+    }
+    if (is_of_now(tablet, a) != is_of_now(tablet, b)) {
+        return is_of_now(tablet, a);
+    }
+    if ((a->flags & FOUND_DAMAGED) != (b->flags & FOUND_DAMAGED)) {
+        return (a->flags & FOUND_DAMAGED) == 0;
+    }
+    return a->committed != b->committed ? a->committed > b->committed : a->version > b->version;
+}
+
+static void add_copy(const struct tablet *tablet,
+                     struct found_copy *copies,
+                     size_t *count,
+                     const struct found_copy *copy)
+{
+    size_t at = (*count)++;
+    while (at > 0 && is_better(tablet, copy, &copies[at - 1])) {
+        copies[at] = copies[at - 1];
+        at--;
+    }
+    copies[at] = *copy;
+}
+
+static size_t count_held(const struct catalog *catalog, uint64_t tablet)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        for (size_t j = 0; j < catalog->servers[i]->held_count; j++) {
+            count += catalog->servers[i]->held[j].tablet == tablet ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+static bool is_among(const struct found_copy *copies, size_t count, uint64_t store)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (copies[i].store == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All that are held, and members of which nobody has told; best first, in scratch.  NULL without memory. */
+static struct found_copy *find_copies(struct catalog *catalog,
+                                      const struct tablet *tablet,
+                                      size_t *ret_count)
+{
+    const struct replica_configuration *members = &tablet->record.configuration;
+    size_t most = count_held(catalog, tablet->record.number) + members->member_count;
+    struct found_copy *copies = arena_allocate_array(&catalog->scratch, most, sizeof *copies);
+    *ret_count = 0;
+    for (size_t i = 0; copies != NULL && i < catalog->server_count; i++) {
+        const struct server *server = catalog->servers[i];
+        for (size_t j = 0; j < server->held_count; j++) {
+            const struct held_copy *held = &server->held[j];
+            struct found_copy copy = found_copy(server, tablet, held->store);
+            copy.version = held->version;
+            copy.committed = held->committed;
+            copy.flags |= FOUND_HELD | (held->empty ? FOUND_EMPTY : 0U) |
+                          (held->damaged ? FOUND_DAMAGED : 0U);
+            if (held->tablet == tablet->record.number) {
+                add_copy(tablet, copies, ret_count, &copy);
+            }
+        }
+    }
+    for (uint32_t i = 0; copies != NULL && i < members->member_count; i++) {
+        if (!is_among(copies, *ret_count, members->members[i].store)) {
+            const struct server *server = state_server(catalog, members->members[i].server);
+            struct found_copy copy = found_copy(server, tablet, members->members[i].store);
+            add_copy(tablet, copies, ret_count, &copy);
+        }
+    }
+    return copies;
+}
+
+/* --- what is lost ------------------------------------------------------------------------------- */
+
+static int64_t unled_ns(const struct catalog *catalog, const struct tablet *tablet)
+{
+    return catalog->now_ns - tablet->led_ns;
+}
+
+static bool is_lost(const struct catalog *catalog, const struct tablet *tablet)
+{
+    return tablet->record.state != TABLET_CREATING &&
+           unled_ns(catalog, tablet) >= catalog->settings.replace_after_ns;
+}
+
+static struct bytes why_lost(struct catalog *catalog,
+                             const struct tablet *tablet,
+                             const struct found_copy *best)
+{
+    char text[160];
+    int64_t seconds = unled_ns(catalog, tablet) / INT64_C(1000000000);
+    if (!is_lost(catalog, tablet)) {
+        return BYTES_EMPTY;
+    }
+    (void)snprintf(text, sizeof text,
+                   "nobody has led it for %lld s, as far as this master knows; %s",
+                   (long long)seconds,
+                   best == NULL || !is_usable(best)     ? "no living server has a copy"
+                   : (best->flags & FOUND_DAMAGED) != 0 ? "what copies there are, are damaged"
+                   : (best->flags & FOUND_MEMBER) != 0  ? "a member is there, and cannot lead alone"
+                                                        : "the copies that are there do not count");
+    return arena_copy(&catalog->scratch, bytes_of_text(text));
+}
+
+static enum status describe(struct catalog *catalog,
+                            const struct tablet *tablet,
+                            struct lost_tablet *ret_lost)
+{
+    const struct tablet_record *record = &tablet->record;
+    const struct table_entry *entry = number_map_get(&catalog->tables, record->table);
+    size_t count = 0;
+    const struct found_copy *copies = find_copies(catalog, tablet, &count);
+    if (copies == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    *ret_lost = (struct lost_tablet){
+        .tablet = record->number,
+        .table = entry->image->record.table.id,
+        .start = record->range.start,
+        .end = record->range.end,
+        .state = record->state,
+        .version = record->configuration.version,
+        .why = why_lost(catalog, tablet, count > 0 ? &copies[0] : NULL),
+        .copies = copies,
+        .copy_count = count,
+        .recovered_us = (int64_t)record->recovered_us,
+        .recovered_by = bytes_of_text(record->recovered_by),
+    };
+    return STATUS_OK;
+}
+
+/* --- listing ------------------------------------------------------------------------------------ */
+
+static enum status list_lost(struct catalog *catalog,
+                             const struct table_entry *entry,
+                             struct lost_tablet *tablets,
+                             struct recover_response *response)
+{
+    for (size_t i = 0; i < entry->tablet_count; i++) {
+        if (!is_lost(catalog, entry->tablets[i])) {
+            continue;
+        }
+        if (response->tablet_count == LISTED_MAX) {
+            response->more = true;
+            return STATUS_OK;
+        }
+        enum status status = describe(catalog, entry->tablets[i], &tablets[response->tablet_count]);
+        if (status != STATUS_OK) {
+            return status;
+        }
+        response->tablet_count++;
+    }
+    return STATUS_OK;
+}
+
+static enum status find_tablet(const struct catalog *catalog,
+                               const struct recover_request *recover,
+                               struct tablet **ret_tablet,
+                               struct error *ret_error)
+{
+    *ret_tablet = number_map_get(&catalog->tablets, recover->tablet);
+    return *ret_tablet != NULL
+               ? STATUS_OK
+               : error_set(ret_error, STATUS_NOT_FOUND, "tablet %llu is not in the catalog",
+                           (unsigned long long)recover->tablet);
+}
+
+static enum status list(struct catalog *catalog,
+                        const struct recover_request *recover,
+                        struct lost_tablet *tablets,
+                        struct recover_response *response,
+                        struct error *ret_error)
+{
+    if (recover->tablet != 0) {
+        struct tablet *tablet = NULL;
+        enum status status = find_tablet(catalog, recover, &tablet, ret_error);
+        response->tablet_count = status == STATUS_OK ? 1 : 0;
+        return status == STATUS_OK ? describe(catalog, tablet, &tablets[0]) : status;
+    }
+    if (recover->table.size_bytes > 0) {
+        const struct table_entry *entry = change_find_table(catalog, recover->table, ret_error);
+        return entry == NULL ? STATUS_NOT_FOUND : list_lost(catalog, entry, tablets, response);
+    }
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < catalog->table_count && status == STATUS_OK; i++) {
+        status = list_lost(catalog, catalog->by_name[i], tablets, response);
+    }
+    return status;
+}
+
+enum status recover_read(struct catalog *catalog,
+                         uint64_t request,
+                         const struct recover_request *recover,
+                         struct error *ret_error)
+{
+    struct lost_tablet *tablets = arena_allocate_array(&catalog->scratch, LISTED_MAX,
+                                                       sizeof *tablets);
+    struct recover_response response = {.tablets = tablets};
+    enum status status = tablets == NULL ? STATUS_NO_MEMORY
+                                         : list(catalog, recover, tablets, &response, ret_error);
+    if (status == STATUS_OK) {
+        struct buffer message = effects_begin_message();
+        recover_response_encode(&response, &message);
+        emit_reply(catalog, request, &message);
+    }
+    return status;
+}
+
+/* --- choosing ----------------------------------------------------------------------------------- */
+
+/* Nothing is chosen where nothing is lost. */
+static enum status check_lost(const struct catalog *catalog,
+                              const struct tablet *tablet,
+                              struct error *ret_error)
+{
+    unsigned long long number = (unsigned long long)tablet->record.number;
+    if (is_lost(catalog, tablet)) {
+        return STATUS_OK;
+    }
+    if (tablet->record.state == TABLET_CREATING) {
+        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                         "tablet %llu is being created: there is nothing to recover", number);
+    }
+    return error_set(
+        ret_error, STATUS_FAILED_PRECONDITION,
+        "tablet %llu was led %lld s ago: nothing is lost, or a copy may still take over by itself; "
+        "it can be recovered when nobody has led it for %lld s (replication.replace_after)",
+        number, (long long)(unled_ns(catalog, tablet) / INT64_C(1000000000)),
+        (long long)(catalog->settings.replace_after_ns / INT64_C(1000000000)));
+}
+
+static enum status check_copy(const struct catalog *catalog,
+                              const struct tablet *tablet,
+                              const struct found_copy *copy,
+                              struct error *ret_error)
+{
+    unsigned long long number = (unsigned long long)tablet->record.number;
+    const struct server *server = copy == NULL ? NULL : state_server(catalog, copy->server);
+    if (copy == NULL) {
+        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                         "no server has told of a copy of tablet %llu in that store: start the one "
+                         "that has it, or choose another",
+                         number);
+    }
+    if (!is_usable(copy)) {
+        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                         "store %llu %s tablet %llu: start a server that has it; where there is "
+                         "none for good, delete the table",
+                         (unsigned long long)copy->store,
+                         (copy->flags & FOUND_EMPTY) != 0 ? "has nothing that counts of"
+                                                          : "is not there, with its copy of",
+                         number);
+    }
+    if (!server->replicates || server->image == NULL ||
+        state_owner(catalog, copy->store) != server) {
+        return error_set(ret_error, STATUS_UNIMPLEMENTED,
+                         "server %llu does not replicate (replicate = true), so it cannot be told "
+                         "to lead tablet %llu",
+                         (unsigned long long)copy->server, number);
+    }
+    return STATUS_OK;
+}
+
+static const struct found_copy *find_chosen(const struct found_copy *copies,
+                                            size_t count,
+                                            uint64_t store)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (store == 0 || copies[i].store == store) {
+            return &copies[i];
+        }
+    }
+    return NULL;
+}
+
+/* It is wanted where it is, instead of one on the same server, or one that is not there. */
+static void want_chosen(const struct catalog *catalog,
+                        const struct found_copy *copy,
+                        struct tablet_goal *goal)
+{
+    uint64_t leaves = goal->stores[0];
+    if (tablet_goal_names(goal, copy->store)) {
+        return;
+    }
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        const struct server *owner = state_owner(catalog, goal->stores[i]);
+        if (owner != NULL && owner->number == copy->server) {
+            leaves = goal->stores[i];
+            break;
+        }
+        leaves = owner == NULL || !owner->alive ? goal->stores[i] : leaves;
+    }
+    tablet_goal_remove(goal, leaves);
+    tablet_goal_add(goal, copy->store);
+}
+
+static void stage_chosen(struct catalog *catalog,
+                         struct transaction *transaction,
+                         struct tablet *tablet,
+                         const struct found_copy *copy,
+                         struct bytes who)
+{
+    struct tablet_record record = tablet->record;
+    record.configuration = (struct replica_configuration){
+        .version = tablet->record.configuration.version + 1,
+        .member_count = 1,
+        .members = {{copy->server, copy->store}}};
+    record.recovered_version = record.configuration.version;
+    record.recovered_us = (uint64_t)catalog->now_us;
+    memset(record.recovered_by, 0, sizeof record.recovered_by);
+    memcpy(record.recovered_by, who.data, who.size_bytes);
+    want_chosen(catalog, copy, &record.goal);
+    transaction_update_tablet(transaction, tablet, &record);
+    emit_note(catalog,
+              &(struct catalog_note){.event = "tablet_recovered",
+                                     .warning = true,
+                                     .table = record.table,
+                                     .tablet = record.number,
+                                     .server = copy->server,
+                                     .store = copy->store},
+              "by %s: version %llu is what it has, up to %llu%s", record.recovered_by,
+              (unsigned long long)record.recovered_version, (unsigned long long)copy->committed,
+              (copy->flags & FOUND_DAMAGED) != 0 ? ", damaged" : "");
+}
+
+static bool is_text(struct bytes who)
+{
+    for (size_t i = 0; i < who.size_bytes; i++) {
+        if (who.data[i] < ' ' || who.data[i] > '~') {
+            return false;
+        }
+    }
+    return who.size_bytes > 0;
+}
+
+static enum status choose(struct catalog *catalog,
+                          struct transaction *transaction,
+                          struct open_request *request,
+                          const struct recover_request *recover,
+                          struct error *ret_error)
+{
+    struct tablet *tablet = NULL;
+    struct lost_tablet lost = {0};
+    enum status status = find_tablet(catalog, recover, &tablet, ret_error);
+    if (status == STATUS_OK) {
+        status = check_lost(catalog, tablet, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = describe(catalog, tablet, &lost);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct found_copy *copy = find_chosen(lost.copies, lost.copy_count, recover->store);
+    status = check_copy(catalog, tablet, copy, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct recover_response response = {
+        .tablets = &lost, .tablet_count = 1, .chosen_store = copy->store};
+    request->answer = effects_begin_message();
+    recover_response_encode(&response, &request->answer);
+    stage_chosen(catalog, transaction, tablet, copy, recover->who);
+    return STATUS_OK;
+}
+
+enum status recover_stage(struct catalog *catalog,
+                          struct transaction *transaction,
+                          struct open_request *request,
+                          bool *ret_staged,
+                          struct error *ret_error)
+{
+    struct recover_request recover;
+    enum status status = recover_request_decode(request->body, &catalog->scratch, &recover,
+                                                ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    if (!is_text(recover.who)) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "who accepts the loss must be said, as printable text");
+    }
+    status = choose(catalog, transaction, request, &recover, ret_error);
+    *ret_staged = status == STATUS_OK;
+    return status;
+}
