@@ -72,7 +72,8 @@ static enum status create_replica(struct hosted *heir,
         .role = (enum replica_role)configuration->role,
         .flags = {.opened = configuration->flags.opened,
                   .doubt_noted = configuration->flags.doubt_noted,
-                  .bound = configuration->flags.bound},
+                  .bound = configuration->flags.bound,
+                  .damaged = configuration->flags.damaged},
         .free_from_ns = left_free_ns > right_free_ns ? left_free_ns : right_free_ns,
         .committed = store_tablet_committed(merged)};
     return hosted_create_replica(heir, &recovered);

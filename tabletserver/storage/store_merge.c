@@ -228,6 +228,7 @@ static void configure(struct store_tablet *merged,
     struct store_configuration both = a->members.version >= b->members.version ? *a : *b;
     both.flags.doubt_noted = a->flags.doubt_noted || b->flags.doubt_noted;
     both.flags.bound = a->flags.bound || b->flags.bound;
+    both.flags.damaged = a->flags.damaged || b->flags.damaged; /* what came of it is no better */
     store_set_configuration(merged, &both);
     merged->durable = merged->configuration;
     merged->durable_number = 1;

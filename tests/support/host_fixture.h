@@ -104,7 +104,7 @@ struct cluster {
     const struct host_merge_wish *merge;        /* NULL: none is wished */
     bool refuses_merges;
     bool is_merged;
-    struct scrub_settings scrub;           /* zero: copies are not compared */
+    struct scrub_settings scrub; /* zero: copies are not compared */
 };
 
 /* --- what a node is called for -------------------------------------------------------------------- */
