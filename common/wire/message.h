@@ -432,6 +432,8 @@ struct store_information {
     uint64_t used_bytes;
     uint64_t free_bytes;
     uint32_t tablet_count;
+    uint64_t catalog;         /* generation of the catalog that it belongs to; 0 = was told none yet */
+    uint64_t catalog_version; /* the highest that it was told of that */
 };
 
 struct server_information {
@@ -620,6 +622,8 @@ struct sync_response {
     uint32_t interval_ms;                 /* sync again after */
     const struct server_address *servers; /* those that are new or changed */
     size_t server_count;
+    uint64_t newest_version; /* of the catalog now, whatever this response tells; 0 = an older master */
+    uint64_t predecessor;    /* generation of the one that it was ordered to succeed; 0 = none */
 };
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and

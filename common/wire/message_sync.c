@@ -4,13 +4,15 @@
 
 static void write_store(struct buffer *out, const struct store_information *store)
 {
-    wire_write_array(out, 6);
+    wire_write_array(out, 8);
     wire_write_u64(out, store->number);
     wire_write_bytes(out, store->folder);
     wire_write_u64(out, store->condition);
     wire_write_u64(out, store->used_bytes);
     wire_write_u64(out, store->free_bytes);
     wire_write_u64(out, store->tablet_count);
+    wire_write_u64(out, store->catalog);
+    wire_write_u64(out, store->catalog_version);
 }
 
 void wire_write_server(struct buffer *out, const struct server_information *server)
@@ -43,6 +45,8 @@ static void read_store(struct wire_reader *reader,
     store->used_bytes = wire_read_u64(reader, &parts, "store.used_bytes");
     store->free_bytes = wire_read_u64(reader, &parts, "store.free_bytes");
     store->tablet_count = wire_read_u32(reader, &parts, "store.tablet_count");
+    store->catalog = wire_read_u64(reader, &parts, "store.catalog");
+    store->catalog_version = wire_read_u64(reader, &parts, "store.catalog_version");
     wire_array_end(reader, &parts);
 }
 
@@ -219,7 +223,7 @@ static void write_assigned(struct buffer *out, const struct assigned_tablet *tab
 
 void sync_response_encode(const struct sync_response *message, struct buffer *out)
 {
-    wire_write_array(out, 9);
+    wire_write_array(out, 11);
     wire_write_u64(out, message->generation);
     wire_write_u64(out, message->version);
     wire_write_bool(out, message->reset);
@@ -243,6 +247,8 @@ void sync_response_encode(const struct sync_response *message, struct buffer *ou
         wire_write_u64(out, message->servers[i].server);
         wire_write_bytes(out, message->servers[i].address);
     }
+    wire_write_u64(out, message->newest_version);
+    wire_write_u64(out, message->predecessor);
 }
 
 static void read_assigned_list(struct wire_reader *reader,
@@ -332,6 +338,8 @@ enum status sync_response_decode(struct bytes in,
     read_table_lists(&reader, &fields, &message);
     message.interval_ms = wire_read_u32(&reader, &fields, "interval_ms");
     read_addresses(&reader, &fields, &message);
+    message.newest_version = wire_read_u64(&reader, &fields, "newest_version");
+    message.predecessor = wire_read_u64(&reader, &fields, "predecessor");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -55,8 +55,10 @@ static enum status commit_first(struct coordinator *coordinator,
                                 const struct coordinator_identity *identity,
                                 struct error *ret_error)
 {
-    const struct identity_record first = {CATALOG_FORMAT, identity->cluster, identity->generation};
-    const struct counters_record counters = {.table_next = 1, .tablet_next = 1, .version = 0};
+    const struct identity_record first = {CATALOG_FORMAT, identity->cluster, identity->generation,
+                                          0};
+    const struct counters_record counters = {
+        .table_next = 1, .tablet_next = 1, .version = 0, .tablet_first = 1};
     struct record_key identity_key = record_key_of(RECORD_KIND_IDENTITY, 0);
     struct record_key counters_key = record_key_of(RECORD_KIND_COUNTERS, 0);
     struct buffer identity_value = BUFFER_INIT;

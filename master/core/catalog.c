@@ -156,8 +156,20 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
     return STATUS_OK;
 }
 
+/* People may look, and servers may come whose catalog it is. */
+static bool goes_on_in_dispute(enum method method)
+{
+    return method == METHOD_SYNC || method == METHOD_STATUS || method == METHOD_LIST_SERVERS;
+}
+
 static enum status on_request(struct catalog *catalog, const struct catalog_event *event)
 {
+    const char *dispute = identity_dispute(catalog);
+
+    if (dispute != NULL && !goes_on_in_dispute(event->method)) {
+        refuse_request(catalog, event->number, STATUS_UNAVAILABLE, dispute);
+        return STATUS_OK;
+    }
     switch ((int)event->method) {
     case METHOD_LOCATE:
     case METHOD_GET_TABLE:

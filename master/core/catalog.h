@@ -22,7 +22,9 @@
  *
  * Invariants, checked by catalog_check():
  *   (1) The tablets of a table cover the key space: no gap, no overlap, none empty.
- *   (2) Numbers of tables and tablets are below the counters; they are never given twice.
+ *   (2) Numbers of tables and tablets are below the counters; they are never given twice, nor by an
+ *       older copy of this catalog, or an empty one: what servers know is compared first
+ *       (catalog_identity.c).
  *   (3) A tablet's members are known servers and stores, whose owners' records name them; a single
  *       member's server owns its store, or is about to lose it to the owner.
  *   (4) Durable before visible: no reply and no sync tells of a change whose transaction has not
@@ -145,7 +147,7 @@ struct catalog_note {
     uint64_t tablet;
     uint64_t server;
     uint64_t store;
-    char text[128];
+    char text[ERROR_TEXT_SIZE_MAX];
 };
 
 struct catalog_effect {
@@ -194,6 +196,7 @@ struct catalog_counts {
     uint64_t requests_waiting;
     uint64_t documents;
     uint64_t document_bytes;
+    bool disputed; /* servers know another catalog, or more of this one */
 };
 
 void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts);

@@ -188,6 +188,7 @@ void catalog_check(const struct catalog *catalog)
         ASSERT(i == 0 || catalog->servers[i - 1]->number < catalog->servers[i]->number);
         on_servers += check_server(catalog->servers[i]);
     }
+    ASSERT(catalog->counters.tablet_first <= catalog->counters.tablet_next);
     ASSERT(catalog->tablets.count == tablets);
     ASSERT(catalog->tables.count == catalog->table_count);
     ASSERT(on_servers == copies);

@@ -269,6 +269,8 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
                              : catalog->settings.sync_interval_ms,
         .servers = page.servers,
         .server_count = page.server_count,
+        .newest_version = catalog->counters.version,
+        .predecessor = catalog->identity.predecessor,
     };
     if (whole) {
         server->map_start_version = catalog->counters.version;

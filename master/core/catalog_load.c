@@ -400,6 +400,9 @@ enum status catalog_load_end(struct catalog *catalog, int64_t now_ns, struct err
     LIST_FOREACH(struct store, store, &catalog->all_stores) {
         store->heard_ns = now_ns; /* every server has its time to come */
     }
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        catalog->servers[i]->heard_ns = now_ns;
+    }
     status = link_loaded_tablets(catalog, ret_error);
     for (size_t i = 0; i < catalog->table_count && status == STATUS_OK; i++) {
         const struct table_entry *entry = catalog->by_name[i];

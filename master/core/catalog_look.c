@@ -17,6 +17,7 @@ void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_co
         .requests_waiting = catalog->request_count,
         .documents = catalog->documents.count,
         .document_bytes = catalog->documents.size_bytes,
+        .disputed = identity_dispute(catalog) != NULL,
     };
     for (size_t i = 0; i < catalog->table_count; i++) {
         for (size_t state = 0; state <= TABLET_SPLITTING; state++) {
@@ -128,5 +129,10 @@ void catalog_status_json(const struct catalog *catalog, struct buffer *out)
     append_tables(catalog, out);
     buffer_append_format(out, "],\"servers\":[");
     append_servers(catalog, out);
-    buffer_append_format(out, "]}");
+    buffer_append_format(out, "]");
+    if (counts.disputed) {
+        buffer_append_format(out, ",\"disputed\":");
+        append_text(out, bytes_of_text(identity_dispute(catalog)));
+    }
+    buffer_append_format(out, "}");
 }

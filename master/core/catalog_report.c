@@ -1,6 +1,9 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_state.h"
 
+#define WELL_NS          INT64_C(1000000000)
+#define UNKNOWN_NOTES_NS INT64_C(60000000000) /* between two reports of which it is noted */
+
 /*
  * What a server says it holds, against what the catalog says it should hold.  A report names
  * tablets by number and store; the store decides, since a disk may have moved between servers.
@@ -169,30 +172,62 @@ static bool part_may_go(const struct catalog *catalog,
            heir_may_do_without(catalog, sync, heirs->right, store);
 }
 
-/* A number that the catalog does not have: the parent of children to come, a tablet of a dropped
- * table, or something from another time.  That is never touched: whoever knows what it is must
- * decide. */
-static void take_unknown(struct catalog *catalog,
-                         struct server *server,
-                         const struct sync_request *sync,
-                         const struct held_tablet *held,
-                         uint64_t report)
+static bool is_well(const struct catalog *catalog, struct tablet *tablet)
 {
-    struct tablet_heirs heirs;
-    if (report == 0 || is_parent(server, sync, held, report)) {
-        return;
+    const struct tablet_record *record = &tablet->record;
+    const struct table_entry *entry = number_map_get(&catalog->tables, record->table);
+
+    return record->state == TABLET_SERVING && state_is_there(state_leader_copy(tablet)) &&
+           record->configuration.member_count >= entry->image->record.table.replicas &&
+           catalog->now_ns - tablet->members_ns >= catalog->settings.keep_outsiders_ns;
+}
+
+/* Are all tablets there, and have been for a time?  As of at most a second ago. */
+static bool all_are_well(struct catalog *catalog)
+{
+    if (catalog->well_looked_ns != 0 && catalog->now_ns - catalog->well_looked_ns < WELL_NS) {
+        return catalog->well;
     }
-    enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
-    if (fate == PROPOSED_DROPPED) {
-        add_stale(server, held);
-        return;
-    }
-    if (fate != PROPOSED_UNKNOWN) {
-        if (server->replicates && part_may_go(catalog, sync, &heirs, held->store)) {
-            add_stale(server, held);
+    catalog->well_looked_ns = catalog->now_ns;
+    catalog->well = true;
+    for (size_t i = 0; i < catalog->table_count && catalog->well; i++) {
+        const struct table_entry *entry = catalog->by_name[i];
+        for (size_t j = 0; j < entry->tablet_count && catalog->well; j++) {
+            catalog->well = is_well(catalog, entry->tablets[j]);
         }
-        return;
     }
+    return catalog->well;
+}
+
+/* Is the number one that a split or merge, wished and perhaps done already, will have?  Tablets with
+ * a wish are not at their goal. */
+static bool is_to_come(const struct catalog *catalog, uint64_t number)
+{
+    LIST_FOREACH(const struct tablet, tablet, &catalog->astray) {
+        const struct tablet_goal *goal = &tablet->record.goal;
+        if (goal->wish != GOAL_STAY &&
+            (goal->left == number || goal->right == number || goal->merged == number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * One that this catalog has given, and that went before this master's process began: what came of it
+ * is not known any more, but was made of it and is in the catalog, for nothing is taken out of that
+ * before what replaces it is there.  So it may go once every tablet that there is stands well.
+ */
+static bool is_forgotten(const struct catalog *catalog, uint64_t number)
+{
+    return number >= catalog->counters.tablet_first && number < catalog->counters.tablet_next &&
+           !is_to_come(catalog, number);
+}
+
+static void note_unknown(struct catalog *catalog,
+                         const struct server *server,
+                         const struct held_tablet *held)
+{
     emit_note(catalog,
               &(struct catalog_note){.event = "tablet_unknown",
                                      .warning = true,
@@ -200,6 +235,33 @@ static void take_unknown(struct catalog *catalog,
                                      .server = server->number,
                                      .store = held->store},
               "%s", "held by a server, not in the catalog: left alone");
+}
+
+/* A number that the catalog does not have: the parent of children to come, a tablet of a dropped
+ * table, one that was split or merged, or something from another catalog.  That is never touched:
+ * whoever knows what it is must decide.  True: it is such a thing. */
+static bool take_unknown(struct catalog *catalog,
+                         struct server *server,
+                         const struct sync_request *sync,
+                         const struct held_tablet *held,
+                         uint64_t report)
+{
+    struct tablet_heirs heirs;
+    if (report == 0 || is_parent(server, sync, held, report)) {
+        return false;
+    }
+    enum proposed_outcome fate = state_fate(catalog, held->tablet, &heirs);
+    bool has_heirs = heirs.merged != 0 || (heirs.left != 0 && heirs.right != 0);
+    bool goes = fate == PROPOSED_DROPPED;
+    if (!goes && has_heirs && server->replicates) {
+        goes = part_may_go(catalog, sync, &heirs, held->store);
+    } else if (!goes && is_forgotten(catalog, held->tablet)) {
+        goes = all_are_well(catalog);
+    }
+    if (goes) {
+        add_stale(server, held);
+    }
+    return !goes && fate == PROPOSED_UNKNOWN && !is_forgotten(catalog, held->tablet);
 }
 
 /*
@@ -271,13 +333,18 @@ static void take_known(struct catalog *catalog,
 void report_take(struct catalog *catalog, struct server *server, const struct sync_request *sync)
 {
     uint64_t report = sync->full ? ++catalog->reports : 0;
+    bool tell = server->unknown_noted_ns == 0 ||
+                catalog->now_ns - server->unknown_noted_ns >= UNKNOWN_NOTES_NS;
 
     server->stale_count = 0;
     for (size_t i = 0; i < sync->held_count; i++) {
         const struct held_tablet *held = &sync->held[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, held->tablet);
         if (tablet == NULL) {
-            take_unknown(catalog, server, sync, held, report);
+            if (take_unknown(catalog, server, sync, held, report) && tell) {
+                note_unknown(catalog, server, held);
+                server->unknown_noted_ns = catalog->now_ns;
+            }
         } else {
             take_known(catalog, server, tablet, held, report);
         }

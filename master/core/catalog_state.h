@@ -160,6 +160,7 @@ struct server {
     } * held; /* all that its last full report named; NULL: not kept, for want of memory */
     size_t held_count;
     size_t held_capacity;
+    int64_t unknown_noted_ns; /* when what it holds and nobody knows was last noted */
 };
 
 struct store {
@@ -212,6 +213,8 @@ struct split_wish {
 
 #define CATALOG_WISHES_MAX 256
 
+#define CATALOG_REFUSALS 64
+
 struct transaction;
 
 /* Who may begin a transaction; in turn, where several would. */
@@ -229,6 +232,10 @@ struct catalog {
     struct counters_record counters; /* committed; next numbers may be ahead after a failure */
     bool has_identity;
     bool has_counters;
+    bool outdated;                     /* a store was told of a higher version: for good */
+    bool confirmed;                    /* a server was let in */
+    char dispute[ERROR_TEXT_SIZE_MAX]; /* why one was refused over who this catalog is; "" = none */
+    int64_t refusals_ns[CATALOG_REFUSALS]; /* when one was noted last, by server number */
 
     struct number_map tables;  /* -> struct table_entry */
     struct number_map tablets; /* -> struct tablet */
@@ -255,6 +262,8 @@ struct catalog {
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
     uint64_t reports;           /* full reports so far */
+    bool well;                  /* all tablets were, when it was looked at last: */
+    int64_t well_looked_ns;
     int64_t plan_not_before_ns; /* after a failed transaction */
 
     struct list queue;     /* of struct open_request: WAITING_TURN */
@@ -466,6 +475,19 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync);
 void read_list_hot_tablets(struct catalog *catalog,
                            uint64_t request,
                            const struct list_hot_tablets_request *list);
+
+/* catalog_identity.c.  Do the server's stores belong to this catalog, as it is now?  Errors:
+ * STATUS_FAILED_PRECONDITION, noted. */
+enum status identity_check(struct catalog *catalog,
+                           const struct sync_request *sync,
+                           struct error *ret_error);
+/* Why nobody should be told anything from this catalog; NULL = all is well. */
+const char *identity_dispute(const struct catalog *catalog);
+/* Said now and then: a server that is refused asks again at once. */
+void sync_note_refused(struct catalog *catalog,
+                       uint64_t server,
+                       const char *event,
+                       const struct error *error);
 
 /* catalog_sync.c */
 enum status sync_receive(struct catalog *catalog,

@@ -48,8 +48,18 @@ static enum status check_description(const struct server_information *from, stru
     return check_stores(from, ret_error);
 }
 
-/* Two processes with one number: the one that started later stays. */
-static enum status check_incarnation(const struct server *server,
+/* Was it heard of lately, or may it still be, since this master has only just begun? */
+static bool may_live(const struct catalog *catalog, const struct server *server)
+{
+    return server->alive ||
+           (server->seen == NULL && server->image != NULL &&
+            catalog->now_ns - server->heard_ns < catalog->settings.server_timeout_ns);
+}
+
+/* Two processes with one number: of two starts of one folder the later one stays.  At another address
+ * it is a copy of the folder while the former process is heard; or it was moved, and waits a little. */
+static enum status check_incarnation(const struct catalog *catalog,
+                                     const struct server *server,
                                      const struct server_information *from,
                                      struct error *ret_error)
 {
@@ -67,15 +77,29 @@ static enum status check_incarnation(const struct server *server,
             (unsigned long long)from->number, bytes_printable(known->record.address, address),
             (unsigned long long)known->record.incarnation, (unsigned long long)from->incarnation);
     }
-    if (from->incarnation == known->record.incarnation && server->alive &&
-        !bytes_equal(from->address, known->record.address)) {
+    if (may_live(catalog, server) && !bytes_equal(from->address, known->record.address)) {
+        char own[BYTES_PRINTABLE_SIZE_MAX];
         return error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                         "server number %llu is in use by a living process at %s: is this a copy "
-                         "of its folder?",
+                         "server number %llu is in use by the process at %s: the one at %s must "
+                         "end if its folder is a copy; if it was moved it is let in when the other "
+                         "one was not heard of for %lld ms",
                          (unsigned long long)from->number,
-                         bytes_printable(known->record.address, address));
+                         bytes_printable(known->record.address, address),
+                         bytes_printable(from->address, own),
+                         (long long)(catalog->settings.server_timeout_ns / 1000000));
     }
     return STATUS_OK;
+}
+
+/* The living server that listed it last, or may list it again soon; NULL = none. */
+static const struct server *user_of(const struct catalog *catalog, const struct store *store)
+{
+    const struct server *user = store->seen_on;
+
+    if (user == NULL && store->owner != NULL && store->owner->seen == NULL) {
+        user = store->owner;
+    }
+    return user != NULL && may_live(catalog, user) ? user : NULL;
 }
 
 /* A disk may move to another server, but not away from one that lives and still has it. */
@@ -86,15 +110,15 @@ static enum status check_store_owners(const struct catalog *catalog,
 {
     for (size_t i = 0; i < from->store_count; i++) {
         const struct store *store = number_map_get(&catalog->stores, from->stores[i].number);
-        if (store != NULL && store->seen_on != NULL && store->seen_on != server &&
-            store->seen_on->alive) {
+        const struct server *user = store == NULL ? NULL : user_of(catalog, store);
+        if (user != NULL && user != server) {
             char folder[BYTES_PRINTABLE_SIZE_MAX];
             return error_set(ret_error, STATUS_FAILED_PRECONDITION,
                              "store %llu (%s) is in use by the living server %llu: is this folder "
                              "a copy?",
                              (unsigned long long)store->number,
                              bytes_printable(from->stores[i].folder, folder),
-                             (unsigned long long)store->seen_on->number);
+                             (unsigned long long)user->number);
         }
     }
     return STATUS_OK;
@@ -212,20 +236,25 @@ static void take_description(struct catalog *catalog,
     server->alive = true;
 }
 
-static enum status check(const struct catalog *catalog,
-                         const struct server_information *from,
+static enum status check(struct catalog *catalog,
+                         const struct sync_request *sync,
                          struct error *ret_error)
 {
+    const struct server_information *from = &sync->server;
     const struct server *server = state_server(catalog, from->number);
     enum status status = check_description(from, ret_error);
 
     if (status == STATUS_OK && server != NULL) {
-        status = check_incarnation(server, from, ret_error);
+        status = check_incarnation(catalog, server, from, ret_error);
     }
     if (status == STATUS_OK) {
         status = check_store_owners(catalog, server, from, ret_error);
     }
-    return status;
+    if (status != STATUS_OK) {
+        sync_note_refused(catalog, from->number, "sync_refused", ret_error);
+        return status;
+    }
+    return identity_check(catalog, sync, ret_error);
 }
 
 enum status sync_receive(struct catalog *catalog,
@@ -235,11 +264,7 @@ enum status sync_receive(struct catalog *catalog,
     struct error error = {0};
     struct server_image *image = NULL;
 
-    if (check(catalog, &sync->server, &error) != STATUS_OK) {
-        emit_note(catalog,
-                  &(struct catalog_note){
-                      .event = "sync_refused", .warning = true, .server = sync->server.number},
-                  "%.100s", error.text);
+    if (check(catalog, sync, &error) != STATUS_OK) {
         emit_error(catalog, event->number, &error);
         return STATUS_OK;
     }

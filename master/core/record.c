@@ -174,6 +174,7 @@ void identity_record_encode(const struct identity_record *record, struct buffer 
     record_put_number(out, record->format);
     record_put_number(out, record->cluster);
     record_put_number(out, record->generation);
+    record_put_number(out, record->predecessor);
     record_put_checksum(out, start, RECORD_KIND_IDENTITY, 0);
 }
 
@@ -184,6 +185,7 @@ void counters_record_encode(const struct counters_record *record, struct buffer 
     record_put_number(out, record->table_next);
     record_put_number(out, record->tablet_next);
     record_put_number(out, record->version);
+    record_put_number(out, record->tablet_first);
     record_put_checksum(out, start, RECORD_KIND_COUNTERS, 0);
 }
 
@@ -252,6 +254,7 @@ enum status identity_record_decode(struct bytes value,
     record.format = record_take_number32(&reader);
     record.cluster = record_take_number(&reader);
     record.generation = record_take_number(&reader);
+    record.predecessor = reader.at < reader.end ? record_take_number(&reader) : 0; /* as of old */
     status = close_value(RECORD_KIND_IDENTITY, 0, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;
@@ -273,6 +276,8 @@ enum status counters_record_decode(struct bytes value,
     record.table_next = record_take_number(&reader);
     record.tablet_next = record_take_number(&reader);
     record.version = record_take_number(&reader);
+    /* An older writer did not keep catalogs apart. */
+    record.tablet_first = reader.at < reader.end ? record_take_number(&reader) : record.tablet_next;
     status = close_value(RECORD_KIND_COUNTERS, 0, &reader, ret_error);
     if (status == STATUS_OK) {
         *ret_record = record;

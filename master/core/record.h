@@ -2,8 +2,8 @@
  * Catalog records: how each thing that the catalog knows is kept by the coordinator.
  *
  *   key                       value
- *   'I'                       identity: format version, cluster number, generation
- *   'C'                       counters: next table, next tablet, catalog version
+ *   'I'                       identity: format version, cluster number, generation, predecessor
+ *   'C'                       counters: next table, next tablet, catalog version, first tablet
  *   'S' server number (be64)  server: address, zone, incarnation, its stores
  *   'T' table number (be64)   table: the schema, as the wire carries it
  *   'P' tablet number (be64)  tablet: range, configuration (version, members, who leads), what is
@@ -59,13 +59,16 @@ struct record_key {
 struct identity_record {
     uint32_t format;     /* CATALOG_FORMAT of the newest writer */
     uint64_t cluster;    /* chosen when the catalog was made */
-    uint64_t generation; /* another one after a restore or an import: servers forget their map */
+    uint64_t generation; /* who this catalog is: drawn once, when it was made; kept by an import */
+    uint64_t predecessor; /* generation of a lost one in whose place a person put it; 0 = none */
 };
 
 struct counters_record {
     uint64_t table_next; /* numbers below it were given out, and never are again */
     uint64_t tablet_next;
     uint64_t version; /* of the catalog: of the last transaction */
+    uint64_t tablet_first; /* what numbers below it were is not known: a lost catalog, or a version of
+                              before, may have given them */
 };
 
 struct store_record {

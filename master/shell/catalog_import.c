@@ -23,7 +23,7 @@ struct records {
     struct catalog_put *puts;
     size_t count;
     size_t capacity;
-    uint64_t generation; /* to be written instead of what the identity has */
+    uint64_t generation; /* of the identity */
     size_t compared;     /* of those that were read back */
 };
 
@@ -49,39 +49,20 @@ static bool make_room(struct records *records)
     return true;
 }
 
-/* The identity, with another generation. */
-static enum status renew_identity(struct records *records,
-                                  struct bytes value,
-                                  struct bytes *ret_value,
-                                  struct error *ret_error)
-{
-    struct identity_record identity;
-    struct buffer renewed = BUFFER_INIT;
-    enum status status = identity_record_decode(value, &identity, ret_error);
-
-    if (status == STATUS_OK) {
-        identity.generation = records->generation;
-        identity_record_encode(&identity, &renewed);
-        *ret_value = arena_copy(&records->arena, buffer_bytes(&renewed));
-        status = renewed.failed ? no_memory(ret_error) : STATUS_OK;
-    }
-    buffer_deinit(&renewed);
-    return status;
-}
-
 static enum status take(void *context,
                         struct bytes key,
                         struct bytes value,
                         struct error *ret_error)
 {
     struct records *records = context;
-    struct catalog_put put = {.key = arena_copy(&records->arena, key)};
+    const struct catalog_put put = {.key = arena_copy(&records->arena, key),
+                                    .value = arena_copy(&records->arena, value)};
+    struct identity_record identity = {0};
     enum status status = STATUS_OK;
 
     if (key.data[0] == RECORD_KIND_IDENTITY) {
-        status = renew_identity(records, value, &put.value, ret_error);
-    } else {
-        put.value = arena_copy(&records->arena, value);
+        status = identity_record_decode(value, &identity, ret_error);
+        records->generation = identity.generation;
     }
     if (status == STATUS_OK &&
         (put.key.data == NULL || put.value.data == NULL || !make_room(records))) {
@@ -109,7 +90,7 @@ static enum status gather(const struct master_settings *settings,
                           struct records *records,
                           struct error *ret_error)
 {
-    const struct coordinator_identity identity = {(uint64_t)settings->cluster, records->generation};
+    const struct coordinator_identity identity = {(uint64_t)settings->cluster, entropy_u64()};
     struct coordinator *embedded = NULL;
     enum status status = coordinator_open_embedded(settings->folder, &identity, &embedded,
                                                    ret_error);
@@ -253,7 +234,7 @@ enum status catalog_import(const struct master_settings *settings,
                            struct catalog_import *ret_import,
                            struct error *ret_error)
 {
-    struct records records = {.generation = entropy_u64()};
+    struct records records = {0};
     int lock = -1;
     enum status status = check_there_is_one(settings->folder, ret_error);
 

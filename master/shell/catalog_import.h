@@ -3,11 +3,12 @@
  * one of several.  No data of tablets is touched.
  *
  *   lock the folder -> lead the cluster in etcd -> nothing may be there -> mark the folder as moved
- *     -> one commit of all records, with a new generation -> read back and compare -> let go
+ *     -> one commit of all records -> read back and compare -> let go
  *
  * The commit is all or nothing, so an import that was cut off anywhere is begun again: it finds etcd
- * empty and brings everything, or finds the catalog there and says so.  The generation is new, so that
- * servers forget what the old catalog has told them.
+ * empty and brings everything, or finds the catalog there and says so.  It stays the catalog that it
+ * was, generation and all, so tablet servers go on with it; and refuse what is left in the folder once
+ * they were told more.
  *
  * Thread rule: one caller.
  */
@@ -19,7 +20,7 @@
 
 struct catalog_import {
     uint64_t records;
-    uint64_t generation; /* the new one */
+    uint64_t generation; /* of the catalog */
 };
 
 /*

@@ -44,6 +44,7 @@ static struct {
     struct metric *servers;
     struct metric *servers_alive;
     struct metric *requests_waiting;
+    struct metric *disputed;
     struct metric *mailbox;
     struct metric *active;
 } gauges;
@@ -106,6 +107,9 @@ void master_metrics_init(void)
                                            "Requests that wait for a turn or for servers.");
     gauges.active = metric_gauge("edubba_master_active", "",
                                  "1 while this is the active master, 0 while it stands by.");
+    gauges.disputed = metric_gauge("edubba_master_catalog_disputed", "",
+                                   "1 while tablet servers know another catalog, or a newer copy "
+                                   "of this one: nothing is done with it.");
     gauges.mailbox = metric_gauge("edubba_master_mailbox_depth", "", "Events not yet looked at.");
 }
 
@@ -142,5 +146,6 @@ void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_
     metric_set(gauges.servers, (int64_t)counts->servers);
     metric_set(gauges.servers_alive, (int64_t)counts->servers_alive);
     metric_set(gauges.requests_waiting, (int64_t)counts->requests_waiting);
+    metric_set(gauges.disputed, counts->disputed);
     metric_set(gauges.mailbox, (int64_t)mailbox_depth);
 }

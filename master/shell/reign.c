@@ -10,6 +10,7 @@
 #include "common/io/logger.h"
 #include "master/coordinator/catalog_moved.h"
 #include "master/coordinator/coordinator.h"
+#include "master/shell/catalog_succeed.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
 
@@ -322,6 +323,9 @@ enum status reign_open(const struct reign_options *options,
     open_replies_init(&reign->open);
     enum status status = options->elector == NULL ? open_embedded(reign, ret_error)
                                                   : open_etcd(reign, ret_error);
+    if (status == STATUS_OK && options->settings->succeeds != 0) {
+        status = catalog_succeed(reign->coordinator, options->settings->succeeds, ret_error);
+    }
     if (status == STATUS_OK) {
         status = load_catalog(reign, ret_error);
     }

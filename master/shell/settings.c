@@ -1,5 +1,7 @@
 #include "master/shell/settings.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/io/transport_address.h"
@@ -29,6 +31,7 @@ static struct {
     int64_t tables_max;
     int64_t tablets_max;
     const char *coordinator;
+    const char *succeeds;
     const char *log_level;
     const char *log_format;
 } raw;
@@ -47,6 +50,7 @@ static const struct config_key keys[] = {
     {"etcd.key", CONFIG_TEXT, &raw.settings.etcd.key, 0, 0, false},
     {"etcd.lease", CONFIG_DURATION_US, &raw.settings.etcd.lease_us, 2 * SECOND_US, 60 * SECOND_US,
      false},
+    {"catalog.succeeds", CONFIG_TEXT, &raw.succeeds, 0, 0, false},
     {"cluster", CONFIG_NUMBER, &raw.settings.cluster, 1, UINT32_MAX, false},
     {"server.timeout", CONFIG_DURATION_US, &raw.server_timeout_us, SECOND_US / 10, HOUR_US, false},
     {"server.place_timeout", CONFIG_DURATION_US, &raw.place_timeout_us, SECOND_US / 10, HOUR_US,
@@ -90,6 +94,7 @@ struct master_settings *settings_with_defaults(void)
     raw.settings.address = "tcp://127.0.0.1:7400";
     raw.settings.advertise = "";
     raw.coordinator = "embedded";
+    raw.succeeds = "";
     raw.settings.etcd = (struct etcd_settings){
         .endpoints = "http://127.0.0.1:2379",
         .prefix = "/edubba",
@@ -215,6 +220,22 @@ static void check_coordinator(struct master_settings *settings, struct config_re
     }
 }
 
+/* As text: generations have all 64 bits, numbers of the file 63. */
+static void check_succeeds(struct master_settings *settings, struct config_reading *reading)
+{
+    char *end = NULL;
+
+    errno = 0;
+    settings->succeeds = raw.succeeds[0] == '\0' ? 0 : strtoull(raw.succeeds, &end, 10);
+    if (raw.succeeds[0] != '\0' && (settings->succeeds == 0 || errno != 0 || *end != '\0' ||
+                                    raw.succeeds[0] < '0' || raw.succeeds[0] > '9')) {
+        config_refuse(reading, "catalog.succeeds",
+                      "catalog.succeeds = \"%s\": must be the number of the catalog that is lost, "
+                      "as tablet servers name it",
+                      raw.succeeds);
+    }
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -259,4 +280,5 @@ void settings_check(void *context, struct config_reading *reading)
     check_log(reading);
     check_addresses(settings, reading);
     check_coordinator(settings, reading);
+    check_succeeds(settings, reading);
 }

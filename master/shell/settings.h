@@ -20,6 +20,7 @@ struct master_settings {
     bool on_etcd; /* where the catalog is: in etcd, or in folder */
     struct etcd_settings etcd;
     const char *folder;
+    uint64_t succeeds; /* generation of a lost catalog, in whose place this one comes; 0 = none */
     int64_t cluster;
     bool insecure;
     int64_t connections_max;

@@ -218,6 +218,10 @@ void status_report_gauges(struct server *server)
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
     set("edubba_stores_in_trouble", "Stores that are full or failed.", in_trouble);
+    set("edubba_sync_barred",
+        "1 while the master refuses this server, or it the master: whose catalog it is, or a copied "
+        "folder.",
+        sync_is_barred(server->sync));
     set("edubba_tablets", "Tablets served.", served_map_count(server->served));
     set("edubba_request_bytes", "Bytes of requests under way.",
         atomic_load(&server->request_bytes));

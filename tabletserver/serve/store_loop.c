@@ -48,6 +48,7 @@ struct creating {
 struct store_loop {
     struct server *server;
     struct store *store;
+    struct store_catalog catalog; /* that it belongs to: the sync thread's */
     struct mailbox *mailbox;
     struct write_order order;
     struct replicas *replicas; /* NULL: the server does not replicate */
@@ -494,7 +495,8 @@ static enum status open_store(struct store_loop *loop,
         status = store_open(loop->folder, entropy_u64(), settings, &callbacks, &loop->store,
                             ret_error);
     }
-    return status;
+    return status == STATUS_OK ? store_catalog_open(loop->folder, &loop->catalog, ret_error)
+                               : status;
 }
 
 enum status store_loop_open(struct server *server,
@@ -570,6 +572,7 @@ void store_loop_close(struct store_loop *loop)
     if (loop->store != NULL) {
         store_close(loop->store);
     }
+    store_catalog_close(&loop->catalog);
     mailbox_destroy(loop->mailbox);
     pthread_mutex_destroy(&loop->statistics_lock);
     memory_free(loop);
@@ -585,6 +588,11 @@ void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret
     pthread_mutex_lock(&loop->statistics_lock);
     *ret_statistics = loop->statistics;
     pthread_mutex_unlock(&loop->statistics_lock);
+}
+
+struct store_catalog *store_loop_catalog(struct store_loop *loop)
+{
+    return &loop->catalog;
 }
 
 const char *store_loop_folder(const struct store_loop *loop)

@@ -20,6 +20,7 @@
 #include "common/base/error.h"
 #include "tabletserver/serve/batch.h"
 #include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store_catalog.h"
 
 struct catalog_word;
 struct lanes_batch;
@@ -43,6 +44,8 @@ void store_loop_stop(struct store_loop *loop);
 void store_loop_close(struct store_loop *loop);
 
 struct store *store_loop_store(const struct store_loop *loop);
+/* Of the sync thread alone. */
+struct store_catalog *store_loop_catalog(struct store_loop *loop);
 const char *store_loop_folder(const struct store_loop *loop);
 
 /* store_statistics() of at most a second ago.  From any thread. */

@@ -74,6 +74,13 @@ static void on_closed(void *context, const struct error *error)
     push_note(context, (struct note){.type = NOTE_CLOSED, .message = copy});
 }
 
+static void say(const struct sync *sync, const char *event, const char *cause)
+{
+    LOG_EVENT(LOG_LEVEL_WARN, event,
+              LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
+              LOG_TEXT("error", cause));
+}
+
 /* Said at once when a master that was there has gone, and now and then while none is. */
 static void complain(struct sync *sync, bool refused, const char *cause)
 {
@@ -81,10 +88,20 @@ static void complain(struct sync *sync, bool refused, const char *cause)
     bool was_connected = atomic_exchange(&sync->connected, false);
     const char *gone = was_connected ? "master_lost" : "master_not_reached";
     if (was_connected || now_ns >= sync->next_complaint_ns) {
-        LOG_EVENT(LOG_LEVEL_WARN, refused ? "sync_refused" : gone,
-                  LOG_TEXT("address", sync->masters.addresses[sync->master_index]),
-                  LOG_TEXT("error", cause));
+        say(sync, refused ? "sync_refused" : gone, cause);
         sync->next_complaint_ns = now_ns + SYNC_COMPLAINT_NS;
+    }
+}
+
+/* The master does not take us for one of its servers, or we not it for our master: a person has to look,
+ * and so it is said at once, whatever was said before. */
+static void complain_of_bar(struct sync *sync, const char *cause)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    atomic_store(&sync->connected, false);
+    if (!atomic_exchange(&sync->barred, true) || now_ns >= sync->next_bar_complaint_ns) {
+        say(sync, "sync_refused", cause);
+        sync->next_bar_complaint_ns = now_ns + SYNC_COMPLAINT_NS;
     }
 }
 
@@ -176,11 +193,18 @@ static void on_answer(struct sync *sync, const struct note *note)
 
     sync->asking = false;
     arena_reset(&sync->arena);
-    if (sync_take_answer(sync, bytes_of(note->message, note->message_bytes), &error) != STATUS_OK) {
+    enum status status = sync_take_answer(sync, bytes_of(note->message, note->message_bytes),
+                                          &error);
+    if (status == STATUS_FAILED_PRECONDITION) {
+        complain_of_bar(sync, error.text);
+    } else if (status != STATUS_OK) {
         complain(sync, true, error.text);
+    }
+    if (status != STATUS_OK) {
         hang_up(sync);
         return;
     }
+    atomic_store(&sync->barred, false);
     sync->redirections = 0;
     load_meter_told(sync->meter, sync->load_asked);
     atomic_store(&sync->master_answered, sync->master_index);
@@ -367,6 +391,11 @@ void sync_hurry(struct sync *sync)
 bool sync_is_connected(const struct sync *sync)
 {
     return atomic_load(&sync->connected);
+}
+
+bool sync_is_barred(const struct sync *sync)
+{
+    return atomic_load(&sync->barred);
 }
 
 uint64_t sync_catalog_version(const struct sync *sync)

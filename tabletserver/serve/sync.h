@@ -62,6 +62,8 @@ const char *sync_master_address(const struct sync *sync);
 
 /* Has a master answered in the last interval?  For /health and the status report. */
 bool sync_is_connected(const struct sync *sync);
+/* Has it refused this server, or the server it: another catalog, an old copy, a copied folder? */
+bool sync_is_barred(const struct sync *sync);
 uint64_t sync_catalog_version(const struct sync *sync);
 
 #endif /* TABLETSERVER_SERVE_SYNC_H */

@@ -302,6 +302,9 @@ enum status sync_take_answer(struct sync *sync, struct bytes message, struct err
     if (status == STATUS_OK) {
         status = check_tables(&response, ret_error);
     }
+    if (status == STATUS_OK) {
+        status = sync_settle_catalog(sync, &response, ret_error);
+    }
     if (status != STATUS_OK) {
         return status;
     }

@@ -1,6 +1,7 @@
 /*
  * What the files of sync share: the connection and its thread (sync.c), what is reported
- * (sync_report.c), what is done about the answer (sync_match.c).  The sync thread only.
+ * (sync_report.c), whether the catalog is ours (sync_catalog.c), what is done about the answer
+ * (sync_match.c).  The sync thread only.
  */
 #ifndef TABLETSERVER_SERVE_SYNC_PARTS_H
 #define TABLETSERVER_SERVE_SYNC_PARTS_H
@@ -35,6 +36,7 @@ struct sync {
     atomic_bool stopping;
     atomic_bool hurry;
     atomic_bool connected;
+    atomic_bool barred; /* refused, one by the other, when they last spoke */
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
     struct sync_masters masters; /* given, then learned */
@@ -54,6 +56,8 @@ struct sync {
     int64_t next_gauges_ns;
     int64_t next_missing_ns;
     int64_t next_complaint_ns; /* of a master that cannot be reached */
+    int64_t next_bar_complaint_ns;  /* of being barred */
+    int64_t next_note_complaint_ns; /* of a store that cannot note its catalog */
     size_t next_middle;        /* the tablet to begin with in the search for cuts */
     bool started;
     struct assignment_list *assignments;
@@ -81,6 +85,12 @@ void sync_encode_request(struct sync *sync, struct buffer *message);
 /* Take in a master's answer.  Errors: the master's, STATUS_MALFORMED, STATUS_NO_MEMORY; then it is
  * asked for again. */
 enum status sync_take_answer(struct sync *sync, struct bytes message, struct error *ret_error);
+
+/* Refuse another catalog, or an older copy; of ours, have every store keep how far it is.  Errors:
+ * STATUS_FAILED_PRECONDITION: nothing of the response may be done. */
+enum status sync_settle_catalog(struct sync *sync,
+                                const struct sync_response *response,
+                                struct error *ret_error);
 
 /* Make the server match what is assigned to it. */
 void sync_match_assignments(struct sync *sync);

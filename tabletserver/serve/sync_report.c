@@ -130,6 +130,8 @@ static struct store_information *describe_stores(struct sync *sync)
             .condition = statistics.condition,
             .used_bytes = statistics.base_used_bytes + statistics.log_bytes,
             .free_bytes = statistics.disk_free_bytes,
+            .catalog = store_loop_catalog(server->loops[i])->mark.generation,
+            .catalog_version = store_loop_catalog(server->loops[i])->mark.version,
         };
     }
     return stores;

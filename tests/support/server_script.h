@@ -40,6 +40,7 @@ struct script {
     char address[64];
     pthread_mutex_t lock;
     uint64_t generation;
+    uint64_t predecessor;
     uint64_t version;
     struct table table;
     bool table_dropped;
@@ -74,6 +75,8 @@ static void script_answer(struct script *script,
         .dropped_tables = &dropped,
         .dropped_table_count = changed && script->table_dropped ? 1 : 0,
         .interval_ms = 5,
+        .newest_version = script->version,
+        .predecessor = script->predecessor,
     };
     for (size_t i = 0; i < script->tablet_count; i++) {
         tablets[i] = script->tablets[i];

@@ -284,14 +284,6 @@ Test(catalog, tablets_of_a_dropped_table_are_dropped_whenever_they_are_reported)
     cr_assert_eq(servers[0].held_count + servers[1].held_count + servers[2].held_count, 0);
 }
 
-Test(catalog, what_nobody_knows_is_left_alone)
-{
-    fake_hold(&servers[0], 999, 10, HELD_SERVING);
-    fakes_settle(&driver, servers, 3);
-    cr_assert_not_null(fake_held(&servers[0], 999));
-    cr_assert_str_eq(driver.last_note, "tablet_unknown");
-}
-
 Test(catalog, a_server_that_was_away_learns_of_dropped_tables_even_after_a_restart)
 {
     make_table("t", NULL, 0);

@@ -171,7 +171,6 @@ Test(catalog, the_older_of_two_processes_with_one_number_is_refused)
 {
     struct fake_server twin = servers[0];
     twin.incarnation = 2;
-    snprintf(twin.address, sizeof twin.address, "tcp://127.0.0.1:9999");
     fake_sync(&driver, &twin);
     uint64_t request = fake_send(&driver, &servers[0]);
     driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "server 1");
@@ -188,6 +187,46 @@ Test(catalog, a_clone_with_the_same_incarnation_is_refused)
     driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "in use");
 }
 
+static void assert_clone_refused(struct fake_server *clone)
+{
+    uint64_t request = fake_send(&driver, clone);
+    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "tcp://127.0.0.1:9999");
+    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, servers[0].address);
+}
+
+/* Started from a copy of the folder, later than the server itself. */
+Test(catalog, a_clone_that_started_later_is_refused_while_the_former_is_heard)
+{
+    struct fake_server clone = servers[0];
+    clone.incarnation = 2;
+    snprintf(clone.address, sizeof clone.address, "tcp://127.0.0.1:9999");
+    for (int round = 0; round < 4; round++) {
+        assert_clone_refused(&clone);
+        driver_pass(&driver, 2 * SECOND_NS);
+        fake_sync(&driver, &servers[0]);
+    }
+    driver_crash(&driver);
+    assert_clone_refused(&clone); /* it comes first, but the other one may still come */
+    fake_sync(&driver, &servers[0]);
+    assert_clone_refused(&clone);
+    driver_pass(&driver, 4 * SECOND_NS); /* the server ends: it was moved */
+    fake_sync(&driver, &clone);
+    uint64_t request = fake_send(&driver, &servers[0]);
+    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "must end");
+}
+
+Test(catalog, a_store_of_a_server_that_may_still_come_is_not_taken_by_a_copy)
+{
+    struct fake_server *copy = &servers[1];
+    copy->stores[1] = servers[0].stores[0];
+    copy->store_count = 2;
+    driver_crash(&driver);
+    uint64_t request = fake_send(&driver, copy);
+    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "is this folder a copy");
+    driver_pass(&driver, 4 * SECOND_NS);
+    fake_sync(&driver, copy);
+}
+
 Test(catalog, a_server_that_moved_is_found_at_its_new_address)
 {
     make_table("t", NULL, 0);
@@ -196,6 +235,8 @@ Test(catalog, a_server_that_moved_is_found_at_its_new_address)
     struct fake_server *other = &servers[before.server % 3];
     server->incarnation = 2;
     snprintf(server->address, sizeof server->address, "tcp://127.0.0.1:9999");
+    driver_pass(&driver, 4 * SECOND_NS);
+    fake_sync(&driver, other);
     fake_sync(&driver, server);
     struct location after = driver_locate(&driver, "t", "").locations[0];
     cr_assert(bytes_equal(after.address, bytes_of_text("tcp://127.0.0.1:9999")));

@@ -297,13 +297,57 @@ Test(server, a_new_family_is_known_soon_and_the_old_rows_stay)
     }
     CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;r/late:a=x;");
 
-    /* Another catalog, with lower versions: what it says holds all the same. */
+    /* Another catalog that was ordered to succeed it, with lower versions: what it says holds. */
     pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.predecessor = fixture.script.generation;
     fixture.script.generation += 1;
     fixture.script.table.version = 1;
     fixture.script.table.family_count = 2;
     pthread_mutex_unlock(&fixture.script.lock);
     WAIT_FOR((late.identity.sequence++, client_run(client, &late).status == STATUS_NOT_FOUND));
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+/* It orders away all that there is: nothing of it is done. */
+static void serve_wrong_catalog(uint64_t generation, uint64_t version, bool removed)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    fixture.script.generation = generation;
+    fixture.script.version = version;
+    fixture.script.tablets[0].removed = removed;
+    pthread_mutex_unlock(&fixture.script.lock);
+}
+
+Test(server, another_catalog_and_an_old_copy_are_refused)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    const uint64_t own = fixture.script.generation;
+
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "a", "x", 1));
+    for (int round = 0; round < 3; round++) {
+        if (round == 0) {
+            serve_wrong_catalog(own + 5, 100, true);
+        } else {
+            serve_wrong_catalog(own, 1, true); /* the tablet came with 2 */
+        }
+        if (round == 2) {
+            client_stop(client);
+            fixture_close(&fixture);
+            fixture_open(&fixture);
+            client = client_start(fixture.server->address, 5);
+        } else {
+            WAIT_FOR(!sync_is_connected(fixture.server->sync));
+        }
+        unsigned syncs = atomic_load(&fixture.script.syncs);
+        WAIT_FOR(atomic_load(&fixture.script.syncs) >= syncs + 2);
+        cr_assert_not(sync_is_connected(fixture.server->sync));
+        cr_assert_eq(served_map_count(fixture.server->served), 1);
+        CLIENT_EXPECT_ROW(client, "r", "r/f:a=x;");
+        serve_wrong_catalog(own, 10, false);
+        WAIT_FOR(sync_is_connected(fixture.server->sync));
+    }
     client_stop(client);
     fixture_deinit(&fixture);
 }
