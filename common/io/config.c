@@ -9,9 +9,11 @@
 
 #include "common/base/buffer.h"
 #include "common/base/memory.h"
+#include "common/io/config_text.h"
 
 #define KEY_BYTES_MAX   256
 #define GROUP_DEPTH_MAX 8
+#define FILE_BYTES_MAX  (1 << 20)
 
 /* The value that is being read, for errors and for storing. */
 struct reading {
@@ -296,33 +298,74 @@ static void check_required(struct config_reading *reading, const char *path)
     }
 }
 
-static void read_failed(struct config_reading *reading, const config_t *config, const char *path)
+static void parse_failed(struct config_reading *reading, const config_t *config, const char *path)
 {
-    int cause = errno;
-    if (config_error_type(config) == CONFIG_ERR_PARSE) {
-        const char *file = config_error_file(config);
-        config_refuse(reading, NULL, "%s:%d: %s", file == NULL ? path : file,
-                      config_error_line(config), config_error_text(config));
-    } else {
-        config_refuse(reading, NULL, "%s: %s", path, strerror(cause));
+    const char *text = config_error_text(config);
+    config_refuse(reading, NULL, "%s:%d: %s", path, config_error_line(config),
+                  text == NULL ? "no memory" : text);
+}
+
+/* A pipe will do, too, so its size is not asked for. */
+static enum status read_file(const char *path, struct buffer *text, struct error *ret_error)
+{
+    uint8_t bytes[4096];
+    size_t count = 0;
+    FILE *file = fopen(path, "re");
+
+    if (file == NULL) {
+        return error_set(ret_error, STATUS_IO, "%s: %s", path, strerror(errno));
     }
+    do {
+        count = fread(bytes, 1, sizeof bytes, file);
+        buffer_append(text, bytes, count);
+    } while (count > 0 && text->size_bytes <= FILE_BYTES_MAX);
+    enum status status = STATUS_OK;
+    if (ferror(file) != 0) {
+        status = error_set(ret_error, STATUS_IO, "%s: %s", path, strerror(errno));
+    } else if (text->failed) {
+        status = error_set(ret_error, STATUS_NO_MEMORY, "%s: no memory", path);
+    } else if (text->size_bytes > FILE_BYTES_MAX) {
+        status = error_set(ret_error, STATUS_LIMIT, "%s: longer than %d bytes", path,
+                           FILE_BYTES_MAX);
+    }
+    (void)fclose(file);
+    return status;
+}
+
+static void load_text(struct config_reading *reading, const char *path, const char *text)
+{
+    struct error error = {.status = STATUS_OK};
+    struct reading value = reading_of(reading, path, &error);
+    config_t config;
+
+    config_init(&config);
+    if (config_read_string(&config, text) != CONFIG_TRUE) {
+        parse_failed(reading, &config, path);
+    } else {
+        load_groups(&value, path, config_root_setting(&config));
+        check_required(reading, path);
+    }
+    config_destroy(&config);
 }
 
 bool config_load(struct config_reading *reading, const char *path)
 {
     size_t faults_before = reading->fault_count;
     struct error error = {.status = STATUS_OK};
-    struct reading value = reading_of(reading, path, &error);
-    config_t config;
-    config_init(&config);
-    errno = 0;
-    if (config_read_file(&config, path) != CONFIG_TRUE) {
-        read_failed(reading, &config, path);
-    } else {
-        load_groups(&value, path, config_root_setting(&config));
-        check_required(reading, path);
+    struct buffer text = BUFFER_INIT;
+    struct buffer prepared = BUFFER_INIT;
+    enum status status = read_file(path, &text, &error);
+
+    if (status == STATUS_OK) {
+        status = config_text_prepare(buffer_bytes(&text), path, &prepared, &error);
     }
-    config_destroy(&config);
+    if (status == STATUS_OK) {
+        load_text(reading, path, (const char *)prepared.data);
+    } else {
+        config_refuse(reading, NULL, "%s", error.text);
+    }
+    buffer_deinit(&text);
+    buffer_deinit(&prepared);
     return reading->fault_count == faults_before;
 }
 

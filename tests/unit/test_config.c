@@ -113,6 +113,36 @@ Test(config, absent_keys_keep_their_defaults)
     cr_assert_eq(settings.folders.count, 0);
 }
 
+/* libconfig alone cuts off what is above 32 bits. */
+Test(config, numbers_are_taken_whole)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } cases[] = {
+        {"2147483647", 2147483647},
+        {"2147483648", 2147483648},
+        {"4294967296", 4294967296},
+        {"4294967297", 4294967297},
+        {"4294967297L", 4294967297},
+        {"+8589934592", 8589934592},
+        {"0x100001000", 0x100001000},
+        {"0xFFFFFFFF", 0xFFFFFFFF},
+        {"9223372036854775807", INT64_MAX},
+        {"/* 1 */ 5000000000 # 6000000000", 5000000000},
+        {"// 4294967296\n 5000000000", 5000000000},
+        {"\"5 GiB\"", UINT64_C(5) << 30},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "name = \"9999999999 \\\" 9999999999\";\nmemory = %s\n;",
+                       cases[i].text);
+        cr_assert_str_eq(load(text), "", "%s", cases[i].text);
+        cr_assert_eq(settings.memory_bytes, cases[i].bytes, "%s", cases[i].text);
+        cr_assert_str_eq(settings.name, "9999999999 \" 9999999999");
+    }
+}
+
 /* The text must be refused, at this line, with this in the message. */
 static void refuse(const char *text, const char *line, const char *words)
 {
@@ -281,4 +311,23 @@ Test(config, values_are_shown_as_they_may_be_written)
     }
     config_format_value(&keys[5], text);
     cr_assert_eq(strlen(text), sizeof text - 1);
+}
+
+Test(config, what_cannot_be_read_whole_is_refused)
+{
+    refuse("name = \"x\";\nmemory = 9223372036854775808;\n", ":2: ", "more than 64 bits");
+    refuse("name = \"x\";\nmemory = 0x1FFFFFFFFFFFFFFFF;\n", ":2: ", "more than 64 bits");
+    refuse("name = \"x\";\nhttp = { port = 4294967376; };\n", ":2: ", "http.port is 4294967376");
+    refuse("name = \"x\";\n\n@include \"other.conf\"\n", ":3: ", "@include");
+}
+
+Test(config, a_file_with_a_byte_of_zero_is_refused)
+{
+    static const char text[] = "name = \"x\";\n\0memory = 5;\n";
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    cr_assert_eq(fwrite(text, 1, sizeof text - 1, file), sizeof text - 1);
+    (void)fclose(file);
+    read_file();
+    cr_assert_not_null(strstr(first_fault(), ":2: not a text"), "%s", first_fault());
 }
