@@ -35,22 +35,92 @@ static void add_peer_locked(struct transport_listener *listener, struct transpor
     listener->peer_count++;
 }
 
+/* Has it done nothing since then, and has nothing under way? */
+static bool is_idle(struct transport_peer *peer, int64_t since_ns)
+{
+    return atomic_load(&peer->active_ns) < since_ns && atomic_load(&peer->in_flight) == 0 &&
+           atomic_load(&peer->streams) == 0 && transport_stream_queued_bytes(&peer->stream) == 0;
+}
+
+/* Of those that have shaken hands, or of those that have not, the one that has been idle longest, and
+ * since then at least; NULL = none.  It is the caller's to close (close_victim()). */
+static struct transport_peer *take_victim_locked(struct transport_listener *listener,
+                                                 bool greeted,
+                                                 int64_t since_ns)
+{
+    struct transport_peer *victim = NULL;
+
+    for (struct transport_peer *peer = listener->peers; peer != NULL; peer = peer->next) {
+        if (!peer->told_to_close && atomic_load(&peer->greeted) == greeted &&
+            peer->has_place == greeted && is_idle(peer, since_ns)) {
+            victim = peer;
+            since_ns = atomic_load(&peer->active_ns);
+        }
+    }
+    if (victim != NULL) {
+        victim->told_to_close = true;
+        transport_peer_ref(victim);
+    }
+    return victim;
+}
+
+/* Without the lock: it may be removed from the list meanwhile. */
+static void close_victim(struct transport_peer *victim, const char *why)
+{
+    struct error error = {0};
+    if (victim == NULL) {
+        return;
+    }
+    (void)error_set(&error, STATUS_RESOURCE_EXHAUSTED, "%s", why);
+    transport_peer_say(victim, FRAME_GOAWAY, why);
+    transport_stream_close(&victim->stream, &error);
+    transport_peer_unref(victim);
+}
+
 /* A peer in the list, for a new connection; NULL if it must be dropped. */
 static struct transport_peer *admit(struct transport_listener *listener)
 {
-    pthread_mutex_lock(&listener->lock);
-    size_t count = listener->peer_count;
-    size_t limit = listener->options.connections_max;
+    struct transport_peer *victim = NULL;
     struct transport_peer *peer = NULL;
-    if (count < limit + LISTENER_SURPLUS_MAX && !atomic_load(&listener->closing)) {
-        peer = transport_peer_create(listener, count >= limit);
+
+    pthread_mutex_lock(&listener->lock);
+    size_t limit = listener->options.connections_max + LISTENER_STRANGERS_MAX;
+    if (listener->peer_count >= limit) {
+        victim = take_victim_locked(listener, false, INT64_MAX);
+    }
+    if (listener->peer_count < limit + (victim != NULL ? LISTENER_CLOSING_MAX : 0) &&
+        !atomic_load(&listener->closing)) {
+        peer = transport_peer_create(listener);
     }
     if (peer != NULL) {
         add_peer_locked(listener, peer);
         transport_peer_ref(peer); /* the caller's */
     }
     pthread_mutex_unlock(&listener->lock);
+    close_victim(victim, "too many connections have not shaken hands");
     return peer;
+}
+
+bool transport_listener_give_place(struct transport_listener *listener,
+                                   struct transport_peer *peer)
+{
+    struct transport_peer *victim = NULL;
+
+    pthread_mutex_lock(&listener->lock);
+    if (listener->place_count >= listener->options.connections_max) {
+        victim = take_victim_locked(listener, true, clock_monotonic_ns() - LISTENER_IDLE_NS);
+        if (victim != NULL) {
+            victim->has_place = false;
+            listener->place_count--;
+        }
+    }
+    peer->has_place = listener->place_count < listener->options.connections_max;
+    listener->place_count += peer->has_place;
+    atomic_store(&peer->active_ns, clock_monotonic_ns());
+    bool given = peer->has_place;
+    pthread_mutex_unlock(&listener->lock);
+    close_victim(victim, "idle, and others need the place");
+    return given;
 }
 
 static void on_accepted(void *context)
@@ -90,6 +160,7 @@ void transport_listener_remove(struct transport_listener *listener, struct trans
         peer->next->previous = peer->previous;
     }
     listener->peer_count--;
+    listener->place_count -= peer->has_place;
     pthread_cond_broadcast(&listener->emptied);
     pthread_mutex_unlock(&listener->lock);
 }

@@ -110,12 +110,12 @@ static void answer_hello(struct transport_peer *peer, const struct hello_ack *ac
         transport_stream_close_when_sent(&peer->stream, &error);
         return;
     }
-    peer->greeted = true;
+    atomic_store(&peer->greeted, true);
     transport_stream_open(&peer->stream);
 }
 
 /* Why the peer cannot be served; STATUS_OK if it can. */
-static enum status judge_hello(const struct transport_peer *peer,
+static enum status judge_hello(struct transport_peer *peer,
                                const struct hello *hello,
                                struct error *ret_error)
 {
@@ -133,7 +133,7 @@ static enum status judge_hello(const struct transport_peer *peer,
     if (atomic_load(&peer->listener->closing)) {
         return error_set(ret_error, STATUS_UNAVAILABLE, "shutting down");
     }
-    if (peer->surplus) {
+    if (!transport_listener_give_place(peer->listener, peer)) {
         return error_set(ret_error, STATUS_RESOURCE_EXHAUSTED,
                          "there are connections_max = %" PRIu32 " connections already",
                          peer->listener->options.connections_max);
@@ -254,6 +254,7 @@ static enum status on_request(struct transport_peer *peer,
         return ret_error->status;
     }
     request.body.data = reply->body + head_bytes;
+    atomic_store(&peer->active_ns, request.received_ns);
     if (atomic_load(&peer->listener->closing)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "shutting down");
     } else {
@@ -295,7 +296,7 @@ static enum status on_message(void *owner,
                               struct error *ret_error)
 {
     struct transport_peer *peer = owner;
-    if (!peer->greeted) {
+    if (!atomic_load(&peer->greeted)) {
         return message->type == FRAME_HELLO
                    ? on_hello(peer, message, ret_error)
                    : error_set(ret_error, STATUS_MALFORMED, "no HELLO at the beginning");
@@ -372,7 +373,7 @@ static const struct stream_events peer_events = {
     .on_down = on_down,
 };
 
-struct transport_peer *transport_peer_create(struct transport_listener *listener, bool surplus)
+struct transport_peer *transport_peer_create(struct transport_listener *listener)
 {
     struct transport_peer *peer = memory_allocate_zeroed(1, sizeof *peer);
     if (peer == NULL) {
@@ -388,7 +389,7 @@ struct transport_peer *transport_peer_create(struct transport_listener *listener
         return NULL;
     }
     peer->listener = listener;
-    peer->surplus = surplus;
+    atomic_init(&peer->active_ns, clock_monotonic_ns());
     peer->requests_max = listener->options.requests_max;
     peer->queued_bytes_max = listener->options.connection_bytes_max;
     atomic_init(&peer->references, 1);

@@ -48,8 +48,9 @@ struct transport_peer {
     atomic_uint references;
     enum lane lane;
     uint64_t process;
-    bool greeted; /* HELLO was answered with OK; receive callback only */
-    bool surplus; /* beyond connections_max: refused in the handshake */
+    atomic_bool greeted; /* HELLO was answered with OK; set by the receive callback */
+    bool has_place;      /* one of connections_max; guarded by the listener's lock */
+    _Atomic int64_t active_ns; /* monotonic: accepted, greeted, asked something, was answered */
 
     /* Copied, because replies outlive the listener. */
     uint32_t requests_max;
@@ -73,7 +74,7 @@ void transport_reply_free(struct transport_reply *reply); /* it is in no table a
 void reply_add_credit(struct transport_reply *reply, uint64_t bytes);
 
 /* With one reference, the stream's, which is dropped when it is down.  NULL without memory. */
-struct transport_peer *transport_peer_create(struct transport_listener *listener, bool surplus);
+struct transport_peer *transport_peer_create(struct transport_listener *listener);
 void transport_peer_start(struct transport_peer *peer, nng_stream *connected);
 void transport_peer_ref(struct transport_peer *peer);
 void transport_peer_unref(struct transport_peer *peer);

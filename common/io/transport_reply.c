@@ -3,6 +3,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "common/io/transport_budget.h"
 #include "common/io/transport_peer.h"
 
@@ -55,6 +56,7 @@ static void reply_finish(struct transport_reply *reply)
     if (!deferred) {
         transport_reply_free(reply);
     }
+    atomic_store(&peer->active_ns, clock_monotonic_ns());
     atomic_fetch_sub(counter, 1);
     atomic_fetch_sub(&peer->holds, held_peer ? 1 : 0);
     transport_stream_resume(&peer->stream);
