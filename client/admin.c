@@ -219,7 +219,7 @@ enum edubba_code edubba_split_tablet(struct edubba_client *client,
 static const char *condition_of(const struct server_information *server, struct edubba_server *to)
 {
     static const char *const names[] = {"healthy", "full", "failed"};
-    uint32_t worst = 0;
+    uint32_t worst = server->unopened_count > 0 ? 2 : 0;
     for (size_t i = 0; i < server->store_count; i++) {
         const struct store_information *store = &server->stores[i];
         worst = store->condition > worst ? store->condition : worst;
@@ -245,6 +245,7 @@ static struct edubba_server *write_servers(struct block *block,
             .tablet_count = from->tablet_count,
             .draining = from->draining,
             .primary_count = from->leading_count,
+            .unopened_store_count = from->unopened_count,
         };
         to.condition = condition_of(from, &to);
         if (servers != NULL) {

@@ -65,16 +65,21 @@ static void print_server(const struct session *session, const struct edubba_serv
         fprintf(
             session->out,
             ",\"alive\":%s,\"draining\":%s,\"tablets\":%u,\"primaries\":%u,\"used_bytes\":%" PRIu64
-            ",\"free_bytes\":%" PRIu64 ",\"condition\":\"%s\"}\n",
+            ",\"free_bytes\":%" PRIu64 ",\"condition\":\"%s\",\"unopened_stores\":%u}\n",
             server->alive ? "true" : "false", server->draining ? "true" : "false",
             server->tablet_count, server->primary_count, server->used_bytes, server->free_bytes,
-            server->condition);
+            server->condition, server->unopened_store_count);
         return;
     }
-    fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s\n",
+    fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s",
             server->number, server->address, server_state(server), server->condition,
             server->tablet_count, server->primary_count, (double)server->used_bytes / 1048576,
             (double)server->free_bytes / 1048576, server->zone);
+    if (server->unopened_store_count > 0) {
+        fprintf(session->out, " (%u store%s not opened: its /health says why)",
+                server->unopened_store_count, server->unopened_store_count > 1 ? "s" : "");
+    }
+    fputc('\n', session->out);
 }
 
 int run_servers(struct session *session)

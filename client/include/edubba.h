@@ -685,6 +685,7 @@ struct edubba_server {
     const char *condition;  /* "healthy", "full", "failed" */
     bool draining;          /* nothing new comes, what is there goes (edubba_replicas.h) */
     uint32_t primary_count; /* of its replicas: those that lead */
+    uint32_t unopened_store_count; /* stores that it could not open: `condition` is "failed" then */
 };
 
 /* edubba_free() it. */

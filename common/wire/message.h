@@ -449,6 +449,7 @@ struct server_information {
     size_t store_count;
     bool draining;          /* its tablets are being moved away */
     uint32_t leading_count; /* of its tablets: those whose primary it is */
+    uint32_t unopened_count; /* stores that it should have, and could not open */
 };
 
 struct servers_response {

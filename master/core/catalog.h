@@ -193,6 +193,8 @@ struct catalog_counts {
     uint64_t tablets_by_state[TABLET_SPLITTING + 1];
     uint64_t servers;
     uint64_t servers_alive;
+    uint64_t stores_unopened;      /* of living servers: that they could not open */
+    uint64_t tablets_without_copy; /* none of their members' servers is alive */
     uint64_t requests_waiting;
     uint64_t documents;
     uint64_t document_bytes;

@@ -5,6 +5,29 @@
 
 /* What a person or a monitor sees of the catalog. */
 
+static bool any_lives(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct replica_configuration *configuration = &tablet->record.configuration;
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        if (state_server(catalog, configuration->members[i].server)->alive) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a server that is not alive: its tablets of which no copy is on a living one.  Each is counted at
+ * its first member's server. */
+static uint64_t count_without_copy(const struct catalog *catalog, const struct server *server)
+{
+    uint64_t count = 0;
+    LIST_FOREACH(const struct tablet, tablet, &server->tablets) {
+        count += tablet->record.configuration.members[0].server == server->number &&
+                 !any_lives(catalog, tablet);
+    }
+    return count;
+}
+
 void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_counts)
 {
     struct catalog_counts counts = {
@@ -25,7 +48,10 @@ void catalog_counts(const struct catalog *catalog, struct catalog_counts *ret_co
         }
     }
     for (size_t i = 0; i < catalog->server_count; i++) {
-        counts.servers_alive += catalog->servers[i]->alive;
+        const struct server *server = catalog->servers[i];
+        counts.servers_alive += server->alive;
+        counts.stores_unopened += server->alive ? server->unopened_count : 0;
+        counts.tablets_without_copy += server->alive ? 0 : count_without_copy(catalog, server);
     }
     *ret_counts = counts;
 }
@@ -104,12 +130,13 @@ static void append_servers(const struct catalog *catalog, struct buffer *out)
         buffer_append_format(
             out,
             ",\"incarnation\":\"%llu\",\"alive\":%s,\"last_heard_us\":%lld,\"known_version\":%llu,"
-            "\"tablets\":%zu,\"leading\":%zu,\"draining\":%s,\"replicates\":%s,\"stores\":[",
+            "\"tablets\":%zu,\"leading\":%zu,\"draining\":%s,\"replicates\":%s,"
+            "\"unopened_stores\":%u,\"stores\":[",
             (unsigned long long)image->record.incarnation, server->alive ? "true" : "false",
             (long long)server->heard_us, (unsigned long long)server->known_version,
             server->tablet_count, server->leading_count,
             server->image != NULL && server->image->record.draining ? "true" : "false",
-            server->replicates ? "true" : "false");
+            server->replicates ? "true" : "false", server->unopened_count);
         append_stores(catalog, &image->record, out);
         buffer_append_format(out, "]}");
     }

@@ -138,6 +138,7 @@ struct server {
     uint64_t known_version;     /* of the catalog, in its last sync */
     uint64_t map_page_version;  /* end of the last page of a whole map; 0 = none under way */
     uint64_t map_start_version; /* catalog version when that map was begun */
+    uint32_t unopened_count;    /* stores that it could not open, as it said last */
     bool replicates;            /* it said last that it proposes and looks at goals */
     struct list tablets;        /* that have a member here */
     size_t tablet_count;        /* the same */

@@ -225,6 +225,7 @@ static void take_description(struct catalog *catalog,
         server->dirty = true;
         catalog->servers_dirty = true;
     }
+    server->unopened_count = from->unopened_count;
     server->heard_ns = catalog->now_ns;
     server->heard_us = catalog->now_us;
     if (!server->alive) {

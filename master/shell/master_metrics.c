@@ -44,6 +44,8 @@ static struct {
     struct metric *servers;
     struct metric *servers_alive;
     struct metric *requests_waiting;
+    struct metric *without_copy;
+    struct metric *stores_unopened;
     struct metric *disputed;
     struct metric *mailbox;
     struct metric *active;
@@ -107,6 +109,10 @@ void master_metrics_init(void)
                                            "Requests that wait for a turn or for servers.");
     gauges.active = metric_gauge("edubba_master_active", "",
                                  "1 while this is the active master, 0 while it stands by.");
+    gauges.without_copy = metric_gauge("edubba_master_tablets_without_copy", "",
+                                       "Tablets of which no copy is on a living server.");
+    gauges.stores_unopened = metric_gauge("edubba_master_stores_unopened", "",
+                                          "Stores that living tablet servers could not open.");
     gauges.disputed = metric_gauge("edubba_master_catalog_disputed", "",
                                    "1 while tablet servers know another catalog, or a newer copy "
                                    "of this one: nothing is done with it.");
@@ -146,6 +152,8 @@ void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_
     metric_set(gauges.servers, (int64_t)counts->servers);
     metric_set(gauges.servers_alive, (int64_t)counts->servers_alive);
     metric_set(gauges.requests_waiting, (int64_t)counts->requests_waiting);
+    metric_set(gauges.without_copy, (int64_t)counts->tablets_without_copy);
+    metric_set(gauges.stores_unopened, (int64_t)counts->stores_unopened);
     metric_set(gauges.disputed, counts->disputed);
     metric_set(gauges.mailbox, (int64_t)mailbox_depth);
 }

@@ -179,6 +179,15 @@ static struct store_settings share_of(const struct server_settings *settings, si
     return store;
 }
 
+static void note_unopened(struct server *server, const char *folder, const struct error *error)
+{
+    struct unopened_store *unopened = &server->unopened[server->unopened_count++];
+    unopened->folder = folder;
+    (void)snprintf(unopened->text, sizeof unopened->text, "%s", error->text);
+    LOG_EVENT(LOG_LEVEL_ERROR, "store_not_opened", LOG_TEXT("store", folder),
+              LOG_TEXT("error", error->text));
+}
+
 static enum status open_stores(struct server *server, struct error *ret_error)
 {
     const struct server_settings *settings = server->settings;
@@ -208,8 +217,7 @@ static enum status open_stores(struct server *server, struct error *ret_error)
             server->loops[server->loop_count++] = loop;
         } else if (count > 1) {
             /* One bad store does not stop the others. */
-            LOG_EVENT(LOG_LEVEL_ERROR, "store_not_opened", LOG_TEXT("store", folders[i]),
-                      LOG_TEXT("error", ret_error->text));
+            note_unopened(server, folders[i], ret_error);
             status = STATUS_OK;
         }
     }

@@ -27,6 +27,12 @@
 
 #define SERVER_STORES_MAX 16
 
+/* A store that should be here and could not be opened: what people are told of it. */
+struct unopened_store {
+    const char *folder; /* of the settings */
+    char text[256];     /* why */
+};
+
 /* What a client is told that has too much to take already, and must take that first. */
 #define TOO_MUCH_QUEUED "too many answers wait to be taken; retry"
 
@@ -44,6 +50,8 @@ struct server {
     struct peers *peers; /* NULL: it does not replicate */
     struct store_loop *loops[SERVER_STORES_MAX];
     uint32_t loop_count;
+    struct unopened_store unopened[SERVER_STORES_MAX]; /* as it was at the start */
+    uint32_t unopened_count;
     struct transport_listener *listener;
     struct http_server *http;
     struct sync *sync;

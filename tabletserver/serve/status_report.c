@@ -116,6 +116,14 @@ static void append_report(struct server *server, struct buffer *out)
         buffer_append_format(out, "%s", i > 0 ? "," : "");
         append_store(out, server->loops[i]);
     }
+    buffer_append_format(out, "],\"unopened_stores\":[");
+    for (uint32_t i = 0; i < server->unopened_count; i++) {
+        buffer_append_format(out, "%s{", i > 0 ? "," : "");
+        append_text_member(out, "folder", server->unopened[i].folder);
+        buffer_append_format(out, "\"error\":");
+        append_json_bytes(out, bytes_of_text(server->unopened[i].text));
+        buffer_append_u8(out, '}');
+    }
     buffer_append_format(out, "],\"tablets\":[");
     served_map_visit(server->served, append_tablet, &list);
     buffer_append_format(out, "]}");
@@ -164,6 +172,11 @@ void status_report_on_health(void *context, const char *path, struct http_respon
                                  condition_text(statistics.condition), statistics.trouble);
         }
     }
+    for (uint32_t i = 0; i < server->unopened_count; i++) {
+        response->status = 503;
+        buffer_append_format(&response->body, "store %s: not opened: %s\n",
+                             server->unopened[i].folder, server->unopened[i].text);
+    }
     if (response->status != 503) {
         buffer_append_format(&response->body, "ok\n");
     }
@@ -187,7 +200,8 @@ static void gauge_clock(struct server *server)
 void status_report_gauges(struct server *server)
 {
     struct store_statistics sum = {0};
-    uint64_t in_trouble = 0;
+    uint64_t full = 0;
+    uint64_t failed = 0;
 
     for (uint32_t i = 0; i < server->loop_count; i++) {
         struct store_statistics one;
@@ -203,7 +217,8 @@ void status_report_gauges(struct server *server)
         sum.disk_free_bytes += one.disk_free_bytes;
         sum.bad_chunks += one.bad_chunks;
         sum.flushes_pending += one.flushes_pending;
-        in_trouble += one.condition != STORE_HEALTHY;
+        full += one.condition == STORE_FULL;
+        failed += one.condition == STORE_FAILED;
     }
     set("edubba_memtable_bytes", "Memory of all memtables.", sum.memory_bytes);
     set("edubba_log_bytes", "Log kept.", sum.log_bytes);
@@ -217,7 +232,12 @@ void status_report_gauges(struct server *server)
         sum.base_reusable_bytes);
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
-    set("edubba_stores_in_trouble", "Stores that are full or failed.", in_trouble);
+    set("edubba_stores_full", "Stores in which writes have stopped for want of room.", full);
+    set("edubba_stores_failed", "Stores in which everything has stopped.", failed);
+    set("edubba_stores_unopened", "Stores that could not be opened at the start.",
+        server->unopened_count);
+    set("edubba_stores_in_trouble", "Stores that are full, failed or not opened.",
+        full + failed + server->unopened_count);
     set("edubba_sync_barred",
         "1 while the master refuses this server, or it the master: whose catalog it is, or a copied "
         "folder.",

@@ -353,6 +353,7 @@ struct fake_server {
     const char *zone;
     struct store_information stores[4];
     size_t store_count;
+    uint32_t unopened_count;
     uint64_t known_version;
     uint64_t known_generation;
     uint32_t interval_ms;
@@ -413,7 +414,8 @@ static inline uint64_t fake_send(struct driver *driver, struct fake_server *serv
                    .zone = bytes_of_text(server->zone),
                    .incarnation = server->incarnation,
                    .stores = server->stores,
-                   .store_count = server->store_count},
+                   .store_count = server->store_count,
+                   .unopened_count = server->unopened_count},
         .known_version = server->known_version,
         .known_generation = server->known_generation,
         .full = true,

@@ -49,6 +49,7 @@ struct script {
     size_t tablet_count;
     uint64_t held[FIXTURE_TABLETS_MAX]; /* as last reported */
     size_t held_count;
+    uint32_t unopened_count; /* stores, as last reported */
     bool silent;          /* answer nothing */
     uint64_t load_number; /* of the last load report that was heard, answered or not */
     uint64_t load_capacity_ns;
@@ -88,6 +89,7 @@ static void script_answer(struct script *script,
         tablets[i].location.state = elsewhere ? TABLET_SERVING : tablets[i].location.state;
         tablets[i].store = request->server.stores[0].number;
     }
+    script->unopened_count = request->server.unopened_count;
     script->held_count = 0;
     for (size_t i = 0; i < request->held_count && i < FIXTURE_TABLETS_MAX; i++) {
         script->held[script->held_count++] = request->held[i].tablet;

@@ -146,6 +146,42 @@ Test(catalog, lists_are_sorted_and_status_is_json)
     cr_assert_eq(json.data[json.size_bytes - 1], '}');
 }
 
+static struct catalog_counts counts_now(void)
+{
+    struct catalog_counts counts;
+    catalog_counts(driver.catalog, &counts);
+    return counts;
+}
+
+Test(catalog, what_is_not_to_be_had_is_counted)
+{
+    const char *splits[] = {"h", "q"};
+    make_table("t", splits, 2);
+    uint64_t away = driver_locate(&driver, "t", "").locations[0].server;
+    struct fake_server *other = &servers[away % 3];
+    cr_assert_eq(counts_now().tablets_without_copy, 0);
+    other->unopened_count = 2;
+    for (int i = 0; i < 4; i++) { /* the first tablet's server is silent */
+        for (uint64_t j = 0; j < 3; j++) {
+            if (servers[j].number != away) {
+                fake_sync(&driver, &servers[j]);
+            }
+        }
+        driver_pass(&driver, SECOND_NS);
+    }
+    cr_assert_eq(counts_now().tablets_without_copy, servers[away - 1].held_count);
+    cr_assert_gt(servers[away - 1].held_count, 0);
+    cr_assert_eq(counts_now().stores_unopened, 2);
+    struct buffer body = BUFFER_INIT;
+    struct servers_response list;
+    uint64_t request = driver_send(&driver, METHOD_LIST_SERVERS, &body);
+    cr_assert_eq(servers_response_decode(driver_body(&driver, request), &driver.arena, &list, NULL),
+                 STATUS_OK);
+    cr_assert_eq(list.servers[other->number - 1].unopened_count, 2);
+    fakes_settle(&driver, servers, 3);
+    cr_assert_eq(counts_now().tablets_without_copy, 0);
+}
+
 /* A request whose step runs out of memory changes nothing, wherever it does. */
 Test(catalog, requests_survive_failing_memory)
 {

@@ -1,4 +1,5 @@
 /* A tablet server that starts, stops, and runs out of memory or disk: nothing acknowledged is lost. */
+#include "tabletserver/serve/status_report.h"
 #include "tests/support/server_steps.h"
 
 /* --- starting and stopping ---------------------------------------------------------------------- */
@@ -315,3 +316,37 @@ Test(server, a_failing_sync_ends_the_process_and_acknowledges_nothing, .timeout 
 }
 
 #endif
+
+/* The others serve; and everybody is told. */
+Test(server, a_store_that_cannot_be_opened_is_told_of)
+{
+    static char good[300];
+    static char bad[300];
+    static const char *folders[] = {good, bad};
+    char file[320];
+    fixture_prepare(&fixture);
+    (void)snprintf(good, sizeof good, "%s/good", fixture.folder);
+    (void)snprintf(bad, sizeof bad, "%s/bad", fixture.folder);
+    (void)snprintf(file, sizeof file, "%s/STORE", bad);
+    cr_assert_eq(file_make_folders(bad, NULL), STATUS_OK);
+    cr_assert_eq(file_write_atomic(file, "nonsense", 8, NULL), STATUS_OK);
+    fixture.settings.stores = (struct config_text_list){.items = folders, .count = 2};
+    fixture_open(&fixture);
+    script_assign(&fixture.script, 100, "", "", false);
+    SCRIPT_WAIT_FOR(&fixture.script, 100);
+    cr_assert_eq(fixture.script.unopened_count, 1);
+
+    struct http_response response = {.status = 200};
+    status_report_on_health(fixture.server, "/health", &response);
+    buffer_append_u8(&response.body, '\0');
+    cr_assert_eq(response.status, 503);
+    cr_assert_not_null(strstr((const char *)response.body.data, "/bad: not opened: "));
+    cr_assert_not_null(strstr((const char *)response.body.data, "not the identity of a store"));
+    cr_assert_null(strstr((const char *)response.body.data, "/good"));
+    buffer_reset(&response.body);
+    status_report_on_status(fixture.server, "/status", &response);
+    buffer_append_u8(&response.body, '\0');
+    cr_assert_not_null(strstr((const char *)response.body.data, "\"unopened_stores\":[{\"folder\":"));
+    buffer_deinit(&response.body);
+    fixture_deinit(&fixture);
+}
