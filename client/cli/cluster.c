@@ -71,9 +71,9 @@ static void print_server(const struct session *session, const struct edubba_serv
             server->condition, server->unopened_store_count);
         return;
     }
-    fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s",
-            server->number, server->address, server_state(server), server->condition,
-            server->tablet_count, server->primary_count, (double)server->used_bytes / 1048576,
+    fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s", server->number,
+            server->address, server_state(server), server->condition, server->tablet_count,
+            server->primary_count, (double)server->used_bytes / 1048576,
             (double)server->free_bytes / 1048576, server->zone);
     if (server->unopened_store_count > 0) {
         fprintf(session->out, " (%u store%s not opened: its /health says why)",

@@ -682,9 +682,9 @@ struct edubba_server {
     uint32_t tablet_count; /* replicas on it that count */
     uint64_t used_bytes;
     uint64_t free_bytes;
-    const char *condition;  /* "healthy", "full", "failed" */
-    bool draining;          /* nothing new comes, what is there goes (edubba_replicas.h) */
-    uint32_t primary_count; /* of its replicas: those that lead */
+    const char *condition;         /* "healthy", "full", "failed" */
+    bool draining;                 /* nothing new comes, what is there goes (edubba_replicas.h) */
+    uint32_t primary_count;        /* of its replicas: those that lead */
     uint32_t unopened_store_count; /* stores that it could not open: `condition` is "failed" then */
 };
 
@@ -696,8 +696,7 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
 
 /* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it.
  * Numbers of servers, stores, tables and tablets are strings in it: they take all of 64 bits.
- * Where nobody listens at the address it is tried for unreachable_ms, which by default (0) is until
- * the whole deadline_ms has passed.
+ * Where nobody listens at the address it is tried for unreachable_ms; 0 = for the whole deadline_ms.
  * Errors: EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED, EDUBBA_INVALID_ARGUMENT (no address). */
 enum edubba_code edubba_status(struct edubba_client *client,
                                const char *address,

@@ -53,9 +53,9 @@ static void copy_string(struct scan *scan)
     copy(scan, 1);
 }
 
-static unsigned value_of(uint8_t byte)
+static uint64_t value_of(uint8_t byte)
 {
-    return is_digit(byte) ? byte - '0' : (unsigned)((byte | 0x20) - 'a' + 10);
+    return is_digit(byte) ? (uint64_t)(byte - '0') : (uint64_t)((byte | 0x20) - 'a' + 10);
 }
 
 static bool is_hexadecimal(uint8_t byte)
@@ -81,7 +81,7 @@ static bool parse_whole(struct bytes word, uint64_t *ret_value, bool *ret_fits)
         if (!(hexadecimal ? is_hexadecimal(byte) : is_digit(byte))) {
             return false;
         }
-        *ret_fits = *ret_fits && !__builtin_mul_overflow(value, hexadecimal ? 16 : 10, &value) &&
+        *ret_fits = *ret_fits && !__builtin_mul_overflow(value, hexadecimal ? 16U : 10U, &value) &&
                     !__builtin_add_overflow(value, value_of(byte), &value);
     }
     *ret_fits = *ret_fits && value <= INT64_MAX;
@@ -101,9 +101,8 @@ static enum status copy_word(struct scan *scan, const char *path, struct error *
     bool whole = parse_whole(word, &value, &fits);
     if (whole && !fits) {
         char text[BYTES_PRINTABLE_SIZE_MAX];
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "%s:%u: %s has more than 64 bits", path, scan->line,
-                         bytes_printable(word, text));
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "%s:%u: %s has more than 64 bits",
+                         path, scan->line, bytes_printable(word, text));
     }
     copy(scan, word.size_bytes);
     if (whole && value > INT32_MAX) {

@@ -101,8 +101,7 @@ static struct transport_peer *admit(struct transport_listener *listener)
     return peer;
 }
 
-bool transport_listener_give_place(struct transport_listener *listener,
-                                   struct transport_peer *peer)
+bool transport_listener_give_place(struct transport_listener *listener, struct transport_peer *peer)
 {
     struct transport_peer *victim = NULL;
 

@@ -31,8 +31,8 @@ struct transport_listener {
     struct transport_peer *peers;
     size_t peer_count;
     size_t place_count; /* peers that have one */
-    bool accepting; /* an accept, a pause before the next, or its callback is under way */
-    bool pausing;   /* that operation is a pause */
+    bool accepting;     /* an accept, a pause before the next, or its callback is under way */
+    bool pausing;       /* that operation is a pause */
 };
 
 /* The peer shakes hands: may it stay?  In its receive callback. */

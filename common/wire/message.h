@@ -432,7 +432,7 @@ struct store_information {
     uint64_t used_bytes;
     uint64_t free_bytes;
     uint32_t tablet_count;
-    uint64_t catalog;         /* generation of the catalog that it belongs to; 0 = was told none yet */
+    uint64_t catalog; /* generation of the catalog that it belongs to; 0 = was told none yet */
     uint64_t catalog_version; /* the highest that it was told of that */
 };
 
@@ -447,8 +447,8 @@ struct server_information {
     uint32_t tablet_count; /* that have a replica on it which counts */
     const struct store_information *stores;
     size_t store_count;
-    bool draining;          /* its tablets are being moved away */
-    uint32_t leading_count; /* of its tablets: those whose primary it is */
+    bool draining;           /* its tablets are being moved away */
+    uint32_t leading_count;  /* of its tablets: those whose primary it is */
     uint32_t unopened_count; /* stores that it should have, and could not open */
 };
 
@@ -623,8 +623,9 @@ struct sync_response {
     uint32_t interval_ms;                 /* sync again after */
     const struct server_address *servers; /* those that are new or changed */
     size_t server_count;
-    uint64_t newest_version; /* of the catalog now, whatever this response tells; 0 = an older master */
-    uint64_t predecessor;    /* generation of the one that it was ordered to succeed; 0 = none */
+    uint64_t
+        newest_version; /* of the catalog now, whatever this response tells; 0 = an older master */
+    uint64_t predecessor; /* generation of the one that it was ordered to succeed; 0 = none */
 };
 
 /* X(name): each has  void NAME_encode(const struct NAME *, struct buffer *)  and

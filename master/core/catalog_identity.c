@@ -99,9 +99,8 @@ void sync_note_refused(struct catalog *catalog,
         return;
     }
     *noted_ns = catalog->now_ns;
-    emit_note(catalog,
-              &(struct catalog_note){.event = event, .warning = true, .server = server}, "%s",
-              error->text);
+    emit_note(catalog, &(struct catalog_note){.event = event, .warning = true, .server = server},
+              "%s", error->text);
 }
 
 enum status identity_check(struct catalog *catalog,

@@ -1,7 +1,7 @@
 #include "common/base/assert.h"
 #include "master/core/catalog_state.h"
 
-#define WELL_NS          INT64_C(1000000000)
+#define UNWELL_NS        INT64_C(1000000000)
 #define UNKNOWN_NOTES_NS INT64_C(60000000000) /* between two reports of which it is noted */
 
 /*
@@ -182,21 +182,20 @@ static bool is_well(const struct catalog *catalog, struct tablet *tablet)
            catalog->now_ns - tablet->members_ns >= catalog->settings.keep_outsiders_ns;
 }
 
-/* Are all tablets there, and have been for a time?  As of at most a second ago. */
+/* Are all tablets there, and have been for a time?  When they were not it is looked at again after a
+ * while: it is asked for every forgotten copy with every report. */
 static bool all_are_well(struct catalog *catalog)
 {
-    if (catalog->well_looked_ns != 0 && catalog->now_ns - catalog->well_looked_ns < WELL_NS) {
-        return catalog->well;
-    }
-    catalog->well_looked_ns = catalog->now_ns;
-    catalog->well = true;
-    for (size_t i = 0; i < catalog->table_count && catalog->well; i++) {
+    bool well = catalog->now_ns >= catalog->well_not_before_ns;
+
+    for (size_t i = 0; i < catalog->table_count && well; i++) {
         const struct table_entry *entry = catalog->by_name[i];
-        for (size_t j = 0; j < entry->tablet_count && catalog->well; j++) {
-            catalog->well = is_well(catalog, entry->tablets[j]);
+        for (size_t j = 0; j < entry->tablet_count && well; j++) {
+            well = is_well(catalog, entry->tablets[j]);
         }
+        catalog->well_not_before_ns = well ? 0 : catalog->now_ns + UNWELL_NS;
     }
-    return catalog->well;
+    return well;
 }
 
 /* Is the number one that a split or merge, wished and perhaps done already, will have?  Tablets with

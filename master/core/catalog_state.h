@@ -263,8 +263,7 @@ struct catalog {
     struct split_wish wishes[CATALOG_WISHES_MAX];
     size_t wish_count;
     uint64_t reports;           /* full reports so far */
-    bool well;                  /* all tablets were, when it was looked at last: */
-    int64_t well_looked_ns;
+    int64_t well_not_before_ns; /* some tablet was not well: looked at again then */
     int64_t plan_not_before_ns; /* after a failed transaction */
 
     struct list queue;     /* of struct open_request: WAITING_TURN */

@@ -57,9 +57,9 @@ struct record_key {
 };
 
 struct identity_record {
-    uint32_t format;     /* CATALOG_FORMAT of the newest writer */
-    uint64_t cluster;    /* chosen when the catalog was made */
-    uint64_t generation; /* who this catalog is: drawn once, when it was made; kept by an import */
+    uint32_t format;      /* CATALOG_FORMAT of the newest writer */
+    uint64_t cluster;     /* chosen when the catalog was made */
+    uint64_t generation;  /* who this catalog is: drawn once, when it was made; kept by an import */
     uint64_t predecessor; /* generation of a lost one in whose place a person put it; 0 = none */
 };
 
@@ -67,7 +67,8 @@ struct counters_record {
     uint64_t table_next; /* numbers below it were given out, and never are again */
     uint64_t tablet_next;
     uint64_t version; /* of the catalog: of the last transaction */
-    uint64_t tablet_first; /* what numbers below it were is not known: a lost catalog, or a version of
+    uint64_t
+        tablet_first; /* what numbers below it were is not known: a lost catalog, or a version of
                               before, may have given them */
 };
 

@@ -70,9 +70,7 @@ static enum status move_ahead(struct counters_record *counters, struct error *re
     return STATUS_OK;
 }
 
-enum status catalog_succeed(struct coordinator *coordinator,
-                            uint64_t lost,
-                            struct error *ret_error)
+enum status catalog_succeed(struct coordinator *coordinator, uint64_t lost, struct error *ret_error)
 {
     struct found found = {0};
     enum status status = coordinator_load(coordinator, take, &found, ret_error);

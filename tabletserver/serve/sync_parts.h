@@ -36,7 +36,7 @@ struct sync {
     atomic_bool stopping;
     atomic_bool hurry;
     atomic_bool connected;
-    atomic_bool barred; /* refused, one by the other, when they last spoke */
+    atomic_bool barred;           /* refused, one by the other, when they last spoke */
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
     struct sync_masters masters; /* given, then learned */
@@ -55,10 +55,10 @@ struct sync {
     int64_t answer_due_ns;
     int64_t next_gauges_ns;
     int64_t next_missing_ns;
-    int64_t next_complaint_ns; /* of a master that cannot be reached */
+    int64_t next_complaint_ns;      /* of a master that cannot be reached */
     int64_t next_bar_complaint_ns;  /* of being barred */
     int64_t next_note_complaint_ns; /* of a store that cannot note its catalog */
-    size_t next_middle;        /* the tablet to begin with in the search for cuts */
+    size_t next_middle;             /* the tablet to begin with in the search for cuts */
     bool started;
     struct assignment_list *assignments;
     struct arena arena; /* of one round */

@@ -37,7 +37,7 @@ rows() { ebt --timeout 20 read "$1" 2>&1; }
 rows_are_there() {
     same "$1: table a" "$(rows a)" "$a"
     same "$1: table b" "$(rows b)" "$b"
-    same "$1: tablets held" "$(held_by_all)" "$tablets"
+    soon "$1: tablets held" holds_all
 }
 
 # wrong NAME PATTERN: a master serves the wrong catalog to servers that run, and again to restarted ones
@@ -62,11 +62,12 @@ wrong() {
     kill_hard master
 }
 right() {
-    rm -rf "$WORK/master"; cp -a "$WORK/newest" "$WORK/master"
+    rm -rf "$WORK/master"; mv "$WORK/newest" "$WORK/master"
     begin_master || bad "$1: no master"
     soon "$1: the servers are back" all_alive
     rows_are_there "$1"
     kill_hard master
+    mv "$WORK/master" "$WORK/newest" # it knows more now: servers that were started anew
 }
 
 begin_master && begin_servers || exit 1
@@ -79,19 +80,22 @@ begin_master
 soon "the servers are back" all_alive
 ebt createtable b families=f splits=g,t >/dev/null || bad "createtable b"
 for row in c h u; do ebt set b $row f:q=in-b-$row >/dev/null || bad "set b $row"; done
-a=$(rows a) b=$(rows b) tablets=$(held_by_all)
-same "tablets" "$tablets" $((5 * copies))
+a=$(rows a) b=$(rows b) tablets=$((5 * copies))
+holds_all() { [[ $(held_by_all) == "$tablets" ]]; }
+soon "the tablets are there" holds_all
 generation=$(curl -s "http://127.0.0.1:$((PORT + 100))/status" | grep -oE '"generation":"[0-9]+"' | grep -oE '[0-9]+')
 kill_hard master
-cp -a "$WORK/master" "$WORK/newest"
+mv "$WORK/master" "$WORK/newest"
 
-rm -rf "$WORK/master"
 wrong "an empty catalog" "belongs to catalog"
 right "after an empty catalog"
 
 rm -rf "$WORK/master"; cp -a "$WORK/old" "$WORK/master"
 wrong "an old copy" "is an old one, of version"
 right "after an old copy"
+
+# Of several copies it may name others than those that are up to date by now: docs/operations.md.
+((copies == 1)) || finish
 
 # It is lost for good: the old copy succeeds it.  What it knows serves; what it does not know stays where it is.
 rm -rf "$WORK/master"; cp -a "$WORK/old" "$WORK/master"
@@ -107,7 +111,7 @@ kill_hard master
 begin_master
 soon "the order was carried out, and need not be given again" all_alive
 kill_hard master
-rm -rf "$WORK/master"; cp -a "$WORK/newest" "$WORK/master"
+rm -rf "$WORK/master"; mv "$WORK/newest" "$WORK/master"
 begin_master
 soon "the lost one, found after all, is refused" logged master "catalog_refused.*belongs to catalog"
 finish

@@ -50,8 +50,8 @@ struct script {
     uint64_t held[FIXTURE_TABLETS_MAX]; /* as last reported */
     size_t held_count;
     uint32_t unopened_count; /* stores, as last reported */
-    bool silent;          /* answer nothing */
-    uint64_t load_number; /* of the last load report that was heard, answered or not */
+    bool silent;             /* answer nothing */
+    uint64_t load_number;    /* of the last load report that was heard, answered or not */
     uint64_t load_capacity_ns;
     struct load_figures load; /* of all tablets, all reports */
     atomic_uint syncs;

@@ -346,7 +346,8 @@ Test(server, a_store_that_cannot_be_opened_is_told_of)
     buffer_reset(&response.body);
     status_report_on_status(fixture.server, "/status", &response);
     buffer_append_u8(&response.body, '\0');
-    cr_assert_not_null(strstr((const char *)response.body.data, "\"unopened_stores\":[{\"folder\":"));
+    cr_assert_not_null(
+        strstr((const char *)response.body.data, "\"unopened_stores\":[{\"folder\":"));
     buffer_deinit(&response.body);
     fixture_deinit(&fixture);
 }

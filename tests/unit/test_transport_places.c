@@ -57,8 +57,7 @@ static bool try_caller(struct caller *caller)
     caller_open(caller, service.address);
     WAIT_FOR(caller->ready == 1 || caller->closed == 1);
     if (caller->closed == 1) {
-        cr_assert_not_null(strstr(caller->error.text, "connections_max"), "%s",
-                           caller->error.text);
+        cr_assert_not_null(strstr(caller->error.text, "connections_max"), "%s", caller->error.text);
         transport_connection_close(caller->connection);
     }
     return caller->ready == 1;
