@@ -25,15 +25,20 @@ static const struct merge_settings SETTINGS = {.frozen_max_ns = INT64_C(50000000
                                                .wait_ns = INT64_C(1000000000),
                                                .wait_top_ns = INT64_C(60000000000)};
 
+/* Of a half that was here when it was asked for. */
+struct half_flush {
+    int64_t asked_ns; /* 0 = never */
+    uint64_t count;   /* of its flushes, then; */
+    bool was_flushed; /* nothing was left to be */
+};
+
 struct host_merge {
     struct host_merge *next;
     struct host_merge_wish wish;
     bool wished;
     struct merge merge;
-    int64_t flush_ns;        /* when it was asked for; 0 = never */
-    uint64_t flush_count[2]; /* of left and right, when it was; */
-    bool was_flushed[2];     /* nothing was left to be */
-    uint64_t right_version;  /* that the catalog has answered */
+    struct half_flush flushes[2]; /* of left and right */
+    uint64_t right_version;       /* that the catalog has answered */
 };
 
 /* --- which there are ---------------------------------------------------------------------------- */
@@ -145,12 +150,16 @@ static uint64_t flush_count_of(const struct hosted *hosted)
     return statistics.flush_count;
 }
 
-/* Before anything stands it is enough that what there was when it was asked for has been flushed. */
-static bool is_flushed(const struct host_merge *merge, const struct hosted *hosted, int side)
+static bool is_fresh(const struct half_flush *flush)
 {
-    bool fresh = merge->flush_ns != 0 && clock_monotonic_ns() - merge->flush_ns < FRESH_NS;
-    bool done = merge->was_flushed[side] || flush_count_of(hosted) > merge->flush_count[side];
-    return (fresh && done) || store_tablet_is_flushed(hosted->tablet);
+    return flush->asked_ns != 0 && clock_monotonic_ns() - flush->asked_ns < FRESH_NS;
+}
+
+/* Before anything stands it is enough that what there was when it was asked for has been flushed. */
+static bool is_flushed(const struct half_flush *flush, const struct hosted *hosted)
+{
+    bool done = flush->was_flushed || flush_count_of(hosted) > flush->count;
+    return (is_fresh(flush) && done) || store_tablet_is_flushed(hosted->tablet);
 }
 
 static struct merge_half look_at(const struct host_merge *merge,
@@ -175,7 +184,7 @@ static struct merge_half look_at(const struct host_merge *merge,
         half.standing.barrier = REPLICA_BARRIER_SPLIT; /* whatever it is, it is not this merge's */
     }
     half.flushed = stands ? store_tablet_is_flushed(hosted->tablet)
-                          : is_flushed(merge, hosted, side);
+                          : is_flushed(&merge->flushes[side], hosted);
     return half;
 }
 
@@ -228,14 +237,12 @@ static void append(struct hosted *hosted, enum record_type type, struct buffer *
 /* Said again while it is under way; then it is not asked for again. */
 static void flush(struct host_merge *merge, struct hosted *const halves[2], int64_t now_ns)
 {
-    if (merge->flush_ns != 0 && now_ns - merge->flush_ns < FRESH_NS) {
-        return;
-    }
-    merge->flush_ns = now_ns;
     for (int i = 0; i < 2; i++) {
-        if (halves[i] != NULL) {
-            merge->flush_count[i] = flush_count_of(halves[i]);
-            merge->was_flushed[i] = store_tablet_is_flushed(halves[i]->tablet);
+        if (halves[i] != NULL && !is_fresh(&merge->flushes[i])) {
+            merge->flushes[i] = (struct half_flush){
+                .asked_ns = now_ns,
+                .count = flush_count_of(halves[i]),
+                .was_flushed = store_tablet_is_flushed(halves[i]->tablet)};
             store_tablet_flush(halves[i]->tablet);
         }
     }

@@ -126,9 +126,7 @@ static void propose(struct hosted *hosted, const struct replica_proposal *propos
         if (!store_tablet_last_absorb(hosted->tablet, &barrier, &host_proposal.absorb)) {
             return;
         }
-        if (given.next.version <= host_proposal.absorb.right_version) {
-            given.next.version = host_proposal.absorb.right_version + 1; /* above both */
-        }
+        given.next.version = merge_version(given.base, host_proposal.absorb.right_version);
     }
     options->on_propose(options->context, hosted->number, options->self, &host_proposal);
 }

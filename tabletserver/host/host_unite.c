@@ -79,13 +79,33 @@ static enum status create_replica(struct hosted *heir,
     return hosted_create_replica(heir, &recovered);
 }
 
+/*
+ * That the catalog has replaced the two says what it replaced them by: what ABSORB's primary proposed, for
+ * nothing else is guarded by these two versions.  So whoever leads need not wait to be told.  Version 0: this
+ * store knows another version of the left one.
+ */
+static struct replica_configuration first_of(const struct hosted *left)
+{
+    struct store_entry entry;
+    struct record_absorb absorb;
+    struct replica_configuration first = replica_look(left->replica).configuration;
+    bool found = store_tablet_last_absorb(left->tablet, &entry, &absorb);
+    if (!found || entry.version != first.version) {
+        return (struct replica_configuration){.version = 0};
+    }
+    first.version = merge_version(entry.version, absorb.right_version);
+    return first;
+}
+
 static void install(struct hosted *left,
                     struct hosted *right,
                     struct hosted *heir,
                     struct store_tablet *merged)
 {
     struct host *host = left->host;
+    struct replica_configuration first = first_of(left);
     struct replica_configuration told = left->conversion.told[0];
+    told = told.version < first.version ? first : told;
     struct store_tablet *gone[2] = {left->tablet, right->tablet};
     for (int i = 0; i < 2; i++) {
         store_tablet_ref(gone[i]);

@@ -70,6 +70,12 @@ struct merge {
     int64_t frozen_ns;     /* since when right has stood; REPLICA_NEVER = it does not */
 };
 
+/* Of the merged tablet's first configuration: above both. */
+static inline uint64_t merge_version(uint64_t left_version, uint64_t right_version)
+{
+    return (left_version > right_version ? left_version : right_version) + 1;
+}
+
 void merge_begin(struct merge *merge, const struct merge_settings *settings);
 
 /* To be called again soon while something stands, or is wished: the caller's pace is the merge's. */

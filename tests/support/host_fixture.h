@@ -103,6 +103,7 @@ struct cluster {
     struct node *proposer;                      /* of the split, or of the merge */
     const struct host_merge_wish *merge;        /* NULL: none is wished */
     bool refuses_merges;
+    bool tells_no_heirs; /* only that they are there */
     bool is_merged;
     struct scrub_settings scrub; /* zero: copies are not compared */
 };
@@ -684,7 +685,8 @@ static void node_hear_of_heirs(struct node *node)
     const struct cluster *cluster = node->cluster;
     for (uint64_t i = 0; i < COPIES; i++) {
         struct copy *heir = &node->heirs[i];
-        if (heir->tablet != NULL && heir->wants_newest && cluster_has(cluster, HEIR + i)) {
+        if (heir->tablet != NULL && heir->wants_newest && cluster_has(cluster, HEIR + i) &&
+            !cluster->tells_no_heirs) {
             heir->wants_newest = false;
             host_told(node->host, heir->tablet, &cluster->heirs[i], false);
         }
@@ -716,7 +718,8 @@ static void node_hear_of_merge(struct node *node)
             host_goal(node->host, half, &goal, leader);
             host_merge(node->host, half, cluster->merge);
         } else if (replica_configuration_has(&cluster->heirs[2], node->self)) {
-            (void)host_convert(node->host, half, MERGED, &cluster->heirs[2]);
+            (void)host_convert(node->host, half, MERGED,
+                               cluster->tells_no_heirs ? NULL : &cluster->heirs[2]);
         }
     }
 }

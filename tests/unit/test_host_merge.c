@@ -132,6 +132,21 @@ Test(host_merge, all_servers_die_and_find_what_they_had)
     }
 }
 
+/* That it was taken says how: it need not be told, and serves at once. */
+Test(host_merge, the_one_serves_before_its_configuration_is_told)
+{
+    struct node *node = primary();
+    cluster.refuses_merges = true;
+    cluster.merge = &wished;
+    PUMP_UNTIL(&cluster, stands(node, 0, REPLICA_BARRIER_ABSORB));
+    cluster.tells_no_heirs = true;
+    cluster.refuses_merges = false;
+    PUMP_UNTIL(&cluster, is_united() && server_of(0) != NULL);
+    struct replica_configuration known = host_look(server_of(0)->heirs[2].tablet).configuration;
+    cr_assert(replica_configuration_equal(&known, &cluster.heirs[2]));
+    expect_merged();
+}
+
 /* They hear of it by what its primary opens. */
 Test(host_merge, members_that_hear_no_master_convert_when_they_are_opened)
 {
@@ -166,6 +181,28 @@ Test(host_merge, while_the_barriers_stand_both_are_read_and_not_written)
         cr_assert(copy_serves(node, row));
     }
     cluster.refuses_merges = false;
+    expect_merged();
+}
+
+/* It was being made of another merge when this one was wished, and waited for the next flush. */
+Test(host_merge, a_half_that_comes_later_is_flushed_then)
+{
+    (void)primary();
+    for (int i = 0; i < NODES; i++) {
+        host_remove(cluster.nodes[i].host, cluster.nodes[i].heirs[0].tablet);
+    }
+    cluster.merge = &wished;
+    for (int i = 0; i < 50; i++) {
+        cluster_pump(&cluster);
+    }
+    int64_t since_ns = clock_monotonic_ns();
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        cr_assert_eq(host_add(node->host, node->heirs[0].tablet, 1), STATUS_OK);
+        node->heirs[0].wants_newest = true;
+    }
+    PUMP_UNTIL(&cluster, cluster.is_merged);
+    cr_assert_lt(clock_monotonic_ns() - since_ns, 20000 * MS);
     expect_merged();
 }
 
