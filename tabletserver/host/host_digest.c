@@ -259,8 +259,13 @@ void hosted_take_digest(struct hosted *hosted,
     step_scrub(hosted, &event);
 }
 
+/* Most ticks are somebody else's. */
 void hosted_tick_scrub(struct hosted *hosted)
 {
+    int64_t due_ns = scrub_deadline_ns(&hosted->scrub);
+    if (due_ns != INT64_MAX && clock_monotonic_ns() < due_ns) {
+        return;
+    }
     const struct scrub_event event = event_of(hosted, SCRUB_EVENT_TICK);
     step_scrub(hosted, &event);
 }

@@ -4,6 +4,7 @@
  */
 #include "common/base/assert.h"
 #include "common/wire/message.h"
+#include "tabletserver/replica/replica_message.h"
 
 #define ARENA_LIMIT_BYTES (16 * 1024 * 1024)
 
@@ -60,11 +61,26 @@ RECODE_FLAT(hello_ack)
 RECODE_HEAD(request_head)
 RECODE_HEAD(response_head)
 
+/* What tablet servers say to one another (tabletserver/replica). */
+static enum status recode_replicate(struct bytes in, struct arena *arena, struct buffer *out)
+{
+    struct replica_batch batch;
+    struct error error;
+    enum status status = replica_batch_decode(in, arena, &batch, &error);
+    if (status == STATUS_OK) {
+        replica_batch_begin(&batch.head, out);
+        for (size_t i = 0; i < batch.item_count; i++) {
+            replica_batch_add(batch.items[i].tablet, &batch.items[i].message, out);
+        }
+    }
+    return status;
+}
+
 static const recoder recoders[] = {
 #define ENTRY(name) recode_##name,
     ENTRY(operations_request) ENTRY(operations_response) ENTRY(scan_request) ENTRY(scan_response)
         ENTRY(table) ENTRY(hello) ENTRY(hello_ack) ENTRY(request_head) ENTRY(response_head)
-            MESSAGE_LIST(ENTRY)};
+            MESSAGE_LIST(ENTRY) ENTRY(replicate)};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes)
 {
