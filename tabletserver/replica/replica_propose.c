@@ -150,6 +150,15 @@ static void let_go(struct replica *replica, struct replica_peer *peer)
     *peer = replica->peers[--replica->peer_count];
 }
 
+/* It was opened as a member under this version, so it cannot be taught under it any more (rule 16): the
+ * entries that it lacks are in no log.  Under the next version it can. */
+static bool is_stuck(struct replica *replica, const struct replica_peer *peer)
+{
+    const struct replica_patience *patience = patience_with(replica, peer->member.store);
+    return peer->broken && patience != NULL &&
+           patience->counted_version == replica_version(replica);
+}
+
 /* True: something was proposed. */
 static bool remove_failed(struct replica *replica)
 {
@@ -161,7 +170,12 @@ static bool remove_failed(struct replica *replica)
         uint64_t store = peer->member.store;
         lose_patience(replica, store);
         if (!peer->is_member) {
+            bool stuck = is_stuck(replica, peer);
             let_go(replica, peer);
+            if (stuck) {
+                propose_members(replica, renewal_of(replica));
+                return true;
+            }
             continue;
         }
         propose_members(replica, replica_configuration_remove(&replica->configuration, store));

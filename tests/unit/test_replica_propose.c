@@ -172,6 +172,28 @@ Test(replica_propose, rule_16_a_learner_is_taught_opened_as_a_member_and_then_pr
     end(&steps);
 }
 
+/* Under this version it cannot be taught any more, so there has to be another. */
+Test(replica_propose, rule_16_who_joins_and_lacks_what_no_log_has_is_taught_under_a_new_version)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    taught(&steps, 3, 2, 0);
+    opened(&steps, 3, 2, 0);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_READ)->sequence, 1);
+    step(&steps,
+         (struct replica_event){.type = REPLICA_EVENT_READ, .from = store_of(3), .sequence = 1});
+    const struct replica_proposal *renewal = proposed(&steps);
+    cr_assert_not_null(renewal);
+    cr_assert_eq(renewal->next.version, 3);
+    cr_assert_eq(renewal->next.member_count, 2);
+    end(&steps);
+}
+
 /* As after a kill of all: the reign before had committed 1, and this one has not yet. */
 Test(replica_propose, rule_16_a_learner_that_knows_more_than_a_new_primary_is_opened_again)
 {
