@@ -431,6 +431,7 @@ void host_on_appended(struct host *host,
     (void)host;
     struct replica_event event = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(entry)};
     hosted_note_logged(hosted);
+    hosted_note_given_out(hosted, entry);
     hosted_step(hosted, &event);
     ASSERT(replica_look(hosted->replica).appended == entry->sequence);
 }
@@ -457,7 +458,7 @@ static void convert_for(struct host *host,
     for (uint32_t i = 0; i < host->tablet_count; i++) {
         struct hosted *hosted = host->tablets[i];
         if (replica_look(hosted->replica).barrier != 0 &&
-            host_convert(host, hosted->tablet, heir, NULL)) {
+            host_convert(host, hosted->tablet, heir, configuration)) {
             return;
         }
     }

@@ -217,7 +217,8 @@ void host_told_right(struct host *host, uint64_t left, uint64_t right_version);
  * configuration, as far as it is known (else NULL).  The tablet serves no more; it is converted in one of
  * the next rounds (if it was merged, together with the other one), then on_converted or on_merged comes and the
  * heir hears of its configuration.  Harmless, and false, for a tablet that has no replica or whose log does
- * not say so.  To be called again while both are told of.
+ * not say so; and for one whose SPLIT is not committed here, unless newest names this store.  To be called
+ * again while both are told of.
  */
 bool host_convert(struct host *host,
                   struct store_tablet *tablet,

@@ -162,6 +162,8 @@ struct hosted {
 
     /* Lessons.  [L] */
     struct host_teaching *teachings;
+    uint64_t
+        barred_sequence; /* the last given out that a walk may not pass: walks begin behind it */
     struct learn learn;
     struct replica_member teacher;
 
@@ -248,6 +250,7 @@ void hosted_tick_lessons(struct hosted *hosted);
 void hosted_look_at_level(struct hosted *hosted);
 int64_t hosted_lessons_due_ns(const struct hosted *hosted);
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type);
+void hosted_note_given_out(struct hosted *hosted, const struct store_entry *entry);
 bool hosted_walks(const struct hosted *hosted);
 void hosted_forget_lessons(struct hosted *hosted);
 /* host_digest.c */

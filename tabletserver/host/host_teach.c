@@ -138,6 +138,9 @@ static bool start_walk(struct hosted *hosted, struct host_teaching *teaching, ui
     uint64_t sequence = 0;
     end_walk(teaching);
     teaching->floor = teaching->floor > at_least ? teaching->floor : at_least;
+    if (teaching->floor < hosted->barred_sequence) {
+        teaching->floor = hosted->barred_sequence; /* given out since the lesson was offered */
+    }
     if (committed < teaching->floor || host->walks >= HOST_WALKS_MAX ||
         store_slices_begin(tablet, next == NULL ? 0 : next->stamp.clock, &teaching->slices,
                            &sequence) != STATUS_OK) {
@@ -423,9 +426,9 @@ void host_on_taught(struct host *host, struct store_tablet *tablet, enum status 
     if (hosted == NULL) {
         return;
     }
-    struct learn_event event = {.type = status == STATUS_OK ? LEARN_EVENT_WRITTEN
-                                                            : LEARN_EVENT_REFUSED,
-                                .sequence = store_tablet_committed(tablet)};
+    struct learn_event event = {
+        .type = status == STATUS_OK ? LEARN_EVENT_WRITTEN : LEARN_EVENT_REFUSED,
+        .sequence = store_learn_gathers(tablet) ? 0 : store_tablet_committed(tablet)};
     tell_own_replica(hosted);
     struct replica_event synced = {.type = REPLICA_EVENT_SYNCED,
                                    .sequence = store_tablet_committed(tablet)};
@@ -515,11 +518,23 @@ int64_t hosted_lessons_due_ns(const struct hosted *hosted)
     return due_ns;
 }
 
+static bool passes_walks(uint8_t type)
+{
+    return type == RECORD_WRITE || type == RECORD_GC_HORIZON;
+}
+
+void hosted_note_given_out(struct hosted *hosted, const struct store_entry *entry)
+{
+    if (!passes_walks(entry->type)) {
+        hosted->barred_sequence = entry->sequence;
+    }
+}
+
 /* What may not be given out while slices are read.  Who waits too long goes first. */
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
 {
     int64_t now_ns = clock_monotonic_ns();
-    if (type == RECORD_WRITE || type == RECORD_GC_HORIZON) {
+    if (passes_walks(type)) {
         return true;
     }
     bool may = true;

@@ -73,6 +73,10 @@ static void on_asked(struct teach *teach,
     }
     bool next = teach->state == TEACH_GIVEN && event->number == teach->given + 1 && !teach->last;
     if (event->number != 1 && !next) {
+        if (teach->state == TEACH_GIVEN && event->number > teach->given + 1) {
+            offer(teach, event->now_ns,
+                  effects); /* a TEACH 1 that came late has broken its walk off */
+        }
         return; /* late */
     }
     if (event->sequence > 0 && event->sequence != teach->teaching) {

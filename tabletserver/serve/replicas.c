@@ -104,7 +104,8 @@ static void take_leave(struct replicas *replicas,
         host_gone(replicas->host, tablet);
     }
     for (int i = 0; i < 2 && word->heirs[i] != 0; i++) {
-        (void)host_convert(replicas->host, tablet, word->heirs[i], NULL);
+        (void)host_convert(replicas->host, tablet, word->heirs[i],
+                           word->configuration.version != 0 ? &word->configuration : NULL);
     }
 }
 

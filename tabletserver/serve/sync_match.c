@@ -100,9 +100,11 @@ static bool send_word(struct store_loop *loop, const struct catalog_word *word)
 /* Repeated with each sync until the heir is held. */
 static void tell_heir(const struct held_collection *held, const struct assignment_action *action)
 {
-    (void)send_word(
-        loop_of_held(held, action->tablet),
-        &(struct catalog_word){.tablet = action->tablet, .gone = true, .heirs = {action->left}});
+    (void)send_word(loop_of_held(held, action->tablet),
+                    &(struct catalog_word){.tablet = action->tablet,
+                                           .gone = true,
+                                           .heirs = {action->left},
+                                           .configuration = action->assigned->configuration});
 }
 
 static void perform(struct sync *sync,

@@ -142,13 +142,23 @@ enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence)
     return status;
 }
 
+/* A child may be here already, to be taught, if this store counted no more when the tablet was split. */
+static bool has_child(const struct store_tablet *parent, const struct store_entry *barrier)
+{
+    struct record_split split;
+    enum status status = record_decode_split(barrier->payload, &split, NULL);
+    ASSERT(status == STATUS_OK); /* it did when it came */
+    return store_tablet_find(parent->store, split.left_tablet) != NULL ||
+           store_tablet_find(parent->store, split.right_tablet) != NULL;
+}
+
 static enum status check_parent(struct store_tablet *parent, struct store_entry *ret_barrier)
 {
     if (atomic_load(&parent->state) != STORE_TABLET_LIVE) {
         return STATUS_NOT_OWNER;
     }
     if (!find_split(parent, ret_barrier) ||
-        ret_barrier->sequence < store_tablet_committed(parent)) {
+        ret_barrier->sequence < store_tablet_committed(parent) || has_child(parent, ret_barrier)) {
         return STATUS_FAILED_PRECONDITION;
     }
     if (parent->lineage_count >= STORE_LINEAGE_MAX) {

@@ -76,7 +76,11 @@ enum status store_learn(struct store_tablet *tablet, struct bytes slice, struct 
  * STATUS_FAILED_PRECONDITION (it is not at its end). */
 enum status store_learn_end(struct store_tablet *tablet);
 
-/* Is all up to the last slice's sequence committed, and nothing being written? */
+/* Some of a walk's RECORDS have come, and not all: the tablet has not begun anew yet. */
+bool store_learn_gathers(const struct store_tablet *tablet);
+
+/* Is all up to the last slice's sequence committed, and nothing being written?  While RECORDS gather there
+ * is nothing to commit. */
 bool store_learn_is_level(const struct store_tablet *tablet);
 
 /* Has it a part only, or is what it has about to go? */

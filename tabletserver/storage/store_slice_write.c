@@ -77,9 +77,16 @@ bool store_tablet_began_anew(const struct store_tablet *tablet)
     return tablet->learning && !tablet->learns_first;
 }
 
+bool store_learn_gathers(const struct store_tablet *tablet)
+{
+    return tablet->learn_image.size_bytes > 0;
+}
+
+/* While records gather, what a walk before has left behind waits for nothing: it is about to go. */
 bool store_learn_is_level(const struct store_tablet *tablet)
 {
-    return !tablet->learn_busy && store_tablet_committed(tablet) >= tablet->hold_until;
+    return !tablet->learn_busy &&
+           (store_learn_gathers(tablet) || store_tablet_committed(tablet) >= tablet->hold_until);
 }
 
 /* --- what is written: the work thread --------------------------------------------------------------- */

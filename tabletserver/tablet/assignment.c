@@ -395,6 +395,24 @@ static bool has_been_split(const struct view *view, uint64_t tablet)
     return children_of(view, tablet, &first) > 0;
 }
 
+/* Its parent, which is here, is about to be converted for the other child: this one comes with it. */
+static bool comes_with_sibling(const struct view *view,
+                               const struct assigned_tablet *assigned,
+                               const struct assignment_held *parent)
+{
+    size_t first = 0;
+    size_t count = children_of(view, assigned->parent, &first);
+    for (size_t i = first; i < first + count; i++) {
+        const struct assigned_tablet *sibling = view->children[i].assigned;
+        const struct replica_configuration *members = &sibling->configuration;
+        if (sibling != assigned && !is_held(view, sibling->location.tablet) &&
+            replica_configuration_find(members, parent->store) < members->member_count) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What to do about a tablet that should be here and is not; false = nothing now. */
 static bool decide_absent(const struct view *view,
                           const struct item *item,
@@ -407,6 +425,9 @@ static bool decide_absent(const struct view *view,
     const struct assignment_held *parent = assigned->parent != 0 ? find_held(view, assigned->parent)
                                                                  : NULL;
     if (item->as_learner) {
+        if (parent != NULL && parent->version != 0 && comes_with_sibling(view, assigned, parent)) {
+            return false;
+        }
         action.kind = ASSIGNMENT_CREATE;
         action.as_learner = true;
     } else if (parent != NULL && parent->version != 0) {

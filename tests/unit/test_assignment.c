@@ -113,6 +113,40 @@ Test(assignment, splits_once_both_children_are_known_and_only_then_drops)
     cr_assert_eq(action_count, 0, "its removal was carried out, and is forgotten");
 }
 
+static void note_heir(uint64_t tablet, const char *start, uint64_t member_store)
+{
+    struct assigned_tablet heir = tablet_of(tablet, TABLET_SERVING);
+    heir.parent = 10;
+    heir.location.range.start = bytes_of_text(start);
+    heir.location.server = SERVER + 1;
+    heir.configuration = (struct replica_configuration){
+        .version = 8, .member_count = 1, .members = {{SERVER, member_store}}};
+    if (member_store != 3) {
+        heir.configuration.members[0].server = SERVER + 1;
+        heir.goal.member_count = 1;
+        heir.goal.members[0] = (struct replica_member){SERVER, 3};
+    }
+    note(heir);
+}
+
+/* It counts in the right one, and is to learn the left one: both come of what it has. */
+Test(assignment, an_heir_to_be_taught_waits_for_the_conversion_that_brings_it)
+{
+    const struct assignment_held parent = {10, 3, 7};
+    note_heir(11, "", 9);
+    note_heir(12, "m", 3);
+    cr_assert_eq(assignment_decide(list, &parent, 1, &arena, &actions, &action_count), STATUS_OK);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CONVERT);
+    cr_assert_eq(actions[0].tablet, 10);
+    cr_assert_eq(actions[0].left, 12);
+    DECIDE(12);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CREATE);
+    cr_assert_eq(actions[0].tablet, 11);
+    cr_assert(actions[0].as_learner);
+}
+
 Test(assignment, drops_only_what_the_master_removed)
 {
     note(tablet_of(1, TABLET_SERVING));

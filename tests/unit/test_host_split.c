@@ -234,3 +234,18 @@ Test(host_split, a_primary_that_never_hears_does_not_serve_beside_the_children)
     node_kill(left_behind);
     expect_split();
 }
+
+/* --- who does not count --------------------------------------------------------------------------- */
+
+/* What it has of the barrier others may have dropped: the word that there was a split is not enough. */
+Test(host_split, a_barrier_that_is_not_committed_here_converts_members_only)
+{
+    write_rows(10);
+    const struct node *node = primary();
+    cluster.refuses = true;
+    cr_assert_eq(host_split(node->host, node->tablet, &wished), STATUS_OK);
+    cr_assert_not(host_convert(node->host, node->tablet, HEIR, NULL));
+    cr_assert_not(host_look(node->tablet).gone);
+    PUMP_UNTIL(&cluster, has_committed_barrier(node));
+    cr_assert(host_convert(node->host, node->tablet, HEIR, NULL));
+}

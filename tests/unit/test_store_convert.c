@@ -487,3 +487,16 @@ Test(store_convert, what_is_merged_is_not_written_again)
     FIXTURE_EXPECT(merged, "b/3:n@0=1\nzc/3:n@0=1\n");
     cr_assert_eq(store_tablet_configuration(merged)->members.version, 5);
 }
+
+/* This store counted no more when the tablet was split, and is taught one of the children. */
+Test(store_convert, a_child_that_is_here_already_is_not_made_again)
+{
+    configure(&led);
+    put_barrier(RECORD_SPLIT);
+    commit_all(tablet);
+    (void)fixture_create(&fixture, 2, "a", "m");
+    cr_assert_eq(store_tablet_convert(tablet, children), STATUS_FAILED_PRECONDITION);
+    cr_assert_eq(store_tablet_find(fixture.store, 1), tablet);
+    cr_assert_null(store_tablet_find(fixture.store, 3));
+    store_check(fixture.store);
+}
