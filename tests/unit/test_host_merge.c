@@ -220,6 +220,49 @@ Test(host_merge, who_has_absorbed_knows_the_right_half_to_be_frozen)
     expect_merged();
 }
 
+/* Its next entry, as if its primary had given out ABSORB of the right half's entry `right_sequence`. */
+static void absorb_at(struct node *node, const struct node *leads, uint64_t right_sequence)
+{
+    struct replica_view left = host_look(node->heirs[0].tablet);
+    struct replica_view right = host_look(node->heirs[1].tablet);
+    const struct record_absorb absorb = {.merged_tablet = MERGED,
+                                         .right_tablet = HEIR + 1,
+                                         .right_sequence = right_sequence,
+                                         .right_version = right.configuration.version};
+    struct buffer payload = BUFFER_INIT;
+    record_encode_absorb(&absorb, &payload);
+    struct replica_item item = {
+        .tablet = HEIR,
+        .message = {.type = REPLICA_PREPARE,
+                    .version = left.configuration.version,
+                    .incarnation = leads->incarnation,
+                    .committed = left.committed,
+                    .entry = {.sequence = left.appended + 1,
+                              .version = left.configuration.version,
+                              .stamp = {.clock = store_next_clock(node->fixture.store)},
+                              .type = RECORD_ABSORB,
+                              .barrier = REPLICA_BARRIER_ABSORB,
+                              .payload = buffer_bytes(&payload)}}};
+    const struct replica_batch batch = {.head = {.from = leads->self, .to_store = node->self.store},
+                                        .items = &item,
+                                        .item_count = 1};
+    host_receive(node->host, &batch);
+    buffer_deinit(&payload);
+}
+
+Test(host_merge, a_member_takes_absorb_when_it_knows_the_right_half_to_be_committed)
+{
+    const struct node *leads = primary();
+    struct node *node = &cluster.nodes[leads == &cluster.nodes[0] ? 1 : 0];
+    PUMP_UNTIL(&cluster, all_are_level(0) && all_are_level(1));
+    uint64_t before = host_look(node->heirs[0].tablet).appended;
+    uint64_t committed = host_look(node->heirs[1].tablet).committed;
+    absorb_at(node, leads, committed + 1);
+    cr_assert_eq(host_look(node->heirs[0].tablet).appended, before, "it comes again");
+    absorb_at(node, leads, committed);
+    cr_assert_eq(host_look(node->heirs[0].tablet).appended, before + 1);
+}
+
 /* --- it comes to nothing -------------------------------------------------------------------------- */
 
 Test(host_merge, what_is_not_wished_any_more_is_taken_back)
