@@ -141,7 +141,8 @@ enum status config_text_prepare(struct bytes text,
                                 struct buffer *out,
                                 struct error *ret_error)
 {
-    struct scan scan = {.at = text.data, .end = text.data + text.size_bytes, .line = 1, .out = out};
+    const uint8_t *end = text.size_bytes > 0 ? text.data + text.size_bytes : text.data; /* NULL? */
+    struct scan scan = {.at = text.data, .end = end, .line = 1, .out = out};
     enum status status = STATUS_OK;
 
     while (status == STATUS_OK && scan.at < scan.end) {
