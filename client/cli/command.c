@@ -102,8 +102,8 @@ const struct command COMMANDS[] = {
      "ADDRESS is the primary's.  IN-SYNC: how many replicas have all that was acknowledged, of how many\n"
      "there should be.  VERSION rises with each change of replicas or primary.  Where there are several\n"
      "replicas each has a line: primary, secondary, joins (it is being taught), leaves (when others are\n"
-     "there), hands over (another one should lead).  While no master answers, tablet servers tell who\n"
-     "serves, and no more.",
+     "there), hands over (another one should lead), gone (its server is).  While no master answers, tablet\n"
+     "servers tell who serves, and no more.",
      1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
     {"merge", "TABLE ROW", "Merge the tablet that begins with ROW with the one before it",
@@ -111,6 +111,12 @@ const struct command COMMANDS[] = {
      "gives up waiting it is done all the same.\n"
      "  ebt split METRIC m && ebt merge METRIC m",
      2, 2, run_merge},
+    {"status", "", "Say how the cluster is, and whether it needs a person",
+     "Masters, servers with their disks and zones, tables and tablets in numbers, and alarms: what does not\n"
+     "go away by itself, and what to do about it.  Exit status 1 where there is an alarm, or no active\n"
+     "master.  Copies that are being made again are a number and no alarm, as long as there are servers\n"
+     "for them.",
+     0, 0, run_status},
     {"servers", "", "List the tablet servers",
      "STATE is alive, gone (not heard of for some seconds), draining, or drained.  REPLICAS are those that\n"
      "count; PRIMARIES, how many of them lead.",

@@ -65,6 +65,10 @@ int session_file_failed(const struct session *session, const char *format, ...)
 int session_misuse(const struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* It was done, and there is something to know about it; with --json {"warning":"..."}. */
+void session_warn(const struct session *session, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Words "key=value" from the first on stand once each.  The exit code, or -1 to go on. */
 int session_refuse_repeated(const struct session *session, int first);
 
@@ -102,6 +106,8 @@ int run_split(struct session *session);
 int run_servers(struct session *session);
 int run_masters(struct session *session);
 int run_catalog(struct session *session);
+/* status.c */
+int run_status(struct session *session);
 /* replicas.c */
 int run_tablets(struct session *session);
 int run_setreplication(struct session *session);
@@ -110,6 +116,8 @@ int word_replication(const struct session *session,
                      const char *word,
                      uint32_t *ret_replicas,
                      uint32_t *ret_min_in_sync);
+/* Say so where the table takes no writes as soon as one of its copies is away. */
+void warn_of_brittleness(const struct session *session, const char *table);
 /* drain.c */
 int run_merge(struct session *session);
 int run_drain(struct session *session);

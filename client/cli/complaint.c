@@ -103,6 +103,23 @@ int session_misuse(const struct session *session, const char *format, ...)
     return EXIT_CODE_USAGE;
 }
 
+void session_warn(const struct session *session, const char *format, ...)
+{
+    char message[MESSAGE_SIZE_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    waiting_end();
+    if (!session->json_errors) {
+        fprintf(stderr, "ebt: warning: %s\n", message);
+        return;
+    }
+    fputs("{\"warning\":", stderr);
+    print_json_text(stderr, message);
+    fputs("}\n", stderr);
+}
+
 int session_refuse_repeated(const struct session *session, int first)
 {
     const char *word = first < session->argument_count

@@ -6,6 +6,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/overview.h"
 #include "client/cli/words.h"
 
 #define REPLICAS_MAX 100 /* what is refused here; the master knows what it can do */
@@ -47,6 +48,22 @@ static unsigned count_wanted(const struct edubba_tablet_replicas *tablet)
     return count;
 }
 
+/* Who is there; without a master nobody knows, and none counts as gone. */
+struct presence {
+    struct edubba_server *servers;
+    size_t count;
+};
+
+static bool is_gone(const struct presence *presence, const struct edubba_replica *replica)
+{
+    for (size_t i = 0; i < presence->count; i++) {
+        if (presence->servers[i].number == replica->server) {
+            return !presence->servers[i].alive;
+        }
+    }
+    return false;
+}
+
 /* What it is to its tablet, and what is to become of it. */
 static const char *role_text(const struct edubba_replica *replica)
 {
@@ -62,7 +79,20 @@ static const char *role_text(const struct edubba_replica *replica)
     return "secondary";
 }
 
-static void print_json_replica(FILE *out, const struct edubba_replica *replica, bool known)
+static void print_replica(FILE *out, const struct edubba_replica *replica, bool gone)
+{
+    const char *what = !gone || replica->is_member ? role_text(replica) : "gone";
+    const char *more = !replica->is_member ? ""
+                       : gone              ? ", gone"
+                       : replica->in_sync  ? ""
+                                           : ", not in sync";
+    fprintf(out, "%-8s %-12s %-28s %s%s\n", "", "", replica->address, what, more);
+}
+
+static void print_json_replica(FILE *out,
+                               const struct edubba_replica *replica,
+                               bool known,
+                               bool gone)
 {
     fprintf(out, "{\"server\":\"%" PRIu64 "\",\"address\":\"%s\",\"role\":\"%s\"", replica->server,
             replica->address,
@@ -70,14 +100,18 @@ static void print_json_replica(FILE *out, const struct edubba_replica *replica, 
             : replica->is_member ? "secondary"
                                  : "learner");
     if (known) {
-        fprintf(out, ",\"store\":\"%" PRIu64 "\",\"in_sync\":%s,\"wanted\":%s,\"should_lead\":%s",
-                replica->store, replica->in_sync ? "true" : "false",
+        fprintf(out,
+                ",\"store\":\"%" PRIu64
+                "\",\"alive\":%s,\"in_sync\":%s,\"wanted\":%s,\"should_lead\":%s",
+                replica->store, gone ? "false" : "true", replica->in_sync ? "true" : "false",
                 replica->is_wanted ? "true" : "false", replica->should_lead ? "true" : "false");
     }
     fputc('}', out);
 }
 
-static void print_json_tablet(FILE *out, const struct edubba_tablet_replicas *tablet)
+static void print_json_tablet(FILE *out,
+                              const struct edubba_tablet_replicas *tablet,
+                              const struct presence *presence)
 {
     const struct edubba_replica *primary = serving_primary(tablet);
     fprintf(out, "{\"tablet\":\"%" PRIu64 "\",", tablet->number);
@@ -95,7 +129,8 @@ static void print_json_tablet(FILE *out, const struct edubba_tablet_replicas *ta
     fputs(",\"replicas\":[", out);
     for (size_t i = 0; i < tablet->replica_count; i++) {
         fputs(i > 0 ? "," : "", out);
-        print_json_replica(out, &tablet->replicas[i], tablet->is_known);
+        print_json_replica(out, &tablet->replicas[i], tablet->is_known,
+                           is_gone(presence, &tablet->replicas[i]));
     }
     fputc(']', out);
     if (strcmp(tablet->wish, "split") == 0) {
@@ -119,7 +154,9 @@ static void print_wish(FILE *out, const struct edubba_tablet_replicas *tablet)
     }
 }
 
-static void print_tablet(FILE *out, const struct edubba_tablet_replicas *tablet)
+static void print_tablet(FILE *out,
+                         const struct edubba_tablet_replicas *tablet,
+                         const struct presence *presence)
 {
     const struct edubba_replica *primary = serving_primary(tablet);
     char in_sync[32] = "-";
@@ -144,9 +181,7 @@ static void print_tablet(FILE *out, const struct edubba_tablet_replicas *tablet)
         return;
     }
     for (size_t i = 0; i < tablet->replica_count; i++) {
-        const struct edubba_replica *replica = &tablet->replicas[i];
-        fprintf(out, "%-8s %-12s %-28s %s%s\n", "", "", replica->address, role_text(replica),
-                replica->is_member && !replica->in_sync ? ", not in sync" : "");
+        print_replica(out, &tablet->replicas[i], is_gone(presence, &tablet->replicas[i]));
     }
 }
 
@@ -154,6 +189,7 @@ int run_tablets(struct session *session)
 {
     struct edubba_client *client = session_client(session);
     struct edubba_tablet_replicas *tablets = NULL;
+    struct presence presence = {0};
     struct edubba_error error;
     size_t count = 0;
 
@@ -164,17 +200,21 @@ int run_tablets(struct session *session)
         EDUBBA_OK) {
         return session_fail(session, &error);
     }
+    if (count > 0 && tablets[0].is_known) { /* a master answers */
+        (void)edubba_list_servers(client, &presence.servers, &presence.count, &error);
+    }
     if (!session->json) {
         fprintf(session->out, "%-8s %-12s %-28s %-7s %-7s %s\n", "TABLET", "STATE", "ADDRESS",
                 "IN-SYNC", "VERSION", "ROWS");
     }
     for (size_t i = 0; i < count; i++) {
         if (session->json) {
-            print_json_tablet(session->out, &tablets[i]);
+            print_json_tablet(session->out, &tablets[i], &presence);
         } else {
-            print_tablet(session->out, &tablets[i]);
+            print_tablet(session->out, &tablets[i], &presence);
         }
     }
+    edubba_free(presence.servers);
     edubba_free(tablets);
     return EXIT_CODE_OK;
 }
@@ -201,6 +241,23 @@ int word_replication(const struct session *session,
     return EXIT_CODE_OK;
 }
 
+void warn_of_brittleness(const struct session *session, const char *table)
+{
+    struct edubba_schema *schema = NULL;
+    struct edubba_error error;
+    if (edubba_get_table(session->client, table, &schema, &error) != EDUBBA_OK) {
+        return; /* it is done; how it is, `ebt ls` and `ebt status` tell as well */
+    }
+    if (is_brittle(schema)) {
+        session_warn(
+            session,
+            "with replicas=%u, min-in-sync=%u a write needs all copies: while one server is "
+            "away, writes to %s wait.  min-in-sync=%u lets them go on",
+            schema->replicas, schema->min_in_sync, table, schema->replicas - 1);
+    }
+    edubba_schema_free(schema);
+}
+
 int run_setreplication(struct session *session)
 {
     struct edubba_alteration alteration = {.kind = EDUBBA_SET_REPLICATION};
@@ -225,7 +282,9 @@ int run_setreplication(struct session *session)
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    return edubba_alter_table(client, session->arguments[0], &alteration, 1, &error) == EDUBBA_OK
-               ? session_done(session)
-               : session_fail(session, &error);
+    if (edubba_alter_table(client, session->arguments[0], &alteration, 1, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    warn_of_brittleness(session, session->arguments[0]);
+    return session_done(session);
 }

@@ -84,9 +84,11 @@ int run_createtable(struct session *session)
     struct edubba_client *client = session_client(session);
     code = EXIT_CODE_FAILED;
     if (client != NULL) {
-        code = edubba_create_table(client, &schema, splits, split_count, &error) == EDUBBA_OK
-                   ? session_done(session)
-                   : session_fail(session, &error);
+        bool made = edubba_create_table(client, &schema, splits, split_count, &error) == EDUBBA_OK;
+        if (made) {
+            warn_of_brittleness(session, schema.name);
+        }
+        code = made ? session_done(session) : session_fail(session, &error);
     }
     families_free(&families);
     return code;

@@ -1,0 +1,71 @@
+/*
+ * What `ebt status` tells: how the cluster is, in numbers, and what needs a person.
+ *
+ *   masters, servers, tables ---> overview_note_*() ---> tallies, alarms
+ *
+ * An alarm is what does not go away by itself: it says what is wrong, and what to do.  What the cluster
+ * mends alone (copies that are being made on servers that are there) is a number, and no alarm.
+ *
+ * Of each master, server and table there are a few alarms at most, however many tablets it has.
+ */
+#ifndef CLIENT_CLI_OVERVIEW_H
+#define CLIENT_CLI_OVERVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "edubba_masters.h"
+#include "edubba_replicas.h"
+
+#define ALARM_TEXT_BYTES 600
+#define ZONES_MAX        16 /* told; if there are more, some are not */
+
+struct alarm {
+    const char *code; /* "server_gone"; a literal */
+    char message[ALARM_TEXT_BYTES];
+    char action[ALARM_TEXT_BYTES];
+};
+
+struct overview {
+    uint64_t cluster; /* 0 = not known */
+    size_t masters;
+    const struct edubba_master *active; /* borrowed; NULL = none */
+
+    bool servers_known; /* and tables: a master told */
+    size_t servers;
+    size_t servers_alive;
+    size_t servers_draining;
+    size_t servers_usable; /* alive, healthy, and not draining: copies may be made there */
+    uint64_t used_bytes;
+    uint64_t free_bytes;
+    const char *zones[ZONES_MAX]; /* borrowed, each once, ascending */
+    size_t zone_count;
+
+    size_t tables;
+    size_t tablets;
+    size_t served;
+    size_t lacking; /* copies that count are fewer than the table wants */
+
+    struct alarm *alarms;
+    size_t alarm_count;
+    bool no_memory; /* an alarm is missing */
+};
+
+/* In this order; what is noted must outlive the overview.  overview_deinit() in the end. */
+void overview_note_masters(struct overview *overview,
+                           const struct edubba_master *masters,
+                           size_t count);
+void overview_note_servers(struct overview *overview,
+                           const struct edubba_server *servers,
+                           size_t count);
+void overview_note_table(struct overview *overview,
+                         const struct edubba_schema *schema,
+                         const struct edubba_tablet_replicas *tablets,
+                         size_t count);
+void overview_deinit(struct overview *overview);
+
+/* Would a table of so many copies stop taking writes with the first that is away? */
+bool is_brittle(const struct edubba_schema *schema);
+
+#endif /* CLIENT_CLI_OVERVIEW_H */

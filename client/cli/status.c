@@ -1,0 +1,214 @@
+/* `ebt status`: the cluster on one screen, and whether it needs a person. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "client/cli/overview.h"
+
+#define GIB 1073741824.0
+
+/* Everything that is listed; the overview points into it. */
+struct listed {
+    struct edubba_master *masters;
+    size_t master_count;
+    struct edubba_server *servers;
+    size_t server_count;
+};
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static int ask_masters(struct session *session, struct listed *listed, struct overview *overview)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_error error;
+    options.masters = session->masters;
+    if (edubba_list_masters(&options, &listed->masters, &listed->master_count, &error) !=
+        EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    overview_note_masters(overview, listed->masters, listed->master_count);
+    return EXIT_CODE_OK;
+}
+
+static int ask_table(struct session *session, const char *name, struct overview *overview)
+{
+    struct edubba_schema *schema = NULL;
+    struct edubba_tablet_replicas *tablets = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+
+    enum edubba_code code = edubba_get_table(session->client, name, &schema, &error);
+    if (code == EDUBBA_OK) {
+        code = edubba_list_replicas(session->client, name, &tablets, &count, &error);
+    }
+    if (code == EDUBBA_OK) {
+        overview_note_table(overview, schema, tablets, count);
+        edubba_free(tablets);
+    }
+    if (schema != NULL) {
+        edubba_schema_free(schema);
+    }
+    /* Deleted since it was listed. */
+    return code == EDUBBA_OK || code == EDUBBA_NOT_FOUND ? EXIT_CODE_OK
+                                                         : session_fail(session, &error);
+}
+
+static int ask_the_active(struct session *session, struct listed *listed, struct overview *overview)
+{
+    struct edubba_client *client = session_client(session);
+    struct edubba_error error;
+    char **names = NULL;
+
+    if (client == NULL) {
+        return EXIT_CODE_FAILED;
+    }
+    if (edubba_list_servers(client, &listed->servers, &listed->server_count, &error) != EDUBBA_OK ||
+        edubba_list_tables(client, &names, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    overview_note_servers(overview, listed->servers, listed->server_count);
+    int code = EXIT_CODE_OK;
+    for (size_t i = 0; code == EXIT_CODE_OK && names[i] != NULL; i++) {
+        code = ask_table(session, names[i], overview);
+    }
+    edubba_free(names);
+    return code;
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void print_masters(FILE *out, const struct overview *overview, const struct listed *listed)
+{
+    fprintf(out, "CLUSTER   %" PRIu64 "\n", overview->cluster);
+    fprintf(out, "MASTERS   %zu, active: %s", overview->masters,
+            overview->active != NULL ? overview->active->address : "none");
+    for (size_t i = 0; i < listed->master_count; i++) {
+        const struct edubba_master *master = &listed->masters[i];
+        if (master != overview->active && strcmp(master->state, "no master") != 0) {
+            fprintf(out, "; %s: %s", master->state, master->address);
+        }
+    }
+    fputc('\n', out);
+}
+
+static void print_servers(FILE *out, const struct overview *overview)
+{
+    fprintf(out, "SERVERS   %zu, %zu alive", overview->servers, overview->servers_alive);
+    if (overview->servers_draining > 0) {
+        fprintf(out, ", %zu drained or draining", overview->servers_draining);
+    }
+    for (size_t i = 0; i < overview->zone_count; i++) {
+        fprintf(out, "%s%s", i == 0 ? ", in zones " : " ", overview->zones[i]);
+    }
+    fprintf(out, "\nDISKS     %.1f GiB used, %.1f GiB free\n", (double)overview->used_bytes / GIB,
+            (double)overview->free_bytes / GIB);
+    fprintf(out, "TABLES    %zu\nTABLETS   %zu, %zu served, %zu lack copies\n", overview->tables,
+            overview->tablets, overview->served, overview->lacking);
+}
+
+static void print_for_people(FILE *out,
+                             const struct overview *overview,
+                             const struct listed *listed)
+{
+    print_masters(out, overview, listed);
+    if (overview->servers_known) {
+        print_servers(out, overview);
+    }
+    fprintf(out, "ALARMS    %s", overview->alarm_count == 0 ? "none\n" : "");
+    if (overview->alarm_count > 0) {
+        fprintf(out, "%zu\n", overview->alarm_count);
+    }
+    for (size_t i = 0; i < overview->alarm_count; i++) {
+        fprintf(out, "\n! %s.\n  %s\n", overview->alarms[i].message, overview->alarms[i].action);
+    }
+}
+
+/* --- for programs ----------------------------------------------------------------------------- */
+
+static void print_json_masters(FILE *out,
+                               const struct overview *overview,
+                               const struct listed *listed)
+{
+    fprintf(out, "{\"cluster\":\"%" PRIu64 "\",\"healthy\":%s,\"masters\":[", overview->cluster,
+            overview->alarm_count == 0 ? "true" : "false");
+    const char *comma = "";
+    for (size_t i = 0; i < listed->master_count; i++) {
+        if (strcmp(listed->masters[i].state, "no master") == 0) {
+            continue;
+        }
+        fprintf(out, "%s{\"address\":", comma);
+        print_json_text(out, listed->masters[i].address);
+        fprintf(out, ",\"state\":\"%s\"}", listed->masters[i].state);
+        comma = ",";
+    }
+    fputc(']', out);
+}
+
+static void print_json_servers(FILE *out, const struct overview *overview)
+{
+    fprintf(out,
+            ",\"servers\":{\"count\":%zu,\"alive\":%zu,\"draining\":%zu,\"usable\":%zu"
+            ",\"used_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64 ",\"zones\":[",
+            overview->servers, overview->servers_alive, overview->servers_draining,
+            overview->servers_usable, overview->used_bytes, overview->free_bytes);
+    for (size_t i = 0; i < overview->zone_count; i++) {
+        fputs(i > 0 ? "," : "", out);
+        print_json_text(out, overview->zones[i]);
+    }
+    fprintf(out,
+            "]},\"tables\":%zu,\"tablets\":{\"count\":%zu,\"served\":%zu,\"unavailable\":%zu"
+            ",\"lacking_copies\":%zu}",
+            overview->tables, overview->tablets, overview->served,
+            overview->tablets - overview->served, overview->lacking);
+}
+
+static void print_json_alarms(FILE *out, const struct overview *overview)
+{
+    fputs(",\"alarms\":[", out);
+    for (size_t i = 0; i < overview->alarm_count; i++) {
+        fprintf(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", overview->alarms[i].code);
+        print_json_text(out, overview->alarms[i].message);
+        fputs(",\"action\":", out);
+        print_json_text(out, overview->alarms[i].action);
+        fputc('}', out);
+    }
+    fputs("]}\n", out);
+}
+
+static void print(const struct session *session,
+                  const struct overview *overview,
+                  const struct listed *listed)
+{
+    if (!session->json) {
+        print_for_people(session->out, overview, listed);
+        return;
+    }
+    print_json_masters(session->out, overview, listed);
+    if (overview->servers_known) {
+        print_json_servers(session->out, overview);
+    }
+    print_json_alarms(session->out, overview);
+}
+
+int run_status(struct session *session)
+{
+    struct overview overview = {0};
+    struct listed listed = {0};
+    int code = ask_masters(session, &listed, &overview);
+    if (code == EXIT_CODE_OK && overview.active != NULL) {
+        code = ask_the_active(session, &listed, &overview);
+    }
+    if (overview.no_memory) {
+        code = session_fail(session, &(struct edubba_error){.code = EDUBBA_RESOURCE_EXHAUSTED,
+                                                            .text = "out of memory"});
+    }
+    if (code == EXIT_CODE_OK) {
+        print(session, &overview, &listed);
+        code = overview.alarm_count == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILED;
+    }
+    overview_deinit(&overview);
+    edubba_free(listed.servers);
+    edubba_free(listed.masters);
+    return code;
+}
