@@ -43,6 +43,16 @@ void hosted_reschedule(struct hosted *hosted)
     schedule(hosted);
 }
 
+/* What has been performed is forgotten, and what is left counts. */
+static void trim_window(struct hosted *hosted)
+{
+    replica_trim(hosted->replica);
+    struct replica_view view = replica_look(hosted->replica);
+    uint64_t now_bytes = view.role == REPLICA_PRIMARY ? view.window_bytes : 0;
+    hosted->host->window_bytes += now_bytes - hosted->window_bytes;
+    hosted->window_bytes = now_bytes;
+}
+
 /* What a step has decided, as far as it can be done. */
 static void finish_step(struct hosted *hosted)
 {
@@ -51,6 +61,7 @@ static void finish_step(struct hosted *hosted)
     hosted_ask_reads(hosted);
     hosted_look_at_level(hosted);
     hosted_look_at_digest(hosted);
+    trim_window(hosted);
     hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
     schedule(hosted);
 }
@@ -309,6 +320,7 @@ void host_remove(struct host *host, struct store_tablet *tablet)
         pairing_heap_remove(&host->due, &hosted->due);
     }
     host->unsynced_count -= hosted->unsynced ? 1 : 0;
+    host->window_bytes -= hosted->window_bytes;
     store_tablet_set_replica(tablet, NULL);
     hosted_destroy(hosted);
 }
@@ -330,6 +342,14 @@ enum status host_may_answer(const struct store_tablet *tablet, int64_t now_ns)
     bool answers = replica_look(hosted->replica).acknowledges &&
                    serving_holds(hosted->serving, now_ns);
     return answers ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
+bool host_is_changing(const struct store_tablet *tablet)
+{
+    const struct hosted *hosted = hosted_of(tablet);
+    struct replica_view view = replica_look(hosted->replica);
+    bool owes = hosted->configure_due || hosted->lead_due;
+    return view.changing || hosted->conversion.listed || (view.role == REPLICA_PRIMARY && owes);
 }
 
 struct serving *host_serving(const struct store_tablet *tablet)
@@ -412,7 +432,9 @@ enum status host_on_append(struct host *host,
                            const struct store_entry *entry)
 {
     struct hosted *hosted = hosted_of(tablet);
-    (void)host;
+    if (host->window_bytes >= host->options.windows_bytes_max) {
+        return STATUS_RESOURCE_EXHAUSTED; /* of any tablet: it is the memory of one process */
+    }
     if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }

@@ -65,6 +65,7 @@ struct host_options {
     uint64_t incarnation;             /* of this process */
     int64_t free_from_ns;             /* from then on nothing binds that processes before granted */
     struct replica_settings settings; /* min_in_sync: each tablet has its own */
+    uint64_t windows_bytes_max; /* of all tablets that are led here: above it WRITE is refused */
     struct teach_settings teach;
     int64_t learn_timeout_ns; /* then a learner is let go for what waits for its walk to end */
     struct scrub_settings scrub;
@@ -145,6 +146,10 @@ void host_set_min_in_sync(struct store_tablet *tablet, uint32_t min_in_sync);
  * STATUS_NOT_OWNER (another leads, or nobody yet), STATUS_UNAVAILABLE (it leads, but without leases,
  * or with fewer members than min_in_sync: come again).  Requires: it has a replica here. */
 enum status host_may_answer(const struct store_tablet *tablet, int64_t now_ns);
+
+/* Is it being split, or its reign beginning or ending here, so that who is refused a write now may well
+ * come through in some milliseconds?  Requires: it has a replica here. */
+bool host_is_changing(const struct store_tablet *tablet);
 
 /* Its serving word, for readers: they take a reference.  Requires: it has a replica here. */
 struct serving *host_serving(const struct store_tablet *tablet);

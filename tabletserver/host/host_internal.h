@@ -156,7 +156,8 @@ struct hosted {
     uint32_t except_count;
     struct host_reading readings[REPLICA_PEERS_MAX]; /* asked, and not committed yet */
 
-    uint32_t min_in_sync; /* [L] */
+    uint32_t min_in_sync;  /* [L] */
+    uint64_t window_bytes; /* [L] its part of the host's */
     struct host_conversion conversion;
     uint64_t unread_sequence; /* the log did not give this entry, nor those before it, perhaps */
 
@@ -193,7 +194,8 @@ struct host {
     uint32_t unsynced_count;
     int64_t log_moved_ns;
     bool stalled;
-    uint64_t lessons; /* the number given last */
+    uint64_t window_bytes; /* [L] of all tablets that are led here: given out, not committed */
+    uint64_t lessons;      /* the number given last */
     uint32_t walks;
     struct replica_effects effects; /* of the step that is being performed */
 };

@@ -221,6 +221,11 @@ static void advance(struct replica *replica)
     replica_propose_send(replica);
 }
 
+void replica_trim(struct replica *replica)
+{
+    replica_window_trim(&replica->window, replica->committed);
+}
+
 enum status replica_step(struct replica *replica,
                          const struct replica_event *event,
                          struct replica_effects *ret_effects)
@@ -229,7 +234,7 @@ enum status replica_step(struct replica *replica,
     replica->now_ns = event->now_ns;
     ret_effects->count = 0;
     replica->effects = ret_effects;
-    replica_window_trim(&replica->window, replica->committed);
+    replica_trim(replica);
     enum status status = STATUS_OK;
     if (replica->gone && event->type == REPLICA_EVENT_EXCEPTED) {
         replica_on_excepted(replica, event);
@@ -400,6 +405,9 @@ struct replica_view replica_look(const struct replica *replica)
         .trouble = trouble_of(replica),
         .serving = replica->serving,
         .acknowledges = replica->serving && replica_has_enough(replica),
+        .changing = replica->role == REPLICA_PRIMARY &&
+                    (!replica->serving || replica->handing_to != 0 ||
+                     replica->barrier.sequence != 0),
         .committed = replica->committed,
         .synced = replica->synced,
         .appended = replica_appended(replica),

@@ -369,6 +369,9 @@ struct replica_view {
     enum replica_trouble trouble;
     bool serving;      /* as far as this module can tell: leases are looked at by the clock */
     bool acknowledges; /* serving, with members enough: what commits may be answered (rules 5, 6) */
+    bool
+        changing; /* PRIMARY, and takes no writes, most likely for a moment only: its reign is about
+                        * to begin or has ended by word, it hands over, or a barrier stands */
     uint64_t committed;
     uint64_t synced;
     uint64_t appended;
@@ -386,7 +389,11 @@ struct replica_view {
 
 struct replica_view replica_look(const struct replica *replica);
 
-/* An entry of the window; NULL when it is not in it.  Good until the next step. */
+/* Let go of what is committed now rather than with the next step, which may be long in coming: an idle
+ * tablet would keep what it was given last in memory.  The last effects have been performed. */
+void replica_trim(struct replica *replica);
+
+/* An entry of the window; NULL when it is not in it.  Good until the next step, or replica_trim(). */
 const struct replica_entry *replica_window_find(const struct replica *replica, uint64_t sequence);
 
 /* Abort unless the invariants hold. */

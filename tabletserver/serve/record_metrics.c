@@ -27,6 +27,7 @@ static struct {
     struct metric *scan_rows;
     struct metric *scan_bytes;
     struct metric *slow;
+    struct metric *held;
 } recorded;
 
 void record_metrics_init(int64_t slow_us)
@@ -49,6 +50,8 @@ void record_metrics_init(int64_t slow_us)
                                          "Bytes that scans returned.");
     recorded.slow = metric_counter("edubba_slow_operations_total", "",
                                    "Operations over the slow_operation setting.");
+    recorded.held = metric_counter("edubba_writes_held_total", "",
+                                   "Writes held while their tablet was split or handed over.");
 }
 
 static void log_slow(const struct batch *batch, const struct work *work, int kind, int64_t took_ns)
@@ -74,6 +77,11 @@ void record_operation(const struct batch *batch, const struct work *work, int64_
     if (recorded.slow_ns > 0 && took_ns > recorded.slow_ns) {
         log_slow(batch, work, kind, took_ns);
     }
+}
+
+void record_held(void)
+{
+    metric_add(recorded.held, 1);
 }
 
 void record_scan(

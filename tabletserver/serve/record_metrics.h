@@ -14,6 +14,9 @@ void record_metrics_init(int64_t slow_us);
 /* An operation is answered: count it, take its time, log it if it was slow.  now_ns: monotonic. */
 void record_operation(const struct batch *batch, const struct work *work, int64_t now_ns);
 
+/* A write was held until it is known who serves its tablet. */
+void record_held(void);
+
 /* A scan ended. */
 void record_scan(
     enum status status, int64_t received_ns, uint64_t trace, uint64_t rows, uint64_t cells);

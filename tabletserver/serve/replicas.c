@@ -83,7 +83,9 @@ static void split(struct replicas *replicas, struct store_tablet *tablet, const 
         .key = goal->row, .left_tablet = goal->left, .right_tablet = goal->right};
     write_order_flush(
         replicas->order); /* what was taken before is on the near side of the barrier */
-    if (host_split(replicas->host, tablet, &wish) == STATUS_INVALID_ARGUMENT) {
+    enum status status = host_split(replicas->host, tablet, &wish);
+    write_order_look_again(tablet);
+    if (status == STATUS_INVALID_ARGUMENT) {
         LOG_EVENT(LOG_LEVEL_ERROR, "split_makes_no_sense",
                   LOG_ID("tablet", store_tablet_describe(tablet)->tablet),
                   LOG_BYTES("row", goal->row));
@@ -367,6 +369,8 @@ static void on_converted(void *context,
               LOG_ID("tablet", store_tablet_describe(gone)->tablet),
               LOG_ID("left", store_tablet_describe(children[0])->tablet),
               LOG_ID("right", store_tablet_describe(children[1])->tablet));
+    /* Their configurations may be here already, told when there was nobody to tell. */
+    sync_look_again(replicas->server->sync);
     sync_hurry(replicas->server->sync);
 }
 
@@ -380,6 +384,7 @@ static void on_merged(void *context,
               LOG_ID("left", store_tablet_describe(gone[0])->tablet),
               LOG_ID("right", store_tablet_describe(gone[1])->tablet),
               LOG_ID("tablet", store_tablet_describe(merged)->tablet));
+    sync_look_again(replicas->server->sync);
     sync_hurry(replicas->server->sync);
 }
 
@@ -415,6 +420,13 @@ void replicas_refresh(struct replicas *replicas, struct store_tablet *tablet)
     host_set_min_in_sync(tablet, min_in_sync(replicas, tablet));
 }
 
+/* A quarter of memory_limit, as the budgets of requests and answers are; one tablet has its own bound. */
+static uint64_t windows_bytes_max(const struct store_settings *settings)
+{
+    uint64_t quarter_bytes = settings->memory_limit_bytes / 4;
+    return quarter_bytes > settings->window_bytes_max ? quarter_bytes : settings->window_bytes_max;
+}
+
 enum status replicas_create(struct store_loop *loop,
                             struct write_order *order,
                             struct replicas **ret_replicas)
@@ -439,6 +451,7 @@ enum status replicas_create(struct store_loop *loop,
                      .stagger_ns = 500 * MS,
                      .settle_ns = 2100 * MS,
                      .window_bytes_max = server->settings->store.window_bytes_max},
+        .windows_bytes_max = windows_bytes_max(&server->settings->store),
         .teach = {.resend_ns = 500 * MS,
                   .patience_ns = LEARN_PATIENCE_NS,
                   .bytes_per_second = LEARN_BYTES_PER_SECOND},

@@ -361,6 +361,8 @@ static int64_t next_round_ns(const struct store_loop *loop, int64_t now_ns)
 {
     int64_t tick_ns = now_ns + LOOP_TICK_NS;
     int64_t due_ns = loop->replicas != NULL ? host_deadline_ns(host_of(loop)) : tick_ns;
+    int64_t held_ns = write_order_due_ns(&loop->order, now_ns);
+    due_ns = due_ns < held_ns ? due_ns : held_ns;
     return due_ns < tick_ns ? due_ns : tick_ns;
 }
 

@@ -253,6 +253,10 @@ static void act(struct sync *sync, int64_t now_ns)
     if (sync->server->peers != NULL) {
         peers_tell(sync->server->peers);
     }
+    if (atomic_exchange(&sync->look_again, false)) {
+        arena_reset(&sync->arena);
+        sync_match_assignments(sync);
+    }
     if (sync->ready) {
         propose(sync);
     }
@@ -380,6 +384,12 @@ void sync_stop(struct sync *sync)
     atomic_store(&sync->stopping, true);
     mailbox_wake(sync->mailbox);
     pthread_join(sync->thread, NULL);
+}
+
+void sync_look_again(struct sync *sync)
+{
+    atomic_store(&sync->look_again, true);
+    mailbox_wake(sync->mailbox);
 }
 
 void sync_hurry(struct sync *sync)

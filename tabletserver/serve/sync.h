@@ -47,6 +47,9 @@ void sync_destroy(struct sync *sync); /* NULL is fine */
 /* Something changed that the master should hear now.  Any thread. */
 void sync_hurry(struct sync *sync);
 
+/* Any thread: tablets have come that the master has told of; what it told is looked at again. */
+void sync_look_again(struct sync *sync);
+
 /* What a replica wants of the catalog: kept, the newest of each tablet, and sent as soon as a master is
  * there; its answer comes by store_loop_word().  May be lost: replicas ask again.  Any thread. */
 void sync_propose(struct sync *sync,

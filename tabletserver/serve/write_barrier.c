@@ -102,6 +102,7 @@ static void finish_drop(struct write_order *order, struct tablet_order *tablet)
             work = next;
         }
     }
+    hold_forget_change(order, tablet);
     (void)served_map_replace(order->server->served, stored, NULL, 0); /* takes out: cannot fail */
     store_tablet_set_context(stored, NULL);
     schema_release(tablet->schema);

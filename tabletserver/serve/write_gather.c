@@ -68,8 +68,8 @@ void write_fail_append(struct write_order *order, struct work *work, enum status
             "the tablet's store is full: writes are refused until space is freed; deletes still work");
     } else if (status == STATUS_RESOURCE_EXHAUSTED) {
         write_fail(order, work, STATUS_UNAVAILABLE,
-                   "writes come faster than they can be flushed (memory_limit, or the log's room, "
-                   "is used up); retry");
+                   "writes come faster than they can be flushed, or than copies take them "
+                   "(memory_limit, or the log's room, is used up); retry");
     } else if (status == STATUS_NO_MEMORY) {
         write_fail(order, work, STATUS_UNAVAILABLE, "the server is out of memory; retry");
     } else {

@@ -141,7 +141,8 @@ static struct tablet_order *find(struct write_order *order, const struct work *w
     return tablet;
 }
 
-/* Asked once a round: what it says is looked at again when a commit is answered. */
+/* Asked once a round: what it says is looked at again when a commit is answered.  False: the work was
+ * refused, or is held. */
 static bool may_answer(struct write_order *order, struct tablet_order *tablet, struct work *work)
 {
     if (order->replicas == NULL) {
@@ -150,11 +151,14 @@ static bool may_answer(struct write_order *order, struct tablet_order *tablet, s
     if (tablet->looked_ns != order->now_ns) {
         tablet->looked_ns = order->now_ns;
         tablet->may_answer = host_may_answer(tablet->tablet, order->now_ns);
+        tablet->holds = hold_is_due(order, tablet);
     }
-    if (tablet->may_answer != STATUS_OK) {
+    if (tablet->holds) {
+        hold_for_change(order, tablet, work);
+    } else if (tablet->may_answer != STATUS_OK) {
         write_fail_append(order, work, tablet->may_answer);
     }
-    return tablet->may_answer == STATUS_OK;
+    return !tablet->holds && tablet->may_answer == STATUS_OK;
 }
 
 void write_route(struct write_order *order, struct work *work)
@@ -304,6 +308,14 @@ void write_order_committed(struct write_order *order,
     }
 }
 
+void write_order_look_again(struct store_tablet *stored)
+{
+    struct tablet_order *tablet = store_tablet_context(stored);
+    if (tablet != NULL) {
+        tablet->looked_ns = 0;
+    }
+}
+
 void write_order_ceased(struct write_order *order, struct store_tablet *stored)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
@@ -375,6 +387,7 @@ static struct work *end_parent(struct write_order *order, struct store_tablet *p
     ASSERT(tablet->gather == NULL); /* nothing is appended any more */
     struct work *deferred = barrier_take_deferred(tablet);
     barrier_forget_dirty(order, tablet);
+    hold_forget_change(order, tablet);
     schema_release(tablet->schema);
     memory_free(tablet);
     store_tablet_set_context(parent, NULL);

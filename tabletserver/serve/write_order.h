@@ -1,7 +1,8 @@
 /*
  * Write order: what the store loop does with each write, tablet by tablet.
  *
- *   hold    while the store has no room for more: better wait here than be refused and come again
+ *   hold    while the store has no room for more, or the tablet is between two primaries or being
+ *           split: better wait here than be refused and come again
  *   route   which tablet; behind a barrier, or behind a locked row, if there is one
  *   gather  validate, resolve, check for a duplicate; entries of a tablet collect in one record
  *   flush   append the record: the entries are now pending
@@ -45,7 +46,7 @@ struct tablet_order {
     struct schema *schema;      /* NULL until the table is known */
     struct work *pending_first; /* appended, not committed; ascending by sequence */
     struct work *pending_last;
-    struct work *deferred_first; /* behind a barrier */
+    struct work *deferred_first; /* behind a barrier, or a change of who serves */
     struct work *deferred_last;
     struct store_command *split; /* the barrier is this split */
     bool blocked;                /* a barrier waits or is on its way */
@@ -53,10 +54,14 @@ struct tablet_order {
     uint32_t locks;        /* rows locked */
     struct gather *gather; /* NULL: nothing gathered */
     struct tablet_order *dirty_next;
-    bool dirty;             /* in the list of those that may have something gathered */
+    bool dirty; /* in the list of those that may have something gathered */
+    struct tablet_order *changing_next;
+    bool changing;          /* in the list of those that hold works until a change is over */
+    int64_t hold_until_ns;  /* of the change that goes on, for its first works; 0 = none goes on */
     uint64_t reigns_over;   /* so many: what was evaluated before the last is void */
     int64_t looked_ns;      /* the round in which it was asked whether it may answer */
     enum status may_answer; /* and the answer */
+    bool holds;             /* a change goes on: it is better to wait */
 };
 
 /* What all tablets of one loop share. */
@@ -77,7 +82,8 @@ struct write_order {
     uint64_t waiting;        /* works taken and not answered, for a clean stop */
     struct part *held_first; /* not taken yet: the store has no room, or they came behind such */
     struct part *held_last;
-    int64_t held_look_ns; /* monotonic: when to look for deadlines among them */
+    int64_t held_look_ns;          /* monotonic: when to look for deadlines among them */
+    struct tablet_order *changing; /* tablets that hold works until a change is over */
 };
 
 enum status write_order_init(struct write_order *order,
@@ -97,6 +103,8 @@ void write_order_begin(struct write_order *order);
 void write_order_take(struct write_order *order, struct part *part);
 /* Take what is held: as far as there is room, or all of it. */
 void write_order_release(struct write_order *order, bool all);
+/* When something that is held should be looked at; INT64_MAX = nothing is. */
+int64_t write_order_due_ns(const struct write_order *order, int64_t now_ns);
 void write_order_evaluated(struct write_order *order, struct work *work);
 /* Append what was gathered; after it the log is let go. */
 void write_order_flush(struct write_order *order);
@@ -108,6 +116,9 @@ void write_order_split(struct write_order *order,
                        struct store_tablet *tablet,
                        struct store_command *command);
 void write_order_drop(struct write_order *order, struct store_tablet *tablet);
+
+/* Something of who serves the tablet has changed in the midst of a round. */
+void write_order_look_again(struct store_tablet *tablet);
 
 /* A reign is over: what is pending may come about or not.  Whoever waits for it is told that. */
 void write_order_ceased(struct write_order *order, struct store_tablet *tablet);

@@ -63,6 +63,15 @@ void barrier_release_deferred(struct write_order *order, struct work *first);
 /* Everything gathered is flushed before a tablet_order may go: it must not stay in the list. */
 void barrier_forget_dirty(struct write_order *order, struct tablet_order *tablet);
 
+/* --- holding (write_hold.c) --------------------------------------------------------------------- */
+
+/* Is a change of who serves going on, which has not taken long yet?  A tablet with a replica. */
+bool hold_is_due(struct write_order *order, struct tablet_order *tablet);
+/* Until it is over, or has taken too long. */
+void hold_for_change(struct write_order *order, struct tablet_order *tablet, struct work *work);
+/* The tablet goes; what it held was taken out. */
+void hold_forget_change(struct write_order *order, struct tablet_order *tablet);
+
 /* --- routing (write_order.c) -------------------------------------------------------------------- */
 
 /* All of its works, which count as waiting already. */

@@ -25,6 +25,8 @@
 #define ASKED_MAX   64
 #define WAIT_MS     60000
 
+#define WINDOWS_BYTES_MAX ((uint64_t)1 << 20) /* as much as one may have */
+
 static const struct lease_settings LEASES = {
     .beacon_ns = 100 * MS, .lease_ns = 700 * MS, .grace_ns = 1000 * MS, .drift_ppm = 50000};
 
@@ -507,6 +509,7 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .incarnation = node->incarnation,
                                          .free_from_ns = clock_monotonic_ns() + LEASES.grace_ns,
                                          .settings = REPLICAS,
+                                         .windows_bytes_max = WINDOWS_BYTES_MAX,
                                          .teach = TEACHING,
                                          .learn_timeout_ns = 5000 * MS,
                                          .beacons = node->beacons,

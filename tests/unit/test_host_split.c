@@ -121,8 +121,42 @@ Test(host_split, while_the_barrier_stands_it_is_read_and_not_written)
     cr_assert_eq(fixture_append(node->tablet, "b", &change, 1, NULL, &sequence),
                  STATUS_UNAVAILABLE);
     cr_assert(node_serves(node));
+    cr_assert(host_is_changing(node->tablet), "whoever is refused should wait for a moment");
     cluster.refuses = false;
     expect_split();
+    for (uint32_t row = 0; row < 2; row++) {
+        cr_assert(!host_is_changing(server_of(row)->heirs[row].tablet), "it is over");
+    }
+}
+
+/* What one tablet has given out, and not committed, is memory that its neighbour may not have too. */
+Test(host_split, what_all_tablets_may_have_under_way_is_bounded)
+{
+    static char value[64 << 10];
+    struct change change = {.family = 1,
+                            .kind = CHANGE_PUT,
+                            .timestamp_us = 1,
+                            .qualifier = bytes_of_text("q"),
+                            .value = bytes_of(value, sizeof value)};
+    uint64_t sequence = 0;
+    cluster.wish = &wished;
+    expect_split();
+    struct node *node = server_of(0);
+    PUMP_UNTIL(&cluster, (node = server_of(0)) != NULL && node == server_of(1));
+    enum status status = STATUS_OK;
+    size_t taken_bytes = 0;
+    for (; status == STATUS_OK;
+         taken_bytes += sizeof value) { /* not pumped: nothing is committed */
+        status = fixture_append(node->heirs[0].tablet, "b", &change, 1, NULL, &sequence);
+    }
+    cr_assert_eq(status, STATUS_RESOURCE_EXHAUSTED);
+    cr_assert_gt(taken_bytes, WINDOWS_BYTES_MAX / 2);
+    cr_assert_eq(fixture_append(node->heirs[1].tablet, "r", &change, 1, NULL, &sequence),
+                 STATUS_RESOURCE_EXHAUSTED);
+    /* What is committed is no more under way. */
+    PUMP_UNTIL(&cluster,
+               (node = server_of(1)) != NULL && fixture_append(node->heirs[1].tablet, "r", &change,
+                                                               1, NULL, &sequence) == STATUS_OK);
 }
 
 /* --- its primary dies ----------------------------------------------------------------------------- */
