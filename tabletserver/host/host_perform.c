@@ -94,7 +94,8 @@ static void keep_configuration(struct hosted *hosted, const struct replica_effec
         .flags = {.opened = effect->flags.opened,
                   .doubt_noted = effect->flags.doubt_noted,
                   .bound = effect->flags.bound,
-                  .damaged = effect->flags.damaged}};
+                  .damaged = effect->flags.damaged,
+                  .doubtful = effect->flags.doubtful}};
     hosted->configure_due = true;
     hosted->configures_due++;
 }

@@ -467,6 +467,7 @@ bool hosted_hear_lesson(struct hosted *hosted,
     case REPLICA_DIGEST:
     case REPLICA_DIGESTED:
     case REPLICA_DIFFERS:
+    case REPLICA_REFUSED:
         return false;
     }
     hosted_look_at_level(hosted);

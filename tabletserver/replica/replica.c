@@ -291,12 +291,16 @@ static enum status recover_entries(struct replica *replica,
 static bool goes_on(const struct replica *replica, const struct replica_recovered *recovered)
 {
     return replica_version(replica) != 0 && replica_is_named_leader(replica) && !replica->damaged &&
+           !replica->flags.doubtful &&
            (recovered->adopted || (replica_is_lone(replica) && !replica->flags.doubt_noted));
 }
 
 static void begin(struct replica *replica, const struct replica_recovered *recovered)
 {
     replica->adopted = true;
+    if (!recovered->adopted) {
+        replica->alone_from_ns = replica->now_ns + replica->settings.alone_ns;
+    }
     if (replica_version(replica) == 0) {
         return;
     }
@@ -305,6 +309,7 @@ static void begin(struct replica *replica, const struct replica_recovered *recov
         replica->free_from_ns = DUE_NOW;
     }
     if (goes_on(replica, recovered)) {
+        replica->asks_catalog = !recovered->adopted;
         replica->role = REPLICA_PRIMARY;
         replica_reign_begin(replica);
     } else if (leads) {
@@ -341,6 +346,7 @@ enum status replica_create(const struct replica_settings *settings,
     replica->free_from_ns = recovered->free_from_ns;
     replica->propose_from_ns = DUE_NEVER;
     replica->handing_after_ns = DUE_NOW;
+    replica->alone_from_ns = DUE_NOW;
     enum status status = recover_entries(replica, recovered);
     if (status != STATUS_OK) {
         replica_destroy(replica);
@@ -371,6 +377,9 @@ static enum replica_trouble trouble_of(const struct replica *replica)
 {
     if (replica->damaged) {
         return REPLICA_IS_DAMAGED;
+    }
+    if (replica->flags.doubtful) {
+        return REPLICA_IS_DOUBTFUL;
     }
     if (replica->role == REPLICA_PRIMARY && replica->adopted) {
         if (!replica_is_inherited(replica)) {

@@ -69,6 +69,9 @@ struct replica_settings {
     int64_t
         settle_ns; /* a wish to hand over waits until the successor was opened for so long: one that
                           has just begun is bound by what lives before it have granted (rule 11) */
+    int64_t
+        alone_ns; /* one that has restarted, and that no other member has borne out, leaves them all
+                         behind only after so long (rule 21) */
     uint64_t window_bytes_max; /* entries above committed; a primary refuses WRITE above it */
     uint32_t min_in_sync;      /* rule 6 */
 };
@@ -117,6 +120,8 @@ enum replica_message_type {
     REPLICA_BEHIND = 6,
     REPLICA_YIELD = 7,
     REPLICA_DAMAGED = 8, /* instead of OPENED or PREPARED: remove me */
+    REPLICA_REFUSED =
+        16, /* instead of OPENED: I have turned away, and have so much (rules 10, 19) */
     /* Section 6; not a replica's to look at, but teach.h's and learn.h's. */
     REPLICA_LESSON = 9,   /* primary -> learner: you may be taught */
     REPLICA_TEACH = 10,   /* back: this slice, please */
@@ -149,13 +154,17 @@ struct replica_message {
     enum replica_message_type type;
     uint64_t version;     /* all: the sender's configuration */
     uint64_t incarnation; /* all: of the sender's process */
-    uint64_t sequence;    /* OPEN: start; OPENED, PREPARED: prepared; COMMITTED, YIELD: committed */
-    uint64_t committed;   /* OPEN, OPENED, PREPARE */
-    uint64_t previous_version; /* OPEN: of the entry at start; PREPARE: of the entry before; 0 = not
-                                  known any more (it is committed) */
-    uint64_t opener;   /* OPENED, PREPARED, DAMAGED: incarnation of the process that they answer */
+    uint64_t
+        sequence; /* OPEN: start; OPENED, PREPARED, REFUSED: prepared; COMMITTED, YIELD: committed */
+    uint64_t committed; /* OPEN, OPENED, REFUSED, PREPARE */
+    uint64_t
+        previous_version; /* OPEN: of the entry at start; OPENED: at prepared; REFUSED: at committed;
+                                  PREPARE: of the entry before; 0 = not known any more (it is committed) */
+    uint64_t
+        opener; /* OPENED, PREPARED, DAMAGED, REFUSED: incarnation of the process that they answer;
+                        PREPARE, COMMITTED: of the one that has been opened */
     uint64_t appended; /* PREPARED: its log goes up to here, synced or not */
-    bool gap;          /* PREPARED: the PREPARE does not follow on that */
+    bool gap;          /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
     bool as_learner;   /* OPEN, OPENED: not counted */
     struct replica_configuration configuration; /* OPEN */
     struct replica_entry entry;                 /* PREPARE */
@@ -248,6 +257,9 @@ struct replica_flags {
     bool doubt_noted; /* a lone primary is about to propose (rule 2) */
     bool bound;   /* grants of this store's may be out: a later process waits for them (rule 11) */
     bool damaged; /* section 9: what it has counts for nothing until it is taught anew */
+    bool
+        doubtful; /* it has lost what it had promised: it leads nobody until another has taught it that
+                      (rule 20) */
 };
 
 enum replica_effect_type {
@@ -361,6 +373,7 @@ enum replica_trouble {
     REPLICA_TURNED_AWAY, /* proposed itself */
     REPLICA_WAITING,     /* to be opened by its primary */
     REPLICA_IS_DAMAGED,
+    REPLICA_IS_DOUBTFUL, /* rule 20 */
 };
 
 struct replica_view {

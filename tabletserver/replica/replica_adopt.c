@@ -29,14 +29,9 @@ void replica_except(struct replica *replica)
     effect->version = replica->granted_version;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 int64_t replica_free_from_ns(const struct replica *replica)
 {
-    return later(replica->free_from_ns, replica->excepted_until_ns);
+    return replica_later(replica->free_from_ns, replica->excepted_until_ns);
 }
 
 /* A leader that has given its word needs no lease to lose (rule 14): its own process serves no more, and
@@ -54,7 +49,7 @@ void replica_on_excepted(struct replica *replica, const struct replica_event *ev
         replica->excepted_server = server;
         replica->excepted_until_ns = DUE_NOW;
     }
-    replica->excepted_until_ns = later(replica->excepted_until_ns, event->at_ns);
+    replica->excepted_until_ns = replica_later(replica->excepted_until_ns, event->at_ns);
 }
 
 void replica_take_word(struct replica *replica)
@@ -119,11 +114,15 @@ void replica_note_damage(struct replica *replica)
 static void forget_version(struct replica *replica)
 {
     replica->opener = 0;
+    replica->accepted = false;
     replica->answering = false;
     replica->told_committed = 0;
     replica->away = false;
     replica->propose_from_ns = DUE_NEVER;
     replica->propose_yield = false;
+    replica->refuses = false;
+    replica->ousts = false;
+    replica->asks_catalog = false;
     replica_propose_reset(replica);
 }
 
@@ -131,7 +130,8 @@ static enum replica_role role_under(const struct replica *replica,
                                     const struct replica_adoption *adoption)
 {
     /* Section 9: a damaged replica is not promoted; one that leads already may be the last one. */
-    if (replica_is_named_leader(replica) && (!replica->damaged || replica->leads)) {
+    if (replica_is_named_leader(replica) && !replica->flags.doubtful &&
+        (!replica->damaged || replica->leads)) {
         return REPLICA_PRIMARY;
     }
     if (replica_is_member(replica)) {
@@ -159,17 +159,33 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     replica_drop_above(replica, adoption->kept);
     bool leads = replica->role == REPLICA_PRIMARY;
     bool bound = replica->excepting > 0 || replica_free_from_ns(replica) > replica->now_ns;
+    /* A learner's doubt is over: it does not count before it is whole (rule 20). */
     replica->flags = (struct replica_flags){.opened = adoption->opened || leads,
                                             .bound = bound || !leads,
-                                            .damaged = damage_counts(replica)};
+                                            .damaged = damage_counts(replica),
+                                            .doubtful = replica->flags.doubtful &&
+                                                        !adoption->as_learner};
     replica->opener = adoption->incarnation;
-    replica->answering = adoption->opened;
+    replica->answering = adoption->opened || adoption->refused;
     replica->open_as_learner = adoption->as_learner;
     replica->adopted = false;
     replica_emit_configure(replica, adoption->kept);
-    if (!leads && !replica_is_named_leader(replica) &&
+    if (!leads && !replica_is_named_leader(replica) && !adoption->refused &&
         (adoption->opened || replica_is_member(replica))) {
         replica_grant(replica, adoption->incarnation);
+    }
+}
+
+/* Rule 21: it is still the only member.  Rule 20: where one log is enough for an answer, whoever cut it has
+ * accepted the loss. */
+static void hear_confirmed(struct replica *replica)
+{
+    bool accepted = replica->flags.doubtful && replica->settings.min_in_sync <= 1 &&
+                    replica_is_lone(replica) && replica_is_named_leader(replica);
+    replica->asks_catalog = false;
+    if (accepted && replica->configuring == 0) {
+        replica->flags.doubtful = false;
+        replica_emit_configure(replica, replica_appended(replica));
     }
 }
 
@@ -183,14 +199,34 @@ void replica_on_catalog(struct replica *replica, const struct replica_event *eve
     const struct replica_configuration *newest = &event->configuration;
     bool is_member = replica_configuration_find(newest, replica->self.store) < newest->member_count;
     bool has_nothing = replica_version(replica) == 0;
+    if (replica_configuration_equal(newest, &replica->configuration)) {
+        hear_confirmed(replica);
+        return;
+    }
     if (newest->version <= replica_version(replica) ||
         (has_nothing && is_member && newest->version > 1 && !event->present)) {
         return;
     }
     /* Damaged or not, it is all that there is: whoever chose it has accepted that. */
     replica->damaged = replica->damaged && !(event->recovered && is_member);
+    replica->flags.doubtful = replica->flags.doubtful && !(event->recovered && is_member);
+    replica->alone_from_ns = event->recovered && is_member ? DUE_NOW : replica->alone_from_ns;
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
                                                       .kept = replica_appended(replica)});
+}
+
+void replica_doubt(struct replica *replica)
+{
+    bool led = replica->leads;
+    replica_reign_end(replica);
+    replica_propose_reset(replica); /* one that is taken all the same is nothing to lead under */
+    replica->flags.doubtful = true;
+    replica->role = REPLICA_SECONDARY;
+    replica->leads = false;
+    if (led) {
+        replica_emit(replica, REPLICA_EFFECT_FOLLOW)->sequence = replica->committed;
+    }
+    replica_emit_configure(replica, replica_appended(replica));
 }
 
 /* What it has promised for the tablet counts for what came of it: whoever leads that waits (rule 11). */

@@ -59,9 +59,14 @@ void replica_follow_answer(struct replica *replica)
         say_damaged(replica);
         return;
     }
+    if (replica->away) {
+        replica_answer_refused(replica, answer(replica, REPLICA_REFUSED));
+        return;
+    }
     struct replica_message *message = answer(replica, REPLICA_OPENED);
     message->sequence = replica->synced;
     message->committed = replica->committed;
+    message->previous_version = replica_version_at(replica, replica->synced);
     message->as_learner = replica->open_as_learner;
 }
 
@@ -71,7 +76,7 @@ void replica_follow_answer(struct replica *replica)
 static bool agrees(const struct replica *replica, const struct replica_message *open)
 {
     if (open->sequence < replica->committed) {
-        return false;
+        return false; /* a learner's, which is taught anew; a member refuses (rule 19) */
     }
     if (open->as_learner || open->sequence > replica_appended(replica)) {
         return true; /* it drops the rest, or has less */
@@ -84,7 +89,7 @@ static uint64_t kept_of(const struct replica *replica, const struct replica_mess
 {
     uint64_t appended = replica_appended(replica);
     if (open->as_learner || open->sequence < replica->committed) {
-        return replica->committed;
+        return replica->committed; /* the latter of one that is damaged: it does not count */
     }
     return open->sequence < appended ? open->sequence : appended;
 }
@@ -94,6 +99,7 @@ static void open_new(struct replica *replica, const struct replica_message *open
 {
     bool empty_member = replica_version(replica) == 0 && !open->as_learner && open->sequence > 0;
     replica->damaged = replica->damaged || empty_member || !agrees(replica, open);
+    replica->opened_start = open->sequence;
     replica_adopt(replica, &(struct replica_adoption){.configuration = &open->configuration,
                                                       .opened = true,
                                                       .as_learner = open->as_learner,
@@ -104,6 +110,7 @@ static void open_new(struct replica *replica, const struct replica_message *open
 /* Whether anything must be logged before the answer. */
 static bool open_once(struct replica *replica, const struct replica_message *open, bool attached)
 {
+    replica->opened_start = open->sequence;
     if (replica->damaged && !open->as_learner) {
         return false;
     }
@@ -140,12 +147,21 @@ static void open_again(struct replica *replica, const struct replica_message *op
     bool late = open->incarnation < replica->opener ||
                 (open->as_learner && replica->role == REPLICA_SECONDARY);
     bool unheard_of = !open->as_learner && !is_member && !replica->flags.opened;
-    if (replica->away || late || unheard_of || replica_is_named_leader(replica) ||
+    if (late || unheard_of || replica_is_named_leader(replica) ||
         !replica_configuration_equal(&open->configuration, &replica->configuration)) {
+        return;
+    }
+    if (replica->refuses || (!replica->flags.opened && replica_refuses(replica, open))) {
+        replica_refuse(replica, open);
+        return;
+    }
+    if (replica->away) {
+        replica_stay_away(replica, open);
         return;
     }
     if (!attached) {
         replica->told_committed = 0;
+        replica->accepted = false;
     }
     replica->opener = open->incarnation;
     replica->open_as_learner = open->as_learner;
@@ -176,6 +192,8 @@ static void on_open(struct replica *replica,
     }
     if (open->version == replica_version(replica)) {
         open_again(replica, open);
+    } else if (is_member && replica_refuses(replica, open)) {
+        replica_refuse(replica, open);
     } else if (is_member || open->as_learner) {
         open_new(replica, open);
     }
@@ -269,7 +287,8 @@ static void turn_away(struct replica *replica, int64_t wait_ns, bool by_word)
 static bool may_turn_away(const struct replica *replica)
 {
     return replica->role == REPLICA_SECONDARY && replica_is_member(replica) &&
-           !replica_is_named_leader(replica) && !replica->away && !replica->damaged;
+           !replica_is_named_leader(replica) && !replica->away && !replica->damaged &&
+           !replica->flags.doubtful;
 }
 
 /* How many secondaries go before it. */
@@ -297,16 +316,27 @@ static void on_yield(struct replica *replica, const struct replica_message *yiel
     turn_away(replica, 0, true);
 }
 
-/* When it may propose itself (rules 9, 10, 14): what it promised is over, and its turn has come. */
+static bool goes_without_leader(const struct replica *replica)
+{
+    return !replica->propose_yield || replica->ousts;
+}
+
+/* When it may propose itself (rules 9, 10, 14, 19, 21): what it promised is over, and its turn has come. */
 static int64_t take_over_due_ns(const struct replica *replica)
 {
+    bool stands_still = replica->refuses &&
+                        (replica->stalled || replica->leaving || replica->flags.doubtful);
     if (!replica->away || replica->proposing || replica->excepting > 0 || replica->damaged ||
-        replica->configuring > 0) {
+        stands_still || replica->configuring > 0) {
         return DUE_NEVER;
     }
-    int64_t free_ns = replica_free_from_ns(replica);
-    bool waits = !replica->propose_yield && free_ns > replica->propose_from_ns;
-    return waits ? free_ns : replica->propose_from_ns;
+    int64_t due_ns = replica->propose_from_ns;
+    if (!replica->propose_yield) {
+        due_ns = replica_later(due_ns, replica_free_from_ns(replica));
+    }
+    bool alone = goes_without_leader(replica) && replica->configuration.member_count == 2;
+    /* Who has more has been borne out by that. */
+    return alone && !replica->refuses ? replica_later(due_ns, replica->alone_from_ns) : due_ns;
 }
 
 int64_t replica_follow_due_ns(const struct replica *replica)
@@ -317,6 +347,7 @@ int64_t replica_follow_due_ns(const struct replica *replica)
 void replica_follow_advance(struct replica *replica)
 {
     commit_told(replica);
+    replica_end_doubt(replica);
     if (complain_due_ns(replica) <= replica->now_ns) {
         say_damaged(replica);
     }
@@ -326,7 +357,7 @@ void replica_follow_advance(struct replica *replica)
     struct replica_proposal proposal = {.kind = REPLICA_PROPOSE_MEMBERS,
                                         .base = replica_version(replica)};
     proposal.next = replica_configuration_lead(&replica->configuration, replica->self.store,
-                                               !replica->propose_yield);
+                                               goes_without_leader(replica));
     replica_propose_begin(replica, &proposal);
 }
 
@@ -371,6 +402,7 @@ enum status replica_follow_receive(struct replica *replica,
         !replica_same_member(replica_leader(replica), from)) {
         return STATUS_OK;
     }
+    replica->accepted = replica->accepted || message->opener == replica->incarnation;
     switch (message->type) {
     case REPLICA_PREPARE: {
         enum status status = on_prepare(replica, message);
@@ -390,6 +422,7 @@ enum status replica_follow_receive(struct replica *replica,
     case REPLICA_PREPARED:
     case REPLICA_BEHIND:
     case REPLICA_DAMAGED:
+    case REPLICA_REFUSED:
     case REPLICA_LESSON:
     case REPLICA_TEACH:
     case REPLICA_SLICE:

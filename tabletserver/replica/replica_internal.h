@@ -4,6 +4,7 @@
  *   replica.c          life, dispatch, looking
  *   replica_adopt.c    versions: which one, and what this store has promised under it
  *   replica_follow.c   secondary, learner, outsider: what a primary sends
+ *   replica_refuse.c   disks that went back: who has less than another member does not lead it
  *   replica_reign.c    primary: entries out, acknowledgements in, commits, serving
  *   replica_propose.c  what is wanted of the catalog, and hand-overs
  *   replica_check.c    the invariants
@@ -30,6 +31,7 @@ struct replica_peer {
     bool held;            /* its lease */
     bool excepted;        /* it grants nothing under this version any more (rule 10) */
     bool broken;          /* damaged, or it needs what the log has no more */
+    bool refuses;         /* it has more, and is about to lead (rule 19) */
     /* learner */
     bool feeding; /* the log goes on where it stands */
     bool taught;
@@ -42,6 +44,7 @@ struct replica_peer {
         allowance; /* so many may be under way: halved by a gap, grows with what is acknowledged */
     uint64_t gone_back; /* where it said that there was a gap; answered once */
     uint64_t reading;   /* asked of the log; 0 = nothing */
+    bool greeted;       /* it was told that it counts as it is */
     bool probing;       /* nothing was heard of what was sent: its first one went out again */
     /* time */
     int64_t open_sent_ns; /* DUE_NOW: not yet */
@@ -107,7 +110,15 @@ struct replica {
     uint64_t told_committed;
     bool away; /* rule 10 */
     int64_t propose_from_ns;
-    bool propose_yield; /* by word, so the old leader stays a member */
+    bool propose_yield;    /* by word: no grant is waited for, and the old leader stays a member */
+    bool refuses;          /* rule 19: it has more than who opened it */
+    bool ousts;            /* and that one has less than is committed: it does not stay */
+    uint64_t opened_start; /* what the reign that opened it began with */
+    bool accepted;         /* which counts on what this very process has */
+
+    /* what a life before has left (rule 21) */
+    int64_t alone_from_ns; /* nothing is proposed before that leaves it the only member */
+    bool asks_catalog;     /* lone: it does not serve before the catalog says that it still is */
 
     /* primary */
     bool leads; /* LEAD was told, FOLLOW not yet */
@@ -183,6 +194,11 @@ static inline bool replica_is_lone(const struct replica *replica)
     return replica->configuration.member_count == 1;
 }
 
+static inline int64_t replica_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline bool replica_same_member(struct replica_member a, struct replica_member b)
 {
     return a.server == b.server && a.store == b.store;
@@ -208,6 +224,7 @@ struct replica_adoption {
     const struct replica_configuration *configuration; /* of a higher version */
     bool opened;                                       /* by its primary's OPEN */
     bool as_learner;
+    bool refused;         /* it has more than who opens it: nothing is promised (rule 19) */
     uint64_t incarnation; /* of the process that opened it; 0 = the master told */
     uint64_t kept;        /* sequence above which is dropped */
 };
@@ -227,7 +244,27 @@ void replica_take_word(struct replica *replica);
 void replica_on_catalog(struct replica *replica, const struct replica_event *event);
 void replica_on_gone(struct replica *replica);
 void replica_on_configured(struct replica *replica);
+/* Rule 20: it has less than is committed, and has just heard so. */
+void replica_doubt(struct replica *replica);
 void replica_on_excepted(struct replica *replica, const struct replica_event *event);
+
+/* --- replica_refuse.c ----------------------------------------------------------------------------- */
+
+/* Whether a member that is opened refuses that (rule 19). */
+bool replica_refuses(const struct replica *replica, const struct replica_message *open);
+/* It does: the version is its own from now on, and it is about to lead under the next. */
+void replica_refuse(struct replica *replica, const struct replica_message *open);
+/* It has turned away from this primary before, and says so. */
+void replica_stay_away(struct replica *replica, const struct replica_message *open);
+void replica_answer_refused(struct replica *replica, struct replica_message *message);
+/* The other side of it: a member has more than this primary. */
+void replica_on_refused(struct replica *replica,
+                        struct replica_peer *peer,
+                        const struct replica_message *refused);
+/* Rule 20: what it lacked it has been taught. */
+void replica_end_doubt(struct replica *replica);
+/* Rule 21: another member has no more than it. */
+void replica_bear_out(struct replica *replica);
 
 /* --- replica_follow.c ----------------------------------------------------------------------------- */
 

@@ -124,10 +124,7 @@ static void lose_patience(struct replica *replica, uint64_t store)
 /* From when on it is no good: as a member it is removed then, as a learner let go. */
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
 {
-    if (peer->broken || peer->excepted) {
-        return DUE_NOW;
-    }
-    int64_t due_ns = DUE_NEVER;
+    int64_t due_ns = peer->broken || (peer->excepted && !peer->refuses) ? DUE_NOW : DUE_NEVER;
     if (!peer->held) {
         due_ns = replica_sooner(due_ns, peer->held_until_ns);
     }
@@ -141,7 +138,8 @@ static int64_t failed_ns(const struct replica *replica, const struct replica_pee
         due_ns = replica_sooner(due_ns,
                                 replica->oldest_since_ns + replica->settings.prepare_timeout_ns);
     }
-    return due_ns;
+    bool is_last = peer->is_member && replica->configuration.member_count == 2;
+    return is_last ? replica_later(due_ns, replica->alone_from_ns) : due_ns; /* rule 21 */
 }
 
 static void let_go(struct replica *replica, struct replica_peer *peer)
@@ -248,6 +246,18 @@ static bool is_close(const struct replica *replica, const struct replica_peer *p
     return peer->prepared + JOIN_BEHIND_MAX >= replica->committed;
 }
 
+/* A version that a former life has reigned under, and the disk has forgotten, is begun anew: members that
+ * have more do not open it, and whoever is added knows less than they (rule 19). */
+static bool has_opened_all(const struct replica *replica)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        if (replica->peers[i].is_member && !replica->peers[i].opened) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void advance_learner(struct replica *replica, struct replica_peer *peer)
 {
     if (!in_union(&replica->goal_members, peer->member.store)) {
@@ -255,8 +265,9 @@ static void advance_learner(struct replica *replica, struct replica_peer *peer)
     } else if (peer->opened && peer->as_learner && peer->taught && peer->held &&
                is_close(replica, peer)) {
         join(replica, peer);
-    } else if (peer->opened && peer->joining && peer->held && replica_is_inherited(replica) &&
-               peer->prepared >= replica->committed && replica->committed >= replica->unkept_end) {
+    } else if (peer->opened && peer->joining && peer->held && has_opened_all(replica) &&
+               replica_is_inherited(replica) && peer->prepared >= replica->committed &&
+               replica->committed >= replica->unkept_end) {
         propose_members(replica, replica_configuration_add(&replica->configuration, peer->member));
     }
 }
@@ -549,7 +560,7 @@ void replica_propose_choose(struct replica *replica)
     if (replica->role != REPLICA_PRIMARY) {
         /* Rule 2: named in its own log by a life before. */
         if (replica_is_named_leader(replica) && !replica->proposing && !replica->damaged &&
-            !replica->leaving) {
+            !replica->flags.doubtful && !replica->leaving) {
             propose_members(replica, renewal_of(replica));
         }
         return;

@@ -104,7 +104,7 @@ void replica_reign_end(struct replica *replica)
 static bool may_serve(const struct replica *replica)
 {
     if (replica->role != REPLICA_PRIMARY || !replica->adopted || replica->yielded ||
-        !replica_is_inherited(replica) || replica->excepting > 0 ||
+        replica->asks_catalog || !replica_is_inherited(replica) || replica->excepting > 0 ||
         replica->now_ns < replica_free_from_ns(replica)) {
         return false;
     }
@@ -255,6 +255,8 @@ static void send_prepare(struct replica *replica,
     prepare->entry = *entry;
     prepare->committed = replica->committed;
     prepare->previous_version = replica_version_at(replica, entry->sequence - 1);
+    prepare->opener = peer->incarnation;
+    peer->greeted = true;
     peer->sent = entry->sequence > peer->sent ? entry->sequence : peer->sent;
     peer->told = replica->committed;
     peer->spoken_ns = replica->now_ns;
@@ -307,7 +309,7 @@ static int64_t prepare_due_ns(const struct replica *replica, const struct replic
 
 static int64_t committed_due_ns(const struct replica *replica, const struct replica_peer *peer)
 {
-    bool owed = takes_entries(peer) && peer->told < replica->committed;
+    bool owed = takes_entries(peer) && (peer->told < replica->committed || !peer->greeted);
     return owed ? peer->spoken_ns + replica->settings.commit_idle_ns : DUE_NEVER;
 }
 
@@ -329,7 +331,10 @@ static void send_next(struct replica *replica, struct replica_peer *peer)
 
 static void send_committed(struct replica *replica, struct replica_peer *peer)
 {
-    replica_send(replica, peer->member, REPLICA_COMMITTED)->sequence = replica->committed;
+    struct replica_message *committed = replica_send(replica, peer->member, REPLICA_COMMITTED);
+    committed->sequence = replica->committed;
+    committed->opener = peer->incarnation;
+    peer->greeted = true;
     peer->told = replica->committed;
     peer->spoken_ns = replica->now_ns;
 }
@@ -385,6 +390,14 @@ int64_t replica_reign_due_ns(const struct replica *replica)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
+/* Of one that counts: all that is committed, and at the end what is there here as well (rule 3). */
+static bool has_what_it_says(const struct replica *replica, const struct replica_message *opened)
+{
+    uint64_t version = replica_version_at(replica, opened->sequence);
+    return opened->sequence >= replica->committed &&
+           (version == 0 || opened->previous_version == 0 || version == opened->previous_version);
+}
+
 static void on_opened(struct replica *replica,
                       struct replica_peer *peer,
                       const struct replica_message *opened)
@@ -393,10 +406,14 @@ static void on_opened(struct replica *replica,
         opened->sequence > replica_appended(replica)) {
         return;
     }
-    if (replica_counts(replica, peer) && opened->sequence < replica->committed) {
+    if (replica_counts(replica, peer)) {
+        replica_bear_out(replica);
+    }
+    if (replica_counts(replica, peer) && !has_what_it_says(replica, opened)) {
         peer->broken = true; /* it has lost what it had acknowledged */
         return;
     }
+    peer->refuses = false;
     peer->opened_ns = peer->opened ? peer->opened_ns : replica->now_ns;
     peer->opened = true;
     peer->prepared = opened->sequence;
@@ -407,6 +424,8 @@ static void on_opened(struct replica *replica,
     peer->allowance = REPLICA_IN_FLIGHT_MAX;
     peer->probing = false;
     peer->feeding = !peer->as_learner;
+    peer->greeted = peer->as_learner;
+    peer->spoken_ns = replica->now_ns;
     if (peer->as_learner) {
         peer->taught = false;
         struct replica_effect *effect = replica_emit(replica, REPLICA_EFFECT_TEACH);
@@ -479,6 +498,8 @@ void replica_reign_receive(struct replica *replica,
         on_prepared(replica, peer, message);
     } else if (message->type == REPLICA_DAMAGED) {
         peer->broken = true;
+    } else if (message->type == REPLICA_REFUSED) {
+        replica_on_refused(replica, peer, message);
     }
 }
 

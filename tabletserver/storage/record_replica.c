@@ -7,7 +7,7 @@
  *   CONVERSION     the same
  *
  *   members        v count, then each: v server, v store; then v index of the leader
- *   flags          1 = doubt noted, 2 = opened, 4 = bound, 8 = damaged
+ *   flags          1 = doubt noted, 2 = opened, 4 = bound, 8 = damaged, 16 = doubtful
  */
 #include "tabletserver/storage/record_replica.h"
 
@@ -18,7 +18,8 @@
 #define FLAG_OPENED      2u
 #define FLAG_BOUND       4u
 #define FLAG_DAMAGED     8u
-#define FLAGS_KNOWN      (FLAG_DOUBT_NOTED | FLAG_OPENED | FLAG_BOUND | FLAG_DAMAGED)
+#define FLAG_DOUBTFUL    16u
+#define FLAGS_KNOWN      (FLAG_DOUBT_NOTED | FLAG_OPENED | FLAG_BOUND | FLAG_DAMAGED | FLAG_DOUBTFUL)
 
 static enum status corrupt(struct error *ret_error, const char *what)
 {
@@ -75,7 +76,8 @@ void record_read_members(struct byte_reader *reader,
 void record_append_flags(struct buffer *out, struct record_replica_flags flags)
 {
     unsigned bits = (flags.doubt_noted ? FLAG_DOUBT_NOTED : 0) | (flags.opened ? FLAG_OPENED : 0) |
-                    (flags.bound ? FLAG_BOUND : 0) | (flags.damaged ? FLAG_DAMAGED : 0);
+                    (flags.bound ? FLAG_BOUND : 0) | (flags.damaged ? FLAG_DAMAGED : 0) |
+                    (flags.doubtful ? FLAG_DOUBTFUL : 0);
     buffer_append_u8(out, (uint8_t)bits);
 }
 
@@ -85,7 +87,8 @@ bool record_read_flags(struct byte_reader *reader, struct record_replica_flags *
     *ret_flags = (struct record_replica_flags){.opened = (bits & FLAG_OPENED) != 0,
                                                .doubt_noted = (bits & FLAG_DOUBT_NOTED) != 0,
                                                .bound = (bits & FLAG_BOUND) != 0,
-                                               .damaged = (bits & FLAG_DAMAGED) != 0};
+                                               .damaged = (bits & FLAG_DAMAGED) != 0,
+                                               .doubtful = (bits & FLAG_DOUBTFUL) != 0};
     return (bits & ~FLAGS_KNOWN) == 0;
 }
 

@@ -34,12 +34,14 @@ struct record_absorb {
     uint64_t right_version;
 };
 
-/* As struct replica_flags.  The store looks at one of them: who notes doubt is not alone. */
+/* As struct replica_flags.  The store looks at two of them: who notes doubt is not alone, nor who is
+ * doubtful. */
 struct record_replica_flags {
     bool opened;      /* under this version (rule 4) */
     bool doubt_noted; /* a lone primary is about to propose (rule 2) */
     bool bound;       /* grants of this store's may be out (rule 11) */
     bool damaged;     /* to be taught anew (section 9) */
+    bool doubtful;    /* it has lost what it had promised (rule 20) */
 };
 
 /* CONFIGURATION; and CONVERSION: under which the children begin, and where: at the barrier. */

@@ -156,6 +156,7 @@ bool store_is_alone(const struct store *store, const struct store_configuration 
     const struct replica_configuration *members = &configuration->members;
     return members->version == 0 ||
            (members->member_count == 1 && !configuration->flags.doubt_noted &&
+            !configuration->flags.doubtful &&
             replica_configuration_is_leader(members, store->identity.store_number));
 }
 

@@ -75,6 +75,18 @@ static inline void disk_wipe(struct disk *disk)
     *disk = (struct disk){0};
 }
 
+/* An earlier copy of it is put back: its first `count` records are all that it has. */
+static inline void disk_go_back(struct world *world, struct disk *disk, uint32_t count)
+{
+    struct record *records = disk->records;
+    uint32_t capacity = disk->capacity;
+    for (uint32_t i = count; i < disk->count; i++) {
+        free(records[i].taught);
+    }
+    *disk = (struct disk){.records = records, .count = count, .capacity = capacity};
+    disk_sync(world, disk, count);
+}
+
 static inline bool disk_has(const struct disk *disk, uint64_t sequence, struct cell cell)
 {
     return sequence <= disk->end && disk->cells[sequence].version == cell.version &&

@@ -93,18 +93,39 @@ static inline void note_acknowledged(struct world *world, uint64_t sequence)
     }
 }
 
+static inline bool has_all_committed(const struct world *world, const struct disk *disk)
+{
+    for (uint64_t at = 1; at <= world->committed_end; at++) {
+        if (!disk_has(disk, at, world->committed[at].cell)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* It is whole again, as a member of a version after the one that may have been proposed when it went back. */
+static inline void end_old_age(struct server *server, bool whole)
+{
+    const struct disk *disk = &server->disk;
+    if (whole && disk->end >= server->old_end && disk->flags.opened &&
+        disk->role != REPLICA_LEARNER && disk->configuration.version > server->old_version + 1) {
+        server->old_store = 0;
+    }
+}
+
 static inline void check_members(struct world *world)
 {
     for (uint32_t i = 0; i < world->newest.member_count; i++) {
         struct replica_member member = world->newest.members[i];
-        const struct server *server = &world->servers[member.server - 1];
+        struct server *server = &world->servers[member.server - 1];
         if (member.store != server->member.store) {
             continue; /* wiped */
         }
-        for (uint64_t at = 1; at <= world->committed_end; at++) {
-            if (!disk_has(&server->disk, at, world->committed[at].cell)) {
-                fail(world, "I3: a member has not what was committed");
-            }
+        bool whole = has_all_committed(world, &server->disk);
+        if (is_old(server)) {
+            end_old_age(server, whole);
+        } else if (!whole) {
+            fail(world, "I3: a member has not what was committed");
         }
     }
 }
@@ -114,7 +135,8 @@ static inline void check_world(struct world *world)
     uint32_t serving = 0;
     for (uint32_t i = 0; i < world->server_count; i++) {
         const struct server *server = &world->servers[i];
-        if (server->up && replica_look(server->replica).trouble == REPLICA_IS_DAMAGED) {
+        if (server->up && world->gone_back == 0 &&
+            replica_look(server->replica).trouble == REPLICA_IS_DAMAGED) {
             fail(world, "rule 3: a replica that disagrees with its primary");
         }
         if (!may_serve_now(world, server)) {

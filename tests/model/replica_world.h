@@ -45,6 +45,7 @@ enum planted {
     PLANTED_SERVES_AFTER_YIELD,     /* rule 14 */
     PLANTED_NOBODY_REMOVED,         /* rule 13: progress */
     PLANTED_NO_RENEWAL,             /* rule 2: progress */
+    PLANTED_ALONE_AT_ONCE,          /* rule 21 */
     PLANTED_COUNT,
 };
 
@@ -115,6 +116,9 @@ struct server {
     bool syncing;
     bool stalled;
     struct disk disk;
+    uint64_t old_store; /* one that has less than it had promised; 0 = none */
+    uint64_t old_end;   /* how much it had had, and under which version of the catalog's */
+    uint64_t old_version;
     struct replica_event queue[QUEUE_MAX]; /* for the replica, in order */
     uint32_t queued;
 };
@@ -183,6 +187,7 @@ struct weather {
     uint64_t cut_weight;
     uint64_t isolate_weight;
     uint64_t wipe_weight;
+    uint64_t old_weight;
     uint64_t goal_weight;
     uint64_t master_weight;
     uint64_t answers_lost_per_mille;
@@ -241,6 +246,8 @@ struct world {
     uint64_t removed;
     uint64_t yields;
     uint64_t taught;
+    uint64_t gone_back;
+    uint64_t forsaken;
     uint64_t healed_ns; /* how long it took to commit a new write */
     uint64_t hash;
 };
@@ -259,7 +266,7 @@ static inline void describe(const struct world *world)
 {
     static const char *const ROLES[] = {"outsider", "learner", "secondary", "primary"};
     static const char *const TROUBLES[] = {"fine",        "few members", "in doubt", "inheriting",
-                                           "turned away", "waiting",     "damaged"};
+                                           "turned away", "waiting",     "damaged",  "doubtful"};
     (void)fprintf(stderr, "catalog: ");
     describe_members(&world->newest);
     (void)fprintf(stderr, ", goal leader %llu, goal", (unsigned long long)world->goal_leader);
@@ -391,6 +398,11 @@ static inline int64_t travel_ns(struct world *world)
 {
     bool late = chance(world, world->weather.late_per_mille);
     return some_ns(world, late ? world->weather.late_ns : world->weather.delay_ns);
+}
+
+static inline bool is_old(const struct server *server)
+{
+    return server->old_store == server->member.store;
 }
 
 static inline bool is_isolated(const struct world *world, uint32_t server)

@@ -4,6 +4,7 @@
  * 5 % apart, proposals answered late or never.  After every step everything is looked at from outside
  * (replica_truth.h).  Then all is healed but perhaps one server, and a new write must be acknowledged
  * within a stated time, with all that ever was acknowledged before it.
+ * One disk may be replaced by an earlier copy of itself (rules 19 to 21).
  *
  * And bugs are planted, one after the other; each must be found.
  */
@@ -362,12 +363,21 @@ static bool is_newest_member(const struct world *world, uint64_t store)
     return replica_configuration_find(&world->newest, store) < world->newest.member_count;
 }
 
+/* A member's copy, or its end. */
+static bool one_is_lost(const struct world *world)
+{
+    bool lost = world->wiped_store != 0 && is_newest_member(world, world->wiped_store);
+    for (uint32_t i = 0; i < world->newest.member_count; i++) {
+        lost = lost || is_old(&world->servers[world->newest.members[i].server - 1]);
+    }
+    return lost;
+}
+
 /* Only what can be survived: one lost member at a time, of three or more. */
 static void wipe(struct world *world, struct server *server)
 {
     bool counts = is_newest_member(world, server->member.store);
-    bool one_is_lost = world->wiped_store != 0 && is_newest_member(world, world->wiped_store);
-    if (counts && (one_is_lost || world->newest.member_count < 3)) {
+    if (counts && (one_is_lost(world) || world->newest.member_count < 3)) {
         return;
     }
     if (counts) {
@@ -388,6 +398,31 @@ static void wipe(struct world *world, struct server *server)
     }
 }
 
+/* A copy of its folder that was made earlier is put back while it is down.  One such disk at a time, and
+ * two other members: whether those two are heard is for the rest of the weather. */
+static void go_back(struct world *world, struct server *server)
+{
+    if (world->newest.member_count < 3 || one_is_lost(world) || server->disk.durable < 2) {
+        return;
+    }
+    if (server->up) {
+        stop(world, server);
+    }
+    struct disk *disk = &server->disk;
+    uint64_t furthest = prng_chance(&world->prng, 2) ? disk->durable : 8;
+    uint64_t back = 1 +
+                    prng_below(&world->prng, furthest < disk->durable ? furthest : disk->durable);
+    server->old_store = server->member.store;
+    server->old_end = disk->end;
+    server->old_version = world->newest.version;
+    disk_go_back(world, disk, disk->count - (uint32_t)back);
+    server->told = disk->count;
+    world->gone_back++;
+    if (prng_chance(&world->prng, 2)) {
+        start(world, server);
+    }
+}
+
 static void cause_trouble(struct world *world)
 {
     const struct weather *weather = &world->weather;
@@ -397,7 +432,7 @@ static void cause_trouble(struct world *world)
     world->last_troubled = server->index;
     uint64_t sum = weather->crash_weight + weather->isolate_weight + weather->pause_weight +
                    weather->cut_weight + weather->wipe_weight + weather->goal_weight +
-                   weather->master_weight + 1;
+                   weather->master_weight + weather->old_weight + 1;
     uint64_t choice = prng_below(&world->prng, sum);
     if (choice < weather->crash_weight) {
         bool stays_down = server->up && prng_chance(&world->prng, 2);
@@ -432,6 +467,9 @@ static void cause_trouble(struct world *world)
         wish(world);
     } else if (choice < weather->wipe_weight + weather->goal_weight + weather->master_weight) {
         world->master_down_until_ns = world->now_ns + some_ns(world, 4 * SECOND);
+    } else if (choice < weather->wipe_weight + weather->goal_weight + weather->master_weight +
+                            weather->old_weight) {
+        go_back(world, server);
     }
 }
 
@@ -542,7 +580,7 @@ static void heal(struct world *world)
     memset(world->cut, 0, sizeof world->cut);
     world->master_down_until_ns = 0;
     if (world->newest.member_count >= 3 && !is_newest_member(world, world->wiped_store) &&
-        prng_chance(&world->prng, 2)) {
+        world->gone_back == 0 && prng_chance(&world->prng, 2)) {
         struct server *server = some_server(world);
         server->dead = true;
         if (server->up) {
@@ -569,6 +607,15 @@ static void check_healed(struct world *world, const struct server *server)
     }
 }
 
+/* Section 5, what cannot be known: a removal that it had proposed in its former life was taken, so the disk that
+ * went back is the only member.  It knows that it lacks something, and serves nobody. */
+static bool is_left_to_the_doubtful(const struct world *world)
+{
+    const struct server *server = &world->servers[world->newest.members[0].server - 1];
+    return world->newest.member_count == 1 && is_old(server) && server->up &&
+           replica_look(server->replica).trouble == REPLICA_IS_DOUBTFUL;
+}
+
 static void run_healed(struct world *world)
 {
     int64_t begun_ns = world->now_ns;
@@ -589,6 +636,10 @@ static void run_healed(struct world *world)
             }
         }
         run_until(world, world->now_ns + ROUND_NS);
+    }
+    if (is_left_to_the_doubtful(world)) {
+        world->forsaken++;
+        return;
     }
     fail(world, "healed, and no new write is acknowledged in time");
 }
@@ -617,6 +668,7 @@ static struct weather draw_weather(struct prng *prng)
         .cut_weight = prng_below(prng, 4) * 2,
         .isolate_weight = prng_below(prng, 4) * 2,
         .wipe_weight = prng_chance(prng, 3) ? 1 : 0,
+        .old_weight = prng_chance(prng, 3) ? 4 : 0,
         .goal_weight = prng_below(prng, 4),
         .master_weight = prng_below(prng, 3),
         .answers_lost_per_mille = LOST[prng_below(prng, 5)],
@@ -640,6 +692,7 @@ static struct world *make_world(uint64_t seed, enum planted planted)
         .prepare_timeout_ns = 3 * SECOND,
         .propose_ns = SECOND,
         .stagger_ns = 500 * MS,
+        .alone_ns = planted == PLANTED_ALONE_AT_ONCE ? 0 : 20 * SECOND,
         .window_bytes_max = prng_chance(&world->prng, 3) ? 600 : 65536,
         .min_in_sync = world->replicas < 2 ? 1 : 2,
     };
@@ -691,6 +744,8 @@ struct report {
     uint64_t removed;
     uint64_t yields;
     uint64_t taught;
+    uint64_t gone_back;
+    uint64_t forsaken;
     uint64_t healed_ns_max;
     uint64_t hash;
 };
@@ -709,6 +764,8 @@ static void run_world(uint64_t seed, enum planted planted, struct report *report
     report->removed += world->removed;
     report->yields += world->yields;
     report->taught += world->taught;
+    report->gone_back += world->gone_back;
+    report->forsaken += world->forsaken;
     report->hash ^= world->hash * seed;
     if (world->healed_ns > report->healed_ns_max) {
         report->healed_ns_max = world->healed_ns;
@@ -782,6 +839,8 @@ Test(replica_model, promises_hold_in_many_worlds, .timeout = 300)
     cr_assert_gt(report.removed, count);
     cr_assert_gt(report.yields, count / 4);
     cr_assert_gt(report.taught, count);
+    cr_assert_gt(report.gone_back, count / 20);
+    cr_assert_lt(report.forsaken, 1 + count / 1000);
 }
 
 /* One seed is one run, whatever ran before it in the same process. */
@@ -811,11 +870,11 @@ Test(replica_model, planted_bugs_are_found, .timeout = 300)
         {PLANTED_SYNCED_EARLY, 10},         {PLANTED_LEASE_FROM_RECEIPT, 2000},
         {PLANTED_CLOCKS_APART, 1000},       {PLANTED_EXCEPTION_UNHEARD, 500},
         {PLANTED_LEASE_NOT_LOOKED_AT, 100}, {PLANTED_RESTARTED_GOES_ON, 1000},
-        {PLANTED_DOUBT_FORGOTTEN, 1000},    {PLANTED_LATE_OPEN_DROPS, 500},
+        {PLANTED_DOUBT_FORGOTTEN, 3000},    {PLANTED_LATE_OPEN_DROPS, 2000},
         {PLANTED_FEW_ACKNOWLEDGE, 200},     {PLANTED_OLD_MEMBERS_LEASES, 3000},
         {PLANTED_NO_COMPARE, 50},           {PLANTED_TAUGHT_EARLY, 1000},
         {PLANTED_SERVES_AFTER_YIELD, 50},   {PLANTED_NOBODY_REMOVED, 10},
-        {PLANTED_NO_RENEWAL, 100},
+        {PLANTED_NO_RENEWAL, 100},          {PLANTED_ALONE_AT_ONCE, 4000},
     };
     for (size_t i = 0; i < sizeof BUGS / sizeof *BUGS; i++) {
         struct report report;

@@ -514,6 +514,7 @@ static struct replica_settings settings_of(const struct sim *sim)
 {
     return (struct replica_settings){
         .resend_ns = 200 * SIM_MS,
+        .alone_ns = 5000 * SIM_MS,
         .commit_idle_ns = 20 * SIM_MS,
         .open_timeout_ns = 500 * SIM_MS,
         .prepare_timeout_ns = 3 * SIM_S,

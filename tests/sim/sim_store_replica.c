@@ -178,11 +178,12 @@ void sim_store_configure(struct sim_store *store,
     tablet->configuration = effect->configuration.version;
     drop_above(tablet, effect->sequence);
     record_encode_configuration(
-        &(struct record_configuration){
-            .configuration = effect->configuration,
-            .role = (uint8_t)effect->role,
-            .flags = {effect->flags.opened, effect->flags.doubt_noted, effect->flags.bound},
-            .kept_sequence = effect->sequence},
+        &(struct record_configuration){.configuration = effect->configuration,
+                                       .role = (uint8_t)effect->role,
+                                       .flags = {effect->flags.opened, effect->flags.doubt_noted,
+                                                 effect->flags.bound, effect->flags.damaged,
+                                                 effect->flags.doubtful},
+                                       .kept_sequence = effect->sequence},
         &payload);
     uint64_t position = sim_log_append(&store->log,
                                        &(struct log_record){.type = RECORD_CONFIGURATION,
@@ -352,7 +353,8 @@ static enum status replay_configuration(struct sim_store *store,
     copy->configuration = record.configuration;
     copy->role = (enum replica_role)record.role;
     copy->flags = (struct replica_flags){record.flags.opened, record.flags.doubt_noted,
-                                         record.flags.bound};
+                                         record.flags.bound, record.flags.damaged,
+                                         record.flags.doubtful};
     tablet->configuration = record.configuration.version;
     if (store->sim->planted != SIM_PLANTED_REPLAY_KEEPS_DROPPED) {
         drop_above(tablet, record.kept_sequence);

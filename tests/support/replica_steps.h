@@ -20,6 +20,7 @@ __attribute__((unused)) static const struct replica_settings SETTINGS = {
     .prepare_timeout_ns = 3000 * MS,
     .propose_ns = 1000 * MS,
     .stagger_ns = 300 * MS,
+    .alone_ns = 60000 * MS,
     .window_bytes_max = 100000,
     .min_in_sync = 2,
 };

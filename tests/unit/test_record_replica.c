@@ -70,7 +70,7 @@ Test(record_replica, configuration_has_these_bytes)
     cr_assert_eq(record_decode_configuration(buffer_bytes(&out), &back, NULL), STATUS_OK);
     cr_assert(replica_configuration_equal(&back.configuration, &three.configuration));
     cr_assert_eq(back.role, 3);
-    cr_assert(back.flags.doubt_noted && back.flags.bound);
+    cr_assert(back.flags.doubt_noted && back.flags.bound && !back.flags.doubtful);
     cr_assert_not(back.flags.opened);
     cr_assert_eq(back.kept_sequence, 1000);
 }
@@ -154,7 +154,7 @@ Test(record_replica, flags_of_a_newer_version_are_refused_as_such)
 {
     struct record_configuration back;
     struct error error;
-    cr_assert_eq(decode_with(11, 8), STATUS_VERSION);
+    cr_assert_eq(decode_with(11, 32), STATUS_VERSION);
     cr_assert_eq(record_decode_configuration(buffer_bytes(&out), &back, &error), STATUS_VERSION);
     cr_assert_not_null(strstr(error.text, "newer version"), "%s", error.text);
 }

@@ -42,7 +42,7 @@ static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
     struct replica_message message = {
-        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_DIFFERS),
+        .type = (enum replica_message_type)(REPLICA_OPEN + prng_next(prng) % REPLICA_REFUSED),
         .version = prng_next(prng),
         .incarnation = 77};
     switch (message.type) {
@@ -56,12 +56,21 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
     case REPLICA_OPENED:
         message.sequence = prng_next(prng);
         message.committed = prng_next(prng);
+        message.previous_version = prng_next(prng);
         message.opener = prng_next(prng);
         message.as_learner = prng_next(prng) % 2 == 0;
+        break;
+    case REPLICA_REFUSED:
+        message.gap = prng_next(prng) % 2 == 0;
+        message.sequence = prng_next(prng);
+        message.committed = prng_next(prng);
+        message.previous_version = prng_next(prng);
+        message.opener = prng_next(prng);
         break;
     case REPLICA_PREPARE:
         message.committed = prng_next(prng);
         message.previous_version = prng_next(prng);
+        message.opener = prng_next(prng);
         message.entry = random_entry(prng, room, room_bytes);
         break;
     case REPLICA_PREPARED:
@@ -71,6 +80,9 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         message.gap = prng_next(prng) % 2 == 0;
         break;
     case REPLICA_COMMITTED:
+        message.opener = prng_next(prng);
+        message.sequence = prng_next(prng);
+        break;
     case REPLICA_YIELD:
         message.sequence = prng_next(prng);
         break;
@@ -227,7 +239,7 @@ Test(replica_message, damage_is_harmless)
             if (replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL) == STATUS_OK) {
                 for (size_t i = 0; i < batch.item_count; i++) {
                     const struct replica_message *message = &batch.items[i].message;
-                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_DIFFERS);
+                    cr_assert(message->type >= REPLICA_OPEN && message->type <= REPLICA_REFUSED);
                     cr_assert(message->type != REPLICA_OPEN ||
                               replica_configuration_is_sound(&message->configuration));
                 }
@@ -249,7 +261,7 @@ Test(replica_message, what_cannot_be_is_refused_by_name)
     replica_batch_begin(&HEAD, &out);
     wire_write_array(&out, 3);
     wire_write_u64(&out, 1);
-    wire_write_u64(&out, REPLICA_DIFFERS + 1);
+    wire_write_u64(&out, REPLICA_REFUSED + 1);
     wire_write_u64(&out, 1);
     cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, &error),
                  STATUS_MALFORMED);

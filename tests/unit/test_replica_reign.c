@@ -17,6 +17,7 @@ Test(replica_reign, a_lone_member_sends_nothing_and_allocates_nothing)
     cr_assert_eq(replica_create(&steps.settings, &recovered, 0, &steps.replica, &steps.effects),
                  STATUS_OK);
     cr_assert(has_effect(&steps, REPLICA_EFFECT_LEAD));
+    told(&steps, members_of(1, 1, 1));
     cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_SERVE)->peers.count, 0);
     memory_fail_arm(0, 1);
     for (uint64_t sequence = 1; sequence <= 100; sequence++) {
@@ -73,6 +74,7 @@ Test(replica_reign, rule_11_a_lone_member_waits_for_grants_of_its_former_life)
                                           .free_from_ns = 12000 * MS};
     struct steps steps = begin_with(recovered);
     cr_assert(has_effect(&steps, REPLICA_EFFECT_LEAD));
+    told(&steps, members_of(4, 1, 1));
     cr_assert_not(has_effect(&steps, REPLICA_EFFECT_SERVE));
     cr_assert_eq(write_entry(&steps), STATUS_NOT_OWNER);
     cr_assert_eq(replica_deadline_ns(steps.replica), 12000 * MS);
@@ -83,6 +85,7 @@ Test(replica_reign, rule_11_a_lone_member_waits_for_grants_of_its_former_life)
     end(&steps);
     recovered.flags.bound = false;
     steps = begin_with(recovered);
+    told(&steps, members_of(4, 1, 1));
     cr_assert(has_effect(&steps, REPLICA_EFFECT_SERVE));
     end(&steps);
 }
