@@ -279,6 +279,10 @@ enum status counters_record_decode(struct bytes value,
     /* An older writer did not keep catalogs apart. */
     record.tablet_first = reader.at < reader.end ? record_take_number(&reader) : record.tablet_next;
     status = close_value(RECORD_KIND_COUNTERS, 0, &reader, ret_error);
+    if (status == STATUS_OK && record.tablet_first > record.tablet_next) {
+        status = record_corrupt(RECORD_KIND_COUNTERS, 0, "its first tablet was never given out",
+                                ret_error);
+    }
     if (status == STATUS_OK) {
         *ret_record = record;
     }
