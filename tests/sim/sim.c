@@ -11,7 +11,6 @@
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_faults.h"
-#include "tests/sim/sim_lesson.h"
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_replica_truth.h"
@@ -146,6 +145,13 @@ static void expect(
                                                  .number = number});
 }
 
+/* Of a disk that stands still. */
+static int64_t left_of_stall_ns(const struct sim *sim, uint32_t node)
+{
+    int64_t until_ns = sim->nodes[node].stalled_until_ns;
+    return until_ns > sim->now_ns ? until_ns - sim->now_ns : 0;
+}
+
 static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect *effect)
 {
     const struct sim_settings *settings = &sim->settings;
@@ -158,17 +164,11 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
         break;
     case SIM_EFFECT_LOG:
         sim_log_write(&sim->servers[node - 1]->store.log);
-        expect(sim, node, SIM_EVENT_DISK_LOG, 0, sim_about_ns(sim, settings->sync_mean_ns));
+        expect(sim, node, SIM_EVENT_DISK_LOG, 0,
+               sim_about_ns(sim, settings->sync_mean_ns) + left_of_stall_ns(sim, node));
         break;
     case SIM_EFFECT_BASE:
         expect(sim, node, SIM_EVENT_DISK_BASE, 0, sim_about_ns(sim, settings->base_mean_ns));
-        break;
-    case SIM_EFFECT_LESSON:
-        sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = sim->now_ns + effect->delay_ns,
-                                                     .kind = SIM_EVENT_LESSON,
-                                                     .node = effect->to,
-                                                     .life = sim->nodes[effect->to].life,
-                                                     .number = effect->number});
         break;
     case SIM_EFFECT_COMMIT:
         expect(sim, node, SIM_EVENT_COMMITTED, effect->number,
@@ -223,6 +223,18 @@ void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
                      .node = node,
                      .life = sim->nodes[node].life,
                  });
+}
+
+/* Numbers of stores are on the disk: it comes back as another one. */
+void sim_wipe(struct sim *sim, uint32_t node)
+{
+    struct sim_server_disk *disk = sim->disks[node - 1];
+    uint64_t number = disk->store.number + SIM_SERVERS_MAX;
+    ASSERT(!sim->nodes[node].alive);
+    sim_trace(sim, "the disk of server %u is wiped: store %llu", node, (unsigned long long)number);
+    sim_store_disk_deinit(&disk->store);
+    sim_store_disk_init(&disk->store, number);
+    sim->statistics.wipes++;
 }
 
 void sim_start(struct sim *sim, uint32_t node)
@@ -290,7 +302,6 @@ static void destroy_world(struct sim *sim)
     sim_admin_destroy(sim->admin);
     sim_checker_destroy(sim->checker);
     sim_truth_destroy(sim->truth);
-    sim_lessons_destroy(sim);
     coordinator_close(sim->coordinator);
     sim_heap_deinit(&sim->heap);
     memory_free(sim->effects.items);
@@ -345,9 +356,6 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
         break;
     case SIM_EVENT_DISK_BASE:
         sim_server_on_base_committed(sim->servers[event->node - 1], &sim->effects);
-        break;
-    case SIM_EVENT_LESSON:
-        sim_lesson_arrived(sim->servers[event->node - 1], event->number, &sim->effects);
         break;
     case SIM_EVENT_COMMITTED:
         sim_master_on_committed(sim->master, event->number, &sim->effects);
@@ -490,6 +498,15 @@ static void look_for_end(struct sim *sim)
     }
 }
 
+static void trace_servers(const struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        if (sim->servers[i] != NULL && sim->settings.replicas > 1) {
+            sim_host_trace(sim->servers[i]);
+        }
+    }
+}
+
 void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trace)
 {
     struct sim_event event;
@@ -503,6 +520,9 @@ void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trac
         if (sim->event_count > EVENTS_MAX) {
             sim_fail(sim, "the run does not end");
         }
+    }
+    if (sim->failed) {
+        trace_servers(sim);
     }
     destroy_world(sim);
 }

@@ -39,34 +39,46 @@
 
 /* X(name as given on the command line, constant): bugs that can be switched on.  Each lives in the
  * simulator's own store, server or master, never in production code. */
-#define SIM_PLANTED_LIST(X)                                                                      \
-    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                      \
-    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */   \
-    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                \
-    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */       \
-    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */         \
-    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */      \
-    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */   \
-    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */  \
-    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */             \
-    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */             \
-    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */ \
-    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */            \
-    X("replica-synced-early", REPLICA_SYNCED_EARLY)     /* I7: told before it is durable */      \
-    X("lease-not-looked-at", LEASE_NOT_LOOKED_AT)       /* rule 7 */                             \
-    X("secondary-serves", SECONDARY_SERVES)             /* rule 7: reads of any copy */          \
-    X("exception-unheard", EXCEPTION_UNHEARD)           /* rules 8 and 10 */                     \
-    X("restarted-goes-on", RESTARTED_GOES_ON)           /* rule 2 */                             \
-    X("no-renewal", NO_RENEWAL)                         /* rule 2: progress */                   \
-    X("late-open-drops", LATE_OPEN_DROPS)               /* rule 4 */                             \
-    X("commit-alone", COMMIT_ALONE)                     /* rule 5: answered when synced here */  \
-    X("deposed-answers", DEPOSED_ANSWERS)               /* rule 5: whoever may serve or not */   \
-    X("nobody-removed", NOBODY_REMOVED)                 /* rule 13: progress */                  \
-    X("serves-after-yield", SERVES_AFTER_YIELD)         /* rule 14 */                            \
-    X("taught-early", TAUGHT_EARLY)                     /* section 6: whole before it is */      \
-    X("lead-without-window", LEAD_WITHOUT_WINDOW)       /* section 3: promotion prepares it */   \
-    X("deposed-keeps-requests", DEPOSED_KEEPS_REQUESTS) /* section 3: exactly-once, dropped */   \
-    X("replay-keeps-dropped", REPLAY_KEEPS_DROPPED)     /* section 8: a drop is not replayed */
+#define SIM_PLANTED_LIST(X)                                                                       \
+    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                       \
+    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */    \
+    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                 \
+    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */        \
+    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */          \
+    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */       \
+    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */    \
+    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */   \
+    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */              \
+    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */              \
+    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */  \
+    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */             \
+    X("replica-synced-early", REPLICA_SYNCED_EARLY)       /* I7: told before it is durable */     \
+    X("lease-not-looked-at", LEASE_NOT_LOOKED_AT)         /* rule 7 */                            \
+    X("secondary-serves", SECONDARY_SERVES)               /* rule 7: reads of any copy */         \
+    X("exception-unsaid", EXCEPTION_UNSAID)               /* rules 8 and 10 */                    \
+    X("restarted-goes-on", RESTARTED_GOES_ON)             /* rule 2 */                            \
+    X("no-renewal", NO_RENEWAL)                           /* rule 2: progress */                  \
+    X("late-open-drops", LATE_OPEN_DROPS)                 /* rule 4 */                            \
+    X("commit-alone", COMMIT_ALONE)                       /* rule 5: answered when synced here */ \
+    X("deposed-answers", DEPOSED_ANSWERS)                 /* rule 5: whoever may serve or not */  \
+    X("nobody-removed", NOBODY_REMOVED)                   /* rule 13: progress */                 \
+    X("serves-after-yield", SERVES_AFTER_YIELD)           /* rule 14 */                           \
+    X("taught-early", TAUGHT_EARLY)                       /* section 6: whole before it is */     \
+    X("lead-without-window", LEAD_WITHOUT_WINDOW)         /* section 3: promotion prepares it */  \
+    X("deposed-keeps-requests", DEPOSED_KEEPS_REQUESTS)   /* section 3: exactly-once, dropped */  \
+    X("replay-keeps-dropped", REPLAY_KEEPS_DROPPED)       /* section 8: a drop is not replayed */ \
+    X("lesson-without-requests", LESSON_WITHOUT_REQUESTS) /* section 6: RECORDS are empty */      \
+    X("slice-not-passed-over", SLICE_NOT_PASSED_OVER)     /* section 6: applied twice */          \
+    X("half-taught-counts", HALF_TAUGHT_COUNTS)           /* section 6: after a restart */        \
+    X("conversion-not-logged", CONVERSION_NOT_LOGGED)     /* section 7 */                         \
+    X("grants-forgotten", GRANTS_FORGOTTEN)               /* rule 11 */                           \
+    X("full-disk-acknowledges", FULL_DISK_ACKNOWLEDGES)   /* written nowhere */                   \
+    X("slices-of-the-beginning", SLICES_OF_THE_BEGINNING) /* section 6: of older rows */          \
+    X("lesson-waits", LESSON_WAITS)                       /* section 6: progress */               \
+    X("convert-at-commit", CONVERT_AT_COMMIT)             /* section 7: without a word */         \
+    X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */               \
+    X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
+    X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -126,10 +138,18 @@ struct sim_settings {
 
     uint32_t replicas; /* 1: the servers do not replicate at all */
     uint32_t min_in_sync;
-    uint32_t part;         /* per turn: a server from the others, while clients still reach it */
-    uint32_t pause;        /* per turn */
-    uint32_t entries_kept; /* committed ones that learners may be fed with */
-    int64_t lesson_mean_ns;
+    uint32_t part;           /* per turn: a server from the others, while clients still reach it */
+    uint32_t pause;          /* per turn */
+    uint32_t entries_kept;   /* committed ones that learners may be fed with */
+    int64_t reading_mean_ns; /* of the log, or of a slice */
+    uint32_t slice_bytes;
+    uint32_t teach_bytes_a_second; /* 0 = as slices are asked for */
+    int64_t teach_patience_ns;
+    int64_t learn_timeout_ns;
+    int64_t replace_after_ns; /* the catalog's */
+    uint32_t wipe;            /* per turn: a disk is replaced by an empty one */
+    uint32_t stall;           /* per turn: a disk stands still */
+    uint32_t full;            /* per turn: a disk has no room */
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_SERVERS_MAX + 1]; /* of a server's CLOCK_BOOTTIME, by node */
 };
@@ -142,7 +162,6 @@ enum sim_effect_kind {
     SIM_EFFECT_LOG,    /* write and sync the log's gathered batch */
     SIM_EFFECT_BASE,   /* commit the base's first queued transaction */
     SIM_EFFECT_COMMIT, /* commit the catalog's transaction number */
-    SIM_EFFECT_LESSON, /* number, to node `to`, after delay_ns (sim_lesson.h) */
 };
 
 struct sim_effect {
@@ -184,7 +203,9 @@ struct sim_node {
     bool alive;
     uint32_t life;
     int64_t wall_offset_us;
-    int64_t paused_until_ns; /* a process that is stopped: what comes for it waits */
+    int64_t paused_until_ns;  /* a process that is stopped: what comes for it waits */
+    int64_t stalled_until_ns; /* its disk syncs nothing */
+    int64_t full_until_ns;    /* its disk takes nothing */
 };
 
 struct sim_link {
@@ -200,7 +221,6 @@ struct sim_admin;
 struct sim_checker;
 struct coordinator;
 struct sim_server_disk;
-struct sim_lesson;
 struct sim_replica_truth;
 
 struct sim {
@@ -228,8 +248,6 @@ struct sim {
     struct sim_admin *admin;
     struct sim_checker *checker;
     struct sim_replica_truth *truth;
-    struct sim_lesson *lessons;
-    uint64_t lesson_next;
     int64_t heal_ns;      /* when it healed */
     uint32_t final_count; /* final scans begun */
     bool done;
@@ -250,6 +268,9 @@ struct sim {
         uint64_t promotions;
         uint64_t removals;
         uint64_t lessons;
+        uint64_t slices;
+        uint64_t wipes;
+        uint64_t refused; /* by full disks */
         uint64_t yields;
     } statistics;
 };
@@ -277,6 +298,8 @@ uint32_t sim_node_of_address(struct bytes address);
 
 /* Only the master and servers die; it starts again by itself, in time. */
 void sim_kill(struct sim *sim, uint32_t node, bool power_cut);
+/* The disk of a server that is down is replaced by an empty one. */
+void sim_wipe(struct sim *sim, uint32_t node);
 /* One that is down. */
 void sim_start(struct sim *sim, uint32_t node);
 

@@ -91,23 +91,23 @@ void sim_answer_fail(struct sim_work *work, enum status status, const char *text
 
 bool sim_answer_refuses(struct sim_server *server, struct sim_tablet *tablet, struct sim_work *work)
 {
-    if (!tablet->replicated) {
-        return false;
-    }
     bool is_read = work->operation->kind == OPERATION_READ;
-    if (is_read && server->sim->planted == SIM_PLANTED_SECONDARY_SERVES) {
+    if (!tablet->replicated || (is_read && server->sim->planted == SIM_PLANTED_SECONDARY_SERVES)) {
         return false;
     }
-    if (replica_look(tablet->copy.replica).role != REPLICA_PRIMARY) {
-        sim_answer_redirect(server, work);
-        return true;
+    bool leads = host_look(sim_stored(tablet)).role == REPLICA_PRIMARY;
+    enum status status = !is_read                             ? sim_host_may_answer(server, tablet)
+                         : sim_host_may_serve(server, tablet) ? STATUS_OK
+                                                              : STATUS_UNAVAILABLE;
+    if (status == STATUS_OK) {
+        return false;
     }
-    bool may = is_read ? sim_replica_may_serve(server, tablet)
-                       : sim_replica_may_acknowledge(server, tablet);
-    if (!may) {
+    if (!leads || status == STATUS_NOT_OWNER) {
+        sim_answer_redirect(server, work);
+    } else {
         sim_answer_fail(work, STATUS_UNAVAILABLE, "not now");
     }
-    return !may;
+    return true;
 }
 
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work)
@@ -245,18 +245,9 @@ static struct bytes scan_first_row(struct sim_server *server, const struct scan_
     if (!request->reversed) {
         return range->start;
     }
-    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        const struct sim_tablet *tablet = server->store.tablets[i];
-        bool reaches = tablet->range.end.size_bytes == 0 ||
-                       (range->end.size_bytes > 0 &&
-                        bytes_compare(tablet->range.end, range->end) >= 0);
-        bool begins = range->end.size_bytes == 0 ||
-                      bytes_compare(tablet->range.start, range->end) < 0;
-        if (!tablet->hidden && tablet->table == request->table && reaches && begins) {
-            return tablet->range.start;
-        }
-    }
-    return BYTES_EMPTY;
+    const struct sim_tablet *last = sim_store_find_before(&server->store, request->table,
+                                                          range->end);
+    return last != NULL ? last->range.start : BYTES_EMPTY;
 }
 
 static bool holds_last(const struct sim_tablet *tablet, const struct scan_request *request)
@@ -359,7 +350,7 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
         redirect_scan(server, message, &request, row);
         return;
     }
-    if (tablet->replicated && !sim_replica_may_serve(server, tablet) &&
+    if (tablet->replicated && !sim_host_may_serve(server, tablet) &&
         server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
         sim_answer_error(server, message, STATUS_UNAVAILABLE, "not now");
         return;

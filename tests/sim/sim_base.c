@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tests/sim/sim_store.h"
 
 static struct bytes keep(uint8_t *at, struct bytes bytes)
 {
@@ -35,6 +36,7 @@ void sim_base_tablet_destroy(struct sim_base_tablet *tablet)
         sim_rows_deinit(&tablet->rows);
         buffer_deinit(&tablet->applied);
         buffer_deinit(&tablet->dedupe);
+        buffer_deinit(&tablet->barrier);
         memory_free(tablet);
     }
 }
@@ -45,6 +47,8 @@ void sim_base_transaction_discard(struct sim_base_transaction *transaction)
         sim_base_tablet_destroy(transaction->puts[i]);
     }
     transaction->put_count = 0;
+    sim_lesson_destroy(transaction->lesson);
+    transaction->lesson = NULL;
 }
 
 void sim_base_deinit(struct sim_base *base)

@@ -7,7 +7,7 @@
 #ifndef TESTS_SIM_SIM_BASE_H
 #define TESTS_SIM_SIM_BASE_H
 
-#include "tabletserver/replica/replica.h"
+#include "tabletserver/storage/store_replica.h"
 #include "tests/sim/sim_rows.h"
 
 #define SIM_BASE_TABLETS_MAX 256
@@ -25,16 +25,20 @@ struct sim_base_tablet {
     struct buffer applied; /* applied_map */
     struct buffer dedupe;  /* image, as of flushed_sequence */
     bool replicated;
-    struct replica_configuration members; /* version 0 = none yet */
-    enum replica_role role;
-    struct replica_flags flags;
-    uint64_t proven; /* the highest sequence that any of its rows shows */
+    struct store_configuration held; /* version 0 = none yet */
+    uint64_t proven;                 /* the highest sequence that any of its rows shows */
+    bool half_taught;                /* a part of it is there: it counts for nothing */
+    uint64_t barrier_sequence;       /* of a SPLIT that stands; 0 = none */
+    uint64_t barrier_version;
+    struct buffer barrier;
 };
+
+struct sim_lesson;
 
 enum sim_base_purpose {
     SIM_BASE_CREATED, /* tells which tablet was created */
     SIM_BASE_DROPPED,
-    SIM_BASE_TAUGHT,
+    SIM_BASE_LEARNT,
     SIM_BASE_FLUSH_ADVANCED,
     SIM_BASE_FLUSH_FINISHED,
 };
@@ -45,9 +49,8 @@ struct sim_base_transaction {
     uint64_t removed; /* 0 = none */
     struct sim_base_tablet *puts[2];
     uint32_t put_count;
-    uint64_t lesson;     /* TAUGHT */
-    uint64_t life;       /* TAUGHT */
-    uint64_t generation; /* TAUGHT */
+    struct sim_lesson *lesson; /* LEARNT; owned */
+    uint64_t life;             /* LEARNT: of the tablet */
 };
 
 struct sim_base {

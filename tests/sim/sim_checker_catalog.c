@@ -162,6 +162,16 @@ static void check_family(struct sim_checker *checker, uint64_t table, const stru
                                                                           name};
 }
 
+static uint32_t copies_of(const struct image *image, uint64_t table)
+{
+    for (uint32_t i = 0; i < image->table_count; i++) {
+        if (image->tables[i].table.number == table) {
+            return image->tables[i].table.replicas;
+        }
+    }
+    return 0;
+}
+
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator)
 {
     static struct image image; /* too large for the stack; one thread */
@@ -185,7 +195,9 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     }
     checker->settled = true;
     for (uint32_t i = 0; i < image.tablet_count; i++) {
-        checker->settled = checker->settled && image.tablets[i].state == TABLET_SERVING;
+        const struct tablet_record *tablet = &image.tablets[i];
+        checker->settled = checker->settled && tablet->state == TABLET_SERVING &&
+                           tablet->configuration.member_count >= copies_of(&image, tablet->table);
     }
 }
 

@@ -1,7 +1,10 @@
 #include "tests/sim/sim_faults.h"
 
+#include "common/base/assert.h"
+#include "master/core/record.h"
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_server.h"
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
 #define HEALED_TIMEOUT_NS      (2 * SIM_S)
@@ -77,8 +80,16 @@ static void draw_machines(struct sim *sim)
     settings->scan_slice_rows = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 5 : 100);
 }
 
-/* Of a generator of its own, so that what a seed with one copy means does not depend on it.  Where
- * tablets have several copies they do not split: that is still to come. */
+static void draw_teaching(struct sim_settings *settings, struct prng *prng)
+{
+    settings->reading_mean_ns = (int64_t)(1 + prng_below(prng, 40)) * SIM_MS;
+    settings->slice_bytes = 200U << prng_below(prng, 6);
+    settings->teach_bytes_a_second = prng_chance(prng, 2) ? 0 : 10000U << prng_below(prng, 6);
+    settings->teach_patience_ns = (int64_t)(10 + prng_below(prng, 20)) * SIM_S;
+    settings->learn_timeout_ns = (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
+}
+
+/* Of a generator of its own, so that what a seed with one copy means does not depend on it. */
 static void draw_replication(struct sim *sim)
 {
     struct sim_settings *settings = &sim->settings;
@@ -90,16 +101,18 @@ static void draw_replication(struct sim *sim)
     }
     settings->server_count = 3;
     settings->min_in_sync = 1 + (uint32_t)prng_below(&prng, 2);
-    settings->splits_by_hand = false;
-    settings->soft_limit_bytes = UINT64_C(1) << 30;
     settings->entries_kept = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300);
-    settings->lesson_mean_ns = (int64_t)(1 + prng_below(&prng, 200)) * SIM_MS;
     settings->part = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
     settings->pause = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
     settings->window_bytes_max = prng_chance(&prng, 3) ? 2000 : 1 << 20;
     for (uint32_t i = 1; i <= SIM_SERVERS_MAX && prng_chance(&prng, 2); i++) {
         settings->rate_ppm[i] = (int32_t)prng_below(&prng, 49000) - 24500;
     }
+    draw_teaching(settings, &prng);
+    settings->wipe = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 100000);
+    settings->stall = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300000);
+    settings->full = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300000);
+    settings->replace_after_ns = (int64_t)(1 + prng_below(&prng, 20)) * SIM_S;
 }
 
 void sim_faults_draw(struct sim *sim)
@@ -250,8 +263,98 @@ static void pause_server(struct sim *sim)
     sim->nodes[a].paused_until_ns = some_leases_ns(sim);
 }
 
+/* --- disks ------------------------------------------------------------------------------------ */
+
+struct survey {
+    const struct sim *sim;
+    uint64_t lost; /* number of a store */
+    bool safe;
+};
+
+static bool is_current(const struct sim *sim, uint64_t store)
+{
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        if (sim->disks[i]->store.number == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was committed is in the log of each member of the catalog's configuration (I3): another one will do. */
+static enum status survey_tablet(void *context,
+                                 struct bytes key,
+                                 struct bytes value,
+                                 struct error *ret_error)
+{
+    struct survey *survey = context;
+    struct tablet_record record;
+    uint64_t number = 0;
+    char kind = 0;
+    enum status status = record_key_decode(key, &kind, &number, ret_error);
+    if (status != STATUS_OK || kind != RECORD_KIND_TABLET) {
+        return status;
+    }
+    status = tablet_record_decode(number, value, &record, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct replica_configuration *members = &record.configuration;
+    bool other = replica_configuration_find(members, survey->lost) == members->member_count;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        uint64_t store = members->members[i].store;
+        other = other || (store != survey->lost && is_current(survey->sim, store));
+    }
+    survey->safe = survey->safe && other;
+    return STATUS_OK;
+}
+
+static bool may_be_lost(struct sim *sim, uint32_t node)
+{
+    struct survey survey = {.sim = sim, .lost = sim->disks[node - 1]->store.number, .safe = true};
+    struct error error = {.status = STATUS_OK};
+    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    return survey.safe;
+}
+
+/* With the server goes what is on its way from it, and, with the master, what that has not done yet: none of
+ * it may make the lost store a tablet's only one afterwards. */
+static void lose_disk(struct sim *sim)
+{
+    uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
+    kill_one(sim, node);
+    kill_one(sim, SIM_MASTER);
+    sim_heap_drop_messages(&sim->heap, node, SIM_MASTER);
+    if (may_be_lost(sim, node)) {
+        sim_wipe(sim, node);
+    }
+}
+
+static void stall_disk(struct sim *sim)
+{
+    uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
+    sim_trace(sim, "the disk of server %u stands still", node);
+    sim->nodes[node].stalled_until_ns = some_leases_ns(sim);
+}
+
+static void fill_disk(struct sim *sim)
+{
+    uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
+    sim_trace(sim, "the disk of server %u is full", node);
+    sim->nodes[node].full_until_ns = some_leases_ns(sim);
+}
+
 static void disturb_replicas(struct sim *sim)
 {
+    if (sim_chance(sim, sim->settings.wipe)) {
+        lose_disk(sim);
+    }
+    if (sim_chance(sim, sim->settings.stall)) {
+        stall_disk(sim);
+    }
+    if (sim_chance(sim, sim->settings.full)) {
+        fill_disk(sim);
+    }
     if (sim_chance(sim, sim->settings.part)) {
         part_servers(sim);
     }
@@ -303,6 +406,8 @@ void sim_faults_heal(struct sim *sim)
     sim_network_heal(sim);
     for (uint32_t i = 0; i <= settings->server_count; i++) {
         sim->nodes[i].paused_until_ns = 0;
+        sim->nodes[i].stalled_until_ns = 0;
+        sim->nodes[i].full_until_ns = 0;
         if (!sim->nodes[i].alive) {
             sim_start(sim, i);
         }

@@ -18,7 +18,7 @@ static void run(struct sim_store *store, struct sim_tablet *tablet, enum flush_e
 static void take_state(struct sim_tablet *tablet, struct sim_frozen *frozen)
 {
     static const struct row_range all = {{NULL, 0}, {NULL, 0}};
-    ASSERT(tablet->committed == frozen->last_sequence);
+    ASSERT(tablet->hidden || tablet->committed == frozen->last_sequence);
     sim_rows_copy(&frozen->rows, &tablet->committed_rows, &all);
     dedupe_encode(tablet->dedupe, &frozen->dedupe);
     frozen->clock = tablet->clock;
@@ -39,10 +39,7 @@ static void freeze_copy(struct sim_tablet *tablet, struct sim_frozen *frozen)
     struct sim_copy *copy = &tablet->copy;
     frozen->first_position = earlier(frozen->first_position, copy->configuration_position);
     copy->configuration_position = LOG_POSITION_NONE;
-    frozen->members = copy->configuration;
-    frozen->role = copy->role;
-    frozen->flags = copy->flags;
-    copy->generation++;
+    frozen->held = copy->held;
     tablet->active_position = tablet->first == NULL ? LOG_POSITION_NONE : tablet->first->position;
 }
 
@@ -55,6 +52,7 @@ static bool may_freeze(const struct sim_tablet *tablet)
     bool is_new = !tablet->replicated || tablet->frozen_count == 0 ||
                   tablet->frozen[tablet->frozen_count - 1].last_sequence < tablet->committed;
     return holds_log && is_new && copy->configuring == 0 && !tablet->hidden && !tablet->splitting &&
+           !copy->learning.learning && !copy->learning.first &&
            tablet->frozen_count + 1 < SIM_FROZEN_MAX;
 }
 
@@ -75,6 +73,25 @@ void sim_flush_freeze(struct sim_store *store, struct sim_tablet *tablet)
     run(store, tablet,
         flush_progress_step(&tablet->progress,
                             &(struct flush_event){FLUSH_EVENT_FROZEN, last_sequence}));
+}
+
+/* What it has may be in the base already: this one is empty, above the barrier. */
+void sim_flush_freeze_end(struct sim_store *store, struct sim_tablet *parent)
+{
+    struct sim_frozen *frozen = &parent->frozen[parent->frozen_count++];
+    uint64_t last_sequence = parent->committed + 1;
+    ASSERT(parent->frozen_count <= SIM_FROZEN_MAX);
+    *frozen = (struct sim_frozen){.last_sequence = last_sequence,
+                                  .first_position = parent->active_position};
+    parent->active_position = LOG_POSITION_NONE;
+    freeze_copy(parent, frozen);
+    take_state(parent, frozen);
+    run(store, parent,
+        flush_progress_step(&parent->progress,
+                            &(struct flush_event){FLUSH_EVENT_FROZEN, last_sequence}));
+    run(store, parent,
+        flush_progress_step(&parent->progress,
+                            &(struct flush_event){FLUSH_EVENT_COMMITTED, last_sequence}));
 }
 
 void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet)
@@ -178,6 +195,9 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
     buffer_append_bytes(&put->dedupe, buffer_bytes(&frozen->dedupe));
     put->flushed_sequence = parent->split_sequence;
     put->clock = frozen->clock;
+    put->replicated = parent->replicated;
+    put->held = frozen->held;
+    put->proven = parent->split_sequence;
     return put;
 }
 
@@ -197,6 +217,17 @@ static void queue_split_end(struct sim_store *store, struct sim_tablet *parent)
 
 static void release(struct sim_store *store);
 
+/* Of what is in the base by then, or in the log behind it. */
+static void put_barrier(const struct sim_tablet *tablet, struct sim_base_tablet *put)
+{
+    const struct sim_pending *barrier = tablet->copy.barrier;
+    if (barrier != NULL && barrier->sequence <= put->flushed_sequence) {
+        put->barrier_sequence = barrier->sequence;
+        put->barrier_version = barrier->version;
+        buffer_append_bytes(&put->barrier, buffer_bytes(&barrier->payload));
+    }
+}
+
 static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
 {
     const struct sim_base_tablet *old = sim_base_find(&store->disk->base, tablet->tablet);
@@ -209,7 +240,8 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
         tablet->frozen[0].first_position = LOG_POSITION_NONE;
         release(store);
     }
-    if (last && tablet->hidden && frozen->last_sequence == tablet->split_sequence) {
+    bool ends = frozen->last_sequence > tablet->split_sequence || !tablet->replicated;
+    if (last && tablet->hidden && frozen->last_sequence >= tablet->split_sequence && ends) {
         queue_split_end(store, tablet);
         return;
     }
@@ -221,10 +253,9 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
     put->flushed_sequence = last ? frozen->last_sequence : old->flushed_sequence;
     put->clock = frozen->clock;
     put->replicated = tablet->replicated;
-    put->members = last ? frozen->members : old->members;
-    put->role = last ? frozen->role : old->role;
-    put->flags = last ? frozen->flags : old->flags;
+    put->held = last ? frozen->held : old->held;
     put->proven = frozen->last_sequence;
+    put_barrier(tablet, put);
     buffer_append_bytes(&put->dedupe, buffer_bytes(last ? &frozen->dedupe : &old->dedupe));
     note_end(tablet, &end);
     sim_store_queue(store, &(struct sim_base_transaction){
@@ -301,7 +332,10 @@ void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *
         flush_progress_step(
             &tablet->progress,
             &(struct flush_event){.kind = finished ? FLUSH_EVENT_FINISHED : FLUSH_EVENT_ADVANCED}));
-    if (tablet->hidden && tablet->frozen_count == 0) {
+    if (tablet->hidden && tablet->frozen_count == 0 &&
+        (!tablet->replicated || tablet->converted_ends)) {
         end_parent(store, tablet);
+    } else {
+        sim_learning_go_on(store, tablet);
     }
 }

@@ -34,6 +34,17 @@ void sim_heap_add(struct sim_heap *heap, const struct sim_event *event)
     heap->events[at] = added;
 }
 
+/* They stay where they are, and mean nothing. */
+void sim_heap_drop_messages(struct sim_heap *heap, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < heap->count; i++) {
+        struct sim_event *event = &heap->events[i];
+        if (event->kind == SIM_EVENT_MESSAGE && event->from == from && event->node == to) {
+            event->life = UINT32_MAX;
+        }
+    }
+}
+
 bool sim_heap_take(struct sim_heap *heap, struct sim_event *ret_event)
 {
     if (heap->count == 0) {

@@ -20,7 +20,6 @@ enum sim_event_kind {
     SIM_EVENT_FAULT,     /* the fault maker's turn */
     SIM_EVENT_RESTART,   /* of a node that is down */
     SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
-    SIM_EVENT_LESSON,    /* a learner is taught; number: which (sim_lesson.h) */
 };
 
 struct sim_event {
@@ -41,6 +40,8 @@ struct sim_heap {
     uint64_t order_next;
 };
 
+/* What is on its way from one node to another. */
+void sim_heap_drop_messages(struct sim_heap *heap, uint32_t from, uint32_t to);
 void sim_heap_deinit(struct sim_heap *heap);
 void sim_heap_add(struct sim_heap *heap, const struct sim_event *event);
 /* False when there is none. */

@@ -38,6 +38,12 @@ struct sim_master *sim_master_create(struct sim *sim, struct coordinator *coordi
     settings.server_timeout_ns = sim->settings.server_timeout_ns;
     settings.place_timeout_ns = sim->settings.place_timeout_ns;
     settings.splits_per_server = sim->settings.splits_per_server;
+    if (sim->settings.replicas > 1) {
+        if (settings.sync_hold_ns > settings.server_timeout_ns / 3) {
+            settings.sync_hold_ns = settings.server_timeout_ns / 3; /* or who is held is lost */
+        }
+        settings.replace_after_ns = sim->settings.replace_after_ns;
+    }
     settings.soft_limit_start_bytes = sim->settings.soft_limit_bytes;
     settings.soft_limit_max_bytes = sim->settings.soft_limit_bytes * 4;
     ASSERT(catalog_create(&settings, &master->catalog) == STATUS_OK);
@@ -181,6 +187,7 @@ void sim_master_start(struct sim_master *master, struct sim_effects *effects)
 
 void sim_master_on_timer(struct sim_master *master, struct sim_effects *effects)
 {
+    master->tick_ns = CATALOG_NEVER; /* it has come */
     step(master, (struct catalog_event){.type = CATALOG_EVENT_TICK}, effects);
 }
 

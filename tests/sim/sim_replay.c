@@ -8,6 +8,34 @@
  * row by row, and exactly-once records are taken whatever the map says.
  */
 
+static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *from)
+{
+    struct sim_copy *copy = &tablet->copy;
+    tablet->replicated = true;
+    copy->held = from->held;
+    copy->alone = sim_copy_is_alone(tablet);
+    copy->shared = !copy->alone;
+    copy->proven = from->proven;
+    if (from->barrier_sequence != 0) {
+        const struct sim_pending barrier = {.sequence = from->barrier_sequence,
+                                            .version = from->barrier_version,
+                                            .type = RECORD_SPLIT,
+                                            .payload = from->barrier};
+        copy->barrier = sim_pending_copy(&barrier);
+    }
+    if (from->half_taught) { /* an empty one, whatever is there */
+        copy->learning.learning = true;
+        copy->proven = 0;
+        tablet->prepared = 0;
+        tablet->committed = 0;
+        sim_rows_deinit(&tablet->committed_rows);
+        dedupe_destroy(tablet->dedupe);
+        const struct dedupe_limits limits = {64, 100000, 1 << 24};
+        ASSERT(dedupe_create(&limits, &tablet->dedupe) == STATUS_OK);
+        flush_progress_init(&tablet->progress, 0, false);
+    }
+}
+
 static void load_tablet(struct sim_store *store, const struct sim_base_tablet *from)
 {
     static const struct row_range all = {{NULL, 0}, {NULL, 0}};
@@ -26,12 +54,10 @@ static void load_tablet(struct sim_store *store, const struct sim_base_tablet *f
         sim_fail(store->sim, "stored exactly-once records do not load: %s", error.text);
     }
     dedupe_commit(tablet->dedupe, from->flushed_sequence);
-    tablet->replicated = from->replicated;
-    tablet->copy.configuration = from->members;
-    tablet->copy.role = from->role;
-    tablet->copy.flags = from->flags;
-    tablet->copy.proven = from->proven;
     sim_store_add(store, tablet);
+    if (from->replicated) {
+        load_copy(tablet, from);
+    }
 }
 
 void sim_store_record_requests(struct sim_store *store,
@@ -178,11 +204,12 @@ static void count_records(struct sim_store *store)
 
 enum status sim_store_open(struct sim_store *store,
                            struct sim *sim,
+                           uint32_t node,
                            struct sim_store_disk *disk,
                            const struct sim_store_callbacks *callbacks,
                            struct error *ret_error)
 {
-    *store = (struct sim_store){.sim = sim, .disk = disk};
+    *store = (struct sim_store){.sim = sim, .node = node, .disk = disk};
     arena_init(&store->arena, 4096, SIZE_MAX);
     for (uint32_t i = 0; i < disk->base.tablet_count; i++) {
         load_tablet(store, disk->base.tablets[i]);

@@ -2,7 +2,6 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tests/sim/sim_lesson.h"
 
 #define ARENA_BLOCK_BYTES 4096
 
@@ -17,7 +16,12 @@ void sim_server_add_order(struct sim_tablet *tablet)
 
 static void on_committed(void *context, struct sim_tablet *tablet, uint64_t sequence)
 {
-    sim_write_committed(context, tablet, sequence);
+    const struct sim_server *server = context;
+    if (tablet->copy.hosted != NULL) {
+        host_on_committed(server->peers.host, sim_stored(tablet), sequence);
+    } else {
+        sim_write_committed(context, tablet, sequence);
+    }
 }
 
 static void on_created(void *context, struct sim_tablet *tablet)
@@ -25,8 +29,7 @@ static void on_created(void *context, struct sim_tablet *tablet)
     struct sim_server *server = context;
     sim_server_add_order(tablet);
     if (tablet->replicated) {
-        sim_replica_begin(server, tablet);
-        sim_replica_match(server);
+        sim_host_add(server, tablet);
     }
     sim_sync_hurry(server);
 }
@@ -68,6 +71,7 @@ struct sim_server *sim_server_create(struct sim *sim, uint32_t node, struct sim_
 void sim_server_begin_step(struct sim_server *server, struct sim_effects *effects)
 {
     arena_reset(&server->arena);
+    sim_seam_enter(server);
     server->effects = effects;
     server->clock = sim_store_next_clock(&server->store, sim_wall_us(server->sim, server->node));
 }
@@ -76,7 +80,7 @@ void sim_server_end_step(struct sim_server *server)
 {
     sim_write_end(server);
     if (server->replicates) {
-        sim_peers_end_step(server);
+        sim_host_end_step(server);
     }
     sim_answer_send(server);
     sim_store_want(&server->store, server->effects);
@@ -95,14 +99,17 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
                                                   on_committed,
                                                   on_created,
                                                   on_split,
-                                                  sim_replica_on_synced,
-                                                  sim_replica_on_configured,
-                                                  sim_lesson_durable};
+                                                  sim_host_on_append,
+                                                  sim_host_on_appended,
+                                                  sim_host_on_synced,
+                                                  sim_host_on_configured,
+                                                  sim_host_on_taught,
+                                                  sim_host_on_commits};
     struct error error = {.status = STATUS_OK};
 
     server->disk->incarnation++;
-    if (sim_store_open(&server->store, server->sim, &server->disk->store, &callbacks, &error) !=
-        STATUS_OK) {
+    if (sim_store_open(&server->store, server->sim, server->node, &server->disk->store, &callbacks,
+                       &error) != STATUS_OK) {
         sim_fail(server->sim, "server %u cannot recover: %s", server->node, error.text);
     }
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
@@ -113,7 +120,7 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
     sim_server_begin_step(server, effects);
     sim_sync_load_schemas(server);
     if (server->replicates) {
-        sim_peers_start(server);
+        sim_host_start(server);
     }
     sim_sync_hurry(server);
     set_flush_timer(server);
@@ -141,12 +148,13 @@ void sim_server_kill(struct sim_server *server, bool power_cut)
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
         memory_free(server->store.tablets[i]->context);
     }
+    if (server->replicates) {
+        sim_seam_enter(server);
+        sim_host_destroy(server);
+    }
     sim_store_kill(&server->store, power_cut);
     sim_answer_destroy_all(server);
     sim_sync_destroy(server);
-    if (server->replicates) {
-        sim_peers_destroy(server);
-    }
     assignment_list_destroy(server->assignments);
     arena_deinit(&server->arena);
     memory_free(server);
@@ -198,7 +206,7 @@ void sim_server_on_message(struct sim_server *server,
 {
     sim_server_begin_step(server, effects);
     if (sim_is_server(server->sim, message->from)) {
-        sim_peers_take(server, message);
+        sim_host_take(server, message);
     } else if (message->type == FRAME_RESPONSE) {
         sim_sync_answered(server, message);
     } else if (message->type == FRAME_HELLO) {
@@ -243,8 +251,11 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         break;
     case SIM_TIMER_PEERS:
         if (number / SIM_TIMER_KINDS == server->peers.timer) {
-            sim_peers_tick(server);
+            sim_host_tick(server);
         }
+        break;
+    case SIM_TIMER_READING:
+        sim_host_was_read(server, number / SIM_TIMER_KINDS);
         break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);
@@ -275,4 +286,7 @@ void sim_server_on_base_committed(struct sim_server *server, struct sim_effects 
 void sim_server_check(struct sim_server *server)
 {
     sim_store_check(&server->store);
+    if (server->replicates && server->sim->planted == SIM_PLANTED_NONE) {
+        host_check(server->peers.host);
+    }
 }

@@ -13,7 +13,7 @@
 #include "tabletserver/tablet/assignment.h"
 #include "tabletserver/tablet/row_lock.h"
 #include "tests/sim/sim.h"
-#include "tests/sim/sim_replica.h"
+#include "tests/sim/sim_host.h"
 #include "tests/sim/sim_store.h"
 
 #define SIM_SCHEMAS_MAX 64
@@ -123,6 +123,7 @@ void sim_server_check(struct sim_server *server);
 #define SIM_TIMER_FLUSH      UINT64_C(2)
 #define SIM_TIMER_EVALUATION UINT64_C(3)
 #define SIM_TIMER_PEERS      UINT64_C(4)
+#define SIM_TIMER_READING    UINT64_C(5)
 #define SIM_TIMER_KINDS      UINT64_C(16)
 
 static inline struct sim_order *sim_order_of(struct sim_tablet *tablet)

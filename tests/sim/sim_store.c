@@ -66,18 +66,30 @@ static void tablet_destroy(struct sim_tablet *tablet)
     memory_free(tablet);
 }
 
+void sim_tablet_ref(struct sim_tablet *tablet)
+{
+    tablet->references++;
+}
+
+void sim_tablet_unref(struct sim_tablet *tablet)
+{
+    ASSERT(tablet->references > 0);
+    if (--tablet->references == 0) {
+        tablet_destroy(tablet);
+    }
+}
+
 void sim_store_kill(struct sim_store *store, bool power_cut)
 {
     struct sim_store_disk *disk = store->disk;
     for (uint32_t i = 0; i < store->queue_count; i++) {
-        bool taught = store->queue[i].purpose == SIM_BASE_TAUGHT;
-        if (i == 0 && store->committing && !taught && prng_chance(&store->sim->prng, 2)) {
+        if (i == 0 && store->committing && prng_chance(&store->sim->prng, 2)) {
             sim_base_apply(&disk->base, &store->queue[i]);
         }
         sim_base_transaction_discard(&store->queue[i]);
     }
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        tablet_destroy(store->tablets[i]);
+        sim_tablet_unref(store->tablets[i]);
     }
     memory_free(store->told);
     sim_log_close(&store->log);
@@ -105,15 +117,41 @@ struct sim_tablet *sim_store_find(struct sim_store *store, uint64_t number)
     return tablet != NULL && !tablet->hidden ? tablet : NULL;
 }
 
+static bool stands_before(const struct sim_tablet *a, const struct sim_tablet *b)
+{
+    int order = bytes_compare(a->range.start, b->range.start);
+    bool is_older = a->tablet < b->tablet;
+    bool older_last = a->store->sim->planted == SIM_PLANTED_OLDER_COPY_FOUND;
+    return order != 0 ? order < 0 : is_older != older_last;
+}
+
+/* As tabletserver/serve/served_map.c. */
 struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row)
 {
+    struct sim_tablet *found = NULL;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct sim_tablet *tablet = store->tablets[i];
-        if (!tablet->hidden && tablet->table == table && row_range_contains(&tablet->range, row)) {
-            return tablet;
+        if (!tablet->hidden && tablet->table == table &&
+            bytes_compare(tablet->range.start, row) <= 0 &&
+            (found == NULL || stands_before(found, tablet))) {
+            found = tablet;
         }
     }
-    return NULL;
+    return found != NULL && row_range_contains(&found->range, row) ? found : NULL;
+}
+
+struct sim_tablet *sim_store_find_before(struct sim_store *store, uint64_t table, struct bytes end)
+{
+    struct sim_tablet *found = NULL;
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        struct sim_tablet *tablet = store->tablets[i];
+        bool begins = end.size_bytes == 0 || bytes_compare(tablet->range.start, end) < 0;
+        if (!tablet->hidden && tablet->table == table && begins &&
+            (found == NULL || stands_before(found, tablet))) {
+            found = tablet;
+        }
+    }
+    return found;
 }
 
 void sim_store_add(struct sim_store *store, struct sim_tablet *tablet)
@@ -121,6 +159,8 @@ void sim_store_add(struct sim_store *store, struct sim_tablet *tablet)
     ASSERT(store->tablet_count < SIM_TABLETS_MAX);
     ASSERT(sim_store_find_any(store, tablet->tablet) == NULL);
     tablet->life = ++store->life_next;
+    tablet->store = store;
+    tablet->references = 1;
     store->tablets[store->tablet_count++] = tablet;
 }
 
@@ -132,7 +172,7 @@ void sim_store_remove(struct sim_store *store, struct sim_tablet *tablet)
     }
     memmove(&store->tablets[at], &store->tablets[at + 1],
             (--store->tablet_count - at) * sizeof(struct sim_tablet *));
-    tablet_destroy(tablet);
+    sim_tablet_unref(tablet);
 }
 
 /* --- creating and dropping -------------------------------------------------------------------- */
@@ -148,7 +188,7 @@ void sim_store_create(struct sim_store *store,
                       uint64_t table,
                       uint64_t configuration,
                       const struct row_range *range,
-                      const struct replica_configuration *members)
+                      bool replicated)
 {
     struct applied_map map;
     for (uint32_t i = 0; i < store->queue_count; i++) {
@@ -157,16 +197,7 @@ void sim_store_create(struct sim_store *store,
         }
     }
     struct sim_base_tablet *created = sim_base_tablet_create(number, table, configuration, range);
-    if (members != NULL) {
-        bool leads = members->version != 0 &&
-                     replica_configuration_is_leader(members, store->disk->number);
-        created->replicated = true;
-        created->members = *members;
-        created->role = leads                   ? REPLICA_PRIMARY
-                        : members->version != 0 ? REPLICA_SECONDARY
-                                                : REPLICA_OUTSIDER;
-        created->flags = (struct replica_flags){.opened = leads, .bound = true};
-    }
+    created->replicated = replicated;
     arena_reset(&store->arena);
     ASSERT(applied_map_whole(&store->arena, 0, &map) == STATUS_OK);
     applied_map_encode(&map, &created->applied);
@@ -189,13 +220,21 @@ static void on_created(struct sim_store *store, const struct sim_base_tablet *cr
     struct sim_tablet *tablet = sim_tablet_create(created->tablet, created->table,
                                                   created->configuration, &created->range);
     tablet->replicated = created->replicated;
-    tablet->copy.configuration = created->members;
-    tablet->copy.role = created->role;
-    tablet->copy.flags = created->flags;
-    tablet->copy.adopted = created->members.version != 0;
+    tablet->copy.alone = true;
+    tablet->copy.leads = true;
     flush_progress_init(&tablet->progress, 0, false);
     sim_store_add(store, tablet);
     store->callbacks.on_created(store->callbacks.context, tablet);
+}
+
+enum status sim_store_room(const struct sim_store *store)
+{
+    struct sim *sim = store->sim;
+    if (sim->nodes[store->node].full_until_ns <= sim->now_ns) {
+        return STATUS_OK;
+    }
+    sim->statistics.refused++;
+    return STATUS_NO_SPACE;
 }
 
 /* --- appending -------------------------------------------------------------------------------- */
@@ -316,6 +355,25 @@ static void apply_entry(struct sim_rows *rows,
     }
 }
 
+enum status sim_store_apply_to(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               const struct sim_pending *record,
+                               struct error *ret_error)
+{
+    struct record_write write = {0};
+    if (record->type != RECORD_WRITE || !tablet->copy.learning.learning) {
+        return sim_store_apply(store, &tablet->committed_rows, record, NULL, ret_error);
+    }
+    enum status status = record_decode_write(buffer_bytes(&record->payload), &store->arena, &write,
+                                             ret_error);
+    for (size_t i = 0; i < write.entry_count && status == STATUS_OK; i++) {
+        if (!sim_learning_has(tablet, record->sequence, write.entries[i].row)) {
+            apply_entry(&tablet->committed_rows, record, &write.entries[i], NULL);
+        }
+    }
+    return status;
+}
+
 enum status sim_store_apply(struct sim_store *store,
                             struct sim_rows *rows,
                             const struct sim_pending *record,
@@ -343,38 +401,55 @@ enum status sim_store_apply(struct sim_store *store,
 
 /* --- committing ------------------------------------------------------------------------------- */
 
-void sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet)
+/* What a slice has is passed over. */
+static enum status apply_committed(struct sim_store *store,
+                                   struct sim_tablet *tablet,
+                                   const struct sim_pending *record)
+{
+    struct error error = {.status = STATUS_OK};
+    if (record->type == RECORD_DROP_RANGE && tablet->copy.learning.learning) {
+        return STATUS_CORRUPT; /* its primary gives out none meanwhile */
+    }
+    arena_reset(&store->arena);
+    if (sim_store_apply_to(store, tablet, record, &error) != STATUS_OK) {
+        sim_fail(store->sim, "a logged record does not decode: %s", error.text);
+    }
+    return STATUS_OK;
+}
+
+enum status sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet)
 {
     struct sim_pending *record = tablet->first;
     struct record_split split;
     struct error error = {.status = STATUS_OK};
 
+    enum status status = apply_committed(store, tablet, record);
+    if (status != STATUS_OK) {
+        return status;
+    }
     tablet->first = record->next;
     if (tablet->first == NULL) {
         tablet->last = NULL;
     }
-    arena_reset(&store->arena);
-    if (sim_store_apply(store, &tablet->committed_rows, record, NULL, &error) != STATUS_OK) {
-        sim_fail(store->sim, "a logged record does not decode: %s", error.text);
-    }
     tablet->committed = record->sequence;
     tablet->clock = record->clock;
-    if (tablet->replicated && !tablet->copy.leads) {
+    if (tablet->replicated) {
         sim_store_record_requests(store, tablet, record);
     }
     dedupe_commit(tablet->dedupe, record->sequence);
     sim_flush_note_committed(store, tablet);
+    if (tablet->replicated) {
+        tablet->copy.committed_version = record->version;
+        sim_copy_note_barrier(&tablet->copy, record);
+        sim_copy_keep(store, tablet, record);
+        return STATUS_OK;
+    }
     if (record->type == RECORD_SPLIT) {
         ASSERT(record_decode_split(buffer_bytes(&record->payload), &split, &error) == STATUS_OK);
         sim_store_split(store, tablet, &split);
     }
-    if (tablet->replicated) {
-        tablet->copy.committed_version = record->version;
-        sim_copy_keep(store, tablet, record);
-    } else {
-        buffer_deinit(&record->payload);
-        memory_free(record);
-    }
+    sim_pending_destroy(record);
+    return STATUS_OK;
 }
 
 void sim_store_log_synced(struct sim_store *store)
@@ -388,7 +463,7 @@ void sim_store_log_synced(struct sim_store *store)
                 store->callbacks.on_committed(store->callbacks.context, tablet, tablet->committed);
                 before = tablet->committed;
             }
-            sim_store_commit_first(store, tablet);
+            (void)sim_store_commit_first(store, tablet);
         }
         if (!tablet->hidden && tablet->committed > before) {
             store->callbacks.on_committed(store->callbacks.context, tablet, tablet->committed);
@@ -406,8 +481,8 @@ void sim_store_base_committed(struct sim_store *store)
     store->committing = false;
     store->queue_count--;
     memmove(&store->queue[0], &store->queue[1], store->queue_count * sizeof store->queue[0]);
-    if (done.purpose == SIM_BASE_TAUGHT) {
-        sim_store_taught(store, &done);
+    if (done.purpose == SIM_BASE_LEARNT) {
+        sim_store_learnt(store, &done);
         return;
     }
     sim_base_apply(&store->disk->base, &done);
@@ -418,7 +493,7 @@ void sim_store_base_committed(struct sim_store *store)
         }
         break;
     case SIM_BASE_DROPPED:
-    case SIM_BASE_TAUGHT:
+    case SIM_BASE_LEARNT:
         break;
     case SIM_BASE_FLUSH_ADVANCED:
     case SIM_BASE_FLUSH_FINISHED:
@@ -440,11 +515,11 @@ void sim_store_want(struct sim_store *store, struct sim_effects *effects)
 
 /* --- splitting -------------------------------------------------------------------------------- */
 
-static struct sim_tablet *begin_child(struct sim_store *store,
-                                      struct sim_tablet *parent,
-                                      uint64_t number,
-                                      const struct row_range *range,
-                                      struct bytes dedupe)
+struct sim_tablet *sim_store_begin_child(struct sim_store *store,
+                                         struct sim_tablet *parent,
+                                         uint64_t number,
+                                         const struct row_range *range,
+                                         struct bytes dedupe)
 {
     struct sim_tablet *child = sim_tablet_create(number, parent->table, parent->configuration + 1,
                                                  range);
@@ -481,8 +556,8 @@ void sim_store_split(struct sim_store *store,
     parent->children[0] = split->left_tablet;
     parent->children[1] = split->right_tablet;
     struct sim_tablet *children[2] = {
-        begin_child(store, parent, split->left_tablet, &left, buffer_bytes(&dedupe)),
-        begin_child(store, parent, split->right_tablet, &right, buffer_bytes(&dedupe)),
+        sim_store_begin_child(store, parent, split->left_tablet, &left, buffer_bytes(&dedupe)),
+        sim_store_begin_child(store, parent, split->right_tablet, &right, buffer_bytes(&dedupe)),
     };
     buffer_deinit(&dedupe);
     store->sim->statistics.splits++;
@@ -510,7 +585,8 @@ void sim_store_check(struct sim_store *store)
         flush_progress_check(&tablet->progress);
         ASSERT(tablet->committed <= tablet->prepared);
         ASSERT(tablet->frozen_count == tablet->progress.frozen_count);
-        if (tablet->committed == tablet->prepared && (!tablet->replicated || tablet->copy.leads) &&
+        if (tablet->committed == tablet->prepared && !tablet->hidden &&
+            (!tablet->replicated || tablet->copy.leads) &&
             !sim_rows_equal(&tablet->committed_rows, &tablet->prepared_rows)) {
             sim_fail(store->sim, "tablet %llu: all is committed, yet prepared rows differ",
                      (unsigned long long)tablet->tablet);
@@ -518,7 +594,9 @@ void sim_store_check(struct sim_store *store)
         for (uint32_t j = 0; j < i; j++) {
             const struct sim_tablet *other = store->tablets[j];
             struct row_range both;
-            if (!tablet->hidden && !other->hidden && tablet->table == other->table &&
+            /* A child that is taught here may lie beside its parent's copy, an outsider's. */
+            if (!tablet->replicated && !tablet->hidden && !other->hidden &&
+                tablet->table == other->table &&
                 row_range_intersect(&tablet->range, &other->range, &both)) {
                 sim_fail(store->sim, "tablets %llu and %llu of one store overlap",
                          (unsigned long long)tablet->tablet, (unsigned long long)other->tablet);

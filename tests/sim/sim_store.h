@@ -18,10 +18,11 @@
 #define TESTS_SIM_SIM_STORE_H
 
 #include "common/base/stamp.h"
-#include "tabletserver/replica/replica.h"
 #include "tabletserver/storage/dedupe.h"
 #include "tabletserver/storage/flush_progress.h"
 #include "tabletserver/storage/record.h"
+#include "tabletserver/storage/slice.h"
+#include "tabletserver/storage/store_replica.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_base.h"
 #include "tests/sim/sim_log.h"
@@ -47,27 +48,39 @@ struct sim_pending {
     struct buffer payload;
 };
 
+/* Being taught, as tabletserver/storage/store_slice_write.c does it. */
+struct sim_learning {
+    bool learning;              /* half taught: commits up to hold_until only */
+    bool first;                 /* what it has is about to go: nothing comes to it */
+    bool busy;                  /* something of it is being written */
+    struct sim_lesson *waiting; /* all RECORDS, until nothing of the tablet is on its way */
+    uint64_t hold_until;        /* of the last slice; 0 = what it follows on is not known */
+    uint64_t image_sequence;
+    struct buffer image;       /* exactly-once records, as far as they have come */
+    struct buffer below;       /* row: entries up to hold_until are applied below it only */
+    struct tablet_position at; /* where the next slice begins; its bytes are these: */
+    struct buffer row;
+    struct buffer qualifier;
+};
+
 /* What the store's part of a replica is (docs/replication.md, section 3). */
 struct sim_copy {
-    struct replica_configuration configuration;
-    enum replica_role role;
-    struct replica_flags flags;
+    struct store_configuration held; /* adopted last, durable or not */
+    bool alone;                      /* what is synced is committed */
+    bool leads;                      /* prepared rows and requests count */
+    bool shared;                     /* it has, or had, others */
+    uint64_t synced;                 /* of its entries */
     uint64_t configuration_position; /* of the record, when no base has it; NONE */
-    bool adopted;                    /* the configuration, in this very process */
     uint32_t configuring;            /* records that are not synced */
-    uint64_t generation;             /* rises with each: what was begun before is void */
     uint64_t proven;                 /* the base has this: it is committed, whatever the log says */
     uint64_t committed_version;      /* of the entry there; 0 = not known */
     bool gap;                        /* replay: entries follow on what a configuration will drop */
-    bool leads;                      /* prepared rows and requests count */
+    struct sim_pending *barrier;     /* committed, and not lifted; NULL = none */
     struct sim_pending *kept_first;  /* committed, to feed learners with */
     struct sim_pending *kept_last;
     uint32_t kept_count;
-    /* the server's */
-    struct replica *replica;
-    bool serving;
-    struct replica_union serving_peers;
-    uint64_t opener; /* incarnation of the process that sent the newest OPEN */
+    struct sim_learning learning;
+    void *hosted; /* production's host's */
 };
 
 /* What stands still to be flushed. */
@@ -78,16 +91,24 @@ struct sim_frozen {
     uint64_t clock;
     struct sim_rows rows;
     struct buffer dedupe;
-    struct replica_configuration members;
-    enum replica_role role;
-    struct replica_flags flags;
+    struct store_configuration held;
 };
 
+struct sim_store;
+
+/* Production's host knows it as a struct store_tablet. */
 struct sim_tablet {
-    uint64_t tablet;
-    uint64_t table;
-    uint64_t configuration;
-    struct row_range range;
+    union {
+        struct {
+            uint64_t tablet;
+            uint64_t table;
+            uint64_t configuration;
+            struct row_range range;
+        };
+        struct store_tablet_descriptor descriptor;
+    };
+    struct sim_store *store;
+    uint32_t references;
     uint8_t bounds[2 * SIM_KEY_BYTES_MAX];
     bool hidden;    /* split: its children serve, its records are still to reach the base */
     bool splitting; /* the split is appended */
@@ -113,10 +134,12 @@ struct sim_tablet {
     uint64_t parent; /* not in the base yet; 0 = none */
     uint64_t children[2];
     uint64_t split_sequence; /* 0 = none */
+    bool converted;          /* of one that was, and the record of that is not synced yet */
+    bool converted_ends;     /* that record is synced: its last flush is under way */
 
     bool replicated;
     struct sim_copy copy;
-    uint64_t reign; /* the server's: rises with each LEAD */
+    uint64_t reign; /* the server's: rises when one ends */
     uint64_t life;  /* no two tablets of a process have the same */
 
     void *context; /* the server's */
@@ -139,13 +162,21 @@ struct sim_store_callbacks {
                      struct sim_tablet *parent,
                      struct sim_tablet *left,
                      struct sim_tablet *right);
+    /* Of tablets with copies. */
+    enum status (*on_append)(void *context,
+                             struct sim_tablet *tablet,
+                             const struct store_entry *entry);
+    void (*on_appended)(void *context, struct sim_tablet *tablet, const struct store_entry *entry);
     void (*on_synced)(void *context, struct sim_tablet *tablet, uint64_t sequence);
     void (*on_configured)(void *context, struct sim_tablet *tablet);
-    void (*on_taught)(void *context, struct sim_tablet *tablet, uint64_t lesson);
+    void (*on_taught)(void *context, struct sim_tablet *tablet);
+    /* About to be committed: what the truth is asked (sim_replica_truth.h). */
+    void (*on_commits)(void *context, struct sim_tablet *tablet, uint64_t first, uint64_t last);
 };
 
 struct sim_store {
     struct sim *sim;
+    uint32_t node;
     struct sim_store_disk *disk;
     struct sim_store_callbacks callbacks;
     struct sim_log log;
@@ -170,6 +201,7 @@ void sim_store_disk_deinit(struct sim_store_disk *disk);
 /* Recover.  Errors: STATUS_CORRUPT, which must never be. */
 enum status sim_store_open(struct sim_store *store,
                            struct sim *sim,
+                           uint32_t node,
                            struct sim_store_disk *disk,
                            const struct sim_store_callbacks *callbacks,
                            struct error *ret_error);
@@ -179,14 +211,16 @@ void sim_store_kill(struct sim_store *store, bool power_cut);
 /* NULL when there is none, or it is hidden. */
 struct sim_tablet *sim_store_find(struct sim_store *store, uint64_t tablet);
 struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row);
+/* The one with the last rows below end, if any is there. */
+struct sim_tablet *sim_store_find_before(struct sim_store *store, uint64_t table, struct bytes end);
 
-/* members: with several copies, under which it begins (version 0: it will be taught); NULL: alone. */
+/* replicated: it has a replica, of no configuration yet; configuration 0: it will be taught. */
 void sim_store_create(struct sim_store *store,
                       uint64_t tablet,
                       uint64_t table,
                       uint64_t configuration,
                       const struct row_range *range,
-                      const struct replica_configuration *members);
+                      bool replicated);
 /* Pending records of it are lost. */
 void sim_store_drop(struct sim_store *store, struct sim_tablet *tablet);
 
@@ -221,26 +255,54 @@ void sim_store_check(struct sim_store *store);
 
 /* --- with several copies: sim_store_replica.c --------------------------------------------------- */
 
-/* Into the log and the window; at who leads, prepared.  Requires: the next one. */
+/* STATUS_OK, or STATUS_NO_SPACE: the disk is full. */
+enum status sim_store_room(const struct sim_store *store);
+/* What a primary gives out: asked of the replica, logged, told.  Errors: on_append's, STATUS_NOT_OWNER. */
+enum status sim_store_give_out(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               enum record_type type,
+                               struct bytes payload,
+                               uint64_t clock,
+                               uint64_t *ret_sequence);
+/* Into the log and the window.  Requires: the next one. */
 void sim_store_append_entry(struct sim_store *store,
                             struct sim_tablet *tablet,
-                            const struct replica_entry *entry);
-/* Log it, and forget what lies above `kept`. */
+                            const struct store_entry *entry);
 void sim_store_configure(struct sim_store *store,
                          struct sim_tablet *tablet,
-                         const struct replica_effect *effect);
-void sim_store_commit(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence);
-/* What waits in the window becomes prepared; is prepared no more. */
+                         const struct store_configuration *configuration,
+                         uint64_t kept);
+/* Errors: STATUS_CORRUPT (a range is dropped while it is taught). */
+enum status sim_store_commit(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence);
+/* What waits in the window becomes prepared. */
 void sim_store_lead(struct sim_store *store, struct sim_tablet *tablet);
-void sim_store_follow(struct sim_store *store, struct sim_tablet *tablet);
-/* Whole content, in one transaction; void if the copy has moved on when it is durable.  Takes it. */
-void sim_store_teach(struct sim_store *store,
-                     struct sim_tablet *tablet,
-                     struct sim_base_tablet *content,
-                     uint64_t lesson);
-bool sim_copy_may_be_taught(const struct sim_tablet *tablet, uint64_t sequence);
 /* A committed entry that is kept; NULL. */
 const struct sim_pending *sim_copy_find(const struct sim_tablet *tablet, uint64_t sequence);
+/* The one in the window, or the one that is committed; NULL. */
+const struct sim_pending *sim_copy_last_split(const struct sim_tablet *tablet);
+
+/* --- taught: sim_learn.c ---------------------------------------------------------------------------- */
+
+void sim_lesson_destroy(struct sim_lesson *lesson); /* NULL is fine */
+void sim_store_learnt(struct sim_store *store, struct sim_base_transaction *done);
+/* Nothing of it is on its way to the base any more: what was to take its place may. */
+void sim_learning_go_on(struct sim_store *store, struct sim_tablet *tablet);
+void sim_learning_deinit(struct sim_learning *learning);
+/* Of an entry of this sequence: is the row in a slice? */
+bool sim_learning_has(const struct sim_tablet *tablet, uint64_t sequence, struct bytes row);
+
+/* --- split by the catalog's word: sim_store_convert.c ----------------------------------------------- */
+
+enum status sim_store_convert(struct sim_store *store,
+                              struct sim_tablet *parent,
+                              struct sim_tablet *ret_children[2]);
+enum status sim_replay_conversion(struct sim_store *store,
+                                  struct sim_tablet *parent,
+                                  const struct record_configuration *record,
+                                  uint64_t position,
+                                  struct error *ret_error);
+/* A child's configuration is durable: its parent may go to the base. */
+void sim_store_converted(struct sim_store *store, const struct sim_tablet *child);
 
 /* --- between its files ------------------------------------------------------------------------- */
 
@@ -258,6 +320,11 @@ enum status sim_store_apply(struct sim_store *store,
                             const struct sim_pending *record,
                             const struct applied_map *map,
                             struct error *ret_error);
+/* A committed one, to the tablet's rows; what it was taught already is passed over. */
+enum status sim_store_apply_to(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               const struct sim_pending *record,
+                               struct error *ret_error);
 /* The split is committed: the children begin. */
 void sim_store_split(struct sim_store *store,
                      struct sim_tablet *parent,
@@ -268,7 +335,27 @@ void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet
 void sim_flush_unblock(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *transaction);
 
-void sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet);
+enum status sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet);
+void sim_tablet_ref(struct sim_tablet *tablet);
+void sim_tablet_unref(struct sim_tablet *tablet);
+struct sim_pending *sim_pending_copy(const struct sim_pending *record);
+void sim_pending_destroy(struct sim_pending *record); /* NULL is fine */
+struct sim_tablet *sim_store_begin_child(struct sim_store *store,
+                                         struct sim_tablet *parent,
+                                         uint64_t number,
+                                         const struct row_range *range,
+                                         struct bytes dedupe);
+/* The freeze that ends a tablet that was converted. */
+void sim_flush_freeze_end(struct sim_store *store, struct sim_tablet *parent);
+void sim_copy_drop_above(struct sim_tablet *tablet, uint64_t kept);
+void sim_copy_forget_kept(struct sim_copy *copy);
+/* It is committed: if it is a barrier, it stands. */
+void sim_copy_note_barrier(struct sim_copy *copy, const struct sim_pending *record);
+bool sim_copy_is_alone(const struct sim_tablet *tablet);
+enum status sim_copy_commit_replayed(struct sim_store *store,
+                                     struct sim_tablet *tablet,
+                                     uint64_t proven,
+                                     struct error *ret_error);
 void sim_copy_destroy(struct sim_copy *copy);
 void sim_copy_keep(struct sim_store *store, struct sim_tablet *tablet, struct sim_pending *record);
 void sim_store_note_told(struct sim_store *store,
@@ -276,7 +363,6 @@ void sim_store_note_told(struct sim_store *store,
                          uint64_t sequence,
                          uint64_t position);
 void sim_store_tell_synced(struct sim_store *store, uint64_t synced);
-void sim_store_taught(struct sim_store *store, const struct sim_base_transaction *done);
 enum status sim_replay_copy(struct sim_store *store,
                             struct sim_tablet *tablet,
                             const struct log_record *from,

@@ -12,20 +12,58 @@
 
 static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
 
-static void pending_destroy(struct sim_pending *record)
+void sim_pending_destroy(struct sim_pending *record)
 {
-    buffer_deinit(&record->payload);
-    memory_free(record);
+    if (record != NULL) {
+        buffer_deinit(&record->payload);
+        memory_free(record);
+    }
+}
+
+static struct sim_pending *pending_of(
+    uint64_t sequence, uint64_t version, uint64_t clock, uint8_t type, struct bytes payload)
+{
+    struct sim_pending *record = memory_allocate_zeroed(1, sizeof *record);
+    ASSERT(record != NULL);
+    record->sequence = sequence;
+    record->version = version;
+    record->clock = clock;
+    record->type = (enum record_type)type;
+    buffer_append_bytes(&record->payload, payload);
+    ASSERT(!record->payload.failed);
+    return record;
+}
+
+struct sim_pending *sim_pending_copy(const struct sim_pending *record)
+{
+    return pending_of(record->sequence, record->version, record->clock, (uint8_t)record->type,
+                      buffer_bytes(&record->payload));
+}
+
+void sim_copy_forget_kept(struct sim_copy *copy)
+{
+    while (copy->kept_first != NULL) {
+        struct sim_pending *next = copy->kept_first->next;
+        sim_pending_destroy(copy->kept_first);
+        copy->kept_first = next;
+    }
+    copy->kept_last = NULL;
+    copy->kept_count = 0;
 }
 
 void sim_copy_destroy(struct sim_copy *copy)
 {
-    while (copy->kept_first != NULL) {
-        struct sim_pending *next = copy->kept_first->next;
-        pending_destroy(copy->kept_first);
-        copy->kept_first = next;
-    }
-    replica_destroy(copy->replica);
+    sim_copy_forget_kept(copy);
+    sim_pending_destroy(copy->barrier);
+    sim_learning_deinit(&copy->learning);
+}
+
+bool sim_copy_is_alone(const struct sim_tablet *tablet)
+{
+    const struct store_configuration *held = &tablet->copy.held;
+    return held->members.version == 0 ||
+           (held->members.member_count == 1 && !held->flags.doubt_noted &&
+            replica_configuration_is_leader(&held->members, tablet->store->disk->number));
 }
 
 /* --- what is told when it is synced ------------------------------------------------------------- */
@@ -44,17 +82,59 @@ void sim_store_note_told(struct sim_store *store,
                                                          sequence};
 }
 
+static void commit_alone(struct sim_store *store, struct sim_tablet *tablet)
+{
+    uint64_t synced = tablet->copy.synced;
+    if (synced > tablet->committed) {
+        (void)sim_store_commit(store, tablet, synced);
+        store->callbacks.on_committed(store->callbacks.context, tablet, synced);
+    }
+}
+
+/* Who is alone commits what is synced, who has others tells it. */
+static void tell_entry(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence)
+{
+    const struct sim_store_callbacks *callbacks = &store->callbacks;
+    if (sequence > tablet->prepared) {
+        return; /* dropped meanwhile */
+    }
+    tablet->copy.synced = sequence > tablet->copy.synced ? sequence : tablet->copy.synced;
+    if (!tablet->copy.alone) {
+        callbacks->on_synced(callbacks->context, tablet, sequence);
+    } else {
+        commit_alone(store, tablet);
+    }
+}
+
+/* Of several that are not synced only the last is told of. */
+static void tell_configured(struct sim_store *store, struct sim_tablet *tablet)
+{
+    tablet->copy.configuring--;
+    if (tablet->copy.configuring > 0) {
+        return;
+    }
+    if (tablet->converted) {
+        tablet->converted = false;
+        sim_store_converted(store, tablet);
+    }
+    if (!tablet->hidden) {
+        store->callbacks.on_configured(store->callbacks.context, tablet);
+        if (tablet->copy.alone) {
+            commit_alone(store, tablet);
+        }
+    }
+}
+
 static void tell(struct sim_store *store, const struct sim_told *told)
 {
     struct sim_tablet *tablet = sim_store_find_any(store, told->tablet);
     if (tablet == NULL || tablet->life != told->life) {
         return; /* dropped meanwhile */
     }
-    if (told->sequence != 0) {
-        store->callbacks.on_synced(store->callbacks.context, tablet, told->sequence);
-    } else {
-        tablet->copy.configuring--;
-        store->callbacks.on_configured(store->callbacks.context, tablet);
+    if (told->sequence == 0) {
+        tell_configured(store, tablet);
+    } else if (!tablet->hidden) {
+        tell_entry(store, tablet, told->sequence);
     }
 }
 
@@ -74,20 +154,6 @@ void sim_store_tell_synced(struct sim_store *store, uint64_t synced)
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */
-
-static struct sim_pending *pending_of(
-    uint64_t sequence, uint64_t version, uint64_t clock, uint8_t type, struct bytes payload)
-{
-    struct sim_pending *record = memory_allocate_zeroed(1, sizeof *record);
-    ASSERT(record != NULL);
-    record->sequence = sequence;
-    record->version = version;
-    record->clock = clock;
-    record->type = (enum record_type)type;
-    buffer_append_bytes(&record->payload, payload);
-    ASSERT(!record->payload.failed);
-    return record;
-}
 
 static void add_to_window(struct sim_tablet *tablet, struct sim_pending *record)
 {
@@ -121,7 +187,7 @@ static void prepare(struct sim_store *store,
 
 void sim_store_append_entry(struct sim_store *store,
                             struct sim_tablet *tablet,
-                            const struct replica_entry *entry)
+                            const struct store_entry *entry)
 {
     struct sim_pending *record = pending_of(entry->sequence, entry->version, entry->stamp.clock,
                                             entry->type, entry->payload);
@@ -142,8 +208,36 @@ void sim_store_append_entry(struct sim_store *store,
     }
 }
 
+enum status sim_store_give_out(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               enum record_type type,
+                               struct bytes payload,
+                               uint64_t clock,
+                               uint64_t *ret_sequence)
+{
+    const struct sim_store_callbacks *callbacks = &store->callbacks;
+    const struct store_entry entry = {.sequence = tablet->prepared + 1,
+                                      .version = tablet->copy.held.members.version,
+                                      .stamp = {clock, 1, 0},
+                                      .type = (uint8_t)type,
+                                      .payload = payload};
+    if (!tablet->copy.leads) {
+        return STATUS_NOT_OWNER;
+    }
+    enum status status = sim_store_room(store);
+    if (status == STATUS_OK) {
+        status = callbacks->on_append(callbacks->context, tablet, &entry);
+    }
+    if (status == STATUS_OK) {
+        sim_store_append_entry(store, tablet, &entry);
+        *ret_sequence = entry.sequence;
+        callbacks->on_appended(callbacks->context, tablet, &entry);
+    }
+    return status;
+}
+
 /* What is above `kept` and not committed is forgotten. */
-static void drop_above(struct sim_tablet *tablet, uint64_t kept)
+void sim_copy_drop_above(struct sim_tablet *tablet, uint64_t kept)
 {
     struct sim_pending **link = &tablet->first;
     kept = kept > tablet->committed ? kept : tablet->committed;
@@ -156,34 +250,52 @@ static void drop_above(struct sim_tablet *tablet, uint64_t kept)
     *link = NULL;
     while (dropped != NULL) {
         struct sim_pending *next = dropped->next;
-        pending_destroy(dropped);
+        sim_pending_destroy(dropped);
         dropped = next;
     }
     tablet->prepared = tablet->last != NULL ? tablet->last->sequence : tablet->committed;
+    if (tablet->copy.synced > tablet->prepared) {
+        tablet->copy.synced = tablet->prepared;
+    }
 }
 
 /* --- configurations ----------------------------------------------------------------------------- */
 
+/* Nothing is told any more of what was dropped. */
+static void forget_told(struct sim_store *store, const struct sim_tablet *tablet)
+{
+    for (uint32_t i = 0; i < store->told_count; i++) {
+        struct sim_told *told = &store->told[i];
+        if (told->life == tablet->life && told->sequence > tablet->prepared) {
+            told->tablet = 0;
+        }
+    }
+}
+
 void sim_store_configure(struct sim_store *store,
                          struct sim_tablet *tablet,
-                         const struct replica_effect *effect)
+                         const struct store_configuration *configuration,
+                         uint64_t kept)
 {
     struct sim_copy *copy = &tablet->copy;
     struct buffer payload = BUFFER_INIT;
-    copy->configuration = effect->configuration;
-    copy->role = effect->role;
-    copy->flags = effect->flags;
+    copy->held = *configuration;
+    copy->alone = sim_copy_is_alone(tablet);
+    copy->shared = copy->shared || !copy->alone;
     copy->configuring++;
-    copy->generation++;
-    tablet->configuration = effect->configuration.version;
-    drop_above(tablet, effect->sequence);
+    tablet->configuration = configuration->members.version;
+    sim_copy_drop_above(tablet, kept);
+    forget_told(store, tablet);
+    if (store->sim->planted != SIM_PLANTED_DEPOSED_KEEPS_REQUESTS) {
+        dedupe_drop_above(tablet->dedupe, tablet->prepared);
+    } else {
+        dedupe_commit(tablet->dedupe, UINT64_MAX);
+    }
     record_encode_configuration(
-        &(struct record_configuration){.configuration = effect->configuration,
-                                       .role = (uint8_t)effect->role,
-                                       .flags = {effect->flags.opened, effect->flags.doubt_noted,
-                                                 effect->flags.bound, effect->flags.damaged,
-                                                 effect->flags.doubtful},
-                                       .kept_sequence = effect->sequence},
+        &(struct record_configuration){.configuration = configuration->members,
+                                       .role = configuration->role,
+                                       .flags = configuration->flags,
+                                       .kept_sequence = kept},
         &payload);
     uint64_t position = sim_log_append(&store->log,
                                        &(struct log_record){.type = RECORD_CONFIGURATION,
@@ -199,11 +311,25 @@ void sim_store_configure(struct sim_store *store,
 
 /* --- committing --------------------------------------------------------------------------------- */
 
-void sim_store_commit(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence)
+enum status sim_store_commit(struct sim_store *store, struct sim_tablet *tablet, uint64_t sequence)
 {
-    while (tablet->committed < sequence) {
+    const struct sim_store_callbacks *callbacks = &store->callbacks;
+    enum status status = STATUS_OK;
+    if (tablet->committed < sequence) {
+        callbacks->on_commits(callbacks->context, tablet, tablet->committed + 1, sequence);
+    }
+    while (status == STATUS_OK && tablet->committed < sequence) {
         ASSERT(tablet->first != NULL && tablet->first->sequence == tablet->committed + 1);
-        sim_store_commit_first(store, tablet);
+        status = sim_store_commit_first(store, tablet);
+    }
+    return status;
+}
+
+void sim_copy_note_barrier(struct sim_copy *copy, const struct sim_pending *record)
+{
+    if (record->type == RECORD_SPLIT) {
+        sim_pending_destroy(copy->barrier);
+        copy->barrier = sim_pending_copy(record);
     }
 }
 
@@ -223,7 +349,7 @@ void sim_copy_keep(struct sim_store *store, struct sim_tablet *tablet, struct si
         copy->kept_first = oldest->next;
         copy->kept_last = copy->kept_first == NULL ? NULL : copy->kept_last;
         copy->kept_count--;
-        pending_destroy(oldest);
+        sim_pending_destroy(oldest);
     }
 }
 
@@ -249,93 +375,6 @@ void sim_store_lead(struct sim_store *store, struct sim_tablet *tablet)
     }
 }
 
-void sim_store_follow(struct sim_store *store, struct sim_tablet *tablet)
-{
-    tablet->copy.leads = false;
-    if (store->sim->planted != SIM_PLANTED_DEPOSED_KEEPS_REQUESTS) {
-        dedupe_drop_above(tablet->dedupe, tablet->committed);
-    }
-}
-
-/* --- being taught ------------------------------------------------------------------------------- */
-
-bool sim_copy_may_be_taught(const struct sim_tablet *tablet, uint64_t sequence)
-{
-    const struct sim_copy *copy = &tablet->copy;
-    return tablet->replicated && copy->role == REPLICA_LEARNER && copy->configuring == 0 &&
-           tablet->frozen_count == 0 && tablet->prepared < sequence;
-}
-
-void sim_store_teach(struct sim_store *store,
-                     struct sim_tablet *tablet,
-                     struct sim_base_tablet *content,
-                     uint64_t lesson)
-{
-    content->replicated = true;
-    content->members = tablet->copy.configuration;
-    content->role = tablet->copy.role;
-    content->flags = tablet->copy.flags;
-    content->proven = content->flushed_sequence;
-    sim_store_queue(store, &(struct sim_base_transaction){.purpose = SIM_BASE_TAUGHT,
-                                                          .tablet = tablet->tablet,
-                                                          .puts = {content},
-                                                          .put_count = 1,
-                                                          .lesson = lesson,
-                                                          .life = tablet->life,
-                                                          .generation = tablet->copy.generation});
-}
-
-static void take_content(struct sim_store *store,
-                         struct sim_tablet *tablet,
-                         const struct sim_base_tablet *content)
-{
-    const struct dedupe_limits limits = {64, 100000, 1 << 24};
-    struct error error = {.status = STATUS_OK};
-    tablet->committed = 0;
-    drop_above(tablet, 0); /* the whole window: the content has all of it */
-    tablet->committed = content->flushed_sequence;
-    tablet->prepared = content->flushed_sequence;
-    tablet->clock = content->clock;
-    hlc_observe(&store->hlc, content->clock);
-    tablet->prepared_clock = content->clock;
-    tablet->active_position = LOG_POSITION_NONE;
-    tablet->copy.configuration_position = LOG_POSITION_NONE;
-    tablet->copy.committed_version = 0;
-    tablet->copy.proven = content->flushed_sequence;
-    sim_rows_deinit(&tablet->committed_rows);
-    sim_rows_copy(&tablet->committed_rows, &content->rows, &all_rows);
-    dedupe_destroy(tablet->dedupe);
-    ASSERT(dedupe_create(&limits, &tablet->dedupe) == STATUS_OK);
-    if (dedupe_load(tablet->dedupe, buffer_bytes(&content->dedupe), &error) != STATUS_OK) {
-        sim_fail(store->sim, "taught exactly-once records do not load: %s", error.text);
-    }
-    dedupe_commit(tablet->dedupe, content->flushed_sequence);
-    flush_progress_init(&tablet->progress, content->flushed_sequence, false);
-    while (tablet->copy.kept_first != NULL) {
-        struct sim_pending *next = tablet->copy.kept_first->next;
-        pending_destroy(tablet->copy.kept_first);
-        tablet->copy.kept_first = next;
-    }
-    tablet->copy.kept_last = NULL;
-    tablet->copy.kept_count = 0;
-}
-
-void sim_store_taught(struct sim_store *store, const struct sim_base_transaction *done)
-{
-    struct sim_tablet *tablet = sim_store_find_any(store, done->tablet);
-    struct sim_base_transaction transaction = *done;
-    bool good = tablet != NULL && tablet->life == done->life &&
-                tablet->copy.generation == done->generation &&
-                sim_copy_may_be_taught(tablet, done->puts[0]->flushed_sequence);
-    if (!good) {
-        sim_base_transaction_discard(&transaction); /* it has moved on: as if aborted */
-        return;
-    }
-    take_content(store, tablet, done->puts[0]);
-    sim_base_apply(&store->disk->base, &transaction);
-    store->callbacks.on_taught(store->callbacks.context, tablet, done->lesson);
-}
-
 /* --- replay ------------------------------------------------------------------------------------- */
 
 static enum status replay_configuration(struct sim_store *store,
@@ -350,14 +389,12 @@ static enum status replay_configuration(struct sim_store *store,
     if (status != STATUS_OK) {
         return status;
     }
-    copy->configuration = record.configuration;
-    copy->role = (enum replica_role)record.role;
-    copy->flags = (struct replica_flags){record.flags.opened, record.flags.doubt_noted,
-                                         record.flags.bound, record.flags.damaged,
-                                         record.flags.doubtful};
+    copy->held = (struct store_configuration){record.configuration, record.role, record.flags};
+    copy->alone = sim_copy_is_alone(tablet);
+    copy->shared = copy->shared || !copy->alone;
     tablet->configuration = record.configuration.version;
     if (store->sim->planted != SIM_PLANTED_REPLAY_KEEPS_DROPPED) {
-        drop_above(tablet, record.kept_sequence);
+        sim_copy_drop_above(tablet, record.kept_sequence);
     }
     copy->gap = copy->gap && record.kept_sequence > tablet->prepared;
     if (copy->configuration_position == LOG_POSITION_NONE) {
@@ -367,10 +404,10 @@ static enum status replay_configuration(struct sim_store *store,
 }
 
 /* With the base's map, since some of it may be there. */
-static enum status commit_replayed(struct sim_store *store,
-                                   struct sim_tablet *tablet,
-                                   uint64_t proven,
-                                   struct error *ret_error)
+enum status sim_copy_commit_replayed(struct sim_store *store,
+                                     struct sim_tablet *tablet,
+                                     uint64_t proven,
+                                     struct error *ret_error)
 {
     enum status status = STATUS_OK;
     while (tablet->first != NULL && tablet->first->sequence <= proven && status == STATUS_OK) {
@@ -387,10 +424,11 @@ static enum status commit_replayed(struct sim_store *store,
             tablet->committed = record->sequence;
             tablet->clock = record->clock;
             tablet->copy.committed_version = record->version;
+            sim_copy_note_barrier(&tablet->copy, record);
             tablet->first = record->next;
             tablet->last = tablet->first == NULL ? NULL : tablet->last;
             sim_flush_note_committed(store, tablet);
-            pending_destroy(record);
+            sim_copy_keep(store, tablet, record);
         }
     }
     return status;
@@ -406,6 +444,16 @@ enum status sim_replay_copy(struct sim_store *store,
     if (from->type == RECORD_CONFIGURATION) {
         return replay_configuration(store, tablet, from, position, ret_error);
     }
+    if (from->type == RECORD_CONVERSION) {
+        struct record_configuration record;
+        enum status status = record_decode_configuration(from->payload, &record, ret_error);
+        return status == STATUS_OK
+                   ? sim_replay_conversion(store, tablet, &record, position, ret_error)
+                   : status;
+    }
+    if (copy->learning.learning) {
+        return STATUS_OK; /* a part of it was taught: nothing of it counts */
+    }
     if (from->sequence <= tablet->committed) {
         return STATUS_OK;
     }
@@ -418,7 +466,7 @@ enum status sim_replay_copy(struct sim_store *store,
     record->position = position;
     add_to_window(tablet, record);
     store->sim->statistics.replays++;
-    return commit_replayed(store, tablet, from->sequence - from->behind, ret_error);
+    return sim_copy_commit_replayed(store, tablet, from->sequence - from->behind, ret_error);
 }
 
 /* What the base shows is committed, too.  Not before the end: an entry that a configuration drops later
@@ -428,10 +476,14 @@ enum status sim_replay_copies_end(struct sim_store *store, struct error *ret_err
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < store->tablet_count && status == STATUS_OK; i++) {
         struct sim_tablet *tablet = store->tablets[i];
-        if (tablet->replicated) {
-            status = commit_replayed(store, tablet, tablet->copy.proven, ret_error);
+        if (tablet->replicated && !tablet->hidden) {
+            uint64_t proven = tablet->copy.alone ? UINT64_MAX : tablet->copy.proven;
+            status = sim_copy_commit_replayed(store, tablet, proven, ret_error);
+            tablet->copy.leads = tablet->copy.alone;
+            tablet->copy.synced = tablet->prepared;
         }
-        if (status == STATUS_OK && (tablet->copy.gap || tablet->committed < tablet->copy.proven)) {
+        if (status == STATUS_OK && !tablet->hidden &&
+            (tablet->copy.gap || tablet->committed < tablet->copy.proven)) {
             status = error_set(
                 ret_error, STATUS_CORRUPT, "tablet %llu: the log has a hole behind sequence %llu",
                 (unsigned long long)tablet->tablet, (unsigned long long)tablet->prepared);

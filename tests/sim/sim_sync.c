@@ -28,6 +28,21 @@ void sim_sync_hurry(struct sim_server *server)
 
 /* --- asking ------------------------------------------------------------------------------------- */
 
+/* Who is named primary but has not opened all members leads nobody yet. */
+static void describe_replica(struct serving_view view, struct held_tablet *tablet)
+{
+    static const enum held_role roles[] = {
+        [REPLICA_OUTSIDER] = HELD_AS_OUTSIDER,
+        [REPLICA_LEARNER] = HELD_AS_LEARNER,
+        [REPLICA_SECONDARY] = HELD_AS_SECONDARY,
+        [REPLICA_PRIMARY] = HELD_AS_PRIMARY,
+    };
+    bool waits = view.role == REPLICA_PRIMARY && !view.leads;
+    tablet->version = view.version;
+    tablet->role = waits ? HELD_AS_SECONDARY : roles[view.role];
+    tablet->state = view.version == 0 ? HELD_CREATED : HELD_SERVING;
+}
+
 static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_count)
 {
     struct held_tablet *held = arena_allocate_array(&server->arena, server->store.tablet_count + 1,
@@ -46,12 +61,12 @@ static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_
             .state = HELD_SERVING,
             .size_bytes = sim_rows_size_bytes(&tablet->committed_rows),
         };
-        if (tablet->replicated) {
-            sim_replica_describe(server, tablet, one);
-            continue;
+        if (tablet->copy.hosted != NULL) {
+            describe_replica(serving_look(host_serving(sim_stored(tablet))), one);
         }
+        bool decides = one->role == HELD_AS_UNKNOWN || one->role == HELD_AS_PRIMARY;
         struct bytes middle = sim_tablet_middle(tablet);
-        if (limit > 0 && one->size_bytes > limit && middle.size_bytes > 0) {
+        if (decides && limit > 0 && one->size_bytes > limit && middle.size_bytes > 0) {
             one->wants_split = true;
             one->split_row = middle;
         }
@@ -176,6 +191,9 @@ static void take_tables(struct sim_server *server, const struct sync_response *r
     }
     if (response->table_count + response->dropped_table_count > 0) {
         save_schemas(server);
+        if (server->replicates) {
+            sim_host_refresh(server);
+        }
     }
 }
 
@@ -188,10 +206,6 @@ static void take_tablets(struct sim_server *server, const struct sync_response *
         } else {
             ASSERT(location_map_put(server->locations, &assigned->location) == STATUS_OK);
         }
-        if (server->replicates) {
-            sim_replica_note(server, assigned);
-            continue;
-        }
         ASSERT(assignment_list_note(server->assignments, server->node, assigned) == STATUS_OK);
     }
 }
@@ -202,8 +216,8 @@ static void perform(struct sim_server *server, const struct assignment_action *a
     switch (action->kind) {
     case ASSIGNMENT_CREATE:
         sim_store_create(&server->store, action->tablet, action->assigned->location.table,
-                         action->assigned->location.configuration,
-                         &action->assigned->location.range, NULL);
+                         action->as_learner ? 0 : action->assigned->location.configuration,
+                         &action->assigned->location.range, server->replicates);
         break;
     case ASSIGNMENT_SPLIT:
         if (tablet != NULL) {
@@ -218,7 +232,8 @@ static void perform(struct sim_server *server, const struct assignment_action *a
         }
         break;
     case ASSIGNMENT_CONVERT:
-        UNREACHABLE(); /* these have no replicas */
+        sim_host_convert(server, action);
+        break;
     case ASSIGNMENT_MISSING:
         sim_trace(server->sim, "server %u: tablet %llu is missing", server->node,
                   (unsigned long long)action->tablet);
@@ -235,15 +250,23 @@ static void match_assignments(struct sim_server *server)
     size_t action_count = 0;
 
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
-        if (!server->store.tablets[i]->hidden) {
-            held[held_count++] = (struct assignment_held){server->store.tablets[i]->tablet,
-                                                          server->disk->store.number};
+        const struct sim_tablet *tablet = server->store.tablets[i];
+        if (!tablet->hidden) {
+            held[held_count++] = (struct assignment_held){
+                .tablet = tablet->tablet,
+                .store = server->disk->store.number,
+                .version = tablet->copy.hosted != NULL
+                               ? serving_look(host_serving(sim_stored(tablet))).version
+                               : 0};
         }
     }
     ASSERT(assignment_decide(server->assignments, held, held_count, &server->arena, &actions,
                              &action_count) == STATUS_OK);
     for (size_t i = 0; i < action_count; i++) {
         perform(server, &actions[i]);
+    }
+    if (server->replicates) {
+        sim_host_tell(server, held, held_count);
     }
 }
 
@@ -256,7 +279,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
 
     if (message->request != server->sync_request) {
         if (server->replicates) {
-            (void)sim_replica_proposed(server, message);
+            (void)sim_host_proposed(server, message);
         }
         return; /* of a connection that was given up, or a second copy */
     }
@@ -278,7 +301,6 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     if (response.reset) {
         location_map_clear(server->locations);
         assignment_list_clear(server->assignments);
-        sim_replica_forget_known(server);
     }
     take_tables(server, &response);
     take_tablets(server, &response);
@@ -286,9 +308,5 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     server->known_version = response.version;
     server->sync_interval_ns = response.interval_ms * SIM_MS;
     set_timer(server, response.more ? 0 : server->sync_interval_ns);
-    if (server->replicates) {
-        sim_replica_match(server);
-    } else {
-        match_assignments(server);
-    }
+    match_assignments(server);
 }

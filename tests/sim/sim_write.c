@@ -98,17 +98,19 @@ static void give_out(struct sim_server *server,
     uint64_t sequence = 0;
     record_encode_write(write, &payload);
     order->gathered_count = 0;
-    enum status status = sim_replica_write(server, tablet, RECORD_WRITE, buffer_bytes(&payload),
-                                           clock, &sequence);
+    enum status status = sim_store_give_out(&server->store, tablet, RECORD_WRITE,
+                                            buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
     for (uint32_t i = 0; i < count; i++) {
         if (status == STATUS_OK) {
             pend(server, order, order->gathered_works[i], sequence);
+        } else if (status == STATUS_NO_SPACE &&
+                   server->sim->planted == SIM_PLANTED_FULL_DISK_ACKNOWLEDGES) {
+            sim_answer_complete(order->gathered_works[i]);
         } else {
             sim_answer_fail(order->gathered_works[i], STATUS_UNAVAILABLE, "not now");
         }
     }
-    sim_replica_drain(server);
 }
 
 static void flush(struct sim_server *server, struct sim_tablet *tablet)
@@ -237,15 +239,14 @@ static void give_out_drop(struct sim_server *server,
     struct buffer payload = BUFFER_INIT;
     uint64_t sequence = 0;
     record_encode_drop_range(drop, &payload);
-    enum status status = sim_replica_write(server, tablet, RECORD_DROP_RANGE,
-                                           buffer_bytes(&payload), clock, &sequence);
+    enum status status = sim_store_give_out(&server->store, tablet, RECORD_DROP_RANGE,
+                                            buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
     if (status == STATUS_OK) {
         pend(server, sim_order_of(tablet), work, sequence);
     } else {
         sim_answer_fail(work, STATUS_UNAVAILABLE, "not now");
     }
-    sim_replica_drain(server);
 }
 
 static void append_drop_range(struct sim_server *server,
@@ -316,6 +317,9 @@ static void finish_drop(struct sim_server *server, struct sim_tablet *tablet)
     fail_list(pending);
     fail_list(deferred);
     memory_free(order);
+    if (tablet->replicated) {
+        sim_host_remove(server, tablet);
+    }
     sim_store_drop(&server->store, tablet);
 }
 
@@ -513,13 +517,31 @@ static void gather_evaluated(struct sim_server *server,
                        matched ? operation->mutation_count : operation->otherwise_count);
 }
 
+/* Its tablet, which has copies, was converted meanwhile: nothing of it was given out. */
+static void route_evaluated(struct sim_server *server, struct sim_work *work, struct bytes row)
+{
+    uint64_t tablet = work->tablet;
+    ASSERT(server->replicates); /* where there are no copies barriers wait for locks */
+    sim_answer_redirect(server, work);
+    if (server->sim->planted == SIM_PLANTED_NO_ROW_LOCK) {
+        return;
+    }
+    for (struct row_waiter *waiter = row_lock_next(server->locks, tablet, row); waiter != NULL;
+         waiter = row_lock_next(server->locks, tablet, row)) {
+        route(server, (struct sim_work *)waiter);
+    }
+}
+
 void sim_write_evaluated(struct sim_server *server, struct sim_work *work)
 {
     struct sim_tablet *tablet = sim_store_find(&server->store, work->tablet);
     struct bytes row = arena_copy(&server->arena, work->operation->row);
 
-    ASSERT(tablet != NULL); /* barriers wait for locks */
     work->evaluation = 0;
+    if (tablet == NULL) {
+        route_evaluated(server, work, row);
+        return;
+    }
     struct sim_order *order = sim_order_of(tablet);
     if (work->reign == tablet->reign) {
         gather_evaluated(server, tablet, work);
@@ -572,7 +594,8 @@ void sim_write_fail(struct sim_server *server, struct sim_tablet *tablet, uint64
 {
     struct sim_order *order = sim_order_of(tablet);
     (void)server;
-    while (order->pending_first != NULL && order->pending_first->sequence <= sequence) {
+    while (order != NULL && order->pending_first != NULL &&
+           order->pending_first->sequence <= sequence) {
         struct sim_work *work = order->pending_first;
         order->pending_first = work->next;
         sim_answer_fail(work, STATUS_UNAVAILABLE, "it is not known whether it was done");

@@ -1,0 +1,319 @@
+#include "common/base/assert.h"
+#include "tabletserver/storage/store_digest.h"
+#include "tabletserver/storage/store_slice.h"
+#include "tests/sim/sim_store.h"
+
+/*
+ * The simulated store as production's host sees it: the functions of tabletserver/storage/store_replica.h
+ * and store.h that tabletserver/host calls, under their own names.  The program is linked with these in place of the
+ * real store's, so the host runs as it is.  (Slices: sim_slice.c and sim_learn.c.)
+ */
+
+static struct sim_tablet *of(const struct store_tablet *tablet)
+{
+    return (struct sim_tablet *)(void *)tablet;
+}
+
+static struct store_entry entry_of(const struct sim_pending *record)
+{
+    return (struct store_entry){.sequence = record->sequence,
+                                .version = record->version,
+                                .stamp = {record->clock, 1, 0},
+                                .type = (uint8_t)record->type,
+                                .payload = buffer_bytes(&record->payload)};
+}
+
+/* --- looking -------------------------------------------------------------------------------------- */
+
+const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet)
+{
+    return &of(tablet)->descriptor;
+}
+
+struct store *store_tablet_store(const struct store_tablet *tablet)
+{
+    return (struct store *)(void *)of(tablet)->store;
+}
+
+uint64_t store_tablet_committed(const struct store_tablet *tablet)
+{
+    return of(tablet)->committed;
+}
+
+uint64_t store_tablet_prepared(const struct store_tablet *tablet)
+{
+    return of(tablet)->prepared;
+}
+
+uint64_t store_tablet_appended(const struct store_tablet *tablet)
+{
+    return of(tablet)->prepared;
+}
+
+uint64_t store_tablet_committed_version(const struct store_tablet *tablet)
+{
+    return of(tablet)->copy.committed_version;
+}
+
+bool store_tablet_is_alone(const struct store_tablet *tablet)
+{
+    return of(tablet)->copy.alone;
+}
+
+bool store_tablet_leads(const struct store_tablet *tablet)
+{
+    return of(tablet)->copy.leads;
+}
+
+const struct store_configuration *store_tablet_configuration(const struct store_tablet *tablet)
+{
+    return &of(tablet)->copy.held;
+}
+
+uint32_t store_tablet_window_count(const struct store_tablet *tablet)
+{
+    return (uint32_t)(of(tablet)->prepared - of(tablet)->committed);
+}
+
+struct store_entry store_tablet_window_at(const struct store_tablet *tablet, uint32_t index)
+{
+    const struct sim_pending *record = of(tablet)->first;
+    for (uint32_t i = 0; i < index; i++) {
+        record = record->next;
+    }
+    return entry_of(record);
+}
+
+bool store_tablet_barrier(const struct store_tablet *tablet, struct store_entry *ret_barrier)
+{
+    const struct sim_pending *barrier = of(tablet)->copy.barrier;
+    if (barrier != NULL) {
+        *ret_barrier = entry_of(barrier);
+    }
+    return barrier != NULL;
+}
+
+bool store_tablet_last_split(const struct store_tablet *tablet,
+                             struct store_entry *ret_entry,
+                             struct record_split *ret_split)
+{
+    const struct sim_pending *last = sim_copy_last_split(of(tablet));
+    if (last != NULL) {
+        *ret_entry = entry_of(last);
+        ASSERT(record_decode_split(ret_entry->payload, ret_split, NULL) == STATUS_OK);
+    }
+    return last != NULL;
+}
+
+/* --- whose it is ---------------------------------------------------------------------------------- */
+
+void store_tablet_ref(struct store_tablet *tablet)
+{
+    sim_tablet_ref(of(tablet));
+}
+
+void store_tablet_unref(struct store_tablet *tablet)
+{
+    sim_tablet_unref(of(tablet));
+}
+
+void store_tablet_set_replica(struct store_tablet *tablet, void *replica)
+{
+    of(tablet)->copy.hosted = replica;
+}
+
+void *store_tablet_replica(const struct store_tablet *tablet)
+{
+    return of(tablet)->copy.hosted;
+}
+
+/* --- changing ------------------------------------------------------------------------------------- */
+
+uint64_t store_next_clock(struct store *stored)
+{
+    struct sim_store *store = (struct sim_store *)(void *)stored;
+    return sim_store_next_clock(store, sim_wall_us(store->sim, store->node));
+}
+
+/* What has gathered is written at the end of the step, by an effect. */
+void store_commit(struct store *store)
+{
+    (void)store;
+}
+
+enum status store_append_entry(struct store_tablet *stored,
+                               const struct store_entry *entry,
+                               struct error *ret_error)
+{
+    struct sim_tablet *tablet = of(stored);
+    const struct sim_learning *learning = &tablet->copy.learning;
+    (void)ret_error;
+    ASSERT(!tablet->copy.leads);
+    if (learning->first || (learning->learning && learning->hold_until == 0)) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    enum status status = sim_store_room(tablet->store);
+    if (status == STATUS_OK) {
+        sim_store_append_entry(tablet->store, tablet, entry);
+    }
+    return status;
+}
+
+enum status store_append_barrier(struct store_tablet *tablet,
+                                 enum record_type type,
+                                 struct bytes payload,
+                                 uint64_t clock,
+                                 uint64_t *ret_sequence)
+{
+    const struct sim_pending *last = sim_copy_last_split(of(tablet));
+    if (last != NULL && last->sequence > of(tablet)->committed) {
+        return STATUS_UNAVAILABLE;
+    }
+    return sim_store_give_out(of(tablet)->store, of(tablet), type, payload, clock, ret_sequence);
+}
+
+enum status store_tablet_configure(struct store_tablet *stored,
+                                   const struct store_configuration *configuration,
+                                   uint64_t kept_sequence)
+{
+    struct sim_tablet *tablet = of(stored);
+    uint64_t kept = kept_sequence < tablet->prepared ? kept_sequence : tablet->prepared;
+    ASSERT(replica_configuration_is_sound(&configuration->members));
+    ASSERT(kept >= tablet->committed);
+    if (tablet->copy.learning.first) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    if (tablet->copy.held.members.version == 0 && tablet->committed < tablet->prepared) {
+        return STATUS_UNAVAILABLE;
+    }
+    sim_store_configure(tablet->store, tablet, configuration, kept);
+    return STATUS_OK;
+}
+
+enum status store_tablet_commit(struct store_tablet *stored, uint64_t sequence)
+{
+    struct sim_tablet *tablet = of(stored);
+    const struct sim_learning *learning = &tablet->copy.learning;
+    ASSERT(!tablet->copy.alone);
+    ASSERT(sequence <= tablet->copy.synced ||
+           tablet->store->sim->planted == SIM_PLANTED_REPLICA_SYNCED_EARLY);
+    if (learning->first) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    if (learning->learning && sequence > learning->hold_until) {
+        sequence = learning->hold_until;
+    }
+    return sim_store_commit(tablet->store, tablet, sequence);
+}
+
+enum status store_tablet_lead(struct store_tablet *stored)
+{
+    struct sim_tablet *tablet = of(stored);
+    if (tablet->copy.learning.learning || tablet->copy.learning.first) {
+        return STATUS_RESOURCE_EXHAUSTED; /* a part of it leads nobody */
+    }
+    sim_store_lead(tablet->store, tablet);
+    return STATUS_OK;
+}
+
+void store_tablet_follow(struct store_tablet *tablet)
+{
+    of(tablet)->copy.leads = false;
+}
+
+enum status store_tablet_convert(struct store_tablet *parent, struct store_tablet *ret_children[2])
+{
+    struct sim_tablet *children[2] = {NULL, NULL};
+    enum status status = sim_store_convert(of(parent)->store, of(parent), children);
+    for (int i = 0; i < 2; i++) {
+        ret_children[i] = (struct store_tablet *)(void *)children[i];
+    }
+    return status;
+}
+
+struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet)
+{
+    return (struct store_tablet *)(void *)sim_store_find((struct sim_store *)(void *)store, tablet);
+}
+
+void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
+{
+    *ret = (struct store_tablet_statistics){
+        .base_bytes = sim_rows_size_bytes(&of(tablet)->committed_rows)};
+}
+
+/* --- merges: nobody is told to ---------------------------------------------------------------------- */
+
+bool store_tablet_last_absorb(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_absorb *ret_absorb)
+{
+    (void)tablet;
+    (void)ret_entry;
+    (void)ret_absorb;
+    return false;
+}
+
+bool store_tablet_last_frozen(const struct store_tablet *tablet,
+                              struct store_entry *ret_entry,
+                              struct record_frozen *ret_frozen)
+{
+    (void)tablet;
+    (void)ret_entry;
+    (void)ret_frozen;
+    return false;
+}
+
+void store_tablet_flush(struct store_tablet *tablet)
+{
+    (void)tablet;
+}
+
+bool store_tablet_is_flushed(struct store_tablet *tablet)
+{
+    return of(tablet)->frozen_count == 0;
+}
+
+enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right)
+{
+    (void)left;
+    (void)right;
+    return STATUS_FAILED_PRECONDITION;
+}
+
+/* --- digests: copies are compared from outside ------------------------------------------------------ */
+
+uint64_t store_digest_schema_version(struct store_tablet *tablet)
+{
+    (void)tablet;
+    return 0;
+}
+
+enum status store_digest_begin(struct store_tablet *tablet,
+                               uint64_t schema_version,
+                               int64_t now_us,
+                               struct store_digesting **ret_digesting)
+{
+    (void)tablet;
+    (void)schema_version;
+    (void)now_us;
+    (void)ret_digesting;
+    return STATUS_NO_MEMORY;
+}
+
+enum status store_digest_run(struct store_digesting *digesting,
+                             struct bytes after,
+                             uint64_t bytes_max,
+                             struct store_digest *ret_digest)
+{
+    (void)digesting;
+    (void)after;
+    (void)bytes_max;
+    (void)ret_digest;
+    return STATUS_NO_MEMORY;
+}
+
+void store_digest_end(struct store_digesting *digesting)
+{
+    (void)digesting;
+}
