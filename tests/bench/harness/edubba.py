@@ -84,16 +84,16 @@ class Cluster:
     def create_table(self, table, families):
         self.ebt("createtable", table, f"families={families}")
 
-    def _http(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}",
+    def _http(self, path, port=None):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port or self.http_port}{path}",
                                     timeout=60) as answer:
             return answer.read().decode()
 
-    def status(self):
-        return json.loads(self._http("/status"))
+    def status(self, port=None):
+        return json.loads(self._http("/status", port))
 
-    def store(self):
-        return self.status()["stores"][0]
+    def store(self, port=None):
+        return self.status(port)["stores"][0]
 
     def metric(self, name):
         """The sum of a metric's series."""
@@ -123,13 +123,13 @@ class Cluster:
 
     # --- quiet ----------------------------------------------------------------------------------
 
-    def settle(self, seconds=600):
+    def settle(self, seconds=600, port=None):
         """Until nothing is being flushed: the peer is measured next, and must have the disk alone."""
         seen = None
 
         def quiet():
             nonlocal seen
-            store = self.store()
+            store = self.store(port)
             same, seen = store["flush_bytes"] == seen, store["flush_bytes"]
             return same and store["flushes_pending"] == 0
 
@@ -160,3 +160,38 @@ class Cluster:
     def wait_serving(self, seconds=60):
         """Until the server holds its tablets and the master knows."""
         wait_until(lambda: self.status()["master_connected"], seconds, "the server meets its master")
+
+
+class CopiesCluster(Cluster):
+    """The same with so many tablet servers on this machine, and a copy of each tablet on each."""
+
+    def __init__(self, workshop, copies, quick=False):
+        self.copies = copies
+        super().__init__(workshop, {"replicate": "true"},
+                         {"replication.replicas": copies, "replication.min_in_sync": copies - 1},
+                         quick)
+        self.others = []  # (process, port of its status)
+        for number in range(2, copies + 1):
+            port, http_port = workshop.port(), workshop.port()
+            self.others.append((self.launch(f"server{number}", "tabletserver/edubba-tabletserver", {
+                "folder": self.folder / f"server{number}", "address": f"tcp://127.0.0.1:{port}",
+                "http.address": f"127.0.0.1:{http_port}", "masters": self.masters,
+                **self.settings}), http_port))
+        wait_until(lambda: len(self._lines("servers")) == copies, 20, "the tablet servers join")
+
+    def _lines(self, *words):
+        return [json.loads(line) for line in self.ebt("--json", *words).splitlines()]
+
+    def wait_whole(self, table):
+        """Until every tablet has all its copies, in sync."""
+        wait_until(lambda: all(t["in_sync"] == self.copies for t in self._lines("tablets", table)),
+                   120, "all copies are in sync")
+
+    def settle(self, seconds=600, port=None):
+        for each in [self.http_port, *(port for _, port in self.others)]:
+            super().settle(seconds, each)
+
+    def close(self):
+        for process, _ in self.others:
+            self.workshop.stop(process)
+        super().close()
