@@ -155,11 +155,14 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--records", "1e99"));
     cr_assert_not(PARSE(&options, "--records", "10x"));
     cr_assert_not(PARSE(&options, "--records", ""));
+    cr_assert(PARSE(&options, "write", "--rate", "20k") && fabs(options.rate - 20000) < 1e-9);
+    cr_assert_not(PARSE(&options, "--rate", "20x"));
     cr_assert_not(PARSE(&options, "--rate", "nan"));
     cr_assert_not(PARSE(&options, "--rate", "0"));
-    cr_assert_str_eq(problem,
-                     "--rate cannot be '0': it is N, a number of at least 0.001 and at most "
-                     "10000000");
+    cr_assert_str_eq(
+        problem,
+        "--rate cannot be '0': it is N, a number like 0.5 or 20k of at least 0.001 and at most "
+        "10000000");
     cr_assert_not(PARSE(&options, "--duration=0"));
     cr_assert_not(PARSE(&options, "--bogus", "1"));
     cr_assert_str_eq(problem, "there is no option '--bogus'"); /* nothing is near */
@@ -388,6 +391,19 @@ Test(load_report, csv_hides_no_error)
     tallies[LOAD_READ].late = 9; /* and nothing else */
     text = print(LOAD_CSV, &report);
     cr_assert(strstr(text, ",9,0,1,\n") != NULL, "%s", text);
+    free(text);
+}
+
+Test(load_report, what_was_not_read_is_not_called_good)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    tallies[LOAD_READ].checked = 0;
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "  verified    nothing: no value was read") != NULL, "%s", text);
+    free(text);
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",nothing\n") != NULL && strstr(text, ",good\n") == NULL, "%s", text);
     free(text);
 }
 

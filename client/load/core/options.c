@@ -126,16 +126,23 @@ static bool number_parse(const char *text, double *ret_number, const char **ret_
     return true;
 }
 
-bool load_count_parse(const char *text, uint64_t *ret_count)
+/* The whole text: a number, which may end in k, M or G. */
+static bool scaled_parse(const char *text, double *ret_number)
 {
     const char *rest = NULL;
-    double number = 0;
-    if (!number_parse(text, &number, &rest)) {
+    if (!number_parse(text, ret_number, &rest)) {
         return false;
     }
-    number *= *rest == 'k' ? 1e3 : *rest == 'M' ? 1e6 : *rest == 'G' ? 1e9 : 1;
+    *ret_number *= *rest == 'k' ? 1e3 : *rest == 'M' ? 1e6 : *rest == 'G' ? 1e9 : 1;
     rest += *rest == 'k' || *rest == 'M' || *rest == 'G' ? 1 : 0;
-    if (*rest != '\0' || number > COUNT_MAX || number < floor(number) || number > floor(number)) {
+    return *rest == '\0';
+}
+
+bool load_count_parse(const char *text, uint64_t *ret_count)
+{
+    double number = 0;
+    if (!scaled_parse(text, &number) || number > COUNT_MAX || number < floor(number) ||
+        number > floor(number)) {
         return false;
     }
     *ret_count = (uint64_t)number;
@@ -163,7 +170,6 @@ static bool option_take(struct load_options *options,
                         const char *text)
 {
     void *place = (char *)options + option->offset;
-    const char *rest = NULL;
     double number = 0;
     uint64_t count = 0;
     switch (option->type) {
@@ -178,8 +184,7 @@ static bool option_take(struct load_options *options,
         *(uint64_t *)place = count;
         return true;
     case LOAD_OPTION_NUMBER:
-        if (!number_parse(text, &number, &rest) || *rest != '\0' || number < option->least ||
-            number > option->most) {
+        if (!scaled_parse(text, &number) || number < option->least || number > option->most) {
             return false;
         }
         *(double *)place = number;
@@ -285,7 +290,7 @@ static void say_wrong(const struct load_option *option,
                    option->name, value, option->type == LOAD_OPTION_CHOICE ? "one of " : "",
                    option->argument,
                    counts                               ? ", a whole number like 64 or 1M"
-                   : option->type == LOAD_OPTION_NUMBER ? ", a number"
+                   : option->type == LOAD_OPTION_NUMBER ? ", a number like 0.5 or 20k"
                                                         : "",
                    bounds);
 }

@@ -157,12 +157,20 @@ static void text_errors(FILE *out, const struct load_report *report, const struc
     }
 }
 
+/* Of a workload that reads nothing, say, or of rows that are not there. */
+static bool is_anything_verified(const struct load_report *report, const struct figures *sum)
+{
+    return sum->checked > 0 || sum->wrong > 0 || report->sums_checked > 0;
+}
+
 static void text_verdict(FILE *out, const struct load_report *report, const struct figures *sum)
 {
     if (!report->options->verify) {
         return;
     }
-    if (report->sums_unread) {
+    if (!is_anything_verified(report, sum) && !report->sums_unread) {
+        fputs("  verified    nothing: no value was read; `run read` and `run scan` do\n", out);
+    } else if (report->sums_unread) {
         fputs("  verified    nothing: sums could not be read\n", out);
     } else if (report->sums_checked > 0) {
         fprintf(out, "  verified    %" PRIu64 " sums: %s%s%s\n", report->sums_checked,
@@ -372,7 +380,14 @@ static void csv_rows(FILE *out,
 
 static const char *verdict_of(const struct load_report *report)
 {
-    return !report->options->verify ? "" : load_report_is_verified(report) ? "good" : "bad";
+    struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
+    if (!report->options->verify) {
+        return "";
+    }
+    if (!load_report_is_verified(report)) {
+        return "bad";
+    }
+    return is_anything_verified(report, &sum) ? "good" : "nothing";
 }
 
 static bool is_written(FILE *out)
