@@ -11,6 +11,7 @@
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_late.h"
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_replica_truth.h"
@@ -362,6 +363,7 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
         break;
     case SIM_EVENT_FAULT:
     case SIM_EVENT_RESTART:
+    case SIM_EVENT_LATE:
     case SIM_EVENT_KILL:
         UNREACHABLE();
     }
@@ -404,7 +406,8 @@ static bool waits(struct sim *sim, struct sim_event *event)
 {
     int64_t until_ns = sim->nodes[event->node].paused_until_ns;
     if (event->kind == SIM_EVENT_FAULT || event->kind == SIM_EVENT_RESTART ||
-        event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns || is_void(sim, event)) {
+        event->kind == SIM_EVENT_LATE || event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns ||
+        is_void(sim, event)) {
         return false;
     }
     event->time_ns = until_ns;
@@ -422,6 +425,8 @@ static void take_event(struct sim *sim, struct sim_event *event)
     hash_event(sim, event);
     if (event->kind == SIM_EVENT_FAULT) {
         sim_faults_turn(sim);
+    } else if (event->kind == SIM_EVENT_LATE) {
+        sim_late_act(sim, event->number);
     } else if (event->kind == SIM_EVENT_RESTART) {
         restart(sim, event);
     } else if (event->kind == SIM_EVENT_KILL) {

@@ -148,6 +148,7 @@ struct sim_settings {
     int64_t learn_timeout_ns;
     int64_t replace_after_ns; /* the catalog's */
     uint32_t wipe;            /* per turn: a disk is replaced by an empty one */
+    uint32_t late;            /* per turn: a proposal that is taken late */
     uint32_t stall;           /* per turn: a disk stands still */
     uint32_t full;            /* per turn: a disk has no room */
     uint64_t window_bytes_max;
@@ -214,6 +215,13 @@ struct sim_link {
     int64_t parted_until_ns;
 };
 
+/* Of the fault that sim_late.h tells. */
+struct sim_late {
+    bool running;
+    uint32_t leader; /* who is cut off */
+    uint32_t heir;   /* whose proposal comes late */
+};
+
 struct sim_master;
 struct sim_server;
 struct sim_client;
@@ -239,6 +247,7 @@ struct sim {
     struct sim_effects effects; /* of the step under way */
     uint32_t node_count;
     struct sim_node nodes[SIM_NODES_MAX];
+    struct sim_late late;
     struct sim_link links[SIM_NODES_MAX][SIM_NODES_MAX];
     struct coordinator *coordinator; /* outlives masters, as disks outlive servers */
     struct sim_server_disk *disks[SIM_SERVERS_MAX];

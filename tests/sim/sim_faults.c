@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "master/core/record.h"
 #include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_late.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_server.h"
 
@@ -113,6 +114,7 @@ static void draw_replication(struct sim *sim)
     settings->stall = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300000);
     settings->full = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300000);
     settings->replace_after_ns = (int64_t)(1 + prng_below(&prng, 20)) * SIM_S;
+    settings->late = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
 }
 
 void sim_faults_draw(struct sim *sim)
@@ -360,6 +362,9 @@ static void disturb_replicas(struct sim *sim)
     }
     if (sim_chance(sim, sim->settings.pause)) {
         pause_server(sim);
+    }
+    if (sim_chance(sim, sim->settings.late)) {
+        sim_late_begin(sim);
     }
 }
 
