@@ -154,6 +154,21 @@ enum status hosted_create_replica(struct hosted *hosted, const struct replica_re
                           &host->effects);
 }
 
+struct replica_recovered hosted_recovered(const struct host *host,
+                                          const struct store_tablet *tablet)
+{
+    const struct store_configuration *configuration = store_tablet_configuration(tablet);
+    return (struct replica_recovered){.self = host->options.self,
+                                      .incarnation = host->options.incarnation,
+                                      .configuration = configuration->members,
+                                      .role = (enum replica_role)configuration->role,
+                                      .flags = {.opened = configuration->flags.opened,
+                                                .doubt_noted = configuration->flags.doubt_noted,
+                                                .bound = configuration->flags.bound,
+                                                .damaged = configuration->flags.damaged,
+                                                .doubtful = configuration->flags.doubtful}};
+}
+
 /* As its store has recovered it. */
 static enum status recover_replica(struct hosted *hosted, const struct store_tablet *tablet)
 {
@@ -167,23 +182,13 @@ static enum status recover_replica(struct hosted *hosted, const struct store_tab
         struct store_entry entry = store_tablet_window_at(tablet, i);
         window[i] = entry_of(&entry);
     }
-    const struct store_configuration *configuration = store_tablet_configuration(tablet);
-    const struct replica_recovered recovered = {
-        .self = host->options.self,
-        .incarnation = host->options.incarnation,
-        .configuration = configuration->members,
-        .role = (enum replica_role)configuration->role,
-        .flags = {.opened = configuration->flags.opened,
-                  .doubt_noted = configuration->flags.doubt_noted,
-                  .bound = configuration->flags.bound,
-                  .damaged = configuration->flags.damaged,
-                  .doubtful = configuration->flags.doubtful},
-        .free_from_ns = host->options.free_from_ns,
-        .committed = store_tablet_committed(tablet),
-        .committed_version = store_tablet_committed_version(tablet),
-        .barrier = standing_of(tablet),
-        .window = window,
-        .window_count = count};
+    struct replica_recovered recovered = hosted_recovered(host, tablet);
+    recovered.free_from_ns = host->options.free_from_ns;
+    recovered.committed = store_tablet_committed(tablet);
+    recovered.committed_version = store_tablet_committed_version(tablet);
+    recovered.barrier = standing_of(tablet);
+    recovered.window = window;
+    recovered.window_count = count;
     enum status status = hosted_create_replica(hosted, &recovered);
     memory_free(window);
     return status;

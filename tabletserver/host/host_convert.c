@@ -102,20 +102,10 @@ static enum status create_heirs(const struct hosted *parent,
 {
     struct host *host = parent->host;
     struct replica_view view = replica_look(parent->replica);
-    const struct store_configuration *configuration = store_tablet_configuration(parent->tablet);
-    const struct replica_recovered recovered = {
-        .self = host->options.self,
-        .incarnation = host->options.incarnation,
-        .configuration = configuration->members,
-        .role = (enum replica_role)configuration->role,
-        .flags = {.opened = configuration->flags.opened,
-                  .doubt_noted = configuration->flags.doubt_noted,
-                  .bound = configuration->flags.bound,
-                  .damaged = configuration->flags.damaged,
-                  .doubtful = configuration->flags.doubtful},
-        .free_from_ns = view.free_from_ns,
-        .committed = barrier->sequence,
-        .committed_version = barrier->version};
+    struct replica_recovered recovered = hosted_recovered(host, parent->tablet);
+    recovered.free_from_ns = view.free_from_ns;
+    recovered.committed = barrier->sequence;
+    recovered.committed_version = barrier->version;
     enum status status = hosted_reserve(host, 2);
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         heirs->hosted[i] = hosted_create(host, parent->min_in_sync);

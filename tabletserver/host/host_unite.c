@@ -61,21 +61,11 @@ static enum status create_replica(struct hosted *heir,
                                   const struct hosted *left,
                                   const struct hosted *right)
 {
-    const struct host *host = heir->host;
-    const struct store_configuration *configuration = store_tablet_configuration(merged);
     int64_t left_free_ns = replica_look(left->replica).free_from_ns;
     int64_t right_free_ns = replica_look(right->replica).free_from_ns;
-    const struct replica_recovered recovered = {
-        .self = host->options.self,
-        .incarnation = host->options.incarnation,
-        .configuration = configuration->members,
-        .role = (enum replica_role)configuration->role,
-        .flags = {.opened = configuration->flags.opened,
-                  .doubt_noted = configuration->flags.doubt_noted,
-                  .bound = configuration->flags.bound,
-                  .damaged = configuration->flags.damaged},
-        .free_from_ns = left_free_ns > right_free_ns ? left_free_ns : right_free_ns,
-        .committed = store_tablet_committed(merged)};
+    struct replica_recovered recovered = hosted_recovered(heir->host, merged);
+    recovered.free_from_ns = left_free_ns > right_free_ns ? left_free_ns : right_free_ns;
+    recovered.committed = store_tablet_committed(merged);
     return hosted_create_replica(heir, &recovered);
 }
 

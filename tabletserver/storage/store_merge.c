@@ -229,6 +229,7 @@ static void configure(struct store_tablet *merged,
     both.flags.doubt_noted = a->flags.doubt_noted || b->flags.doubt_noted;
     both.flags.bound = a->flags.bound || b->flags.bound;
     both.flags.damaged = a->flags.damaged || b->flags.damaged; /* what came of it is no better */
+    both.flags.doubtful = a->flags.doubtful || b->flags.doubtful;
     store_set_configuration(merged, &both);
     merged->durable = merged->configuration;
     merged->durable_number = 1;

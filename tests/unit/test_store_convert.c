@@ -455,13 +455,15 @@ Test(store_convert, what_is_being_made_is_not_made_twice)
     cr_assert_eq(store_tablet_merge(tablet, right), STATUS_FAILED_PRECONDITION);
 }
 
-/* Grants that were given for one of them bind it (rule 11), and a doubt is a doubt (rule 2). */
+/* Grants that were given for one of them bind it (rule 11), and a doubt is a doubt (rules 2, 20). */
 Test(store_convert, what_one_of_them_has_promised_is_promised)
 {
+    struct store_configuration older = led;
     struct store_configuration newer = led;
+    older.flags.doubtful = true;
     newer.members.version = 5;
     newer.flags.bound = false;
-    prepare_merge(&led);
+    prepare_merge(&older);
     struct store_tablet *left = tablet;
     tablet = right;
     configure(&newer);
@@ -469,6 +471,7 @@ Test(store_convert, what_one_of_them_has_promised_is_promised)
     merge();
     cr_assert_eq(store_tablet_configuration(merged)->members.version, 5);
     cr_assert(store_tablet_configuration(merged)->flags.bound);
+    cr_assert(store_tablet_configuration(merged)->flags.doubtful);
 }
 
 /* The base was asked to hear of a configuration of one that it knows no more. */
