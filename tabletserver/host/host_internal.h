@@ -207,7 +207,8 @@ void hosted_step(struct hosted *hosted, struct replica_event *event);
 struct hosted *hosted_create(struct host *host, uint32_t min_in_sync);
 /* Who it is, and what the tablet's configuration record says: the same for what its store has recovered,
  * and for what is made of it by a split or a merge. */
-struct replica_recovered hosted_recovered(const struct host *host, const struct store_tablet *tablet);
+struct replica_recovered hosted_recovered(const struct host *host,
+                                          const struct store_tablet *tablet);
 /* Its replica; the effects are the host's, to be performed when it is installed. */
 enum status hosted_create_replica(struct hosted *hosted, const struct replica_recovered *recovered);
 void hosted_destroy(struct hosted *hosted);
