@@ -216,6 +216,8 @@ void status_report_gauges(struct server *server)
         sum.base_reusable_bytes += one.base_reusable_bytes;
         sum.disk_free_bytes += one.disk_free_bytes;
         sum.bad_chunks += one.bad_chunks;
+        sum.scrubbed_bytes += one.scrubbed_bytes;
+        sum.collected_cells += one.collected_cells;
         sum.flushes_pending += one.flushes_pending;
         full += one.condition == STORE_FULL;
         failed += one.condition == STORE_FAILED;
@@ -232,6 +234,10 @@ void status_report_gauges(struct server *server)
         sum.base_reusable_bytes);
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
     set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
+    set("edubba_scrubbed_bytes", "Stored bytes read again by the scrub since the start.",
+        sum.scrubbed_bytes);
+    set("edubba_collected_cells", "Expired cells erased by garbage collection since the start.",
+        sum.collected_cells);
     set("edubba_stores_full", "Stores in which writes have stopped for want of room.", full);
     set("edubba_stores_failed", "Stores in which everything has stopped.", failed);
     set("edubba_stores_unopened", "Stores that could not be opened at the start.",

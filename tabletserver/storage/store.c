@@ -568,6 +568,7 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .base_reusable_bytes = kv_numbers.reusable_bytes,
         .disk_free_bytes = store_disk_free_bytes(store),
         .scrubbed_bytes = atomic_load(&store->scrubbed_bytes),
+        .collected_cells = atomic_load(&store->collected_cells),
         .bad_chunks = atomic_load(&store->bad_chunks),
         .recovered_records = store->recovered_records,
         .torn_bytes = log_numbers.torn_bytes,

@@ -311,6 +311,7 @@ struct store_statistics {
     uint64_t base_reusable_bytes; /* of the file: free, and seen by no reader any more */
     uint64_t disk_free_bytes;
     uint64_t scrubbed_bytes;
+    uint64_t collected_cells; /* erased by garbage collection; not those it deleted like a client */
     uint64_t bad_chunks;
     uint64_t recovered_records;
     uint64_t torn_bytes;

@@ -24,6 +24,7 @@ struct run {
     struct layer_cursor *cursor;
     struct store_pieces *pieces;
     struct store_range_deletes *deletes;
+    struct store_schema *schema; /* NULL: nobody has said what the table looks like */
     struct arena arena;
     struct applied_map map;
     struct tablet_position from;
@@ -94,8 +95,23 @@ static struct choice choose(struct store *store)
 
 /* --- writing entries ------------------------------------------------------------------------------ */
 
+/*
+ * What is of a family that the table no longer has stays out of the base.  Garbage collection looks
+ * for such cells once after a change of the schema, so none may come later: a flush that began
+ * before the change is over when that pass looks, since both are the work thread's.
+ */
+static bool is_of_dropped_family(const struct run *run, const struct entry *entry)
+{
+    const struct table *table = run->schema != NULL ? &run->schema->table : NULL;
+    return table != NULL && entry->family != 0 && entry->family < table->family_number_next &&
+           table_family_by_number(table, entry->family) == NULL;
+}
+
 static enum status put(struct run *run, struct bytes row, const struct entry *entry)
 {
+    if (is_of_dropped_family(run, entry)) {
+        return STATUS_OK;
+    }
     while (!row_range_contains(&run->pieces->pieces[run->piece].range, row)) {
         run->piece++;
         ASSERT(run->piece < run->pieces->count); /* pieces cover the tablet, rows ascend */
@@ -270,6 +286,7 @@ static enum status prepare(struct run *run)
         return status;
     }
     run->from = applied_map_prefix(&run->map, run->layer->last_sequence);
+    run->schema = store_schema_find(tablet->store, tablet->descriptor.table);
     (void)pthread_mutex_lock(&tablet->mutex);
     run->pieces = store_pieces_ref(tablet->pieces);
     run->deletes = store_range_deletes_ref(tablet->range_deletes);
@@ -289,6 +306,9 @@ static void release(struct run *run)
     if (run->pieces != NULL) {
         store_pieces_unref(run->pieces);
         store_range_deletes_unref(run->deletes);
+    }
+    if (run->schema != NULL) {
+        store_schema_unref(run->schema);
     }
     arena_deinit(&run->arena);
 }

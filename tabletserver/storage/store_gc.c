@@ -305,11 +305,11 @@ static enum status erase_expired(struct store_tablet *tablet, const struct table
 
 /* --- the pass ------------------------------------------------------------------------------------- */
 
-static void end_pass(struct store_tablet *tablet, const struct table *table, int64_t now_us)
+static void end_pass(struct store_tablet *tablet, int64_t now_us)
 {
     begin_stage(tablet, STORE_COLLECT_IDLE);
     tablet->collect.due_us = now_us + tablet->store->settings.gc_interval_us;
-    tablet->collect.schema_version = table->version;
+    tablet->collect.schema_version = tablet->collect.pass_version;
 }
 
 static bool horizons_are_committed(struct store_tablet *tablet)
@@ -332,8 +332,9 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
     *ret_worked = true;
     switch (tablet->collect.stage) {
     case STORE_COLLECT_IDLE:
+        tablet->collect.pass_version = table->version;
         if (!any_rule(table) && tablet->collect.schema_version == table->version) {
-            end_pass(tablet, table, now_us);
+            end_pass(tablet, now_us);
             return STATUS_OK;
         }
         begin_stage(tablet, STORE_COLLECT_ERASE);
@@ -350,7 +351,7 @@ static enum status step(struct store_tablet *tablet, const struct table *table, 
             status = store_collect_versions(tablet, table, now_us, STEP_CELLS, &more);
         }
         if (status == STATUS_OK && !more) {
-            end_pass(tablet, table, now_us);
+            end_pass(tablet, now_us);
         }
         return status;
     }

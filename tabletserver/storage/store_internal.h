@@ -121,6 +121,7 @@ enum store_collect_stage {
 struct store_collect_state {
     enum store_collect_stage stage;
     int64_t due_us;
+    uint64_t pass_version;   /* of the schema that the pass began with; a newer one wants another */
     uint64_t schema_version; /* of the last whole pass */
     struct buffer row;       /* go on here ... */
     uint32_t family;         /* ... at this column; 0 = the row's start */

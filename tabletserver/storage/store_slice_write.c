@@ -187,6 +187,7 @@ static void note_first(struct store_tablet *tablet,
     tablet->erase_piece = 0;
     buffer_reset(&tablet->erase_resume);
     tablet->collect.stage = STORE_COLLECT_IDLE;
+    tablet->collect.schema_version = 0; /* the teacher may not have collected yet */
     atomic_store(&tablet->row_estimate, 0);
     store_note_meta_written(tablet);
     atomic_store(&tablet->learnt_first, true);
