@@ -150,7 +150,7 @@ Test(store_gc, family_dropped_during_a_pass_is_erased)
         less.version++;
         cr_assert_eq(store_set_table(fixture.store, &bare), STATUS_OK);
         (void)atomic_fetch_add(&fixture.now_us, 2000); /* the next pass is due */
-        store_flush_all(fixture.store); /* wakes who works */
+        store_flush_all(fixture.store);                /* wakes who works */
         usleep(round * 50);
         cr_assert_eq(store_set_table(fixture.store, &less), STATUS_OK);
         FIXTURE_PUMP_UNTIL(&fixture, is_left(tablet, ""));
