@@ -7,7 +7,13 @@
 #include "client/load/files.h"
 #include "client/load/place.h"
 
-#define PATIENCE_MS      5000 /* of all but the first client, which may have to wait for the table */
+/* A server gives the place of a connection that has asked nothing for 5 s to one that comes: without
+ * a question now and then the last clients would displace the first, and the figures would be those
+ * of connections made again and again.  So no try may take long either. */
+#define KEEP_NS     (INT64_C(1) * 1000 * 1000 * 1000)
+#define TRY_MS      2000
+#define PATIENCE_NS (INT64_C(5) * 1000 * 1000 * 1000) /* of all but the first client */
+
 #define PROBE_TEXT_BYTES 400
 
 /* What a phase uses; a server has connections of each kind. */
@@ -56,35 +62,36 @@ static void on_end(void *context, const struct edubba_result *result)
 }
 
 /* The same operation on as many connections as there are: it goes to one that is idle. */
-static enum edubba_code try_all(const struct load_client *client,
-                                const struct edubba_operation *operation,
-                                uint64_t connections,
-                                struct edubba_error *error)
+static void submit_all(struct probe *probe,
+                       const struct load_client *client,
+                       const struct edubba_operation *operation,
+                       uint64_t connections)
 {
-    struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    enum edubba_code code = EDUBBA_OK;
-    for (uint64_t i = 0; code == EDUBBA_OK && i < connections; i++) {
-        pthread_mutex_lock(&probe.lock);
-        probe.left++;
-        pthread_mutex_unlock(&probe.lock);
-        code = edubba_submit(client->table, operation, on_end, &probe, error);
+    for (uint64_t i = 0; i < connections; i++) {
+        struct edubba_error error = {.code = EDUBBA_OK};
+        pthread_mutex_lock(&probe->lock);
+        probe->left++;
+        pthread_mutex_unlock(&probe->lock);
+        enum edubba_code code = edubba_submit(client->table, operation, on_end, probe, &error);
         if (code != EDUBBA_OK) {
-            pthread_mutex_lock(&probe.lock);
-            probe.left--;
-            pthread_mutex_unlock(&probe.lock);
+            const struct edubba_result refused = {.code = code, .text = error.text};
+            on_end(probe, &refused);
         }
     }
-    pthread_mutex_lock(&probe.lock);
-    while (probe.left > 0) {
-        pthread_cond_wait(&probe.changed, &probe.lock);
+}
+
+static enum edubba_code wait_all(struct probe *probe, struct edubba_error *error)
+{
+    pthread_mutex_lock(&probe->lock);
+    while (probe->left > 0) {
+        pthread_cond_wait(&probe->changed, &probe->lock);
     }
-    pthread_mutex_unlock(&probe.lock);
-    if (code == EDUBBA_OK && probe.code != EDUBBA_OK) {
-        code = probe.code;
-        error->code = code;
-        (void)snprintf(error->text, sizeof error->text, "%s", probe.text);
+    pthread_mutex_unlock(&probe->lock);
+    if (probe->code != EDUBBA_OK) {
+        error->code = probe->code;
+        (void)snprintf(error->text, sizeof error->text, "%s", probe->text);
     }
-    return code;
+    return probe->code;
 }
 
 static enum edubba_code try_scan(const struct load_client *client,
@@ -103,13 +110,13 @@ static enum edubba_code try_scan(const struct load_client *client,
     return code;
 }
 
-/* Each way to the server that has the row. */
-static enum edubba_code try_ways(const struct load_client *client,
-                                 const struct ways *ways,
-                                 uint64_t connections,
-                                 struct edubba_bytes row,
-                                 uint32_t deadline_ms,
-                                 struct edubba_error *error)
+/* To the server that has the row, by each way but scans. */
+static void submit_ways(struct probe *probe,
+                        const struct load_client *client,
+                        const struct ways *ways,
+                        uint64_t connections,
+                        struct edubba_bytes row,
+                        uint32_t deadline_ms)
 {
     const struct edubba_mutation never = edubba_delete_from_row();
     struct edubba_filter *nothing = edubba_filter_block_all();
@@ -119,21 +126,16 @@ static enum edubba_code try_ways(const struct load_client *client,
         .filter = nothing,
         .deadline_ms = deadline_ms,
     };
-    enum edubba_code code = EDUBBA_OK;
     if (ways->reads) {
-        code = try_all(client, &operation, connections, error);
+        submit_all(probe, client, &operation, connections);
     }
-    if (code == EDUBBA_OK && ways->changes) { /* to be made if the filter finds anything */
+    if (ways->changes) { /* to be made if the filter finds anything */
         operation.kind = EDUBBA_OPERATION_CHECK_AND_MUTATE;
         operation.mutations = &never;
         operation.mutation_count = nothing != NULL ? 1 : 0;
-        code = try_all(client, &operation, connections, error);
-    }
-    if (code == EDUBBA_OK && ways->scans) {
-        code = try_scan(client, row, deadline_ms, error);
+        submit_all(probe, client, &operation, connections);
     }
     edubba_filter_free(nothing);
-    return code;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -178,35 +180,95 @@ static void say_which(const struct load_place *place, uint64_t index, struct edu
                    place->client_count, why.text);
 }
 
+/* A phase's clients, and a tablet of each server. */
+struct muster {
+    const struct load_place *place;
+    struct ways ways;
+    struct edubba_tablet *tablets;
+    size_t tablet_count;
+    int64_t kept_ns; /* when all that are connected were last heard */
+};
+
+static struct edubba_bytes row_of(const struct edubba_tablet *tablet)
+{
+    return tablet->start.size > 0 ? tablet->start : edubba_bytes_of("", 1);
+}
+
+/* Clients `begin` to `end`, at once, and every server. */
+static enum edubba_code try_clients(const struct muster *muster,
+                                    uint64_t begin,
+                                    uint64_t end,
+                                    uint32_t deadline_ms,
+                                    struct edubba_error *error)
+{
+    const struct load_place *place = muster->place;
+    struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    for (uint64_t i = begin; i < end; i++) {
+        for (size_t j = 0; j < muster->tablet_count; j++) {
+            if (is_new_server(muster->tablets, j)) {
+                submit_ways(&probe, &place->clients[i], &muster->ways, place->options->connections,
+                            row_of(&muster->tablets[j]), deadline_ms);
+            }
+        }
+    }
+    enum edubba_code code = wait_all(&probe, error);
+    for (uint64_t i = begin; muster->ways.scans && i < end; i++) {
+        for (size_t j = 0; code == EDUBBA_OK && j < muster->tablet_count; j++) {
+            if (is_new_server(muster->tablets, j)) {
+                code = try_scan(&place->clients[i], row_of(&muster->tablets[j]), deadline_ms,
+                                error);
+            }
+        }
+    }
+    return code;
+}
+
+/* The first may wait for the table as long as any operation; others are soon taken, or not at all. */
+static enum edubba_code connect_one(struct muster *muster,
+                                    uint64_t index,
+                                    struct edubba_error *error)
+{
+    const struct load_options *options = muster->place->options;
+    int64_t patience_ns = options->timeout_s > 0 ? (int64_t)(options->timeout_s * 1e9)
+                                                 : PATIENCE_NS;
+    int64_t until_ns = load_now_ns() + patience_ns;
+    enum edubba_code code = EDUBBA_OK;
+    do {
+        code = try_clients(muster, index, index + 1, index == 0 ? 0 : TRY_MS, error);
+        if (code != EDUBBA_OK) {
+            say_which(muster->place, index, error);
+        } else if (load_now_ns() - muster->kept_ns < KEEP_NS) {
+            return code;
+        }
+        struct edubba_error lost = {.code = EDUBBA_OK};
+        if (try_clients(muster, 0, index, TRY_MS, &lost) != EDUBBA_OK) {
+            (void)snprintf(error->text, sizeof error->text,
+                           "a client that was connected is so no more: %.400s", lost.text);
+            return error->code = lost.code;
+        }
+        muster->kept_ns = load_now_ns();
+    } while (code != EDUBBA_OK && index > 0 && load_now_ns() < until_ns);
+    return code;
+}
+
 enum edubba_code load_place_connect(struct load_place *place,
                                     const struct load_workload *workload,
                                     bool is_load,
                                     struct edubba_error *error)
 {
     const struct load_options *options = place->options;
-    const struct ways ways = ways_of(workload, is_load);
-    struct edubba_tablet *tablets = NULL;
-    size_t count = 0;
-    enum edubba_code code = edubba_list_tablets(place->clients[0].client, options->table, &tablets,
-                                                &count, error);
+    struct muster muster = {
+        .place = place, .ways = ways_of(workload, is_load), .kept_ns = load_now_ns()};
+    enum edubba_code code = edubba_list_tablets(place->clients[0].client, options->table,
+                                                &muster.tablets, &muster.tablet_count, error);
     if (code != EDUBBA_OK) {
         return code;
     }
-    code = check_files(options, &ways, count_servers(tablets, count), error);
+    code = check_files(options, &muster.ways, count_servers(muster.tablets, muster.tablet_count),
+                       error);
     for (uint64_t i = 0; code == EDUBBA_OK && i < place->client_count; i++) {
-        uint32_t deadline_ms = i == 0 || options->timeout_s > 0 ? 0 : PATIENCE_MS;
-        for (size_t j = 0; code == EDUBBA_OK && j < count; j++) {
-            struct edubba_bytes row = tablets[j].start.size > 0 ? tablets[j].start
-                                                                : edubba_bytes_of("", 1);
-            if (is_new_server(tablets, j)) {
-                code = try_ways(&place->clients[i], &ways, options->connections, row, deadline_ms,
-                                error);
-                if (code != EDUBBA_OK) {
-                    say_which(place, i, error);
-                }
-            }
-        }
+        code = connect_one(&muster, i, error);
     }
-    edubba_free(tablets);
+    edubba_free(muster.tablets);
     return code;
 }

@@ -118,6 +118,11 @@ bool transport_listener_give_place(struct transport_listener *listener, struct t
     atomic_store(&peer->active_ns, clock_monotonic_ns());
     bool given = peer->has_place;
     pthread_mutex_unlock(&listener->lock);
+    metric_add(given ? listener->connections : listener->refused, 1);
+    if (victim != NULL) {
+        metric_add(listener->connections, -1);
+        metric_add(listener->displaced, 1);
+    }
     close_victim(victim, "idle, and others need the place");
     return given;
 }
@@ -160,6 +165,7 @@ void transport_listener_remove(struct transport_listener *listener, struct trans
     }
     listener->peer_count--;
     listener->place_count -= peer->has_place;
+    metric_add(listener->connections, peer->has_place ? -1 : 0);
     pthread_cond_broadcast(&listener->emptied);
     pthread_mutex_unlock(&listener->lock);
 }
@@ -186,6 +192,18 @@ static void listener_destroy(struct transport_listener *listener)
     memory_free(listener->address);
     memory_free(listener->agent);
     memory_free(listener);
+}
+
+static void make_metrics(struct transport_listener *listener)
+{
+    listener->connections = metric_gauge("edubba_connections", "",
+                                         "Connections that have shaken hands.");
+    listener->displaced = metric_counter(
+        "edubba_connections_displaced_total", "",
+        "Connections closed because they did nothing, and others needed their places.");
+    listener->refused = metric_counter(
+        "edubba_connections_refused_total", "",
+        "Connections refused because connections_max others were in use.");
 }
 
 /* An nng error. */
@@ -234,6 +252,7 @@ enum status transport_listen(const struct transport_listener_options *options,
     pthread_mutex_init(&listener->lock, NULL);
     pthread_cond_init(&listener->emptied, NULL);
     listener->options = *options;
+    make_metrics(listener);
     listener->address = copy_text(options->address);
     listener->agent = copy_text(options->agent);
     listener->options.address = listener->address;

@@ -4,6 +4,7 @@
 #ifndef COMMON_IO_TRANSPORT_LISTENER_H
 #define COMMON_IO_TRANSPORT_LISTENER_H
 
+#include "common/io/metrics.h"
 #include "common/io/transport_peer.h"
 
 #define LISTENER_HANDSHAKE_TIMEOUT_MS 5000
@@ -33,6 +34,9 @@ struct transport_listener {
     size_t place_count; /* peers that have one */
     bool accepting;     /* an accept, a pause before the next, or its callback is under way */
     bool pausing;       /* that operation is a pause */
+    struct metric *connections;
+    struct metric *displaced;
+    struct metric *refused;
 };
 
 /* The peer shakes hands: may it stay?  In its receive callback. */

@@ -200,7 +200,7 @@ wait $!
 unset "PIDS[server1]" "PIDS[server2]"
 start_server 1; start_server 2 connections_max=16
 says "a server that takes no more clients" 1 'client [0-9]+ of 40 could not connect: .*connections_max = 16' \
-    load run read --table P-read --records 300 --clients 40 --timeout 2
+    load run read --table P-read --records 300 --clients 40 --timeout 8 # longer than it takes to displace who is idle
 says "drop" 0 '' load drop
 says "--drop" 0 '' load write --table GONE --operations 10 --drop
 same "both are gone" "$(ebt ls | grep -cE '^(LOAD|GONE)$')" 0

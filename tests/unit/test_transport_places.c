@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "common/io/metrics.h"
+
 #define STRANGERS 360 /* more than a listener lets in beside its connections_max */
 #define PLACES    4
 
@@ -50,6 +52,16 @@ Test(places, those_who_never_shake_hands_keep_nobody_out)
     }
 }
 
+static bool is_rendered(const char *line)
+{
+    struct buffer out = BUFFER_INIT;
+    metrics_render(&out);
+    buffer_append_u8(&out, 0);
+    bool found = !out.failed && strstr((const char *)out.data, line) != NULL;
+    buffer_deinit(&out);
+    return found;
+}
+
 static bool try_caller(struct caller *caller)
 {
     memset(caller, 0, sizeof *caller);
@@ -95,6 +107,9 @@ Test(places, those_who_do_nothing_make_room_for_those_who_come)
         clock_sleep_us(100000);
     }
     cr_assert(try_caller(&newcomer), "the one that was idle longest makes room");
+    cr_assert(is_rendered("\nedubba_connections_displaced_total 1\n"));
+    cr_assert(is_rendered("\nedubba_connections_refused_total 1\n"));
+    cr_assert(is_rendered("\nedubba_connections 4\n"));
     cr_assert_eq(caller_send_number(&newcomer), STATUS_OK);
     WAIT_FOR(newcomer.responses == 1);
     expect_made_room(strangers[0]);
@@ -104,6 +119,7 @@ Test(places, those_who_do_nothing_make_room_for_those_who_come)
     transport_reply_send(service.held[0], &message, true);
     WAIT_FOR(waiting.responses == 1);
     transport_connection_close(newcomer.connection);
+    WAIT_FOR(is_rendered("\nedubba_connections 3\n"));
     transport_connection_close(busy.connection);
     transport_connection_close(waiting.connection);
 }
