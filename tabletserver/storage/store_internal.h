@@ -635,8 +635,7 @@ enum status store_estimate_step(struct store *store, bool *ret_worked);
  * them: a chunk joined across that place would look younger than deletes that are still to come. */
 bool store_may_keep_house(struct store_tablet *tablet);
 
-/* Work thread, in a transaction: notes of all that the tablet's pieces cover, and whether to keep them when it
- * is over. */
+/* Work thread, in a transaction: notes of all that the tablet's pieces cover; to be kept if it is written. */
 enum status store_note_erasures(struct base_writer *writer,
                                 struct store_tablet *tablet,
                                 struct store_erasure **ret_erasures);
