@@ -5,6 +5,32 @@
 
 #include "edubba.h"
 
+/* What stands before a workload, or instead of one. */
+struct load_command {
+    const char *name;
+    const char *usage;
+    const char *help;
+};
+static const struct load_command COMMANDS[] = {
+    {"load", "edubba-load load WORKLOAD [OPTIONS]",
+     "Writes the --records rows that the workload needs, about 512 at a time, and runs nothing.  The\n"
+     "table is made when it is missing, in --presplit tablets.  --records, --fields, --value-size and\n"
+     "--keys are to be the same as of the run: they are not kept.\n\n"
+     "example: edubba-load load ycsb-c --records 1M --presplit 8\n"},
+    {"run", "edubba-load run WORKLOAD [OPTIONS]",
+     "Runs the workload on a table that is there, with the rows that `load` wrote.  No table is made.\n"
+     "\n"
+     "example: edubba-load run ycsb-c --records 1M --in-flight 64 --duration 60\n"},
+    {"drop", "edubba-load drop [--table NAME]",
+     "Deletes the table (LOAD).  One that edubba-load did not make is refused.\n\n"
+     "example: edubba-load drop --table LOAD\n"},
+    {"help", "edubba-load help [COMMAND|WORKLOAD]",
+     "Tells what there is: all of it, or of one command, or of one workload with its defaults.\n"
+     "--help behind a command or a workload is the same.\n\n"
+     "example: edubba-load help ycsb-e\n"},
+};
+#define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
+
 static const char USAGE[] =
     "edubba-load -- put load on an Edubba cluster, and measure it\n"
     "\n"
@@ -12,7 +38,7 @@ static const char USAGE[] =
     "       edubba-load load WORKLOAD [OPTIONS]   only write the rows that the workload needs\n"
     "       edubba-load run WORKLOAD [OPTIONS]    only run, on a table that is there\n"
     "       edubba-load drop [--table NAME]       delete the table\n"
-    "       edubba-load help [WORKLOAD]\n";
+    "       edubba-load help [COMMAND|WORKLOAD]\n";
 
 static const char EXAMPLES[] =
     "examples:\n"
@@ -86,6 +112,30 @@ void load_help(FILE *out)
           "workload's: `edubba-load help WORKLOAD`.\n\n",
           out);
     fputs(EXAMPLES, out);
+}
+
+static const struct load_command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].name, name) == 0) {
+            return &COMMANDS[i];
+        }
+    }
+    return NULL;
+}
+
+bool load_help_is_command(const char *name)
+{
+    return command_find(name) != NULL;
+}
+
+void load_help_command(FILE *out, const char *name)
+{
+    const struct load_command *command = command_find(name);
+    if (command != NULL) {
+        fprintf(out, "usage: %s\n\n%s\nWorkloads and options: edubba-load help\n", command->usage,
+                command->help);
+    }
 }
 
 static void print_mix(FILE *out, const struct load_workload *workload)
@@ -195,7 +245,9 @@ void load_help_words(FILE *out, const char *option)
         print_choices(out, option + 2);
         return;
     }
-    fputs("load\nrun\ndrop\nhelp\n", out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        fprintf(out, "%s\n", COMMANDS[i].name);
+    }
     for (size_t i = 0; i < LOAD_WORKLOAD_COUNT; i++) {
         fprintf(out, "%s\n", LOAD_WORKLOADS[i].name);
     }

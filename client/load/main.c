@@ -46,18 +46,35 @@ static int printed(void)
                                                       : load_complain_file("stdout", errno);
 }
 
+/* Of the last that is named: `help run ycsb-a` is of ycsb-a. */
 static int run_help(size_t count, const char *const *words)
 {
-    if (count == 0) {
+    const struct load_workload *workload = NULL;
+    for (size_t i = 0; i < count; i++) {
+        workload = load_workload_find(words[i]);
+        if (workload == NULL && !load_help_is_command(words[i])) {
+            return unknown_workload(words[i]);
+        }
+    }
+    if (workload != NULL) {
+        load_help_workload(stdout, workload);
+    } else if (count > 0) {
+        load_help_command(stdout, words[count - 1]);
+    } else {
         load_help(stdout);
-        return printed();
     }
-    const struct load_workload *workload = load_workload_find(words[0]);
-    if (workload == NULL) {
-        return unknown_workload(words[0]);
-    }
-    load_help_workload(stdout, workload);
     return printed();
+}
+
+/* --help behind a command, a workload, or both: `run ycsb-a --records 5 --help`. */
+static int help_behind(int count, char *const *arguments)
+{
+    const char *words[WORDS_MAX];
+    size_t word_count = 0;
+    for (int i = 1; i < count && arguments[i][0] != '-' && word_count < WORDS_MAX; i++) {
+        words[word_count++] = arguments[i];
+    }
+    return run_help(word_count, words);
 }
 
 static int run_drop(struct load_options *options)
@@ -202,13 +219,15 @@ static int run_words(struct load_options *options, size_t count, const char *con
     return command.workload != NULL ? run_workload(options, &command) : unknown_workload(words[0]);
 }
 
-/* What is answered without a cluster.  False: go on. */
-static bool answer(int count, char **arguments)
+/* What is answered without a cluster, with the exit code of it.  False: go on. */
+static bool answer(int count, char **arguments, int *ret_exit_code)
 {
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
-            load_help(stdout);
-        } else if (strcmp(arguments[i], "--version") == 0) {
+            *ret_exit_code = help_behind(count, arguments);
+            return true;
+        }
+        if (strcmp(arguments[i], "--version") == 0) {
             puts("edubba-load " EDUBBA_VERSION);
         } else if (strcmp(arguments[i], "--man") == 0) { /* for the build */
             load_help_man(stdout);
@@ -217,6 +236,7 @@ static bool answer(int count, char **arguments)
         } else {
             continue;
         }
+        *ret_exit_code = printed();
         return true;
     }
     return false;
@@ -249,11 +269,12 @@ int main(int count, char **arguments)
     const char *words[WORDS_MAX];
     size_t word_count = 0;
     char problem[LOAD_PROBLEM_BYTES];
+    int exit_code = EXIT_CODE_OK;
     keep_streams();
     keep_memory();
     load_complaint_begin(count, arguments);
-    if (answer(count, arguments)) {
-        return printed();
+    if (answer(count, arguments, &exit_code)) {
+        return exit_code;
     }
     if (!load_options_parse(&options, count - 1, arguments + 1, words, WORDS_MAX, &word_count,
                             problem)) {

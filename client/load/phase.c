@@ -18,6 +18,7 @@
 #define REPORT_UNWRITABLE "the report could not be written"
 #define LOAD_PHASE_BATCH  1
 #define LOAD_PHASE_FLIGHT 512
+#define LOAD_PHASE_BYTES  UINT64_C(1000000000) /* of values of that: fewer of large rows */
 
 static volatile sig_atomic_t interrupted; /* the signal's number */
 static volatile sig_atomic_t has_begun;   /* a phase: there is something to report */
@@ -108,6 +109,8 @@ static void show_progress(struct watch *watch, int64_t now_ns)
     uint64_t operations = 0;
     uint64_t rows = 0;
     uint64_t errors = 0;
+    char operation_rate[LOAD_RATE_BYTES];
+    char row_rate[LOAD_RATE_BYTES];
     char p50[LOAD_TIME_BYTES];
     char p99[LOAD_TIME_BYTES];
     struct load_histogram *times = &copies->difference[0].times;
@@ -122,10 +125,11 @@ static void show_progress(struct watch *watch, int64_t now_ns)
             times->counts[i] += copies->difference[kind].times.counts[i];
         }
     }
-    fprintf(stderr, "\r\033[K%s %s  %.0f s%s  %.0f operations/s  %.0f rows/s  p50 %s  p99 %s",
+    fprintf(stderr, "\r\033[K%s %s  %.0f s%s  %s operations/s  %s rows/s  p50 %s  p99 %s",
             watch->report->workload->name, watch->report->phase,
             (double)(now_ns - watch->run->begun_ns) / 1e9, watch->is_counting ? "" : " (warm-up)",
-            (double)operations / length_s, (double)rows / length_s,
+            load_rate_text((double)operations / length_s, operation_rate),
+            load_rate_text((double)rows / length_s, row_rate),
             load_time_text(load_histogram_percentile(times, 0.50), p50),
             load_time_text(load_histogram_percentile(times, 0.99), p99));
     if (errors > 0) {
@@ -223,6 +227,12 @@ static void watch_to_the_end(struct watch *watch)
 
 /* --- a phase ---------------------------------------------------------------------------------- */
 
+static uint64_t load_phase_in_flight(const struct load_options *options, uint64_t client_count)
+{
+    uint64_t fit = LOAD_PHASE_BYTES / (options->fields * options->value_bytes);
+    return 1 + (fit < LOAD_PHASE_FLIGHT ? fit : LOAD_PHASE_FLIGHT) / client_count;
+}
+
 static struct load_run run_of(struct load_place *place,
                               const struct load_options *options,
                               const struct load_workload *workload,
@@ -247,7 +257,7 @@ static struct load_run run_of(struct load_place *place,
     if (is_load) {
         run.distribution = LOAD_SEQUENTIAL;
         run.batch = LOAD_PHASE_BATCH;
-        run.in_flight = 1 + LOAD_PHASE_FLIGHT / place->client_count;
+        run.in_flight = load_phase_in_flight(options, place->client_count);
         run.operations = options->records;
         run.duration_s = 0;
         run.warmup_s = 0;

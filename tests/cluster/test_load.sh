@@ -89,9 +89,25 @@ same "it is untouched" "$(ebt count OTHER)" 1
 says "an unknown workload" 2 'ycsb-a meant' load ycsb-q
 says "an unknown option" 2 'records meant' load write --recrods 5
 says "an option that is near none" 2 "there is no option '--bogus'$" load write --bogus 5
+says "too many in flight, before anything is taken" 2 "in-flight cannot be '10M'.* at most 1M$" \
+    bash -c "ulimit -v 400000; '$LOAD' write --in-flight 10M"
+says "too many in flight of all clients" 2 'in-flight 1000000 times --clients 10 is 10000000 .*at most 1M$' \
+    load write --in-flight 1M --clients 10
+says "too many tablets" 2 "presplit cannot be '1002'.* at most 1001$" load write --presplit 1002
 says "no rate" 2 "rate cannot be '0'.*at least" load write --rate 0
 says "no words" 2 'usage' load
 says "help" 0 'workloads:' load help
+for name in load run drop help; do
+    says "help of $name" 0 "^usage: edubba-load $name" "$LOAD" help "$name"
+    says "$name --help" 0 "^usage: edubba-load $name" "$LOAD" "$name" --help
+done
+for name in $("$LOAD" --words | grep -v -e '^--' -e '^load$' -e '^run$' -e '^drop$' -e '^help$'); do
+    says "help of $name" 0 "^edubba-load $name -- " "$LOAD" help "$name"
+    says "$name --help" 0 "^edubba-load $name -- " "$LOAD" "$name" --help
+done
+says "help of both" 0 '^edubba-load ycsb-e -- ' "$LOAD" run ycsb-e --records 5 -h
+says "help of nothing" 2 "no workload 'ycsb-q'" "$LOAD" ycsb-q --help
+says "help of no command" 0 '^workloads:' "$LOAD" --quiet --help
 says "help of one" 0 'Needs rows' load help ycsb-e
 says "man page" 0 '^\.TH' "$LOAD" --man
 says "no cluster" 1 'UNAVAILABLE' load write --masters tcp://127.0.0.1:1 --timeout 1

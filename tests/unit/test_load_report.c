@@ -161,8 +161,27 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "--rate", "0"));
     cr_assert_str_eq(
         problem,
-        "--rate cannot be '0': it is N, a number like 0.5 or 20k of at least 0.001 and at most "
-        "10000000");
+        "--rate cannot be '0': it is N, a number like 0.5, at least 0.001 and at most 10000000");
+    cr_assert_not(PARSE(&options, "--timeout", "10s"));
+    cr_assert_str_eq(problem, "--timeout cannot be '10s': it is SECONDS, a number like 0.5 or 60, "
+                              "without a unit, at least 0.001 and at most 1000000");
+    cr_assert_not(PARSE(&options, "--records", "10kb"));
+    cr_assert_str_eq(problem, "--records cannot be '10kb': it is N, a whole number like 64 or 1M, "
+                              "at least 1 and at most 1e15");
+    cr_assert_not(PARSE(&options, "--records", " 5"));
+    cr_assert_not(PARSE(&options, "--records", "0x10"));
+    cr_assert_not(PARSE(&options, "--rate", "+5"));
+    cr_assert_not(PARSE(&options, "--zipfian", "1"));
+    cr_assert_str_eq(problem, "--zipfian cannot be '1': it is THETA, a number like 0.5, at least "
+                              "0.01 and at most 0.9999");
+    cr_assert_not(PARSE(&options, "--presplit", "1002"));
+    cr_assert_str_eq(problem, "--presplit cannot be '1002': it is N, a whole number like 64 or 1M, "
+                              "at least 1 and at most 1001");
+    cr_assert_not(PARSE(&options, "--in-flight", "10M"));
+    cr_assert_str_eq(problem, "--in-flight cannot be '10M': it is N, a whole number like 64 or 1M, "
+                              "at least 1 and at most 1M");
+    cr_assert_not(PARSE(&options, "--masters", ""));
+    cr_assert_str_eq(problem, "--masters cannot be empty: it needs ADDRESSES");
     cr_assert_not(PARSE(&options, "--duration=0"));
     cr_assert_not(PARSE(&options, "--bogus", "1"));
     cr_assert_str_eq(problem, "there is no option '--bogus'"); /* nothing is near */
@@ -200,7 +219,7 @@ Test(load_options, every_number_has_a_most_that_is_named)
     }
     struct load_options options;
     cr_assert_not(PARSE(&options, "--batch", "100001"));
-    cr_assert(strstr(problem, "of at least 1 and at most 100k") != NULL, "%s", problem);
+    cr_assert(strstr(problem, "at least 1 and at most 100k") != NULL, "%s", problem);
     cr_assert_not(PARSE(&options, "--value-size", "1G"));
     cr_assert(strstr(problem, "at most 100M") != NULL, "%s", problem);
     cr_assert_not(PARSE(&options, "--threads", "0"));
@@ -254,12 +273,63 @@ Test(load_options, what_does_not_go_together_is_refused)
     cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--late-max", "1", "--rate", "5"));
     cr_assert(load_options_complete(&options, load_workload_find("write"), problem));
-    cr_assert(PARSE(&options, "--zipfian", "1"));
+    cr_assert(PARSE(&options, "--interval", "5e-324"));
     cr_assert_not(load_options_complete(&options, load_workload_find("ycsb-a"), problem));
+    cr_assert(strstr(problem, "--interval") != NULL, "%s", problem);
     cr_assert(PARSE(&options, "--threads", "2"));
     cr_assert_not(load_options_complete(&options, load_workload_find("write"), problem));
     cr_assert(PARSE(&options, "--keys", "ordered"));
     cr_assert_not(load_options_complete(&options, load_workload_find("add"), problem));
+}
+
+/* Each is refused by what it would take, and what is said names it; just below it is taken. */
+Test(load_options, what_memory_cannot_hold_is_refused)
+{
+    struct load_options options;
+    const struct load_workload *write = load_workload_find("write");
+    cr_assert(PARSE(&options, "--in-flight", "1M", "--clients", "2"));
+    cr_assert_not(load_options_complete(&options, write, problem));
+    cr_assert_str_eq(problem,
+                     "--in-flight 1000000 times --clients 2 is 2000000 requests in flight: "
+                     "at most 1M");
+    cr_assert(PARSE(&options, "--in-flight", "500k", "--clients", "2"));
+    cr_assert(load_options_complete(&options, write, problem), "%s", problem);
+    cr_assert(PARSE(&options, "--in-flight", "101", "--batch", "100k", "--value-size", "1"));
+    cr_assert_not(load_options_complete(&options, write, problem));
+    cr_assert_str_eq(problem, "--in-flight 101 times --clients 1 times --batch 100000 is 10100000 "
+                              "rows in flight: at most 10M");
+    cr_assert(PARSE(&options, "--in-flight", "100", "--batch", "100k", "--value-size", "1"));
+    cr_assert(load_options_complete(&options, write, problem), "%s", problem);
+    cr_assert(PARSE(&options, "--value-size", "100M", "--in-flight", "41"));
+    cr_assert_not(load_options_complete(&options, write, problem));
+    cr_assert(strstr(problem, "--value-size 100000000, with 41 rows") != NULL, "%s", problem);
+    cr_assert(strstr(problem, "4.1 GB: at most 4 GB") != NULL, "%s", problem);
+    cr_assert(PARSE(&options, "--value-size", "100M", "--in-flight", "40"));
+    cr_assert(load_options_complete(&options, write, problem), "%s", problem);
+    cr_assert(PARSE(&options, "--fields", "256", "--value-size", "100M"));
+    cr_assert_not(load_options_complete(&options, write, problem)); /* one row is too many */
+    cr_assert(PARSE(&options, "--records", "10000001", "--verify"));
+    cr_assert_not(load_options_complete(&options, load_workload_find("add"), problem));
+    cr_assert(strstr(problem, "--records 10000001") != NULL, "%s", problem);
+    cr_assert(PARSE(&options, "--records", "10000001", "--verify"));
+    cr_assert(load_options_complete(&options, load_workload_find("read"), problem), "%s", problem);
+}
+
+/* What nobody asked for is no reason to refuse. */
+Test(load_options, in_flight_that_was_not_said_fits)
+{
+    struct load_options options;
+    const struct load_workload *write = load_workload_find("write");
+    cr_assert(PARSE(&options, "--rate", "1000", "--clients", "100"));
+    cr_assert(load_options_complete(&options, write, problem), "%s", problem);
+    cr_assert(options.in_flight == 10000);
+    cr_assert(PARSE(&options, "--rate", "1000", "--batch", "1000", "--value-size", "100"));
+    cr_assert(load_options_complete(&options, write, problem), "%s", problem);
+    cr_assert(options.in_flight == 10000);
+    cr_assert(PARSE(&options, "--rate", "1000"));
+    cr_assert(load_options_complete(&options, write, problem) && options.in_flight == 16384);
+    cr_assert(PARSE(&options, "--value-size", "100M"));
+    cr_assert(load_options_complete(&options, write, problem) && options.in_flight == 40);
 }
 
 Test(load_options, only_a_slip_is_near)
@@ -368,6 +438,31 @@ Test(load_report, text_hides_no_error)
     cr_assert(strstr(text, "1 changes may or may not have been made") != NULL);
     cr_assert(strstr(text, "10 values: all right") != NULL);
     free(text);
+}
+
+Test(load_report, low_rates_keep_their_digits)
+{
+    static const struct {
+        double rate;
+        const char *wanted;
+    } CASES[] = {{0, "0"},        {0.4, "0.4"},   {0.0012, "0.0012"}, {2.5, "2.5"},
+                 {99.94, "99.9"}, {99.96, "100"}, {1234.4, "1234"},   {65254, "65254"}};
+    char text[LOAD_RATE_BYTES];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        cr_assert_str_eq(load_rate_text(CASES[i].rate, text), CASES[i].wanted);
+    }
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    report.all.to_s = 2.5; /* one operation: 0.4 a second */
+    char *said = print(LOAD_TEXT, &report);
+    cr_assert(strstr(said, "1            0.4/s in 2.50 s") != NULL, "%s", said);
+    cr_assert(strstr(said, " 0.4 operations/s") != NULL, "%s", said);
+    cr_assert(strstr(said, "read             0.4 ") != NULL, "%s", said);
+    free(said);
+    report.all.to_s = 250;
+    said = print(LOAD_JSON, &report);
+    cr_assert(strstr(said, "\"operations_per_s\":0.0040") != NULL, "%s", said);
+    free(said);
 }
 
 Test(load_report, csv_hides_no_error)

@@ -1,5 +1,6 @@
 #include "client/load/core/options.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,17 @@
 #define BATCH_MAX       100000
 #define CLIENTS_MAX     10000
 #define CONNECTIONS_MAX 1024
-#define SECONDS_MAX     1e8 /* three years; in nanoseconds far below what 64 bits hold */
-#define TIMEOUT_S_MAX   1e6 /* in milliseconds below what 32 bits hold */
-#define RATE_MAX        1e7 /* to count one late takes less time than comes between two */
+#define SECONDS_MAX     1e8    /* three years; in nanoseconds far below what 64 bits hold */
+#define TIMEOUT_S_MAX   1e6    /* in milliseconds below what 32 bits hold */
+#define RATE_MAX        1e7    /* to count one late takes less time than comes between two */
+#define OPEN_IN_FLIGHT  16384  /* where nothing was said */
+#define ZIPFIAN_MAX     0.9999 /* at 1 the formula divides by zero */
+#define PRESPLIT_MAX    1001   /* the master makes a table with 1 000 splits at most */
+#define IN_FLIGHT_MAX   1000000
+#define ROWS_MAX        10000000             /* in flight, those of batches and of all clients */
+#define BYTES_MAX       UINT64_C(4000000000) /* of their values */
+#define SUMS_MAX        10000000             /* verified: 24 bytes each */
+#define INTERVAL_S_MIN  0.001
 #define AT(member)      offsetof(struct load_options, member)
 
 const struct load_option LOAD_OPTIONS[] = {
@@ -26,8 +35,8 @@ const struct load_option LOAD_OPTIONS[] = {
     {"table", "NAME", LOAD_OPTION_TEXT, AT(table), 0, 0,
      "the table, made when missing, but for `run`; one with other families is refused (LOAD)",
      NULL},
-    {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, COUNT_MAX,
-     "tablets of a table that is made (1)", NULL},
+    {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, PRESPLIT_MAX,
+     "tablets of a table that is made, 1001 at most (1)", NULL},
     {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, 0,
      "delete the table at the end; default: keep it", NULL},
     {"records", "N", LOAD_OPTION_COUNT, AT(records), 1, COUNT_MAX, "rows, or counters of `add`",
@@ -43,16 +52,18 @@ const struct load_option LOAD_OPTIONS[] = {
      "row keys: 16 digits; YCSB's user + hash; METRIC's host#time", NULL},
     {"distribution", "uniform|zipfian|latest|sequential", LOAD_OPTION_CHOICE, AT(distribution), 0,
      0, "how keys are chosen", NULL},
-    {"zipfian", "THETA", LOAD_OPTION_NUMBER, AT(zipfian), 0.01, 1,
-     "skew of zipfian and latest, below 1 (0.99)", NULL},
+    {"zipfian", "THETA", LOAD_OPTION_NUMBER, AT(zipfian), 0.01, ZIPFIAN_MAX,
+     "skew of zipfian and latest, from 0.01 to 0.9999: always below 1 (0.99)", NULL},
     {"hosts", "N", LOAD_OPTION_COUNT, AT(hosts), 1, COUNT_MAX, "machines of --keys series (1000)",
      NULL},
     {"one-field", NULL, LOAD_OPTION_FLAG, AT(one_field), 0, 0,
      "reads ask for one field; default: the whole row", NULL},
-    {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1, COUNT_MAX,
-     "requests of one client at a time, in the open loop the most (64)", "How hard"},
+    {"in-flight", "N", LOAD_OPTION_COUNT, AT(in_flight), 1, IN_FLIGHT_MAX,
+     "requests of one client at a time, in the open loop the most (64; open loop: 16384).\n"
+     "Times --clients at most 1M, times --batch 10M rows, with values of 4 GB in all",
+     "How hard"},
     {"clients", "N", LOAD_OPTION_COUNT, AT(clients), 1, CLIENTS_MAX,
-     "separate client connections (1)", NULL},
+     "separate client connections, 10000 at most (1)", NULL},
     {"rate", "N", LOAD_OPTION_NUMBER, AT(rate), 0.001, RATE_MAX,
      "open loop: requests a second over all clients, started on time whatever happens;\n"
      "latency counts from that time; default: closed loop, the next when one is done",
@@ -90,7 +101,7 @@ const struct load_option LOAD_OPTIONS[] = {
      "exit status 1 when any request failed; default: when all did", NULL},
     {"format", "text|json|csv", LOAD_OPTION_CHOICE, AT(format), 0, 0, "of the report (text)", NULL},
     {"interval", "SECONDS", LOAD_OPTION_NUMBER, AT(interval_s), 0, SECONDS_MAX,
-     "report a line, or a record, of each so many seconds as well (0: none)", NULL},
+     "report a line, or a record, of each so many seconds, 0.001 or more, as well (0: none)", NULL},
     {"output", "FILE", LOAD_OPTION_TEXT, AT(output), 0, 0, "write the report there (stdout)", NULL},
     {"quiet", NULL, LOAD_OPTION_FLAG, AT(quiet), 0, 0,
      "no live progress; it is shown only on a terminal anyway", NULL},
@@ -114,9 +125,13 @@ struct load_options load_options_default(void)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
+/* Decimal: strtod() would take blanks, signs and hexadecimal too. */
 static bool number_parse(const char *text, double *ret_number, const char **ret_rest)
 {
     char *end = NULL;
+    if (strchr("0123456789.", text[0]) == NULL || strpbrk(text, "xX") != NULL) {
+        return false;
+    }
     double number = strtod(text, &end);
     if (end == text || !isfinite(number) || number < 0) {
         return false;
@@ -258,41 +273,63 @@ static void say_unknown(const char *argument, char problem[LOAD_PROBLEM_BYTES])
                    nearest != NULL ? " meant?" : "");
 }
 
-/* " of at least 1 and at most 100k" */
-static void write_bounds(const struct load_option *option, char *out, size_t size)
+/* "100k", or "0.5" where a letter is not usual; of any size short. */
+static void write_bound(double bound, bool counts, char *out, size_t size)
+{
+    int tens = 0;
+    const char *letter = "";
+    if (bound >= 1e12) {
+        for (; bound >= 10; bound /= 10) {
+            tens++;
+        }
+        (void)snprintf(out, size, "%ge%d", bound, tens);
+        return;
+    }
+    if (counts && bound >= 1e5) {
+        letter = bound >= 1e9 ? "G" : bound >= 1e6 ? "M" : "k";
+        bound /= bound >= 1e9 ? 1e9 : bound >= 1e6 ? 1e6 : 1e3;
+    }
+    (void)snprintf(out, size, "%.15g%s", bound, letter);
+}
+
+/* "a whole number like 64 or 1M, at least 1 and at most 100k" */
+static void write_range(const struct load_option *option, char *out, size_t size)
 {
     bool counts = option->type == LOAD_OPTION_COUNT;
-    double most = option->most;
-    const char *letter = !counts       ? ""
-                         : most >= 1e9 ? "G"
-                         : most >= 1e6 ? "M"
-                         : most >= 1e5 ? "k"
-                                       : "";
-    most /= *letter == 'G' ? 1e9 : *letter == 'M' ? 1e6 : *letter == 'k' ? 1e3 : 1;
-    if (option->least > 0) {
-        (void)snprintf(out, size, " of at least %g and at most %.15g%s", option->least, most,
-                       letter);
-    } else {
-        (void)snprintf(out, size, " of at most %.15g%s", most, letter);
-    }
+    bool is_time = strcmp(option->argument, "SECONDS") == 0;
+    char least[32];
+    char most[32];
+    write_bound(option->least, counts, least, sizeof least);
+    write_bound(option->most, counts, most, sizeof most);
+    (void)snprintf(out, size, "%s, at least %s and at most %s",
+                   counts    ? "a whole number like 64 or 1M"
+                   : is_time ? "a number like 0.5 or 60, without a unit"
+                             : "a number like 0.5",
+                   least, most);
 }
 
 static void say_wrong(const struct load_option *option,
                       const char *value,
                       char problem[LOAD_PROBLEM_BYTES])
 {
-    bool counts = option->type == LOAD_OPTION_COUNT;
-    char bounds[64] = "";
-    if (counts || option->type == LOAD_OPTION_NUMBER) {
-        write_bounds(option, bounds, sizeof bounds);
+    char range[128] = "";
+    switch (option->type) {
+    case LOAD_OPTION_CHOICE:
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.100s': it is one of %s",
+                       option->name, value, option->argument);
+        return;
+    case LOAD_OPTION_COUNT:
+    case LOAD_OPTION_NUMBER:
+        write_range(option, range, sizeof range);
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.60s': it is %s, %s",
+                       option->name, value, option->argument, range);
+        return;
+    case LOAD_OPTION_TEXT:
+    case LOAD_OPTION_FLAG:
+        break;
     }
-    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.100s': it is %s%s%s%s",
-                   option->name, value, option->type == LOAD_OPTION_CHOICE ? "one of " : "",
-                   option->argument,
-                   counts                               ? ", a whole number like 64 or 1M"
-                   : option->type == LOAD_OPTION_NUMBER ? ", a number like 0.5 or 20k"
-                                                        : "",
-                   bounds);
+    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be empty: it needs %s", option->name,
+                   option->argument);
 }
 
 /* What the servers take for a table's name. */
@@ -380,31 +417,91 @@ static void put_in(uint64_t *option, uint64_t otherwise)
     *option = *option > 0 ? *option : otherwise;
 }
 
-static const char *contradiction(const struct load_options *options,
-                                 const struct load_workload *workload)
+/* a * b, or UINT64_MAX where that is more than fits. */
+static uint64_t times(uint64_t a, uint64_t b)
 {
-    if (options->zipfian >= 1) {
-        return "--zipfian must be below 1";
+    return a > 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* In flight where nothing was said: so many, or what fits_memory() lets by. */
+static uint64_t fitting(const struct load_options *options, uint64_t in_flight)
+{
+    uint64_t rows = times(options->clients, options->batch);
+    uint64_t bytes = times(rows, times(options->fields, options->value_bytes));
+    uint64_t fit = least_of(IN_FLIGHT_MAX / options->clients,
+                            least_of(ROWS_MAX / rows, BYTES_MAX / bytes));
+    return least_of(in_flight, fit > 0 ? fit : 1);
+}
+
+#define PROBLEM(...) ((void)snprintf(problem, LOAD_PROBLEM_BYTES, __VA_ARGS__), false)
+
+/* What is held in memory is refused before any of it is taken. */
+static bool fits_memory(const struct load_options *options,
+                        const struct load_workload *workload,
+                        char problem[LOAD_PROBLEM_BYTES])
+{
+    uint64_t requests = times(options->in_flight, options->clients);
+    uint64_t rows = times(requests, options->batch);
+    uint64_t row_bytes = times(options->fields, options->value_bytes);
+    if (requests > IN_FLIGHT_MAX) {
+        return PROBLEM("--in-flight %" PRIu64 " times --clients %" PRIu64 " is %" PRIu64
+                       " requests in flight: at most 1M",
+                       options->in_flight, options->clients, requests);
     }
-    if (options->batch * options->fields > BATCH_MAX) {
-        return "--batch times --fields is at most 100k: cells of one call";
+    if (rows > ROWS_MAX) {
+        return PROBLEM("--in-flight %" PRIu64 " times --clients %" PRIu64 " times --batch %" PRIu64
+                       " is %" PRIu64 " rows in flight: at most 10M",
+                       options->in_flight, options->clients, options->batch, rows);
+    }
+    if (times(rows, row_bytes) > BYTES_MAX) {
+        return PROBLEM("--fields %" PRIu64 " of --value-size %" PRIu64 ", with %" PRIu64
+                       " rows in flight (--in-flight times --clients times --batch), are %.3g GB: "
+                       "at most 4 GB",
+                       options->fields, options->value_bytes, rows,
+                       (double)rows * (double)row_bytes / 1e9);
+    }
+    if (options->verify && workload->percent[LOAD_ADD] > 0 && options->records > SUMS_MAX) {
+        return PROBLEM("--records %" PRIu64 ": --verify compares at most 10M sums",
+                       options->records);
+    }
+    return true;
+}
+
+static bool go_together(const struct load_options *options,
+                        const struct load_workload *workload,
+                        char problem[LOAD_PROBLEM_BYTES])
+{
+    if (times(options->batch, options->fields) > BATCH_MAX) {
+        return PROBLEM("--batch %" PRIu64 " times --fields %" PRIu64
+                       " is more than 100k: cells of one call",
+                       options->batch, options->fields);
     }
     if (options->late_max_s > 0 && !(options->rate > 0)) {
-        return "--late-max goes with --rate";
+        return PROBLEM("--late-max goes with --rate");
     }
     if (options->batch > 1 && workload->percent[LOAD_WRITE] + workload->percent[LOAD_ADD] < 100) {
-        return "--batch goes with writes and adds only";
-    }
-    if (options->in_flight > UINT32_MAX / 2 / options->batch) {
-        return "so many rows cannot be in flight";
+        return PROBLEM("--batch %" PRIu64 " goes with writes and adds only: %s takes 1",
+                       options->batch, workload->name);
     }
     if (options->threads > options->clients) {
-        return "--threads is at most --clients: each client belongs to one thread";
+        return PROBLEM("--threads %" PRIu64 " is more than --clients %" PRIu64
+                       ": each client belongs to one thread",
+                       options->threads, options->clients);
+    }
+    if (options->interval_s > 0 && options->interval_s < INTERVAL_S_MIN) {
+        return PROBLEM("--interval cannot be '%g': it is 0 or at least %g", options->interval_s,
+                       INTERVAL_S_MIN);
     }
     if (workload->keys == LOAD_KEY_COUNTER && options->keys != LOAD_KEY_COUNTER) {
-        return "counters have keys of their own: leave --keys away";
+        return PROBLEM("--keys %s: counters have keys of their own: leave --keys away",
+                       load_key_form_name((enum load_key_form)options->keys));
     }
-    return NULL;
+    return true;
 }
 
 bool load_options_complete(struct load_options *options,
@@ -418,16 +515,14 @@ bool load_options_complete(struct load_options *options,
     put_in(&options->value_bytes, workload->value_bytes);
     put_in(&options->batch, workload->batch);
     put_in(&options->scan_rows, workload->scan_rows);
-    put_in(&options->in_flight, options->rate > 0 ? 16384 : workload->in_flight);
+    put_in(&options->in_flight,
+           fitting(options, options->rate > 0 ? OPEN_IN_FLIGHT : workload->in_flight));
     put_in(&options->threads, options->rate > 0 ? 1 : 0);
     bool timed = options->duration_s > 0;
     if (options->operations == 0 && !timed) {
         options->operations = workload->each_once ? options->records : workload->operations;
         options->duration_s = options->operations == 0 ? 10 : 0;
     }
-    const char *problem = contradiction(options, workload);
-    if (problem != NULL) {
-        (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES, "%s", problem);
-    }
-    return problem == NULL;
+    return go_together(options, workload, ret_problem) &&
+           fits_memory(options, workload, ret_problem);
 }

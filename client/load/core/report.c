@@ -77,6 +77,12 @@ const char *load_time_text(uint64_t time_ns, char out[LOAD_TIME_BYTES])
     return out;
 }
 
+const char *load_rate_text(double per_second, char out[LOAD_RATE_BYTES])
+{
+    (void)snprintf(out, LOAD_RATE_BYTES, per_second < 100 ? "%.3g" : "%.0f", per_second);
+    return out;
+}
+
 bool load_report_is_verified(const struct load_report *report)
 {
     struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
@@ -113,11 +119,12 @@ static void text_times(FILE *out, const struct load_sample *sample)
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         char text[LOAD_TIME_BYTES];
+        char rate[LOAD_RATE_BYTES];
         if (tally->requests == 0) {
             continue;
         }
-        fprintf(out, "  %-8s%12.0f%12s", load_kind_name((enum load_kind)kind),
-                (double)tally->requests / length_of(sample),
+        fprintf(out, "  %-8s%12s%12s", load_kind_name((enum load_kind)kind),
+                load_rate_text((double)tally->requests / length_of(sample), rate),
                 load_time_text((uint64_t)(mean_us(tally) * 1000), text));
         for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
             fprintf(out, "%10s",
@@ -190,13 +197,16 @@ static void text_end(FILE *out, const struct load_report *report)
 {
     struct figures sum = figures_of(report->all.tallies, 0, LOAD_KINDS);
     double length_s = length_of(&report->all);
+    char rate[LOAD_RATE_BYTES];
+    char megabytes[LOAD_RATE_BYTES];
     fprintf(out, "%s %s on %s%s\n\n", report->workload->name, report->phase, report->options->table,
             report->interrupted ? " (interrupted)" : "");
-    fprintf(out, "  operations  %-12" PRIu64 " %.0f/s in %.2f s\n", sum.operations,
-            (double)sum.operations / length_s, length_s);
+    fprintf(out, "  operations  %-12" PRIu64 " %s/s in %.2f s\n", sum.operations,
+            load_rate_text((double)sum.operations / length_s, rate), length_s);
     if (sum.rows > 0) {
-        fprintf(out, "  rows        %-12" PRIu64 " %.0f/s, %.1f MB/s of values\n", sum.rows,
-                (double)sum.rows / length_s, (double)sum.bytes / length_s / 1e6);
+        fprintf(out, "  rows        %-12" PRIu64 " %s/s, %s MB/s of values\n", sum.rows,
+                load_rate_text((double)sum.rows / length_s, rate),
+                load_rate_text((double)sum.bytes / length_s / 1e6, megabytes));
     }
     fprintf(out, "  client CPU  %.2f s       %.2f us a row\n", report->cpu_s, cpu_us(report, &sum));
     text_errors(out, report, &sum);
@@ -208,9 +218,11 @@ static void text_end(FILE *out, const struct load_report *report)
 static void text_interval(FILE *out, const struct load_sample *sample)
 {
     struct figures sum = figures_of(sample->tallies, 0, LOAD_KINDS);
-    fprintf(out, "%7.1f s  %9.0f operations/s  %9.0f rows/s  %" PRIu64 " errors", sample->to_s,
-            (double)sum.operations / length_of(sample), (double)sum.rows / length_of(sample),
-            sum.errors);
+    char operations[LOAD_RATE_BYTES];
+    char rows[LOAD_RATE_BYTES];
+    fprintf(out, "%7.1f s  %9s operations/s  %9s rows/s  %" PRIu64 " errors", sample->to_s,
+            load_rate_text((double)sum.operations / length_of(sample), operations),
+            load_rate_text((double)sum.rows / length_of(sample), rows), sum.errors);
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         char p50[LOAD_TIME_BYTES];
@@ -244,9 +256,9 @@ void load_report_json_text(FILE *out, const char *text)
 static void json_figures(FILE *out, const struct figures *sum, double length_s)
 {
     fprintf(out,
-            "\"operations\":%" PRIu64 ",\"operations_per_s\":%.1f,\"requests\":%" PRIu64
-            ",\"requests_per_s\":%.1f,\"rows\":%" PRIu64 ",\"rows_per_s\":%.1f,\"bytes\":%" PRIu64
-            ",\"bytes_per_s\":%.1f,\"errors\":%" PRIu64 ",\"unknown\":%" PRIu64
+            "\"operations\":%" PRIu64 ",\"operations_per_s\":%.4f,\"requests\":%" PRIu64
+            ",\"requests_per_s\":%.4f,\"rows\":%" PRIu64 ",\"rows_per_s\":%.4f,\"bytes\":%" PRIu64
+            ",\"bytes_per_s\":%.4f,\"errors\":%" PRIu64 ",\"unknown\":%" PRIu64
             ",\"missing\":%" PRIu64 ",\"late\":%" PRIu64,
             sum->operations, (double)sum->operations / length_s, sum->requests,
             (double)sum->requests / length_s, sum->rows, (double)sum->rows / length_s, sum->bytes,
@@ -361,7 +373,7 @@ static void csv_rows(FILE *out,
             continue;
         }
         fprintf(out,
-                "%s,%s,%s,%.3f,%.3f,%s,%" PRIu64 ",%.1f,%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                "%s,%s,%s,%.3f,%.3f,%s,%" PRIu64 ",%.4f,%" PRIu64 ",%" PRIu64 ",%" PRIu64
                 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.3f",
                 report->workload->name, report->phase, span, sample->from_s, sample->to_s,
                 load_kind_name((enum load_kind)kind), of.operations,

@@ -70,4 +70,8 @@ bool load_report_found_nothing(const struct load_report *report);
 #define LOAD_TIME_BYTES 16
 const char *load_time_text(uint64_t time_ns, char out[LOAD_TIME_BYTES]);
 
+/* So many a second, to three digits at least: "65254", "0.4". */
+#define LOAD_RATE_BYTES 32
+const char *load_rate_text(double per_second, char out[LOAD_RATE_BYTES]);
+
 #endif /* CLIENT_LOAD_CORE_REPORT_H */

@@ -20,6 +20,26 @@ NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cl
           "client/load/edubba-load")  # by every record; each names what else it needs
 
 
+def record_of(name):
+    """The record that is called so, or that makes a result of that name; None: neither."""
+    return next((r for r in records.ALL if name == r.name or name in r.names()), None)
+
+
+def take_names(parser, options):
+    """
+    Puts records in the place of what was named.  --only takes a result of a record that makes several: it
+    measures them all.  --except does not: the others might be wanted.
+    """
+    for name in (options.only or []) + (options.without or []):
+        if not record_of(name):
+            parser.error(f"no record is called {name}; --list shows them")
+    for name in options.without or []:
+        if name != record_of(name).name:
+            parser.error(f"{name} is measured together with the rest of {record_of(name).name}: "
+                         f"--except {record_of(name).name} leaves all of it out")
+    options.only = list(dict.fromkeys(record_of(name).name for name in options.only or []))
+
+
 def chosen_by(options):
     """Records that are named; or else those of the group that is asked for."""
     group = "gateway" if options.gateway else ""
@@ -36,14 +56,17 @@ def needed_by(chosen):
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=(
         "Measure Edubba beside what a user would take instead, and write build/bench.json."))
-    parser.add_argument("--only", metavar="NAME", action="append", help="this record; repeatable")
+    parser.add_argument("--only", metavar="NAME", action="append", help=(
+        "this record, or that of this result (scale_rows.write); repeatable"))
     parser.add_argument("--except", dest="without", metavar="NAME", action="append", help=(
         "not this record; repeatable"))
     parser.add_argument("--gateway", action="store_true", help=(
         "the gateway's records, which are not measured otherwise"))
     parser.add_argument("--quick", action="store_true", help=(
         "every record in a few seconds on tiny data; nothing is judged, all must work"))
-    parser.add_argument("--list", action="store_true", help="the records, and how long each takes")
+    parser.add_argument("--list", action="store_true", help=(
+        "the records, and how long each takes; with --only, --except or --gateway those that "
+        "would be measured"))
     parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
     parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
     parser.add_argument("--scale", type=float, metavar="F", help="this share of the rows (1)")
@@ -56,10 +79,7 @@ def parse(arguments):
     if options.quick and options.json:
         parser.error("--quick judges nothing and writes no results: leave --json away")
     options.json = options.json or JSON
-    known = {r.name for r in records.ALL}
-    for name in (options.only or []) + (options.without or []):
-        if name not in known:
-            parser.error(f"no record is called {name}; --list shows them")
+    take_names(parser, options)
     if not chosen_by(options):
         parser.error("--except leaves none of the records to measure")
     for option in ("pairs", "seconds", "scale"):
@@ -132,12 +152,22 @@ def show(results, skipped, quick):
     return missed
 
 
-def list_records():
-    for record in records.ALL:
-        print(f"{record.name:22} {record.minutes:4d} min  {record.about}")
+def list_line(what, minutes, about=""):
+    print(f"{what:22} {minutes:4d} min  {about}".rstrip())
+
+
+def list_records(options):
+    """What would be measured; where nothing is said of that, all that could be."""
+    is_said = options.only or options.without or options.gateway
+    listed = chosen_by(options) if is_said else records.ALL
+    for record in listed:
+        list_line(record.name, record.minutes, record.about
+                  + (f" ({', '.join(record.names())})" if record.parts else ""))
+    if is_said:
+        list_line("", sum(r.minutes for r in listed))
+        return
     for what, group in (("", ""), ("--gateway", "gateway")):
-        minutes = sum(r.minutes for r in records.ALL if r.group == group)
-        print(f"{what:22} {minutes:4d} min")
+        list_line(what, sum(r.minutes for r in listed if r.group == group))
 
 
 def run(options, done):
@@ -178,7 +208,7 @@ def interrupted(number, _):
 def main(arguments):
     options = parse(arguments)
     if options.list:
-        list_records()
+        list_records(options)
         return 0
     if options.markdown:
         if not options.json.exists():

@@ -15,16 +15,16 @@ NEVER_READERS_QUICK = 4
 
 
 @record("overload", 10, "10 x the highest rate for 60 s, and 100 clients that never read",
-        beside=["never_read", "control_probe"])
+        beside=["never_read", "control_probe"], parts=["goodput", "memory", "control"])
 def overload(bench):
     rows = bench.plan.rows(1000000)
     seconds = bench.plan.seconds(60)
     goodput = bench.result("rows/s", f"writes acknowledged, {OFFERED} x the highest rate offered",
-                           "the highest rate", 0.8, name="overload.goodput", write=True)
+                           "the highest rate", 0.8, part="goodput", write=True)
     memory = bench.result("bytes", "peak anonymous memory meanwhile", "", MEMORY_MOST,
-                          AT_MOST, name="overload.memory", write=True)
+                          AT_MOST, part="memory", write=True)
     control = bench.result("ms", "p99 of control requests meanwhile", "", 200, AT_MOST,
-                           name="overload.control", write=True)
+                           part="control", write=True)
     with bench.cluster() as cluster:
         shape = {"records": rows, "value_size": 1000}
         bench.say("filling")

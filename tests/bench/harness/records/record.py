@@ -26,6 +26,7 @@ class Record:
     function: typing.Callable
     programs: tuple = ()  # of the build, besides those that all records need
     group: str = ""  # measured only when it is asked for
+    parts: tuple = ()  # of what it makes several of: NAME.PART each; () = one, called as it is
     all_records: typing.ClassVar[list] = []
 
     def measure(self, bench):
@@ -33,21 +34,27 @@ class Record:
         found = self.function(bench)
         return found if isinstance(found, list) else [found]
 
+    def names(self):
+        """What its results are called."""
+        return [f"{self.name}.{part}" for part in self.parts] or [self.name]
+
     def broken(self, text):
         return Result(self.name, "", self.about, "", 0, broken=[text])
 
 
-def record(name, minutes, about, raw=(), beside=(), group=""):
+def record(name, minutes, about, raw=(), beside=(), group="", parts=()):
     """
     Makes the function below it a record: it takes a Bench and returns a Result, or several.  `raw`
     and `beside` name the programs of tests/bench/raw and of tests/bench that it starts; without
-    them nothing is measured.  What a record may be skipped for is not among them.
+    them nothing is measured.  What a record may be skipped for is not among them.  `parts`: see
+    Record.
     """
     programs = (*(f"tests/bench/raw/raw_{program}" for program in raw),
                 *(f"tests/bench/{program}" for program in beside))
 
     def add(function):
-        Record.all_records.append(Record(name, minutes, about, function, programs, group))
+        Record.all_records.append(Record(name, minutes, about, function, programs, group,
+                                         tuple(parts)))
         return function
     return add
 
@@ -74,9 +81,12 @@ class Bench:
     def load(self, cluster, workload, may_fail=False, **options):
         return Load(self.workshop, cluster, workload, options, may_fail)
 
-    def result(self, unit, ours, peer, target, sense=AT_LEAST, name=None, write=False,
+    def result(self, unit, ours, peer, target, sense=AT_LEAST, part=None, write=False,
                paired=True):
-        return Result(name or self.record.name, unit, ours, peer, target, sense,
+        """`part` is one of the record's parts, where it has any."""
+        if part not in (self.record.parts or (None,)):
+            raise ValueError(f"{self.record.name} has no part {part}: @record names them")
+        return Result(f"{self.record.name}.{part}" if part else self.record.name, unit, ours, peer, target, sense,
                       unfit=self.plan.unfit(write, paired))
 
     def turns(self, result, ours, peer=None, count=None):

@@ -7,13 +7,14 @@ SIZES = (1000000, 4000000, 16000000)
 READ_SECONDS = 10
 
 
-@record("scale_rows", 18, "random writes and reads of 100 bytes at 1 M, 4 M, 16 M rows")
+@record("scale_rows", 18, "random writes and reads of 100 bytes at 1 M, 4 M, 16 M rows",
+        parts=["write", "read"])
 def scale_rows(bench):
     """Three servers, one a size, measured in turns; only one has anything to do at a time."""
     writes = bench.result("rows/s", "random writes of 100 bytes, 16 M rows", "at 1 M rows", 0.35,
-                          name="scale_rows.write", write=True)
+                          part="write", write=True)
     reads = bench.result("rows/s", "random reads of 100 bytes, 16 M rows", "at 1 M rows", 0.7,
-                         name="scale_rows.read")
+                         part="read")
     with contextlib.ExitStack() as stack:
         clusters = []
         for size in SIZES:
