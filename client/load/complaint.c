@@ -67,3 +67,14 @@ int load_complain_usage(const char *problem)
     print("USAGE", false, problem, "Try: edubba-load help");
     return EXIT_CODE_USAGE;
 }
+
+void load_warn(const char *warning)
+{
+    if (!as_json) {
+        fprintf(stderr, "edubba-load: warning: %s\n", warning);
+        return;
+    }
+    fputs("{\"warning\":", stderr);
+    load_report_json_text(stderr, warning);
+    fputs("}\n", stderr);
+}

@@ -28,6 +28,9 @@ int load_complain_with(const struct edubba_error *error, const char *hint);
 /* EXIT_CODE_FAILED. */
 int load_complain_file(const char *path, int cause);
 
+/* The run goes on, or is good: as JSON {"warning":"..."}. */
+void load_warn(const char *warning);
+
 /* EXIT_CODE_USAGE. */
 int load_complain_usage(const char *problem);
 

@@ -111,6 +111,7 @@ static void show_progress(struct watch *watch, int64_t now_ns)
     uint64_t errors = 0;
     char operation_rate[LOAD_RATE_BYTES];
     char row_rate[LOAD_RATE_BYTES];
+    uint64_t missing = 0;
     char p50[LOAD_TIME_BYTES];
     char p99[LOAD_TIME_BYTES];
     struct load_histogram *times = &copies->difference[0].times;
@@ -121,6 +122,7 @@ static void show_progress(struct watch *watch, int64_t now_ns)
         operations += copies->difference[kind].operations;
         rows += copies->difference[kind].rows;
         errors += load_tally_errors(&copies->now[kind]);
+        missing += copies->now[kind].missing;
         for (size_t i = 0; kind > 0 && i < LOAD_HISTOGRAM_BUCKETS; i++) {
             times->counts[i] += copies->difference[kind].times.counts[i];
         }
@@ -134,6 +136,9 @@ static void show_progress(struct watch *watch, int64_t now_ns)
             load_time_text(load_histogram_percentile(times, 0.99), p99));
     if (errors > 0) {
         fprintf(stderr, "  %" PRIu64 " errors", errors);
+    }
+    if (missing > 0) {
+        fprintf(stderr, "  %" PRIu64 " missing", missing);
     }
     (void)fflush(stderr);
     watch->second_ns = now_ns;
@@ -288,6 +293,24 @@ static enum load_outcome say_nothing_found(const struct load_report *report)
     return LOAD_WRONG;
 }
 
+/* What is not there is soon looked for: such figures are none of reading rows. */
+static void warn_of_missing(const struct load_report *report)
+{
+    char warning[HINT_BYTES_MAX];
+    uint64_t looked_for = 0;
+    uint64_t missing = load_report_missing(report, &looked_for);
+    if (missing == 0) {
+        return;
+    }
+    (void)snprintf(warning, sizeof warning,
+                   "%" PRIu64 " of %" PRIu64 " rows that were looked for are not in table %s, and "
+                   "count among the operations all the same: are --records and --keys as it was "
+                   "loaded?  To load it: edubba-load load %s --table %s",
+                   missing, looked_for, report->options->table, report->workload->name,
+                   report->options->table);
+    load_warn(warning);
+}
+
 static const char *code_name(int code)
 {
     return edubba_code_name((enum edubba_code)code);
@@ -349,6 +372,7 @@ static enum load_outcome judge(const struct watch *watch, const struct edubba_er
     if (!interrupted && load_report_found_nothing(report)) {
         return say_nothing_found(report);
     }
+    warn_of_missing(report);
     if (run->options->verify && !load_report_is_verified(report)) {
         return LOAD_WRONG;
     }
@@ -380,6 +404,7 @@ static enum load_outcome conclude(struct watch *watch, struct load_place *place)
     report->cpu_s = now_cpu_s - watch->begin_cpu_s;
     report->interrupted = interrupted != 0;
     report->first_error = run->first_error.text;
+    report->first_wrong = run->first_wrong;
     if (run->options->interval_s > 0 && !run->is_load && now_ns - watch->interval_ns > LOOK_NS) {
         tell_interval(watch, now_ns); /* what is left of the last */
         load_run_gather(run, watch->copies->now);

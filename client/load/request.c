@@ -106,38 +106,53 @@ void load_slot_submit_failed(struct load_slot *slot, enum edubba_code code, cons
     atomic_store(&run->stop, true);
 }
 
-static uint64_t field_hash(const struct load_run *run, uint64_t guess, struct edubba_bytes name)
+static void keep_first_wrong(struct load_run *run,
+                             const struct load_row_check *check,
+                             const struct edubba_row *row)
 {
-    if (guess < run->options->fields && run->fields[guess].size == name.size &&
-        memcmp(run->fields[guess].name, name.data, name.size) == 0) {
-        return run->fields[guess].hash;
+    pthread_mutex_lock(&run->lock);
+    if (run->first_wrong[0] == '\0') {
+        load_row_check_text(check, row->key.data, row->key.size, run->first_wrong);
     }
-    return load_value_key_hash(name.data, name.size);
+    pthread_mutex_unlock(&run->lock);
 }
 
-void load_slot_check_row(struct load_slot *slot, const struct edubba_row *row)
+static void verify_row(struct load_slot *slot, const struct edubba_row *row)
 {
-    const struct load_run *run = slot->client->run;
+    struct load_run *run = slot->client->run;
     struct load_tally *tally = load_slot_tally(slot);
-    uint64_t bytes = 0;
-    uint64_t wrong = 0;
-    uint64_t key_hash = run->options->verify ? load_value_key_hash(row->key.data, row->key.size)
-                                             : 0;
+    bool one_field = slot->filter != NULL && slot->kind != LOAD_SCAN;
+    struct load_row_check check = load_row_check_begin(
+        &run->shape, one_field ? 1 : run->options->fields, row->key.data, row->key.size);
     for (size_t i = 0; i < row->cell_count; i++) {
         const struct edubba_cell *cell = &row->cells[i];
-        bytes += cell->value.size;
-        if (run->options->verify &&
-            !load_value_is_right(run->pool, key_hash, field_hash(run, i, cell->qualifier),
-                                 cell->value.data, cell->value.size)) {
-            wrong++;
+        if (cell->family.size == strlen(LOAD_FAMILY) &&
+            memcmp(cell->family.data, LOAD_FAMILY, cell->family.size) == 0) {
+            load_row_check_cell(&check, cell->qualifier.data, cell->qualifier.size,
+                                cell->value.data, cell->value.size);
+        } else {
+            load_row_check_stranger(&check, cell->qualifier.data, cell->qualifier.size);
         }
     }
-    load_tally_add(&tally->bytes, bytes);
-    if (run->options->verify) {
-        load_tally_add(&tally->checked, row->cell_count);
+    load_row_check_end(&check);
+    load_tally_add(&tally->checked, check.checked);
+    if (check.wrong > 0) {
+        load_tally_add(&tally->wrong, check.wrong);
+        keep_first_wrong(run, &check, row);
     }
-    if (wrong > 0) {
-        load_tally_add(&tally->wrong, wrong);
+}
+
+void load_slot_take_row(struct load_slot *slot, const struct edubba_row *row)
+{
+    struct load_tally *tally = load_slot_tally(slot);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        bytes += row->cells[i].value.size;
+    }
+    load_tally_add(&tally->rows, 1);
+    load_tally_add(&tally->bytes, bytes);
+    if (slot->client->run->options->verify) {
+        verify_row(slot, row);
     }
 }
 
@@ -253,8 +268,7 @@ static bool take_read(struct load_slot *slot, const struct edubba_result *result
     if (result->row == NULL) {
         load_tally_add(&load_slot_tally(slot)->missing, 1);
     } else {
-        load_tally_add(&load_slot_tally(slot)->rows, 1);
-        load_slot_check_row(slot, result->row);
+        load_slot_take_row(slot, result->row);
     }
     return true;
 }

@@ -26,11 +26,8 @@ static bool make_shared(struct load_run *run)
         return false;
     }
     load_value_pool_fill(run->pool);
-    for (uint64_t i = 0; i < options->fields; i++) {
-        struct load_field *field = &run->fields[i];
-        field->size = load_field_name(run->keys, i, field->name);
-        field->hash = load_value_key_hash((const uint8_t *)field->name, field->size);
-    }
+    load_fields_make(run->keys, run->fields, options->fields);
+    run->shape = (struct load_shape){run->pool, run->fields, options->value_bytes};
     load_scrambled_init(&run->scrambled, options->zipfian);
     load_zipfian_init(&run->zipfian, options->records, options->zipfian);
     run->choices = options->records + (inserts ? new_rows : 0);

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 
 #include "client/load/core/options.h"
+#include "client/load/core/row_check.h"
 #include "client/load/core/schedule.h"
 #include "client/load/core/tally.h"
 #include "client/load/core/zipfian.h"
@@ -72,12 +73,6 @@ struct load_client {
     struct load_sheet sheets[LOAD_SHEETS]; /* of batches */
 };
 
-struct load_field {
-    char name[LOAD_FIELD_NAME_BYTES_MAX];
-    size_t size;
-    uint64_t hash;
-};
-
 struct load_run {
     const struct load_options *options; /* complete */
     const struct load_workload *workload;
@@ -94,7 +89,8 @@ struct load_run {
     int64_t begun_ns;
     /* shared, and not changed while it runs */
     uint8_t *pool;
-    struct load_field *fields;
+    struct load_field *fields; /* ascending by name */
+    struct load_shape shape;   /* of rows, made of these */
     struct load_zipfian scrambled;
     struct load_zipfian zipfian; /* of the records there are at first */
     uint64_t choices;            /* keys that zipfian chooses from */
@@ -111,6 +107,7 @@ struct load_run {
     uint64_t active; /* slots that are not parked */
     struct edubba_error first_error;
     struct edubba_error fatal; /* EDUBBA_OK, or why a request could not even be submitted */
+    char first_wrong[LOAD_FAULT_BYTES]; /* "" = nothing that was verified is wrong */
 };
 
 int64_t load_now_ns(void);
@@ -150,7 +147,9 @@ void load_slot_park(struct load_slot *slot);
 struct load_tally *load_slot_tally(const struct load_slot *slot);
 uint64_t load_slot_choose(struct load_slot *slot, uint64_t index);
 void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const char *text);
-void load_slot_check_row(struct load_slot *slot, const struct edubba_row *row);
+
+/* Count the values of a row that was read; with --verify, look at them. */
+void load_slot_take_row(struct load_slot *slot, const struct edubba_row *row);
 
 /* A row of the slot's request has ended. */
 void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_code code);

@@ -30,36 +30,42 @@ static void end_scan(struct load_slot *slot, enum edubba_code code, const char *
 
 static void on_ready(void *context);
 
+/* The phase is over, and the scan is not: it is no operation, and nothing of it was timed.  Rows that
+ * came of it came within the time, and count. */
+static void cut_off(struct load_slot *slot)
+{
+    edubba_scan_close(slot->scan);
+    slot->scan = NULL;
+    load_tally_add(&load_slot_tally(slot)->cut_off, 1);
+}
+
+/* A scan of so many rows is soon done and is waited for, as all requests are; one of the whole table
+ * may take many times as long as the phase. */
+static bool is_to_be_cut_off(const struct load_slot *slot)
+{
+    return slot->scan_rows_wanted == 0 &&
+           atomic_load_explicit(&slot->client->run->stop, memory_order_relaxed);
+}
+
 /* Take what is there.  True: the scan has ended; false: on_ready will go on. */
 static bool pump(struct load_slot *slot)
 {
-    struct load_run *run = slot->client->run;
-    struct load_tally *tally = load_slot_tally(slot);
-    struct edubba_scan *scan = slot->scan;
-    uint64_t rows = 0;
     for (;;) {
         const struct edubba_row *row = NULL;
         struct edubba_error error;
         bool ready = false;
-        if (rows > 0) { /* before the poll: after it the slot may be on_ready's */
-            load_tally_add(&tally->rows, rows);
-            slot->scan_rows += rows;
-            rows = 0;
-        }
-        enum edubba_code code = edubba_scan_poll(scan, &row, &ready, on_ready, slot, &error);
+        enum edubba_code code = edubba_scan_poll(slot->scan, &row, &ready, on_ready, slot, &error);
         if (!ready) {
-            return false;
+            return false; /* from now on the slot is on_ready's */
         }
         if (code != EDUBBA_OK || row == NULL) {
             end_scan(slot, code, error.text);
             return true;
         }
-        rows = 1;
-        load_slot_check_row(slot, row);
-        if (atomic_load_explicit(&run->stop, memory_order_relaxed)) {
-            load_tally_add(&tally->rows, rows);
-            edubba_scan_close(scan);
-            slot->scan = NULL;
+        slot->scan_rows++;
+        load_slot_take_row(slot, row);
+        if (is_to_be_cut_off(slot)) {
+            cut_off(slot);
             return true;
         }
     }

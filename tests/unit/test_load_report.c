@@ -400,6 +400,7 @@ static struct load_report sample_report(struct load_options *options)
         .cpu_s = 0.5,
         .first_error = "a \"quoted\" word",
         .sums_example = "",
+        .first_wrong = "row r, column c: 5 bytes, expected 6",
         .code_name = name_of_code,
     };
 }
@@ -473,19 +474,19 @@ Test(load_report, csv_hides_no_error)
     tallies[LOAD_READ].wrong = 3;
     report.interrupted = true;
     char *text = print(LOAD_CSV, &report);
-    cr_assert(strstr(text, "max_us,late,wrong,interrupted,verify\n") != NULL);
-    cr_assert(strstr(text, ",7,3,1,bad\n") != NULL, "%s", text);
-    cr_assert(strstr(text, ",0,0,1,bad\n") != NULL, "%s", text);
+    cr_assert(strstr(text, "max_us,late,wrong,interrupted,verify,cut_off\n") != NULL);
+    cr_assert(strstr(text, ",7,3,1,bad,0\n") != NULL, "%s", text);
+    cr_assert(strstr(text, ",0,0,1,bad,0\n") != NULL, "%s", text);
     free(text);
     tallies[LOAD_READ].wrong = 0;
     text = print(LOAD_CSV, &report);
-    cr_assert(strstr(text, ",7,0,1,good\n") != NULL, "%s", text);
+    cr_assert(strstr(text, ",7,0,1,good,0\n") != NULL, "%s", text);
     free(text);
     options.verify = false;
     memset(tallies, 0, sizeof tallies);
     tallies[LOAD_READ].late = 9; /* and nothing else */
     text = print(LOAD_CSV, &report);
-    cr_assert(strstr(text, ",9,0,1,\n") != NULL, "%s", text);
+    cr_assert(strstr(text, ",9,0,1,,0\n") != NULL, "%s", text);
     free(text);
 }
 
@@ -498,7 +499,7 @@ Test(load_report, what_was_not_read_is_not_called_good)
     cr_assert(strstr(text, "  verified    nothing: no value was read") != NULL, "%s", text);
     free(text);
     text = print(LOAD_CSV, &report);
-    cr_assert(strstr(text, ",nothing\n") != NULL && strstr(text, ",good\n") == NULL, "%s", text);
+    cr_assert(strstr(text, ",nothing,0\n") != NULL && strstr(text, ",good,") == NULL, "%s", text);
     free(text);
 }
 
@@ -580,7 +581,8 @@ Test(load_report, a_planted_wrong_value_is_not_verified)
     tallies[LOAD_READ].wrong = 1;
     cr_assert_not(load_report_is_verified(&report));
     char *text = print(LOAD_TEXT, &report);
-    cr_assert(strstr(text, "1 of 10 values are WRONG") != NULL);
+    cr_assert(strstr(text, "1 of 10 values are WRONG; the first: row r, column c: 5 bytes, ") !=
+              NULL);
     free(text);
     tallies[LOAD_READ].wrong = 0;
     tallies[LOAD_READ].missing = 1;
@@ -599,8 +601,49 @@ Test(load_report, nothing_found_is_not_one_row_of_reads_and_scans)
     cr_assert_not(load_report_found_nothing(&report)); /* nor was one looked for */
     tallies[LOAD_READ].missing = 5;
     cr_assert(load_report_found_nothing(&report));
+    tallies[LOAD_RMW].rows = 1;
+    cr_assert_not(load_report_found_nothing(&report));
+    tallies[LOAD_RMW].rows = 0;
     tallies[LOAD_WRITE].rows = 9; /* written, not found */
     cr_assert(load_report_found_nothing(&report));
     tallies[LOAD_SCAN].rows = 1;
     cr_assert_not(load_report_found_nothing(&report));
+}
+
+Test(load_report, what_was_not_found_stands_beside_the_rates)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    options.verify = false;
+    tallies[LOAD_READ].missing = 5;
+    tallies[LOAD_RMW].missing = 2;
+    tallies[LOAD_UPDATE].rows = 9; /* written, not looked for */
+    uint64_t looked_for = 0;
+    cr_assert(load_report_missing(&report, &looked_for) == 7 && looked_for == 8);
+    char *text = print(LOAD_TEXT, &report);
+    const char *rows = strstr(text, "\n  rows ");
+    cr_assert(rows != NULL && strstr(text, " errors  7 missing") != NULL, "%s", text);
+    cr_assert(strncmp(strchr(rows + 1, '\n'), "\n  missing     7 rows of 8 ", 26) == 0, "%s", text);
+    free(text);
+    text = print(LOAD_JSON, &report);
+    cr_assert(strstr(text, "\"errors\":1,\"unknown\":1,\"missing\":7") != NULL, "%s", text);
+    free(text);
+}
+
+Test(load_report, a_scan_that_was_cut_off_is_told_and_no_operation)
+{
+    struct load_options options;
+    struct load_report report = sample_report(&options);
+    tallies[LOAD_SCAN].cut_off = 1;
+    char *text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "\n  operations  1 ") != NULL, "%s", text);
+    cr_assert(strstr(text, "\n  cut off     1 scans at the end") != NULL, "%s", text);
+    free(text);
+    text = print(LOAD_JSON, &report);
+    cr_assert(strstr(text, "\"late\":0,\"cut_off\":1") != NULL, "%s", text);
+    free(text);
+    text = print(LOAD_CSV, &report);
+    cr_assert(strstr(text, ",scan,0,") != NULL && strstr(text, ",bad,1\n") == NULL, "%s", text);
+    cr_assert(strstr(text, ",good,1\n") != NULL, "%s", text);
+    free(text);
 }

@@ -94,7 +94,8 @@ const struct load_option LOAD_OPTIONS[] = {
      "run so long before anything counts (0)", NULL},
     {"seed", "N", LOAD_OPTION_COUNT, AT(seed), 0, COUNT_MAX, "of all choices (1)", NULL},
     {"verify", NULL, LOAD_OPTION_FLAG, AT(verify), 0, 0,
-     "check values that are read, missing rows, sums; exit status 1 where one is wrong.  Sums must\n"
+     "check cells, sizes and values that are read, missing rows, sums; exit status 1 where one is\n"
+     "wrong: --fields and --value-size as they were loaded.  Sums must\n"
      "not be added to by anybody else, nor rows be read while somebody still loads them",
      "What is told"},
     {"fail-on-errors", NULL, LOAD_OPTION_FLAG, AT(fail_on_errors), 0, 0,

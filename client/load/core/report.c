@@ -23,6 +23,7 @@ struct figures {
     uint64_t errors;
     uint64_t unknown;
     uint64_t missing;
+    uint64_t cut_off;
     uint64_t wrong;
     uint64_t checked;
     uint64_t late;
@@ -40,6 +41,7 @@ static struct figures figures_of(const struct load_tally *tallies, int from, int
         sum.errors += load_tally_errors(tally);
         sum.unknown += tally->unknown;
         sum.missing += tally->missing;
+        sum.cut_off += tally->cut_off;
         sum.wrong += tally->wrong;
         sum.checked += tally->checked;
         sum.late += tally->late;
@@ -102,9 +104,22 @@ uint64_t load_report_errors(const struct load_report *report)
 
 bool load_report_found_nothing(const struct load_report *report)
 {
-    const struct load_tally *read = &report->all.tallies[LOAD_READ];
-    const struct load_tally *scan = &report->all.tallies[LOAD_SCAN];
-    return read->missing + scan->missing > 0 && read->rows + scan->rows == 0;
+    uint64_t looked_for = 0;
+    uint64_t missing = load_report_missing(report, &looked_for);
+    return missing > 0 && missing == looked_for;
+}
+
+uint64_t load_report_missing(const struct load_report *report, uint64_t *ret_looked_for)
+{
+    static const enum load_kind READING[] = {LOAD_READ, LOAD_RMW, LOAD_SCAN};
+    uint64_t missing = 0;
+    uint64_t found = 0;
+    for (size_t i = 0; i < sizeof READING / sizeof READING[0]; i++) {
+        missing += report->all.tallies[READING[i]].missing;
+        found += report->all.tallies[READING[i]].rows;
+    }
+    *ret_looked_for = missing + found;
+    return missing;
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -157,9 +172,18 @@ static void text_errors(FILE *out, const struct load_report *report, const struc
     if (sum->late > 0) {
         fprintf(out, "  late        %" PRIu64 " requests were never sent\n", sum->late);
     }
-    if (sum->missing > 0) {
-        fprintf(out, "  missing     %" PRIu64 " rows that should be there were not found%s\n",
-                sum->missing,
+}
+
+/* Directly below the rates, for these are made of what was not found, too. */
+static void text_missing(FILE *out, const struct load_report *report)
+{
+    uint64_t looked_for = 0;
+    uint64_t missing = load_report_missing(report, &looked_for);
+    if (missing > 0) {
+        fprintf(out,
+                "  missing     %" PRIu64 " rows of %" PRIu64
+                " that should be there were not found%s\n",
+                missing, looked_for,
                 report->options->verify ? ", or somebody else still loads the table" : "");
     }
 }
@@ -188,8 +212,8 @@ static void text_verdict(FILE *out, const struct load_report *report, const stru
     if (sum->checked > 0 && sum->wrong == 0) {
         fprintf(out, "  verified    %" PRIu64 " values: all right\n", sum->checked);
     } else if (sum->wrong > 0) {
-        fprintf(out, "  verified    %" PRIu64 " of %" PRIu64 " values are WRONG\n", sum->wrong,
-                sum->checked);
+        fprintf(out, "  verified    %" PRIu64 " of %" PRIu64 " values are WRONG; the first: %s\n",
+                sum->wrong, sum->checked, report->first_wrong);
     }
 }
 
@@ -208,6 +232,13 @@ static void text_end(FILE *out, const struct load_report *report)
                 load_rate_text((double)sum.rows / length_s, rate),
                 load_rate_text((double)sum.bytes / length_s / 1e6, megabytes));
     }
+    text_missing(out, report);
+    if (sum.cut_off > 0) {
+        fprintf(out,
+                "  cut off     %" PRIu64 " scans at the end: no operations, but rows they had read "
+                "are among the rows\n",
+                sum.cut_off);
+    }
     fprintf(out, "  client CPU  %.2f s       %.2f us a row\n", report->cpu_s, cpu_us(report, &sum));
     text_errors(out, report, &sum);
     text_verdict(out, report, &sum);
@@ -223,6 +254,9 @@ static void text_interval(FILE *out, const struct load_sample *sample)
     fprintf(out, "%7.1f s  %9s operations/s  %9s rows/s  %" PRIu64 " errors", sample->to_s,
             load_rate_text((double)sum.operations / length_of(sample), operations),
             load_rate_text((double)sum.rows / length_of(sample), rows), sum.errors);
+    if (sum.missing > 0) {
+        fprintf(out, "  %" PRIu64 " missing", sum.missing);
+    }
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         char p50[LOAD_TIME_BYTES];
@@ -259,10 +293,11 @@ static void json_figures(FILE *out, const struct figures *sum, double length_s)
             "\"operations\":%" PRIu64 ",\"operations_per_s\":%.4f,\"requests\":%" PRIu64
             ",\"requests_per_s\":%.4f,\"rows\":%" PRIu64 ",\"rows_per_s\":%.4f,\"bytes\":%" PRIu64
             ",\"bytes_per_s\":%.4f,\"errors\":%" PRIu64 ",\"unknown\":%" PRIu64
-            ",\"missing\":%" PRIu64 ",\"late\":%" PRIu64,
+            ",\"missing\":%" PRIu64 ",\"late\":%" PRIu64 ",\"cut_off\":%" PRIu64,
             sum->operations, (double)sum->operations / length_s, sum->requests,
             (double)sum->requests / length_s, sum->rows, (double)sum->rows / length_s, sum->bytes,
-            (double)sum->bytes / length_s, sum->errors, sum->unknown, sum->missing, sum->late);
+            (double)sum->bytes / length_s, sum->errors, sum->unknown, sum->missing, sum->late,
+            sum->cut_off);
 }
 
 static void json_codes(FILE *out, const struct load_report *report)
@@ -290,7 +325,8 @@ static void json_kinds(FILE *out, const struct load_sample *sample)
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         struct figures of = figures_of(sample->tallies, kind, kind + 1);
-        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0) {
+        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0 &&
+            of.cut_off == 0) {
             continue;
         }
         fprintf(out, "%s\"%s\":{", comma, load_kind_name((enum load_kind)kind));
@@ -337,9 +373,11 @@ static void json_end(FILE *out, const struct load_report *report)
         fprintf(out,
                 ",\"verify\":{\"good\":%s,\"values_checked\":%" PRIu64 ",\"values_wrong\":%" PRIu64
                 ",\"rows_missing\":%" PRIu64 ",\"sums_checked\":%" PRIu64 ",\"sums_wrong\":%" PRIu64
-                "}",
+                ",\"first_wrong\":",
                 load_report_is_verified(report) ? "true" : "false", sum.checked, sum.wrong,
                 sum.missing, report->sums_checked, report->sums_wrong);
+        load_report_json_text(out, report->first_wrong);
+        fputc('}', out);
     }
     json_options(out, report);
     json_kinds(out, &report->all);
@@ -369,7 +407,8 @@ static void csv_rows(FILE *out,
     for (int kind = 0; kind < LOAD_KINDS; kind++) {
         const struct load_tally *tally = &sample->tallies[kind];
         struct figures of = figures_of(sample->tallies, kind, kind + 1);
-        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0) {
+        if (tally->requests == 0 && of.rows == 0 && of.errors == 0 && of.late == 0 &&
+            of.cut_off == 0) {
             continue;
         }
         fprintf(out,
@@ -383,8 +422,8 @@ static void csv_rows(FILE *out,
             fprintf(out, ",%.3f",
                     (double)load_histogram_percentile(&tally->times, PERCENTILES[i].share) / 1000);
         }
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%s\n", of.late, of.wrong,
-                report->interrupted ? 1 : 0, verdict);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%s,%" PRIu64 "\n", of.late, of.wrong,
+                report->interrupted ? 1 : 0, verdict, of.cut_off);
     }
 }
 
@@ -417,7 +456,7 @@ bool load_report_begin(FILE *out, enum load_format format)
         for (size_t i = 0; i < PERCENTILE_COUNT; i++) {
             fprintf(out, ",%s_us", PERCENTILES[i].key);
         }
-        fputs(",late,wrong,interrupted,verify\n", out);
+        fputs(",late,wrong,interrupted,verify,cut_off\n", out);
     }
     return is_written(out);
 }

@@ -32,6 +32,7 @@ struct load_report {
     const char *sums_example;
     bool sums_unread;        /* verified they should be, and could not be read at the end */
     const char *first_error; /* "" = none */
+    const char *first_wrong; /* of what was verified; "" = none */
     const char *(*code_name)(int code);
 };
 
@@ -65,6 +66,9 @@ void load_report_json_text(FILE *out, const char *text);
 /* Was there not one row that reads and scans should have found?  The table is the wrong one then, or
  * was never loaded; verified or not, such figures mean nothing. */
 bool load_report_found_nothing(const struct load_report *report);
+
+/* How many rows that reads and scans should have found were not there, of how many looked for. */
+uint64_t load_report_missing(const struct load_report *report, uint64_t *ret_looked_for);
 
 /* "123 us", "4.56 ms" ... in a buffer of the caller's. */
 #define LOAD_TIME_BYTES 16

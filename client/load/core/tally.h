@@ -17,7 +17,8 @@ struct load_tally {
     uint64_t codes[LOAD_CODES];  /* of operations; codes[0] is operations */
     uint64_t unknown;            /* changes that may or may not have been made */
     uint64_t missing;            /* rows that should have been there */
-    uint64_t wrong;              /* values that are not what was written */
+    uint64_t cut_off;            /* scans under way at the end: no operations */
+    uint64_t wrong;              /* values, and cells not there, that are not what was written */
     uint64_t checked;            /* values that were looked at */
     uint64_t late;               /* open loop: requests never sent, having waited too long */
     uint64_t latency_ns;         /* sum of all */
