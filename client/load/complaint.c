@@ -54,6 +54,11 @@ int load_complain(const struct edubba_error *error)
                           : "");
 }
 
+void load_say_waiting(const char *message)
+{
+    print("WAITING", false, message, "");
+}
+
 int load_complain_file(const char *path, int cause)
 {
     char message[MESSAGE_BYTES_MAX];

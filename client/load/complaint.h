@@ -1,8 +1,8 @@
 /*
  * What edubba-load says on stderr when it fails, and the exit code for it: lines for people, or, with
  * --format json, one object as ebt's: {"code":"NOT_FOUND","message":"...","hint":"..."}; hint is left
- * out where there is none.  Code is one of edubba.h's, "USAGE" (the command line makes no sense) or
- * "FILE" (a file here).
+ * out where there is none.  Code is one of edubba.h's, "USAGE" (the command line makes no sense),
+ * "FILE" (a file here) or "WAITING" (no failure).
  *
  * Thread rule: the main thread.
  */
@@ -24,6 +24,9 @@ void load_complaint_begin(int count, char *const *arguments);
 int load_complain(const struct edubba_error *error);
 /* The same, with what to do about it. */
 int load_complain_with(const struct edubba_error *error, const char *hint);
+
+/* No failure yet: what is waited for.  As JSON its code is "WAITING". */
+void load_say_waiting(const char *message);
 
 /* EXIT_CODE_FAILED. */
 int load_complain_file(const char *path, int cause);

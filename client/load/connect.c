@@ -4,15 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/load/complaint.h"
 #include "client/load/files.h"
 #include "client/load/place.h"
 
 /* A server gives the place of a connection that has asked nothing for 5 s to one that comes: without
  * a question now and then the last clients would displace the first, and the figures would be those
  * of connections made again and again.  So no try may take long either. */
-#define KEEP_NS     (INT64_C(1) * 1000 * 1000 * 1000)
-#define TRY_MS      2000
-#define PATIENCE_NS (INT64_C(5) * 1000 * 1000 * 1000) /* of all but the first client */
+#define KEEP_NS      (INT64_C(1) * 1000 * 1000 * 1000)
+#define TRY_MS       2000
+#define FIRST_TRY_MS 3000 /* of the first client, which displaces nobody */
+#define PATIENCE_NS  (INT64_C(5) * 1000 * 1000 * 1000) /* of all but the first client */
 
 #define PROBE_TEXT_BYTES 400
 
@@ -140,8 +142,7 @@ static void submit_ways(struct probe *probe,
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Is this the first of the server's tablets? */
-static bool is_new_server(const struct edubba_tablet *tablets, size_t index)
+bool load_tablet_is_first(const struct edubba_tablet *tablets, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
         if (tablets[i].server == tablets[index].server) {
@@ -151,11 +152,16 @@ static bool is_new_server(const struct edubba_tablet *tablets, size_t index)
     return tablets[index].address[0] != '\0';
 }
 
+struct edubba_bytes load_tablet_row(const struct edubba_tablet *tablet)
+{
+    return tablet->start.size > 0 ? tablet->start : edubba_bytes_of("", 1);
+}
+
 static uint64_t count_servers(const struct edubba_tablet *tablets, size_t count)
 {
     uint64_t servers = 0;
     for (size_t i = 0; i < count; i++) {
-        servers += is_new_server(tablets, i) ? 1 : 0;
+        servers += load_tablet_is_first(tablets, i) ? 1 : 0;
     }
     return servers;
 }
@@ -189,11 +195,6 @@ struct muster {
     int64_t kept_ns; /* when all that are connected were last heard */
 };
 
-static struct edubba_bytes row_of(const struct edubba_tablet *tablet)
-{
-    return tablet->start.size > 0 ? tablet->start : edubba_bytes_of("", 1);
-}
-
 /* Clients `begin` to `end`, at once, and every server. */
 static enum edubba_code try_clients(const struct muster *muster,
                                     uint64_t begin,
@@ -205,25 +206,51 @@ static enum edubba_code try_clients(const struct muster *muster,
     struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     for (uint64_t i = begin; i < end; i++) {
         for (size_t j = 0; j < muster->tablet_count; j++) {
-            if (is_new_server(muster->tablets, j)) {
+            if (load_tablet_is_first(muster->tablets, j)) {
                 submit_ways(&probe, &place->clients[i], &muster->ways, place->options->connections,
-                            row_of(&muster->tablets[j]), deadline_ms);
+                            load_tablet_row(&muster->tablets[j]), deadline_ms);
             }
         }
     }
     enum edubba_code code = wait_all(&probe, error);
     for (uint64_t i = begin; muster->ways.scans && i < end; i++) {
         for (size_t j = 0; code == EDUBBA_OK && j < muster->tablet_count; j++) {
-            if (is_new_server(muster->tablets, j)) {
-                code = try_scan(&place->clients[i], row_of(&muster->tablets[j]), deadline_ms,
-                                error);
+            if (load_tablet_is_first(muster->tablets, j)) {
+                code = try_scan(&place->clients[i], load_tablet_row(&muster->tablets[j]),
+                                deadline_ms, error);
             }
         }
     }
     return code;
 }
 
-/* The first may wait for the table as long as any operation; others are soon taken, or not at all. */
+/* The first may wait for the table as long as any operation, and says what it waits for.  Each try is
+ * longer than the last: a server may just be slow. */
+static enum edubba_code connect_first(const struct muster *muster, struct edubba_error *error)
+{
+    const struct load_options *options = muster->place->options;
+    double timeout_s = options->timeout_s > 0 ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S;
+    int64_t timeout_ms = (int64_t)(timeout_s * 1000);
+    int64_t begun_ns = load_now_ns();
+    int64_t waited_ms = 0;
+    for (int64_t try_ms = FIRST_TRY_MS;; try_ms *= 2) {
+        int64_t left_ms = timeout_ms > waited_ms ? timeout_ms - waited_ms : 1;
+        bool is_last = left_ms <= try_ms;
+        enum edubba_code code = try_clients(muster, 0, 1, (uint32_t)(is_last ? left_ms : try_ms),
+                                            error);
+        if (code != EDUBBA_DEADLINE_EXCEEDED || is_last) {
+            return code;
+        }
+        char text[sizeof error->text + 200];
+        waited_ms = (load_now_ns() - begun_ns) / 1000000;
+        (void)snprintf(text, sizeof text,
+                       "waiting for the servers of table %s, %.0f s of %g s (--timeout): %s",
+                       options->table, (double)waited_ms / 1000, timeout_s, error->text);
+        load_say_waiting(text);
+    }
+}
+
+/* Others than the first are soon taken, or not at all. */
 static enum edubba_code connect_one(struct muster *muster,
                                     uint64_t index,
                                     struct edubba_error *error)
@@ -234,7 +261,8 @@ static enum edubba_code connect_one(struct muster *muster,
     int64_t until_ns = load_now_ns() + patience_ns;
     enum edubba_code code = EDUBBA_OK;
     do {
-        code = try_clients(muster, index, index + 1, index == 0 ? 0 : TRY_MS, error);
+        code = index == 0 ? connect_first(muster, error)
+                          : try_clients(muster, index, index + 1, TRY_MS, error);
         if (code != EDUBBA_OK) {
             say_which(muster->place, index, error);
         } else if (load_now_ns() - muster->kept_ns < KEEP_NS) {

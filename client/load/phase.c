@@ -10,9 +10,12 @@
 
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
+#include "client/load/silence.h"
 #include "client/load/sums.h"
 
 #define NS_PER_S          INT64_C(1000000000)
+#define CLEAR_LINE        "\r\033[K"
+#define SILENT_S          2               /* without an answer: progress says so */
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define HINT_BYTES_MAX    512
 #define REPORT_UNWRITABLE "the report could not be written"
@@ -85,6 +88,7 @@ struct watch {
     int64_t begin_ns;
     int64_t second_ns; /* of the last copies */
     int64_t interval_ns;
+    struct load_silence silence;
     int64_t stopped_ns; /* 0 = not yet */
     bool has_said_so;
     int unwritable; /* 0, or the errno that the report met */
@@ -127,7 +131,7 @@ static void show_progress(struct watch *watch, int64_t now_ns)
             times->counts[i] += copies->difference[kind].times.counts[i];
         }
     }
-    fprintf(stderr, "\r\033[K%s %s  %.0f s%s  %s operations/s  %s rows/s  p50 %s  p99 %s",
+    fprintf(stderr, CLEAR_LINE "%s %s  %.0f s%s  %s operations/s  %s rows/s  p50 %s  p99 %s",
             watch->report->workload->name, watch->report->phase,
             (double)(now_ns - watch->run->begun_ns) / 1e9, watch->is_counting ? "" : " (warm-up)",
             load_rate_text((double)operations / length_s, operation_rate),
@@ -139,6 +143,10 @@ static void show_progress(struct watch *watch, int64_t now_ns)
     }
     if (missing > 0) {
         fprintf(stderr, "  %" PRIu64 " missing", missing);
+    }
+    double silent_s = load_silence_s(&watch->silence, now_ns);
+    if (silent_s >= SILENT_S) {
+        fprintf(stderr, "  nothing answered for %.0f s", silent_s);
     }
     (void)fflush(stderr);
     watch->second_ns = now_ns;
@@ -185,6 +193,7 @@ static void look(struct watch *watch, int64_t now_ns)
         (double)(now_ns - watch->interval_ns) >= interval_s * 1e9) {
         tell_interval(watch, now_ns);
     }
+    load_silence_look(&watch->silence, now_ns);
     if (watch->live && now_ns - watch->second_ns >= NS_PER_S) {
         show_progress(watch, now_ns);
     }
@@ -213,6 +222,7 @@ static void watch_to_the_end(struct watch *watch)
     watch->second_ns = now_ns;
     watch->interval_ns = now_ns;
     watch->begin_ns = now_ns;
+    load_silence_begin(&watch->silence, run, watch->live ? CLEAR_LINE : "", now_ns);
     do {
         look(watch, now_ns);
         if (interrupted || now_ns >= stop_ns || watch->unwritable != 0) {
@@ -225,8 +235,9 @@ static void watch_to_the_end(struct watch *watch)
         }
         now_ns = load_now_ns();
     } while (true);
+    load_silence_end(&watch->silence);
     if (watch->live) {
-        fputs("\r\033[K", stderr);
+        fputs(CLEAR_LINE, stderr);
     }
 }
 

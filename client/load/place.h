@@ -31,6 +31,10 @@ enum edubba_code load_place_connect(struct load_place *place,
                                     const struct load_workload *workload,
                                     bool is_load,
                                     struct edubba_error *error);
+/* Is it the first of its server's tablets?  Not where no server has it. */
+bool load_tablet_is_first(const struct edubba_tablet *tablets, size_t index);
+/* A row of the tablet. */
+struct edubba_bytes load_tablet_row(const struct edubba_tablet *tablet);
 /* Further clients that open a scan of the table and take nothing of it. */
 enum edubba_code load_place_idle(struct load_place *place, struct edubba_error *error);
 enum edubba_code load_place_drop(struct load_place *place, struct edubba_error *error);
