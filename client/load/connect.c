@@ -13,6 +13,7 @@
  * of connections made again and again.  So no try may take long either. */
 #define KEEP_NS      (INT64_C(1) * 1000 * 1000 * 1000)
 #define TRY_MS       2000
+#define NS_PER_MS    INT64_C(1000000)
 #define FIRST_TRY_MS 3000 /* of the first client, which displaces nobody */
 #define PATIENCE_NS  (INT64_C(5) * 1000 * 1000 * 1000) /* of all but the first client */
 
@@ -224,30 +225,48 @@ static enum edubba_code try_clients(const struct muster *muster,
     return code;
 }
 
-/* The first may wait for the table as long as any operation, and says what it waits for.  Each try is
- * longer than the last: a server may just be slow. */
-static enum edubba_code connect_first(const struct muster *muster, struct edubba_error *error)
+/* Each try is longer than the last: a server may just be slow. */
+static enum edubba_code wait_for_server(const struct muster *muster,
+                                        int64_t begun_ns,
+                                        double timeout_s,
+                                        struct edubba_error *error)
 {
-    const struct load_options *options = muster->place->options;
-    double timeout_s = options->timeout_s > 0 ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S;
     int64_t timeout_ms = (int64_t)(timeout_s * 1000);
-    int64_t begun_ns = load_now_ns();
-    int64_t waited_ms = 0;
     for (int64_t try_ms = FIRST_TRY_MS;; try_ms *= 2) {
-        int64_t left_ms = timeout_ms > waited_ms ? timeout_ms - waited_ms : 1;
+        int64_t left_ms = timeout_ms - (load_now_ns() - begun_ns) / NS_PER_MS;
         bool is_last = left_ms <= try_ms;
-        enum edubba_code code = try_clients(muster, 0, 1, (uint32_t)(is_last ? left_ms : try_ms),
-                                            error);
+        int64_t deadline_ms = is_last ? left_ms : try_ms;
+        enum edubba_code code = try_clients(muster, 0, 1,
+                                            (uint32_t)(deadline_ms > 0 ? deadline_ms : 1), error);
         if (code != EDUBBA_DEADLINE_EXCEEDED || is_last) {
             return code;
         }
         char text[sizeof error->text + 200];
-        waited_ms = (load_now_ns() - begun_ns) / 1000000;
         (void)snprintf(text, sizeof text,
-                       "waiting for the servers of table %s, %.0f s of %g s (--timeout): %s",
-                       options->table, (double)waited_ms / 1000, timeout_s, error->text);
+                       "waiting for %s, which has rows of table %s, %.0f s of %g s (--timeout): %s",
+                       muster->tablets[0].address, muster->place->options->table,
+                       (double)(load_now_ns() - begun_ns) / 1e9, timeout_s, error->text);
         load_say_waiting(text);
     }
+}
+
+/* The first may wait for the table as long as any operation, and says what it waits for: so it takes
+ * one server after the other. */
+static enum edubba_code connect_first(const struct muster *muster, struct edubba_error *error)
+{
+    double timeout_s = muster->place->options->timeout_s;
+    int64_t begun_ns = load_now_ns();
+    enum edubba_code code = EDUBBA_OK;
+    for (size_t i = 0; code == EDUBBA_OK && i < muster->tablet_count; i++) {
+        struct muster one = *muster;
+        one.tablets = &muster->tablets[i];
+        one.tablet_count = 1;
+        if (load_tablet_is_first(muster->tablets, i)) {
+            code = wait_for_server(&one, begun_ns,
+                                   timeout_s > 0 ? timeout_s : LOAD_TIMEOUT_DEFAULT_S, error);
+        }
+    }
+    return code;
 }
 
 /* Others than the first are soon taken, or not at all. */
