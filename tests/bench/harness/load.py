@@ -70,6 +70,11 @@ class Load:
             **self._shape(), "batch": FILL_BATCH_ROWS, "distribution": "sequential",
             "operations": self.options["records"]})))
 
+    def read_all(self):
+        """Every row once, not measured: after it the server has mapped what a reader may ask for."""
+        self._figures(self.workshop.run_for_status(self._arguments(["run", "scan"], {
+            "verify": True, **self._shape()})))
+
     def _words(self):
         """What needs no rows makes its table; nothing else may."""
         return [self.workload] if self.workload in ("write", "add") else ["run", self.workload]

@@ -64,6 +64,7 @@ def gateway_read_c64(bench):
     with bench.cluster() as cluster:
         load = filled(bench, cluster, GrpcLoad, rows)
         cluster.flush()
+        load.ask("scan", bench.plan.seconds(READ_SECONDS), in_flight=1)
         seen = echo = None
 
         def ours():
@@ -88,6 +89,7 @@ def gateway_scan(bench):
     with bench.cluster() as cluster:
         load = filled(bench, cluster, GrpcLoad, rows, in_flight=1)
         cluster.flush()
+        load.ask("scan", bench.plan.seconds(READ_SECONDS))
         seen = None
 
         def ours():

@@ -42,6 +42,7 @@ def single_read_latency(bench):
         bench.say("filling")
         load.fill()
         cluster.flush()
+        load.read_all()
         seconds = bench.plan.seconds(10)
 
         def peer():

@@ -13,6 +13,7 @@ def read_beside_redis(bench, target, load_options, redis_clients):
         bench.say("filling")
         load.fill()
         cluster.flush()
+        load.read_all()
         redis.fill(rows, 1000)
         redis.settle()
         seconds = bench.plan.seconds(READ_SECONDS)
@@ -46,6 +47,7 @@ def scan(bench, unit, rows, value_bytes, target, figure):
         bench.say("filling")
         load.fill()
         cluster.flush()
+        load.read_all()
 
         def ours():
             figures = load.run()

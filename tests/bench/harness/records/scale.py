@@ -21,8 +21,10 @@ def scale_rows(bench):
             rows = bench.plan.rows(size)
             cluster = stack.enter_context(bench.cluster())
             bench.say(f"filling {rows} rows")
-            bench.load(cluster, "write", records=rows, value_size=100, keys="hashed").fill()
+            load = bench.load(cluster, "write", records=rows, value_size=100, keys="hashed")
+            load.fill()
             cluster.flush()
+            load.read_all()
             clusters.append((rows, cluster))
 
         def reading(which):
