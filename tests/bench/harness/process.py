@@ -133,7 +133,7 @@ class Workshop:
     def raw(self, name, **options):
         """A program of tests/bench/raw; options as in its usage, _ for -."""
         arguments = [self.program(f"tests/bench/raw/raw_{name}")]
-        if name not in ("nng_echo", "nng_streams", "grpc_echo"):
+        if name not in ("nng_echo", "grpc_echo"):
             options["folder"] = self.folder
         for option, value in options.items():
             arguments += ["--" + option.replace("_", "-"), str(value)]

@@ -4,6 +4,11 @@
  * storage: nothing over nng serves more round trips a second on these cores.
  *
  *   raw_nng_streams [--connections 64] [--request-bytes 100] [--reply-bytes 1000] [--seconds 5]
+ *                   [--folder F --log yes|no]
+ *
+ * With --log yes a request is answered when it is durable: one thread takes all that have come,
+ * writes them to a preallocated file, syncs that, and answers them.  It is what every durable store
+ * over nng does at the least, with nothing stored yet where it could be read.
  *
  * Both sides do what our transport does to be fast: they send with an operation that has no
  * callback, and nng's threads are patient (common/io/thread.h).
@@ -14,6 +19,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +30,9 @@
 
 #include "tests/bench/raw/raw.h"
 
-#define NS_A_SEC INT64_C(1000000000)
+#define NS_A_SEC    INT64_C(1000000000)
+#define LOG_BYTES   (UINT64_C(64) << 20) /* written round and round */
+#define BLOCK_BYTES 4096
 
 static void must(int code)
 {
@@ -48,7 +56,17 @@ struct clients {
     int64_t end_ns;
 };
 
+struct log {
+    pthread_mutex_t mutex;
+    pthread_cond_t gathered;
+    struct end *first; /* whose requests wait for the next sync */
+    int file;
+    uint8_t *blocks; /* a request of each connection */
+    uint64_t position;
+};
+
 struct end {
+    struct end *next_in_log;
     nng_stream *stream;
     nng_aio *receive_aio;
     nng_aio *send_aio; /* no callback */
@@ -58,6 +76,7 @@ struct end {
     uint8_t *out;
     size_t out_bytes;
     struct clients *clients; /* NULL: the server's */
+    struct log *log;         /* of a server's end; NULL = answered at once */
     uint64_t messages;       /* received */
 };
 
@@ -86,6 +105,83 @@ static void client_ended(struct clients *clients)
     (void)pthread_mutex_unlock(&clients->mutex);
 }
 
+/* --- the log -------------------------------------------------------------------------------------- */
+
+static void log_add(struct end *end)
+{
+    struct log *log = end->log;
+    (void)pthread_mutex_lock(&log->mutex);
+    bool wake = log->first == NULL;
+    end->next_in_log = log->first;
+    log->first = end;
+    (void)pthread_mutex_unlock(&log->mutex);
+    if (wake) {
+        (void)pthread_cond_signal(&log->gathered);
+    }
+}
+
+static struct end *log_take(struct log *log)
+{
+    (void)pthread_mutex_lock(&log->mutex);
+    while (log->first == NULL) {
+        (void)pthread_cond_wait(&log->gathered, &log->mutex);
+    }
+    struct end *all = log->first;
+    log->first = NULL;
+    (void)pthread_mutex_unlock(&log->mutex);
+    return all;
+}
+
+static void log_sync(struct log *log, const struct end *all)
+{
+    size_t size = 0;
+    for (const struct end *end = all; end != NULL; end = end->next_in_log) {
+        memcpy(log->blocks + size, end->in, end->in_bytes);
+        size += end->in_bytes;
+    }
+    size = (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+    if (log->position + size > LOG_BYTES) {
+        log->position = 0;
+    }
+    if (pwrite(log->file, log->blocks, size, (off_t)log->position) != (ssize_t)size ||
+        fdatasync(log->file) != 0) {
+        raw_fail("log", strerror(errno));
+    }
+    log->position += size;
+}
+
+static void *write_log(void *context)
+{
+    struct log *log = context;
+    for (;;) {
+        struct end *all = log_take(log);
+        log_sync(log, all);
+        while (all != NULL) {
+            struct end *end = all;
+            all = end->next_in_log; /* once answered, it may be in the log again */
+            send_message(end);
+        }
+    }
+    return NULL;
+}
+
+static void log_start(struct log *log, const char *folder, size_t bytes_at_once)
+{
+    char path[4096];
+    pthread_t thread;
+    (void)snprintf(path, sizeof path, "%s/raw_nng_log", folder);
+    *log = (struct log){.mutex = PTHREAD_MUTEX_INITIALIZER,
+                        .gathered = PTHREAD_COND_INITIALIZER,
+                        .file = raw_written_file(path, LOG_BYTES),
+                        .blocks = raw_allocate(bytes_at_once + BLOCK_BYTES)};
+    (void)unlink(path);
+    if (pthread_create(&thread, NULL, write_log, log) != 0) {
+        raw_fail("thread", strerror(errno));
+    }
+}
+
+/* --- messages ------------------------------------------------------------------------------------- */
+
 static void on_received(void *argument)
 {
     struct end *end = argument;
@@ -99,6 +195,11 @@ static void on_received(void *argument)
         end->messages++;
         if (end->clients != NULL && raw_now_ns() >= end->clients->end_ns) {
             client_ended(end->clients);
+            return;
+        }
+        if (end->log != NULL) {
+            receive(end); /* nothing comes before the answer */
+            log_add(end);
             return;
         }
         send_message(end);
@@ -122,7 +223,7 @@ static struct end *end_make(nng_stream *stream, size_t in_bytes, size_t out_byte
 
 /* --- the server ----------------------------------------------------------------------------------- */
 
-static _Noreturn void serve(int ready, size_t request_bytes, size_t reply_bytes)
+static _Noreturn void serve(int ready, struct log *log, size_t request_bytes, size_t reply_bytes)
 {
     nng_stream_listener *listener;
     nng_aio *accept_aio;
@@ -139,7 +240,9 @@ static _Noreturn void serve(int ready, size_t request_bytes, size_t reply_bytes)
         nng_stream_listener_accept(listener, accept_aio);
         nng_aio_wait(accept_aio);
         must(nng_aio_result(accept_aio));
-        receive(end_make(nng_aio_get_output(accept_aio, 0), request_bytes, reply_bytes));
+        struct end *end = end_make(nng_aio_get_output(accept_aio, 0), request_bytes, reply_bytes);
+        end->log = log;
+        receive(end);
     }
 }
 
@@ -208,13 +311,15 @@ static uint64_t run(
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"connections", "request-bytes", "reply-bytes", "seconds",
-                                        NULL};
+                                        "folder",      "log",           NULL};
     static const struct sched_param no_priority;
     raw_check_options(argc, argv, names);
     uint64_t connections = raw_option_number(argc, argv, "connections", 64);
     size_t request_bytes = raw_option_number(argc, argv, "request-bytes", 100);
     size_t reply_bytes = raw_option_number(argc, argv, "reply-bytes", 1000);
     int64_t seconds = (int64_t)raw_option_number(argc, argv, "seconds", 5);
+    const char *folder = raw_option_text(argc, argv, "folder", ".");
+    bool durable = strcmp(raw_option_text(argc, argv, "log", "no"), "yes") == 0;
     if (connections == 0 || request_bytes == 0 || reply_bytes == 0) {
         raw_fail("connections, request-bytes, reply-bytes", "at least one");
     }
@@ -228,7 +333,11 @@ int main(int argc, char **argv)
         raw_fail("fork", strerror(errno));
     }
     if (child == 0) {
-        serve(ready[1], request_bytes, reply_bytes);
+        struct log log;
+        if (durable) {
+            log_start(&log, folder, connections * request_bytes);
+        }
+        serve(ready[1], durable ? &log : NULL, request_bytes, reply_bytes);
     }
     int port = 0;
     (void)close(ready[1]);
@@ -242,10 +351,11 @@ int main(int argc, char **argv)
     if (getrusage(RUSAGE_SELF, &client) != 0 || wait4(child, NULL, 0, &server) != child) {
         raw_fail("rusage", strerror(errno));
     }
-    printf("{\"program\":\"nng_streams\",\"connections\":%llu,\"request_bytes\":%zu,"
-           "\"reply_bytes\":%zu,\"per_second\":%.0f,\"client_us\":%.2f,\"server_us\":%.2f}\n",
-           (unsigned long long)connections, request_bytes, reply_bytes,
-           (double)messages / (double)seconds, cpu_us(&client) / (double)messages,
-           cpu_us(&server) / (double)messages);
+    printf(
+        "{\"program\":\"nng_streams\",\"connections\":%llu,\"request_bytes\":%zu,"
+        "\"reply_bytes\":%zu,\"durable\":%s,\"per_second\":%.0f,\"client_us\":%.2f,\"server_us\":%.2f}\n",
+        (unsigned long long)connections, request_bytes, reply_bytes, durable ? "true" : "false",
+        (double)messages / (double)seconds, cpu_us(&client) / (double)messages,
+        cpu_us(&server) / (double)messages);
     return 0;
 }
