@@ -178,6 +178,23 @@ static void hear_of_tablet(struct host *host, const struct lease_effect *effect)
     }
 }
 
+/* What its process before has excepted was of grants that are no more: the new one grants anew. */
+static void forget_exceptions_by(struct host *host, uint64_t server)
+{
+    for (uint32_t i = 0; i < host->tablet_count; i++) {
+        struct host_news *news = &host->tablets[i]->news;
+        uint32_t kept = 0;
+        for (uint32_t j = 0; j < news->by_peer_count; j++) {
+            if (news->by_peer[j].server != server) {
+                news->by_peer[kept++] = news->by_peer[j];
+            }
+        }
+        news->by_peer_count = kept;
+    }
+}
+
+/* A word that counts on the one before holds no more from here on, and is not said again before the
+ * replicas have heard. */
 static void hear_of_process(struct host *host, const struct lease_effect *effect)
 {
     struct host_peer *peer = find_or_add_peer(host, effect->peer);
@@ -185,6 +202,7 @@ static void hear_of_process(struct host *host, const struct lease_effect *effect
         atomic_store(&peer->seen.incarnation, effect->incarnation);
         host->peers_new = true;
     }
+    forget_exceptions_by(host, effect->peer);
 }
 
 void host_hear(struct host *host, const struct lease_effect *effect)

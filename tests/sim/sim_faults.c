@@ -9,6 +9,7 @@
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
 #define HEALED_TIMEOUT_NS      (2 * SIM_S)
+#define HEALED_BASE_NS         (100 * SIM_MS)
 #define REPLICATION_SALT       UINT64_C(0x7265706c69636173)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -407,6 +408,10 @@ void sim_faults_heal(struct sim *sim)
     settings->commit_failure = 0;
     if (settings->attempt_timeout_ns < HEALED_TIMEOUT_NS) {
         settings->attempt_timeout_ns = HEALED_TIMEOUT_NS; /* some disks are slower than patience */
+    }
+    if (settings->base_mean_ns > HEALED_BASE_NS) {
+        settings
+            ->base_mean_ns = HEALED_BASE_NS; /* else a learner's slices alone outlast patience */
     }
     sim_network_heal(sim);
     for (uint32_t i = 0; i <= settings->server_count; i++) {

@@ -389,6 +389,26 @@ Test(host_cluster, another_process_of_a_peer_has_promised_nothing)
     expect_level();
 }
 
+/* Who comes to reign then counts on the new process, which grants anew: so must the word.  It stayed closed
+ * for as long as the version (edubba-sim, seed 1001428). */
+Test(host_cluster, what_a_process_excepted_is_over_with_it)
+{
+    struct node *primary = primary_of_three();
+    struct node *peer = &cluster.nodes[peer_of(primary)->self.server - 1];
+    uint64_t version = cluster.catalog.version;
+    host_hear(primary->host, &(struct lease_effect){.type = LEASE_EFFECT_EXCEPTED_BY_PEER,
+                                                    .peer = peer->self.server,
+                                                    .tablet = TABLET,
+                                                    .version = version});
+    cr_assert_not(node_serves(primary));
+    node_kill(peer);
+    node_start(peer);
+    clock_sleep_us(3 * LEASES.beacon_ns /
+                   1000); /* the new process is heard before the loop looks */
+    PUMP_UNTIL(&cluster, node_serves(primary));
+    cr_assert_eq(cluster.catalog.version, version);
+}
+
 Test(host_cluster, a_lone_member_waits_for_nobody_and_wants_no_rounds)
 {
     begin_with(1);
