@@ -119,6 +119,16 @@ static void lose_patience(struct replica *replica, uint64_t store)
     patience->joined_ns = replica->now_ns;
 }
 
+/* A tablet that takes no writes for want of members has no time for that. */
+static int64_t patience_end_ns(const struct replica *replica,
+                               const struct replica_patience *patience)
+{
+    if (replica_has_enough(replica) || patience->wait_ns <= PATIENCE_MIN_NS) {
+        return patience->until_ns;
+    }
+    return patience->until_ns - patience->wait_ns + PATIENCE_MIN_NS;
+}
+
 /* --- removal (rules 13 and 15) ------------------------------------------------------------------ */
 
 /* From when on it is no good: as a member it is removed then, as a learner let go. */
@@ -290,7 +300,7 @@ static void find_learner(struct replica *replica)
     for (uint32_t i = 0; i < replica->goal_members.count; i++) {
         struct replica_member member = replica->goal_members.members[i];
         const struct replica_patience *patience = patience_with(replica, member.store);
-        bool waits = patience != NULL && replica->now_ns < patience->until_ns;
+        bool waits = patience != NULL && replica->now_ns < patience_end_ns(replica, patience);
         if (!has_server(replica, member.server) && !waits) {
             open_learner(replica, member);
             return;
@@ -590,8 +600,9 @@ static int64_t learner_due_ns(const struct replica *replica)
         const struct replica_patience *patience = &replica->patience[i];
         bool wanted = patience->store != 0 && in_union(&replica->goal_members, patience->store) &&
                       !is_member_store(replica, patience->store);
-        if (wanted && patience->until_ns > replica->now_ns) {
-            due_ns = replica_sooner(due_ns, patience->until_ns);
+        int64_t end_ns = patience_end_ns(replica, patience);
+        if (wanted && end_ns > replica->now_ns) {
+            due_ns = replica_sooner(due_ns, end_ns);
         }
     }
     return due_ns;

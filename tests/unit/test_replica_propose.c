@@ -79,9 +79,11 @@ Test(replica_propose, rule_13_whose_disk_is_slow)
     end(&steps);
 }
 
-Test(replica_propose, rule_13_patience_doubles)
+/* A member that is removed again and again, and when it is opened as a learner after that. */
+static void expect_patience(uint32_t min_in_sync, int64_t times)
 {
     struct steps steps = lead(2);
+    replica_set_min_in_sync(steps.replica, min_in_sync);
     wish(&steps, 2, 0);
     int64_t wait_ns = 1000 * MS;
     for (uint64_t version = 3; version < 12; version += 2) {
@@ -95,13 +97,25 @@ Test(replica_propose, rule_13_patience_doubles)
         cr_assert_null(find_sent(&steps, REPLICA_OPEN, 2));
         tick_at(&steps, removed_ns + wait_ns);
         cr_assert(find_sent(&steps, REPLICA_OPEN, 2)->as_learner);
-        wait_ns *= 2;
+        wait_ns *= times;
         told(&steps, members_of(version + 1, 2, 1));
         configured(&steps);
         held(&steps, 2, true);
         opened(&steps, 2, version + 1, 0);
     }
     end(&steps);
+}
+
+Test(replica_propose, rule_13_patience_doubles)
+{
+    expect_patience(1, 2);
+}
+
+/* Three servers that stood still in turns left tablets with one member of the two that they need, for up to
+ * 64 s (tests/cluster/run --replicas 3 --scenario stop_server, on a busy machine). */
+Test(replica_propose, rule_13_a_tablet_that_needs_members_waits_for_none)
+{
+    expect_patience(2, 1);
 }
 
 Test(replica_propose, rule_15_who_does_not_answer_a_new_primary_is_removed)
