@@ -137,6 +137,8 @@ struct hosted {
     /* The word. */
     struct replica_union serving_peers; /* [M] */
     uint64_t serving_version;           /* [M] 0 = the replica does not serve */
+    uint64_t serving_from; /* what the store must have committed before the word says so */
+    bool serving_waits;    /* for that */
 
     /* What its store owes.  [L] */
     bool configure_due;
@@ -290,6 +292,7 @@ bool host_holds(struct host *host, uint64_t server);
 void host_take_news(struct host *host);
 void host_look_at_leases(struct host *host, int64_t now_ns);
 void hosted_serve(struct hosted *hosted, const struct replica_union *peers);
+void hosted_look_at_word(struct hosted *hosted); /* the store has committed more */
 void hosted_cease(struct hosted *hosted);
 void host_tell_all(struct host *host, struct replica_event event);
 struct hosted *host_find(struct host *host, uint64_t tablet);

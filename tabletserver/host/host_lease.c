@@ -76,6 +76,13 @@ static bool is_excepted(const struct hosted *hosted)
     return false;
 }
 
+/* The replica has committed what its reign began with; its store does so when it settles. */
+static bool is_behind(const struct hosted *hosted)
+{
+    return store_tablet_committed(hosted->tablet) < hosted->serving_from &&
+           !store_tablet_is_alone(hosted->tablet);
+}
+
 /* Of those that the replica counts on; each as the process that the replica knows of. */
 static void publish(struct hosted *hosted)
 {
@@ -89,7 +96,8 @@ static void publish(struct hosted *hosted)
         }
     }
     (void)pthread_mutex_lock(&hosted->host->mutex);
-    if (count == hosted->serving_peers.count && !is_excepted(hosted)) {
+    hosted->serving_waits = is_behind(hosted);
+    if (count == hosted->serving_peers.count && !is_excepted(hosted) && !hosted->serving_waits) {
         serving_publish(hosted->serving, on, count);
     } else {
         serving_close(hosted->serving);
@@ -99,11 +107,22 @@ static void publish(struct hosted *hosted)
 
 void hosted_serve(struct hosted *hosted, const struct replica_union *peers)
 {
+    struct replica_view view = replica_look(hosted->replica);
     (void)pthread_mutex_lock(&hosted->host->mutex);
+    if (hosted->serving_version == 0) {
+        hosted->serving_from = view.committed;
+    }
     hosted->serving_peers = *peers;
-    hosted->serving_version = replica_look(hosted->replica).configuration.version;
+    hosted->serving_version = view.configuration.version;
     (void)pthread_mutex_unlock(&hosted->host->mutex);
     publish(hosted);
+}
+
+void hosted_look_at_word(struct hosted *hosted)
+{
+    if (hosted->serving_version != 0 && hosted->serving_waits && !is_behind(hosted)) {
+        publish(hosted);
+    }
 }
 
 void hosted_cease(struct hosted *hosted)

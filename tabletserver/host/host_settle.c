@@ -166,6 +166,7 @@ static bool settle_commit(struct hosted *hosted)
             status = store_tablet_commit(hosted->tablet, hosted->commit_due);
         }
     }
+    hosted_look_at_word(hosted); /* before what was committed with it is told */
     tell_committed(hosted);
     return status == STATUS_OK ? true : refused(hosted, status);
 }

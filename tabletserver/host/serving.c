@@ -20,6 +20,7 @@ struct serving {
     atomic_uint_fast32_t references;
     atomic_uint_fast64_t current; /* 0 = closed; otherwise its last bit says which slot */
     uint64_t published;           /* so often; the last `current` that was not 0 */
+    atomic_uint_fast64_t opened;  /* so often: published when it was closed */
     atomic_uint_fast64_t view;    /* version << VIEW_BITS | empty, damaged, leads | role */
     struct slot slots[2];
 };
@@ -61,6 +62,9 @@ void serving_publish(struct serving *serving, const struct serving_on *peers, ui
         atomic_store_explicit(&slot->incarnations[i], peers[i].incarnation, memory_order_relaxed);
     }
     atomic_store_explicit(&slot->count, count, memory_order_relaxed);
+    if (atomic_load(&serving->current) == 0) {
+        atomic_fetch_add(&serving->opened, 1);
+    }
     atomic_store(&serving->current, next);
 }
 
@@ -118,4 +122,16 @@ bool serving_holds(const struct serving *serving, int64_t now_ns)
         current = atomic_load_explicit(&serving->current, memory_order_acquire);
     }
     return false;
+}
+
+/* Opened after this look at `current`: what the next snapshot sees is at least of then. */
+uint64_t serving_opening(const struct serving *serving)
+{
+    return atomic_load(&serving->current) == 0 ? 0 : atomic_load(&serving->opened);
+}
+
+bool serving_held(const struct serving *serving, uint64_t opening, int64_t now_ns)
+{
+    return opening != 0 && serving_holds(serving, now_ns) &&
+           atomic_load(&serving->opened) == opening;
 }

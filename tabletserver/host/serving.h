@@ -2,7 +2,10 @@
  * The serving word of a tablet: what readers of any thread look at to know whether what they have read
  * may be told (rule 7).
  *
- *      snapshot  --->  serving_holds(now)  --->  answer
+ *      serving_opening()  --->  snapshot  --->  serving_held(now)  --->  answer
+ *
+ * It is looked at before the snapshot, too: a reader may be held up between the two, and what it has read was
+ * of a follower then, which does not know yet what was acknowledged.
  *
  * It says: the tablet is served by this process, while the lease of each of these peers holds, each given
  * by this very process of the peer's (rule 8).  A reader takes no lock and waits for nobody: the word is
@@ -60,7 +63,13 @@ struct serving_view {
 void serving_note(struct serving *serving, struct serving_view view);
 struct serving_view serving_look(const struct serving *serving);
 
-/* May be told what was read before now_ns (clock_monotonic_ns()) was looked at? */
+/* Does it hold at now_ns (clock_monotonic_ns())? */
 bool serving_holds(const struct serving *serving, int64_t now_ns);
+
+/* Since when is it open?  0 = it is closed; otherwise another number each time that it was closed before. */
+uint64_t serving_opening(const struct serving *serving);
+
+/* May be told what was read after serving_opening() gave that, and before now_ns was looked at? */
+bool serving_held(const struct serving *serving, uint64_t opening, int64_t now_ns);
 
 #endif /* TABLETSERVER_HOST_SERVING_H */

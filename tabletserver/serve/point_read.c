@@ -52,7 +52,7 @@ static void end_table(struct reading *reading)
     reading->schema = NULL;
 }
 
-/* Have a read of the row's tablet: a snapshot first, then a look whether it may be told (rule 7 of
+/* Have a read of the row's tablet: a snapshot, between two looks whether it may be told (rule 7 of
  * docs/replication.md).  Returns STATUS_NOT_OWNER when the tablet is not served here. */
 static enum status begin_read(struct reading *reading,
                               const struct operation *operation,
@@ -76,12 +76,13 @@ static enum status begin_read(struct reading *reading,
         reading->schema = schema_cache_find(server->schemas, operation->table);
     }
     enum status status = STATUS_NOT_OWNER;
+    uint64_t opening = served_opening(&served);
     if (reading->schema != NULL) {
         status = store_read_begin(served.tablet, schema_table(reading->schema),
                                   STORE_READ_COMMITTED, server_clock_now_us(&server->clock),
                                   &reading->read);
     }
-    if (status == STATUS_OK && !served_holds(&served)) {
+    if (status == STATUS_OK && !served_held(&served, opening)) {
         store_read_end(reading->read);
         reading->read = NULL;
         status = STATUS_NOT_OWNER;

@@ -250,9 +250,10 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     if (status != STATUS_OK) {
         return status;
     }
+    uint64_t opening = served_opening(&scan->served);
     status = store_read_begin(scan->served.tablet, schema_table(scan->schema), STORE_READ_COMMITTED,
                               server_clock_now_us(&scan->server->clock), &read);
-    if (status == STATUS_OK && !served_holds(&scan->served)) { /* the snapshot first */
+    if (status == STATUS_OK && !served_held(&scan->served, opening)) {
         store_read_end(read);
         status = STATUS_NOT_OWNER;
     }

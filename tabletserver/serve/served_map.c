@@ -38,6 +38,16 @@ bool served_holds(const struct served *served)
     return served->serving == NULL || serving_holds(served->serving, clock_monotonic_ns());
 }
 
+uint64_t served_opening(const struct served *served)
+{
+    return served->serving == NULL ? 0 : serving_opening(served->serving);
+}
+
+bool served_held(const struct served *served, uint64_t opening)
+{
+    return served->serving == NULL || serving_held(served->serving, opening, clock_monotonic_ns());
+}
+
 static const struct row_range *range_of(const struct served *served)
 {
     return &store_tablet_describe(served->tablet)->range;

@@ -40,8 +40,12 @@ enum status served_map_replace(struct served_map *map,
 void served_ref(const struct served *served);
 void served_release(const struct served *served);
 
-/* May be told what was read from a snapshot that was taken before this call? */
+/* Is it served here at this moment? */
 bool served_holds(const struct served *served);
+
+/* Before a snapshot is taken, and after: may be told what is read from it? */
+uint64_t served_opening(const struct served *served);
+bool served_held(const struct served *served, uint64_t opening);
 
 /* The tablet that holds row, with references for the caller (served_release). */
 bool served_map_find(struct served_map *map,

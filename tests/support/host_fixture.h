@@ -11,6 +11,7 @@
 
 #include "tests/support/store_fixture.h"
 
+#include "common/base/assert.h"
 #include "common/io/clock.h"
 #include "common/io/transport.h"
 #include "tabletserver/host/host.h"
@@ -187,7 +188,11 @@ static void node_on_changed(void *context,
                             const struct serving_view *view)
 {
     (void)context;
-    cr_assert_eq(view->version, host_look(tablet).configuration.version);
+    struct replica_view replica = host_look(tablet);
+    cr_assert_eq(view->version, replica.configuration.version);
+    /* Rule 7: readers see what its reign began with. */
+    cr_assert(IMPLIES(replica.serving && serving_opening(host_serving(tablet)) != 0,
+                      store_tablet_committed(tablet) >= replica.start));
 }
 
 static void node_on_ceased(void *context, struct store_tablet *tablet)

@@ -58,6 +58,25 @@ Test(serving, counts_on_a_process_not_on_a_server)
     cr_assert(serving_holds(serving, 1));
 }
 
+Test(serving, what_was_read_before_it_was_opened_is_not_told)
+{
+    const struct serving_on on[] = {{&peers[0], 7}};
+    uint64_t before = serving_opening(serving);
+    cr_assert_eq(before, 0);
+    serving_publish(serving, on, 1);
+    cr_assert(serving_holds(serving, 1));
+    cr_assert_not(serving_held(serving, before, 1), "the snapshot was a follower's");
+    uint64_t opening = serving_opening(serving);
+    cr_assert(serving_held(serving, opening, 1));
+    serving_publish(serving, on, 1);
+    cr_assert(serving_held(serving, opening, 1), "it was not closed between");
+    serving_close(serving);
+    cr_assert_not(serving_held(serving, opening, 1));
+    serving_publish(serving, on, 1);
+    cr_assert_not(serving_held(serving, opening, 1), "another may have reigned between");
+    cr_assert(serving_held(serving, serving_opening(serving), 1));
+}
+
 /* Two words that hold, in turn; a mixture of both would not: each peer is to be of its own process. */
 static atomic_bool done;
 static atomic_uint_fast64_t looks;
