@@ -76,11 +76,11 @@ static bool is_excepted(const struct hosted *hosted)
     return false;
 }
 
-/* The replica has committed what its reign began with; its store does so when it settles. */
+/* The replica has committed what its reign began with; its store does so when it settles, or, with no
+ * other member, when its log is synced. */
 static bool is_behind(const struct hosted *hosted)
 {
-    return store_tablet_committed(hosted->tablet) < hosted->serving_from &&
-           !store_tablet_is_alone(hosted->tablet);
+    return store_tablet_committed(hosted->tablet) < hosted->serving_from;
 }
 
 /* Of those that the replica counts on; each as the process that the replica knows of. */

@@ -83,11 +83,12 @@ tablets_lacking() {
     ((REPLICAS > 1)) && [[ -n ${TABLE:-} ]] || { echo 0; return; }
     ebt --json --timeout 5 tablets "$TABLE" 2>/dev/null | "$(dirname "${BASH_SOURCE[0]}")/lacking.py" "$REPLICAS"
 }
+# A member that was removed again and again waits up to 64 s, while there are others enough (rule 13).
 wait_whole() {
     local begun=$SECONDS
     until (($(servers_alive) >= HOSTS_MAX && $(tablets_lacking) == 0)); do
-        ((SECONDS - begun < 60)) || {
-            bad "after 60 s $(servers_alive) of $HOSTS_MAX servers are alive, $(tablets_lacking) tablets have not all copies"
+        ((SECONDS - begun < 120)) || {
+            bad "after 120 s $(servers_alive) of $HOSTS_MAX servers are alive, $(tablets_lacking) tablets have not all copies"
             return 1
         }
         sleep 0.1
