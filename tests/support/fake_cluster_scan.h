@@ -86,7 +86,8 @@ static inline void fake_scan_run(struct fake_scan *scan)
             fake_scan_free(scan);
             return;
         }
-        if (transport_reply_credit(scan->reply) <= 0) {
+        bool is_held = scan->cluster->scan_never_ends && fake_scan_row(scan) == NULL;
+        if (is_held || transport_reply_credit(scan->reply) <= 0) {
             scan->is_parked = true;
             return;
         }

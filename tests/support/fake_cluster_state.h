@@ -99,6 +99,7 @@ struct fake_cluster {
     int scan_rows_until_drop; /* 0 = never; armed again after each */
     bool scan_is_silent;
     bool scan_hides_rows;      /* as if a filter let none pass */
+    bool scan_never_ends;      /* its rows seen, it waits until it is cancelled */
     bool scan_finds_large_row; /* the first one that is asked for */
 
     /* What happened. */
