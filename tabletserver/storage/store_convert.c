@@ -6,8 +6,10 @@
  *   catalog     says that it was done; what a log has above the barrier was never committed, and goes
  *   CONVERSION  in the store's own log: children begin as in a split (store_split.c), under the
  *               configuration that this store knew of the parent; what is newer they hear as replicas do
- *   durable     on_configured of each child.  Only now may the parent's last layer be flushed, with which
- *               the base hears of it: else the base would have children of which the log may know nothing
+ *   durable     on_configured of each child.  Only after both may the parent's last layer be flushed, with
+ *               which the base hears of it: else the base would have children of which the log may know
+ *               nothing, or one without its configuration, and a replay passes over the record of a parent
+ *               that is gone
  *
  * What the barrier ends may be in the base already, so the layer that ends the parent is one of its own,
  * empty, above the barrier.
@@ -205,6 +207,13 @@ enum status store_tablet_convert(struct store_tablet *parent, struct store_table
     return STATUS_OK;
 }
 
+/* One record configured both, but each is noted by itself; and what the base is told of a child is what
+ * has been noted. */
+static bool are_both_durable(const struct store_tablet *parent)
+{
+    return parent->children[0]->durable_number > 0 && parent->children[1]->durable_number > 0;
+}
+
 void store_conversion_settle(struct store_tablet *child)
 {
     (void)pthread_mutex_lock(&child->mutex);
@@ -214,7 +223,7 @@ void store_conversion_settle(struct store_tablet *child)
     while (parent != NULL && parent->descriptor.tablet != nearest) {
         parent = parent->hidden_next;
     }
-    if (parent != NULL && !parent->may_end) {
+    if (parent != NULL && !parent->may_end && are_both_durable(parent)) {
         store_split_let_end(parent);
     }
 }

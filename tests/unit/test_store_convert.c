@@ -198,6 +198,44 @@ Test(store_convert, children_begin_where_it_stands_and_go_on)
     cr_assert_eq(store_tablet_committed(children[0]), 5);
 }
 
+/* Time enough for the base to hear that the parent has ended, if it may. */
+static void hold_up(void *context, struct store_tablet *of)
+{
+    struct fixture *held_up = context;
+    held_up->configured_count++;
+    if (store_tablet_describe(of)->tablet != 1) {
+        usleep(100 * 1000);
+    }
+}
+
+static void open_held_up(void)
+{
+    struct error error;
+    struct store_callbacks callbacks = fixture_callbacks(&fixture);
+    callbacks.on_configured = hold_up;
+    fixture_close(&fixture);
+    cr_assert_eq(store_open(fixture.folder, FIXTURE_STORE, &fixture.settings, &callbacks,
+                            &fixture.store, &error),
+                 STATUS_OK, "%s", error.text);
+    tablet = store_tablet_find(fixture.store, 1);
+}
+
+/* It had that of the one that was told first: the other came back as one that nobody had configured. */
+Test(store_convert, the_base_hears_of_the_children_when_it_can_hear_of_both_configurations)
+{
+    open_held_up();
+    configure(&led);
+    add(tablet, "b", 1);
+    put_barrier(RECORD_SPLIT);
+    commit_all(tablet);
+    convert();
+    reopen();
+    for (int i = 0; i < 2; i++) {
+        cr_assert_not_null(children[i]);
+        cr_assert_eq(store_tablet_configuration(children[i])->members.version, 4);
+    }
+}
+
 /* What the barrier ends is in the base, and its record let go in the log. */
 Test(store_convert, what_was_flushed_up_to_the_barrier_is_converted_too)
 {
