@@ -78,7 +78,8 @@
     X("convert-at-commit", CONVERT_AT_COMMIT)             /* section 7: without a word */         \
     X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */               \
     X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
-    X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */
+    X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
+    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -149,6 +150,7 @@ struct sim_settings {
     int64_t replace_after_ns; /* the catalog's */
     uint32_t wipe;            /* per turn: a disk is replaced by an empty one */
     uint32_t late;            /* per turn: a proposal that is taken late */
+    uint32_t drained;         /* a server that is drained by hand, and taken back; 0 = none is */
     uint32_t stall;           /* per turn: a disk stands still */
     uint32_t full;            /* per turn: a disk has no room */
     uint64_t window_bytes_max;

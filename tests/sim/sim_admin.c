@@ -97,6 +97,10 @@ static enum method encode(struct sim_admin *admin, struct buffer *out)
         (void)snprintf(row, sizeof row, "u%03x", (unsigned)prng_below(&admin->prng, 0x1000));
         split_request_encode(&(struct split_request){name, bytes_of_text(row)}, out);
         return METHOD_SPLIT_TABLET;
+    case SIM_ADMIN_DRAIN:
+        drain_server_request_encode(
+            &(struct drain_server_request){admin->sim->settings.drained, admin->drains}, out);
+        return METHOD_DRAIN_SERVER;
     }
     UNREACHABLE();
 }
@@ -140,7 +144,10 @@ static void choose(struct sim_admin *admin)
     uint64_t dice = prng_below(&admin->prng, 8);
     admin->name = 0;
     admin->kind = SIM_ADMIN_GET;
-    if (settings->splits_by_hand && dice < 2) {
+    if (settings->drained != 0 && prng_chance(&admin->prng, 4)) {
+        admin->kind = SIM_ADMIN_DRAIN;
+        admin->drains = !admin->drains;
+    } else if (settings->splits_by_hand && dice < 2) {
         admin->kind = SIM_ADMIN_SPLIT;
     } else if (!settings->admin) {
         return;
@@ -213,6 +220,7 @@ static void take(struct sim_admin *admin, enum status status, struct bytes body)
     case SIM_ADMIN_ADD_FAMILY:
     case SIM_ADMIN_DROP_FAMILY:
     case SIM_ADMIN_SPLIT:
+    case SIM_ADMIN_DRAIN:
         pause(admin);
         break;
     }

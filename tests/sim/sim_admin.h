@@ -16,6 +16,7 @@ enum sim_admin_kind {
     SIM_ADMIN_ADD_FAMILY,
     SIM_ADMIN_DROP_FAMILY,
     SIM_ADMIN_SPLIT,
+    SIM_ADMIN_DRAIN,
 };
 
 struct sim_admin {
@@ -32,6 +33,7 @@ struct sim_admin {
     uint32_t reusable_name; /* 0 = none: a table of it is surely deleted */
     uint32_t family_next;
     uint32_t families_made;
+    bool drains; /* the last order about settings.drained: away with all that it has, or not */
 };
 
 struct sim_admin *sim_admin_create(struct sim *sim, uint32_t node);

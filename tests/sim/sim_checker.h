@@ -96,7 +96,8 @@ uint32_t sim_checker_name_of(const struct sim_checker *checker, uint64_t number)
 
 /* The coordinator has committed. */
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator);
-/* Every tablet of the catalog serves, with all its copies, and none is being split. */
+/* Every tablet of the catalog serves, with all its copies, none of them on a server that is drained, and none
+ * is being split. */
 bool sim_checker_is_settled(const struct sim_checker *checker);
 
 /* A server acknowledges a write to a tablet. */

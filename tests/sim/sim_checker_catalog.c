@@ -19,6 +19,7 @@ struct image {
     uint32_t tablet_count;
     struct table_record tables[TABLES_MAX];
     uint32_t table_count;
+    uint64_t drained; /* a server; 0 = none is */
 };
 
 static bool is_before(const struct tablet_record *a, const struct tablet_record *b)
@@ -36,6 +37,20 @@ static void insert_tablet(struct image *image, const struct tablet_record *recor
         at--;
     }
     image->tablets[at] = *record;
+}
+
+static enum status take_server(struct image *image,
+                               uint64_t number,
+                               struct bytes value,
+                               struct error *ret_error)
+{
+    struct server_record server;
+    enum status status = server_record_decode(number, value, &image->checker->arena, &server,
+                                              ret_error);
+    if (status == STATUS_OK && server.draining) {
+        image->drained = number;
+    }
+    return status;
 }
 
 static enum status take(void *context,
@@ -61,6 +76,8 @@ static enum status take(void *context,
         if (status == STATUS_OK) {
             insert_tablet(image, &tablet);
         }
+    } else if (status == STATUS_OK && kind == RECORD_KIND_SERVER) {
+        status = take_server(image, number, value, ret_error);
     }
     return status;
 }
@@ -172,6 +189,17 @@ static uint32_t copies_of(const struct image *image, uint64_t table)
     return 0;
 }
 
+static bool has_member_on(const struct tablet_record *tablet, uint64_t server)
+{
+    const struct replica_configuration *members = &tablet->configuration;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        if (members->members[i].server == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator)
 {
     static struct image image; /* too large for the stack; one thread */
@@ -181,6 +209,7 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     image.checker = checker;
     image.tablet_count = 0;
     image.table_count = 0;
+    image.drained = 0;
     if (coordinator_load(coordinator, take, &image, &error) != STATUS_OK) {
         sim_fail(checker->sim, "the catalog does not decode: %s", error.text);
         return;
@@ -197,7 +226,8 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     for (uint32_t i = 0; i < image.tablet_count; i++) {
         const struct tablet_record *tablet = &image.tablets[i];
         checker->settled = checker->settled && tablet->state == TABLET_SERVING &&
-                           tablet->configuration.member_count >= copies_of(&image, tablet->table);
+                           tablet->configuration.member_count >= copies_of(&image, tablet->table) &&
+                           !has_member_on(tablet, image.drained);
     }
 }
 

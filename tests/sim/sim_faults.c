@@ -116,6 +116,11 @@ static void draw_replication(struct sim *sim)
     settings->full = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 300000);
     settings->replace_after_ns = (int64_t)(1 + prng_below(&prng, 20)) * SIM_S;
     settings->late = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
+    if (prng_chance(&prng, 6)) { /* two copies: there is a third server to go to */
+        settings->drained = 1 + (uint32_t)prng_below(&prng, SIM_SERVERS_MAX);
+        settings->replicas = 2;
+        settings->late = 0;
+    }
 }
 
 void sim_faults_draw(struct sim *sim)
@@ -153,12 +158,12 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     const struct sim_settings *s = &sim->settings;
     buffer_append_format(
         out,
-        "replicas %u servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
+        "replicas %u drained %u servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
         "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
-        s->replicas, s->server_count, s->client_count, s->operations_per_client, s->window,
-        s->row_count, (unsigned long long)s->soft_limit_bytes, s->admin, s->loss, s->duplication,
-        s->slow, s->kill_server, s->kill_master, s->kill_all, s->kill_in_step, s->power_cut, s->cut,
-        s->clog, s->clock_step, (long long)s->clock_skew_us);
+        s->replicas, s->drained, s->server_count, s->client_count, s->operations_per_client,
+        s->window, s->row_count, (unsigned long long)s->soft_limit_bytes, s->admin, s->loss,
+        s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all, s->kill_in_step,
+        s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */

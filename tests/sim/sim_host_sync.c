@@ -35,6 +35,21 @@ static void split(struct sim_server *server, struct sim_tablet *tablet, const st
     }
 }
 
+/* Planted: who counts is wished for ever, so a primary adds, and removes nobody that answers. */
+static void keep_members(const struct sim_tablet *tablet, struct replica_union *members)
+{
+    const struct replica_configuration *held = &tablet->copy.held.members;
+    for (uint32_t i = 0; i < held->member_count; i++) {
+        bool named = false;
+        for (uint32_t j = 0; j < members->count; j++) {
+            named = named || members->members[j].store == held->members[i].store;
+        }
+        if (!named && members->count > 0) {
+            members->members[members->count++] = held->members[i];
+        }
+    }
+}
+
 static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t store)
 {
     struct sim_server *server = context;
@@ -45,6 +60,9 @@ static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t
     (void)store; /* there is one */
     ASSERT(tablet != NULL);
     memcpy(members.members, goal->members, goal->member_count * sizeof goal->members[0]);
+    if (server->sim->planted == SIM_PLANTED_DRAINED_STAYS) {
+        keep_members(tablet, &members);
+    }
     host_goal(host, sim_stored(tablet), &members, goal->leader);
     if (goal->wish == GOAL_SPLIT) {
         split(server, tablet, goal);
