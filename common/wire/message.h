@@ -28,6 +28,7 @@
 #include "common/model/mutation.h"
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
+#include "common/wire/message_load.h"
 #include "common/wire/message_replica.h"
 
 #define MESSAGE_DEPTH_MAX   48
@@ -492,63 +493,6 @@ struct list_documents_response {
     const struct document *documents; /* ascending by name */
     size_t document_count;
     bool more; /* others follow: ask again, from behind the last one's name */
-};
-
-/* --- load: what tablets have had to do ---------------------------------------------------------- */
-
-/* Operations that were carried out; reads and writes apart. */
-struct load_figures {
-    uint64_t reads;      /* rows asked for by key, and scans begun */
-    uint64_t read_rows;  /* looked at, whether or not a filter let them through */
-    uint64_t read_bytes; /* of answers */
-    uint64_t read_cpu_ns;
-    uint64_t writes; /* operations, each on one row */
-    uint64_t write_cells;
-    uint64_t write_bytes; /* of rows, qualifiers and values */
-    uint64_t write_cpu_ns;
-};
-
-struct tablet_load {
-    uint64_t tablet;
-    struct load_figures figures;
-};
-
-/* What a server has had to do since the report before this one.  It goes along with every sync
- * until one that carried it is answered; a number that was taken already is passed over. */
-struct load_report {
-    uint64_t number;     /* rises by one, from 1 with each incarnation; 0 = nothing to report */
-    uint64_t elapsed_ns; /* since the report before */
-    uint64_t
-        capacity_ns; /* CPU time that the server could have used in it: of all its processors */
-    const struct tablet_load *tablets; /* those that had anything to do */
-    size_t tablet_count;
-};
-
-/* A tablet that took a good part of its server's time for about a minute. */
-struct hot_tablet {
-    uint64_t number; /* ascending; 0 = its minute is not over: others will follow for it */
-    uint64_t table;
-    struct bytes table_name;
-    uint64_t tablet;
-    uint64_t server;
-    struct row_range range; /* as it was then */
-    int64_t start_us;       /* wall clock of the master */
-    int64_t end_us;
-    uint64_t capacity_ns; /* of its server, in this time */
-    struct load_figures figures;
-};
-
-struct list_hot_tablets_request {
-    int64_t start_us; /* of a window; what overlaps it is listed */
-    int64_t end_us;
-    uint64_t after;     /* what the page before said as next; 0 = from the first on */
-    uint32_t count_max; /* 0 = as many as fit */
-};
-
-struct list_hot_tablets_response {
-    const struct hot_tablet *tablets; /* in order of time; those of number 0 last */
-    size_t tablet_count;
-    uint64_t next; /* others follow: ask again, after this number; 0 = that was all */
 };
 
 /* --- sync: a tablet server's heartbeat, and what it should do ----------------------------------
