@@ -16,6 +16,7 @@ from .process import BUILD, Failure, Missing, Workshop
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 JSON = ROOT / "build/bench.json"
 BUSY_PERCENT = 10
+GROUPS = ("gateway", "hotspots")  # of records that are measured only when they are asked for
 NEEDED = ("master/edubba-master", "tabletserver/edubba-tabletserver", "client/cli/ebt",
           "client/load/edubba-load")  # by every record; each names what else it needs
 
@@ -42,7 +43,7 @@ def take_names(parser, options):
 
 def chosen_by(options):
     """Records that are named; or else those of the group that is asked for."""
-    group = "gateway" if options.gateway else ""
+    group = next((group for group in GROUPS if getattr(options, group)), "")
     return [r for r in records.ALL
             if (r.name in options.only if options.only else r.group == group)
             and r.name not in (options.without or ())]
@@ -62,10 +63,12 @@ def parse(arguments):
         "not this record; repeatable"))
     parser.add_argument("--gateway", action="store_true", help=(
         "the gateway's records, which are not measured otherwise"))
+    parser.add_argument("--hotspots", action="store_true", help=(
+        "the records of hot ranges on confined servers, which are not measured otherwise"))
     parser.add_argument("--quick", action="store_true", help=(
         "every record in a few seconds on tiny data; nothing is judged, all must work"))
     parser.add_argument("--list", action="store_true", help=(
-        "the records, and how long each takes; with --only, --except or --gateway those that "
+        "the records, and how long each takes; with --only, --except, --gateway or --hotspots those that "
         "would be measured"))
     parser.add_argument("--pairs", type=int, metavar="N", help="turns of ours and the peer (5)")
     parser.add_argument("--seconds", type=float, metavar="S", help="of each measurement")
@@ -80,6 +83,8 @@ def parse(arguments):
         parser.error("--quick judges nothing and writes no results: leave --json away")
     options.json = options.json or JSON
     take_names(parser, options)
+    if sum(getattr(options, group) for group in GROUPS) > 1:
+        parser.error(f"{' and '.join('--' + group for group in GROUPS)}: one at a time")
     if not chosen_by(options):
         parser.error("--except leaves none of the records to measure")
     for option in ("pairs", "seconds", "scale"):
@@ -158,7 +163,7 @@ def list_line(what, minutes, about=""):
 
 def list_records(options):
     """What would be measured; where nothing is said of that, all that could be."""
-    is_said = options.only or options.without or options.gateway
+    is_said = options.only or options.without or any(getattr(options, group) for group in GROUPS)
     listed = chosen_by(options) if is_said else records.ALL
     for record in listed:
         list_line(record.name, record.minutes, record.about
@@ -166,7 +171,7 @@ def list_records(options):
     if is_said:
         list_line("", sum(r.minutes for r in listed))
         return
-    for what, group in (("", ""), ("--gateway", "gateway")):
+    for what, group in (("", ""), *(("--" + group, group) for group in GROUPS)):
         list_line(what, sum(r.minutes for r in listed if r.group == group))
 
 

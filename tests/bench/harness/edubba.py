@@ -7,6 +7,7 @@ import subprocess
 import time
 import urllib.request
 
+from .confine import Confinement
 from .process import Failure, wait_until
 
 MEMORY_LIMIT = "512 MiB"
@@ -162,36 +163,50 @@ class Cluster:
         wait_until(lambda: self.status()["master_connected"], seconds, "the server meets its master")
 
 
-class CopiesCluster(Cluster):
-    """The same with so many tablet servers on this machine, and a copy of each tablet on each."""
+class ServersCluster(Cluster):
+    """The same with so many tablet servers on this machine, which replicate: tablets can be moved."""
 
-    def __init__(self, workshop, copies, quick=False):
-        self.copies = copies
-        super().__init__(workshop, {"replicate": "true"},
-                         {"replication.replicas": copies, "replication.min_in_sync": copies - 1},
-                         quick)
+    def __init__(self, workshop, servers, settings=None, master_settings=None, quick=False,
+                 share=None):
+        """`share`: of a processor, that each of them is confined to."""
         self.others = []  # (process, port of its status)
-        for number in range(2, copies + 1):
+        self.confinement = Confinement(share) if share else None
+        super().__init__(workshop, {"replicate": "true", **(settings or {})}, master_settings, quick)
+        for number in range(2, servers + 1):
             port, http_port = workshop.port(), workshop.port()
             self.others.append((self.launch(f"server{number}", "tabletserver/edubba-tabletserver", {
                 "folder": self.folder / f"server{number}", "address": f"tcp://127.0.0.1:{port}",
                 "http.address": f"127.0.0.1:{http_port}", "masters": self.masters,
                 **self.settings}), http_port))
-        wait_until(lambda: len(self._lines("servers")) == copies, 20, "the tablet servers join")
+        wait_until(lambda: len(self.lines("servers")) == servers, 20, "the tablet servers join")
+        for process in [self.server, *(process for process, _ in self.others)] if share else []:
+            self.confinement.add(process.pid)
 
-    def _lines(self, *words):
+    def lines(self, *words):
+        """What ebt tells, an object a line."""
         return [json.loads(line) for line in self.ebt("--json", *words).splitlines()]
-
-    def wait_whole(self, table):
-        """Until every tablet has all its copies, in sync."""
-        wait_until(lambda: all(t["in_sync"] == self.copies for t in self._lines("tablets", table)),
-                   120, "all copies are in sync")
 
     def settle(self, seconds=600, port=None):
         for each in [self.http_port, *(port for _, port in self.others)]:
             super().settle(seconds, each)
 
     def close(self):
+        if self.confinement:
+            self.confinement.close()
         for process, _ in self.others:
             self.workshop.stop(process)
         super().close()
+
+
+class CopiesCluster(ServersCluster):
+    """As many tablet servers as there are copies of each tablet, so each has one of all."""
+
+    def __init__(self, workshop, copies, quick=False):
+        self.copies = copies
+        super().__init__(workshop, copies, master_settings={
+            "replication.replicas": copies, "replication.min_in_sync": copies - 1}, quick=quick)
+
+    def wait_whole(self, table):
+        """Until every tablet has all its copies, in sync."""
+        wait_until(lambda: all(t["in_sync"] == self.copies for t in self.lines("tablets", table)),
+                   120, "all copies are in sync")

@@ -90,6 +90,15 @@ class Load:
         return self._figures(self.workshop.run_for_status(
             self._arguments(self._words(), self._options(seconds, more))))
 
+    def intervals(self, seconds, interval=1, **more):
+        """Rows a second in each interval, beside the whole run's figures."""
+        status, output, errors = self.workshop.run_for_status(self._arguments(
+            self._words(), self._options(seconds, {**more, "interval": f"{interval:g}"})))
+        documents = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        parts = [document for document in documents if "interval" in document]
+        whole = [document for document in documents if "interval" not in document]
+        return parts, self._figures((status, json.dumps(whole[-1]) if whole else output, errors))
+
     def start(self, seconds):
         """In the background; finish() ends it and gives its figures."""
         process = subprocess.Popen(
