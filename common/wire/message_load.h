@@ -25,12 +25,13 @@ struct load_figures {
     uint64_t write_cells;
     uint64_t write_bytes; /* of rows, qualifiers and values */
     uint64_t write_cpu_ns;
-    /* Times by the clock, added up over all reads, and over all writes; of scans there are none. */
-    uint64_t read_wait_ns;    /* from the request's arrival until it was begun */
-    uint64_t read_latency_ns; /* from its arrival until its answer was ready */
+    /* Times by the clock, from the request's arrival, added up over all reads, and over all writes.
+     * A tablet of an older server has none. */
+    uint64_t read_wait_ns;    /* until it was begun */
+    uint64_t read_latency_ns; /* until its answer, or the first of a scan, was ready */
     uint64_t read_latency_max_ns;
-    uint64_t write_wait_ns; /* until it went into the log */
-    uint64_t write_latency_ns;
+    uint64_t write_wait_ns;    /* until it went into the log */
+    uint64_t write_latency_ns; /* until it could be answered: synced, and on other copies */
     uint64_t write_latency_max_ns;
 };
 
