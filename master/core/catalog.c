@@ -406,6 +406,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->stores);
     document_map_init(&catalog->documents);
     load_history_init(&catalog->load);
+    load_details_init(&catalog->load_details);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
@@ -489,6 +490,7 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->stores);
     document_map_deinit(&catalog->documents);
     load_history_deinit(&catalog->load);
+    load_details_deinit(&catalog->load_details);
     memory_free(catalog->by_name);
     memory_free(catalog->servers);
     memory_free(catalog->effects);

@@ -14,6 +14,7 @@
 #include "master/core/catalog.h"
 #include "master/core/document_map.h"
 #include "master/core/list.h"
+#include "master/core/load_details.h"
 #include "master/core/load_history.h"
 #include "master/core/number_map.h"
 #include "master/core/placement.h"
@@ -251,6 +252,7 @@ struct catalog {
 
     struct document_map documents;
     struct load_history load;
+    struct load_details load_details;
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
