@@ -478,6 +478,16 @@ void read_list_hot_tablets(struct catalog *catalog,
                            uint64_t request,
                            const struct list_hot_tablets_request *list);
 
+/* catalog_hot_keys.c */
+void read_list_hot_keys(struct catalog *catalog,
+                        uint64_t request,
+                        const struct list_hot_keys_request *list);
+void read_advise(struct catalog *catalog, uint64_t request, const struct advise_request *ask);
+/* What is to be said of the table's keys; in the scratch arena.  Errors: STATUS_NO_MEMORY. */
+enum status hot_advise(struct catalog *catalog,
+                       const struct table_entry *table,
+                       struct advise_response *ret_response);
+
 /* catalog_identity.c.  Do the server's stores belong to this catalog, as it is now?  Errors:
  * STATUS_FAILED_PRECONDITION, noted. */
 enum status identity_check(struct catalog *catalog,
