@@ -82,6 +82,13 @@ void lab_stand_close(struct lab_stand *stand)
     *stand = (struct lab_stand){0};
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const struct lab_server *left = a;
+    const struct lab_server *right = b;
+    return strcmp(left->address, right->address);
+}
+
 enum edubba_code lab_stand_servers(struct lab_stand *stand,
                                    struct lab_server *servers,
                                    size_t max,
@@ -100,6 +107,7 @@ enum edubba_code lab_stand_servers(struct lab_stand *stand,
         }
     }
     edubba_free(listed);
+    qsort(servers, *ret_count, sizeof *servers, by_address);
     return code;
 }
 

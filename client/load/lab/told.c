@@ -7,7 +7,7 @@
 
 #define PATIENCE_MS     2000
 #define MINUTE_US       INT64_C(60000000)
-#define HOT_TABLETS_MAX 3
+#define HOT_TABLETS_MAX 1
 #define KEY_SHOWN       40
 
 static void tell_hot(const struct edubba_hot_tablet *hot, struct lab_variant_result *result)

@@ -139,8 +139,9 @@ static void print_sparks(FILE *out, const struct lab_timeline *timeline, uint64_
     }
 }
 
-static const struct lab_share *
-share_of(const struct lab_share *shares, size_t count, uint64_t server)
+static const struct lab_share *share_of(const struct lab_share *shares,
+                                        size_t count,
+                                        uint64_t server)
 {
     for (size_t i = 0; i < count; i++) {
         if (shares[i].number == server) {

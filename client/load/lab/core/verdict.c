@@ -289,7 +289,7 @@ static double query_quickness(const struct lab_variant_result *variant, size_t q
     return variant->queries[query].p99_ns > 0 ? 1e9 / (double)variant->queries[query].p99_ns : 0;
 }
 
-/* "writes: promoted 2.9 ×, salted 2.7 × by time" */
+/* "writes promoted 2.9 ×, salted 2.7 ×" */
 static void compare(const struct lab_result *result,
                     const struct lab_variant_result *base,
                     const char *what,
@@ -297,7 +297,6 @@ static void compare(const struct lab_result *result,
                     size_t query,
                     struct sentence *sentence)
 {
-    const char *comma = "";
     double of_base = figure_of(base, query);
     size_t compared = 0;
     for (size_t i = 0; i < result->experiment->variant_count && of_base > 0; i++) {
@@ -306,15 +305,16 @@ static void compare(const struct lab_result *result,
         if (of_other <= 0) {
             continue;
         }
+        if (compared == 0 && sentence->clauses == 0) {
+            say(sentence, "compared with “%s”: ", base->variant->name);
+        }
         if (compared++ == 0) {
             begin_clause(sentence);
-            say(sentence, "%s: ", what);
+            say(sentence, "%s ", what);
+        } else {
+            say(sentence, ", ");
         }
-        say(sentence, "%s%s %.2g ×", comma, other->variant->name, of_other / of_base);
-        comma = ", ";
-    }
-    if (compared > 0) {
-        say(sentence, " %s", base->variant->name);
+        say(sentence, "%s %.2g ×", other->variant->name, of_other / of_base);
     }
 }
 

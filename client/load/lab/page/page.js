@@ -14,26 +14,37 @@ const per_second = m => m.to_s > m.from_s ? m.operations / (m.to_s - m.from_s) :
 const swatch = colour => `<i class="swatch" style="background:${colour}"></i>`;
 const sum = list => list.reduce((a, b) => a + b, 0);
 
-/* The least number of 1, 2 or 5 times a power of ten that is not below it. */
+/* The least round number that is not below it. */
 function ceiling(number) {
   if (!(number > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(number));
-  return [1, 2, 5, 10].map(f => f * power).find(f => f >= number);
+  return [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].map(f => f * power).find(f => f >= number * 0.9999);
+}
+
+/* Charts are drawn when the page stands, each as wide as its place is: so letters are never shrunk. */
+const charts = [];
+function chart(draw) {
+  charts.push(draw);
+  return `<div class="chart" data-chart="${charts.length - 1}"></div>`;
+}
+function draw_charts() {
+  for (const place of document.querySelectorAll(".chart"))
+    place.innerHTML = charts[place.dataset.chart](Math.max(240, Math.floor(place.clientWidth)));
 }
 
 /* --- throughput over time: a line a variant --------------------------------------------------------- */
-function lines_chart(list, unit) {
-  const W = 960, H = 250, L = 62, R = 12, T = 12, B = 28;
+function lines_chart(list, unit, W) {
+  const H = Math.max(180, Math.min(260, W / 3)), L = 58, R = 12, T = 12, B = 28;
   const end = Math.max(0.001, ...list.map(s => Math.max(0, ...s.moments.map(m => m.to_s))));
   const top = ceiling(Math.max(0, ...list.flatMap(s => s.moments.map(per_second))));
   const x = s => L + (W - L - R) * s / end, y = v => H - B - (H - T - B) * v / top;
-  let out = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${safe(unit)} over time">`;
+  let out = `<svg width="${W}" height="${H}" viewBox="0 0 ${W} ${H}" role="img" aria-label="${safe(unit)} over time">`;
   for (let i = 0; i <= 4; i++) {
     const v = top * i / 4;
     out += `<line class="grid" x1="${L}" x2="${W - R}" y1="${y(v)}" y2="${y(v)}"/>` +
       `<text x="${L - 8}" y="${y(v) + 4}" text-anchor="end">${round(v)}</text>`;
   }
-  const step = ceiling(end / 8);
+  const step = ceiling(end / Math.max(3, Math.min(10, W / 90)));
   for (let s = 0; s <= end + 1e-9; s += step) out += `<text x="${x(s)}" y="${H - 8}" text-anchor="middle">${Number(s.toFixed(2))} s</text>`;
   for (const s of list) {
     const points = s.moments.flatMap(m => [`${x(m.from_s).toFixed(1)},${y(per_second(m)).toFixed(1)}`, `${x(m.to_s).toFixed(1)},${y(per_second(m)).toFixed(1)}`]);
@@ -56,11 +67,11 @@ function change_text(c, address = n => n) {
 /* --- share of each server over time: stacked -------------------------------------------------------- */
 function server_of(phase, m, i) { return phase.maps[m.map][i].server; }
 
-function shares_chart(phase, servers) {
-  const W = 420, H = 150, L = 34, B = 22, T = 6;
+function shares_chart(phase, servers, W) {
+  const H = 140, L = 40, B = 22, T = 6;
   const end = Math.max(0.001, ...phase.moments.map(m => m.to_s));
   const x = s => L + (W - L) * s / end, y = v => T + (H - T - B) * (1 - v);
-  let out = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="Share of each server over time">`;
+  let out = `<svg width="${W}" height="${H}" viewBox="0 0 ${W} ${H}" role="img" aria-label="Share of each server over time">`;
   for (const m of phase.moments) {
     const all = sum(m.by_tablet);
     let from = 0;
@@ -86,14 +97,14 @@ function heat(v) {
 }
 
 /* Rows are stretches between any two ends that a tablet ever had; a tablet covers one or more of them. */
-function heat_map(phase, address) {
+function heat_map(phase, address, W) {
   const starts = [...new Set(phase.maps.flatMap(map => map.map(t => t.start)))].sort();
   const row = new Map(starts.map((s, i) => [s, i]));
-  const W = 420, L = 34, B = 22, high = Math.max(5, Math.min(22, 260 / starts.length)), H = high * starts.length + B;
+  const L = 40, B = 22, high = Math.max(5, Math.min(22, 260 / starts.length)), H = high * starts.length + B;
   const end = Math.max(0.001, ...phase.moments.map(m => m.to_s));
   const hottest = Math.max(1e-9, ...phase.moments.flatMap(m => m.by_tablet.map(n => n / Math.max(1e-9, m.to_s - m.from_s))));
   const x = s => L + (W - L) * s / end;
-  let out = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="Operations of each tablet over time">`;
+  let out = `<svg width="${W}" height="${H}" viewBox="0 0 ${W} ${H}" role="img" aria-label="Operations of each tablet over time">`;
   for (const m of phase.moments) {
     phase.maps[m.map].forEach((t, i) => {
       const from = row.get(t.start), next = phase.maps[m.map][i + 1];
@@ -136,14 +147,14 @@ function variant_card(result, variant, servers) {
   const address = n => (servers.find(s => s.server === n) || {address: "no server"}).address;
   const w = variant.write, role = {bad: "the fault", good: "a cure", also: "another way"}[variant.role];
   let out = `<article class="card ${variant.role}"><header><h2>${safe(variant.name)}</h2><span class="tag ${variant.role}">${role}</span></header>` +
-    `<code class="key">${safe(variant.key)}</code><p class="soft">${safe(variant.about)}</p><p class="verdict">${safe(variant.verdict)}</p>`;
+    `<code class="key">${safe(variant.key)}</code><p class="soft">${safe(variant.about)}</p>`;
   if (w.moments.length) {
     out += `<div class="figures"><div><b>${round(w.per_second)}</b><span>events a second</span></div><div><b>${time(w.p99_us)}</b><span>p99</span></div>` +
       `<div><b>${percent(w.busiest_tablet)}</b><span>on the busiest tablet</span></div></div>` +
-      `<h3>Share of each server</h3>${shares_chart(w, servers)}<ul class="legend">${w.servers.map(s => {
+      `<h3>Share of each server</h3>${chart(W => shares_chart(w, servers, W))}<ul class="legend">${w.servers.map(s => {
         const known = servers.find(o => o.server === s.server) || {colour: "#888", address: "not served"};
         return `<li>${swatch(known.colour)}${safe(known.address.replace(/^tcp:\/\//, ""))} ${percent(s.share)}</li>`;
-      }).join("")}</ul><h3>Tablets, in order of their rows</h3>${heat_map(w, address)}`;
+      }).join("")}</ul><h3>Tablets, in order of their rows</h3>${chart(W => heat_map(w, address, W))}`;
     if (w.changes.length) out += `<ul class="events">${w.changes.slice(0, 12).map(c => `<li>${safe(change_text(c, address))}</li>`).join("")}${
       w.changes.length > 12 ? `<li>and ${w.changes.length - 12} more</li>` : ""}</ul>`;
   }
@@ -157,10 +168,12 @@ function experiment(result) {
   const drawn = result.variants.map((v, i) => ({name: v.name, colour: VARIANT_COLOURS[i], moments: v.write.moments, changes: v.write.changes}));
   const queries = result.variants.length ? result.variants[0].queries : [];
   return `<section class="experiment" id="${safe(result.experiment)}"><h1>${safe(result.experiment)}</h1><p>${safe(result.story)}</p>` +
+    `<dl class="verdicts">${result.variants.map((v, i) =>
+      `<dt>${swatch(VARIANT_COLOURS[i])}${safe(v.name)}<code>${safe(v.key)}</code></dt><dd class="${v.faults.length ? v.role : "good"}">${safe(v.verdict)}</dd>`).join("")}</dl>` +
     (result.verdict ? `<p class="outcome">${safe(result.verdict)}</p>` : "") +
     `<p class="soft">${servers.length} servers, ${load}, ${round(result.history)} events there before.${
       result.confinement ? ` ${safe(result.confinement)}.` : ""}${result.interrupted ? " Interrupted: what there is." : ""}</p>` +
-    `<h3>Writes over time</h3>${lines_chart(drawn, "events a second")}<ul class="legend">${
+    `<h3>Writes over time</h3>${chart(W => lines_chart(drawn, "events a second", W))}<ul class="legend">${
       drawn.map(d => `<li>${swatch(d.colour)}${safe(d.name)}</li>`).join("")}</ul>` +
     phase_table(result, v => v.write, "Writes", false) +
     queries.map((q, i) => phase_table(result, v => v.queries[i], `Query: ${q.name}`, true)).join("") +
@@ -172,6 +185,8 @@ document.getElementById("names").innerHTML = results.length > 1
   ? results.map(r => `<a href="#${safe(r.experiment)}">${safe(r.experiment)}</a>`).join("") : "";
 document.getElementById("page").innerHTML = results.map(experiment).join("") +
   "<footer>Made by <code>edubba-load lab</code>. Shares are of the operations that the load counted, by the tablet that each row lay in.</footer>";
+draw_charts();
+addEventListener("resize", draw_charts);
 document.title = `Edubba lab: ${results.map(r => r.experiment).join(", ")}`;
 
 const tip = document.getElementById("tip");
