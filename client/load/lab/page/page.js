@@ -88,9 +88,12 @@ function shares_chart(phase, servers, W) {
 }
 
 /* --- tablets over time: a heat map ------------------------------------------------------------------ */
-/* 0 cold to 1 hot; from the ground through yellow and red to violet. */
+/* 0 cold to 1 hot: ever further from the ground, be that light or dark. */
+const is_dark = matchMedia("(prefers-color-scheme: dark)");
+const LIGHT_HEAT = [[254, 240, 200], [253, 200, 100], [240, 120, 60], [200, 40, 60], [90, 10, 90]];
+const DARK_HEAT = [[62, 28, 66], [128, 36, 84], [205, 66, 62], [245, 146, 62], [255, 240, 170]];
 function heat(v) {
-  const stops = [[254, 240, 200], [253, 200, 100], [240, 120, 60], [200, 40, 60], [90, 10, 90]];
+  const stops = is_dark.matches ? DARK_HEAT : LIGHT_HEAT;
   if (v <= 0) return "var(--cold)";
   const at = Math.min(0.9999, Math.sqrt(v)) * (stops.length - 1), i = Math.floor(at), f = at - i;
   return `rgb(${stops[i].map((c, k) => Math.round(c + (stops[i + 1][k] - c) * f)).join(",")})`;
@@ -117,7 +120,7 @@ function heat_map(phase, address, W) {
   }
   out += `<text x="${L - 6}" y="10" text-anchor="end">first</text><text x="${L - 6}" y="${H - B - 2}" text-anchor="end">last</text>` +
     `<text x="${L}" y="${H - 6}">0 s</text><text x="${W}" y="${H - 6}" text-anchor="end">${end.toFixed(1)} s</text></svg>`;
-  const ramp = [0.001, 0.06, 0.25, 0.56, 1].map(heat).join(",");
+  const ramp = [0.001, 0.0625, 0.25, 0.5625, 1].map(heat).join(",");
   return out + `<div class="scale"><span>0</span><i style="background:linear-gradient(90deg,${ramp})"></i><span>${round(hottest)} a second</span></div>`;
 }
 
@@ -187,6 +190,7 @@ document.getElementById("page").innerHTML = results.map(experiment).join("") +
   "<footer>Made by <code>edubba-load lab</code>. Shares are of the operations that the load counted, by the tablet that each row lay in.</footer>";
 draw_charts();
 addEventListener("resize", draw_charts);
+is_dark.addEventListener("change", draw_charts);
 document.title = `Edubba lab: ${results.map(r => r.experiment).join(", ")}`;
 
 const tip = document.getElementById("tip");
