@@ -82,6 +82,8 @@ for path in sys.argv[1:]:
         look(f"{of}: faults {sorted(got)}, wanted {wanted and sorted(wanted)}: {variant['verdict']}", wanted is None or got == wanted)
         for query in variant["queries"]:
             look(f"{of}: {query['name']}: {query['first_error']}", query["errors"] == 0)
+        copied = result["history"] // 10 if (name, variant["name"]) == ("sensor", "by meter") else 0
+        look(f"{of}: {variant['copied_rows']} rows copied, not {copied}", variant["copied_rows"] == copied)
         if name == "donations":
             look(f"{of}: sums", variant["sums_checked"] > 50 and variant["sums_wrong"] == 0)
         else:

@@ -158,10 +158,11 @@ static bool is_ours(const struct edubba_schema *schema, const struct lab_variant
 /* What an earlier run has left. */
 static enum edubba_code drop_old(struct lab_stand *stand,
                                  const struct lab_variant *variant,
+                                 const char *name,
                                  struct edubba_error *error)
 {
     struct edubba_schema *schema = NULL;
-    enum edubba_code code = edubba_get_table(stand->observer, stand->table, &schema, error);
+    enum edubba_code code = edubba_get_table(stand->observer, name, &schema, error);
     if (code == EDUBBA_NOT_FOUND) {
         return EDUBBA_OK;
     }
@@ -170,10 +171,10 @@ static enum edubba_code drop_old(struct lab_stand *stand,
         error->code = code;
         (void)snprintf(error->text, sizeof error->text,
                        "there is a table %s that the lab did not make: its families are others",
-                       stand->table);
+                       name);
     }
     edubba_schema_free(schema);
-    return code == EDUBBA_OK ? edubba_delete_table(stand->observer, stand->table, error) : code;
+    return code == EDUBBA_OK ? edubba_delete_table(stand->observer, name, error) : code;
 }
 
 static enum edubba_code create(struct lab_stand *stand,
@@ -243,7 +244,7 @@ enum edubba_code lab_stand_make_table(struct lab_stand *stand,
                                       struct edubba_error *error)
 {
     name_table(stand, experiment, variant);
-    enum edubba_code code = drop_old(stand, variant, error);
+    enum edubba_code code = drop_old(stand, variant, stand->table, error);
     if (code == EDUBBA_OK) {
         code = create(stand, experiment, variant, world, tablets, error);
     }
@@ -259,6 +260,26 @@ enum edubba_code lab_stand_make_table(struct lab_stand *stand,
     return code == EDUBBA_OK
                ? edubba_table_open(stand->observer, stand->table, &stand->observed, error)
                : code;
+}
+
+enum edubba_code lab_stand_make_other(struct lab_stand *stand,
+                                      const struct lab_variant *variant,
+                                      const char *name,
+                                      struct edubba_table **ret_table,
+                                      struct edubba_error *error)
+{
+    struct edubba_family families[LAB_FAMILIES_MAX];
+    struct edubba_schema schema = {
+        .name = name,
+        .families = families,
+        .family_count = families_of(variant, families),
+    };
+    enum edubba_code code = drop_old(stand, variant, name, error);
+    if (code == EDUBBA_OK) {
+        code = edubba_create_table(stand->observer, &schema, NULL, 0, error);
+    }
+    return code == EDUBBA_OK ? edubba_table_open(stand->clients[0].client, name, ret_table, error)
+                             : code;
 }
 
 enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_error *error)

@@ -45,6 +45,14 @@ enum edubba_code lab_stand_make_table(struct lab_stand *stand,
                                       size_t tablets,
                                       struct edubba_error *error);
 
+/* A table beside the variant's, with the same families, in one tablet; what an earlier run has left of
+ * that name goes first.  Open, by the first of the clients. */
+enum edubba_code lab_stand_make_other(struct lab_stand *stand,
+                                      const struct lab_variant *variant,
+                                      const char *name,
+                                      struct edubba_table **ret_table,
+                                      struct edubba_error *error);
+
 /* Close the table, and drop it unless options say --keep. */
 enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_error *error);
 

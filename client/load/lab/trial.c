@@ -7,6 +7,7 @@
 
 #include "client/load/complaint.h"
 #include "client/load/lab/audit.h"
+#include "client/load/lab/copy.h"
 #include "client/load/lab/core/cuts.h"
 #include "client/load/lab/course.h"
 #include "client/load/lab/told.h"
@@ -157,6 +158,15 @@ static void check_sums(const struct passage *passage)
     }
 }
 
+static void copy(const struct passage *passage)
+{
+    struct edubba_error error;
+    if (!is_over() &&
+        lab_copy(passage->trial->stand, &passage->world, passage->variant, &error) != EDUBBA_OK) {
+        fail(passage->variant, "the copy could not be made", error.text);
+    }
+}
+
 static void go_through(struct passage *passage)
 {
     struct lab_stand *stand = passage->trial->stand;
@@ -171,6 +181,7 @@ static void go_through(struct passage *passage)
     variant->tablets_after = count_tablets(stand);
     variant->stored_is_known = lab_stand_stored_bytes(stand, &variant->stored_bytes);
     check_sums(passage);
+    copy(passage);
     lab_told(stand->observer, stand->table, since_us, variant);
 }
 

@@ -66,6 +66,10 @@ struct lab_variant {
     struct lab_family families[LAB_FAMILIES_MAX];
     bool cells_add_up; /* an event adds a cell to a row that is there, without bound */
     bool reads_first;  /* a change reads its row before it writes (read-modify-write) */
+    /* A batch job behind the writes: what this query finds is copied into a table of its own, under the
+     * key that copy_key makes of the row's.  NULL = there is none. */
+    void (*copy)(const struct lab_world *world, struct lab_query *query);
+    void (*copy_key)(const struct edubba_row *row, struct edubba_key *key);
     void (*change)(const struct lab_event *event, struct lab_change *change);
     /* NULL = this schema cannot answer it. */
     void (*queries[LAB_QUERIES_MAX])(const struct lab_world *world,

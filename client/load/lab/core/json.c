@@ -186,9 +186,10 @@ static void print_variant(FILE *out,
     }
     fprintf(out,
             "],\"tablets_before\":%zu,\"tablets_after\":%zu,\"event_bytes\":%.1f,"
-            "\"sums_checked\":%zu,\"sums_wrong\":%zu,\"stored_bytes\":",
+            "\"sums_checked\":%zu,\"sums_wrong\":%zu,\"copied_rows\":%" PRIu64
+            ",\"copy_s\":%.3f,\"stored_bytes\":",
             result->tablets_before, result->tablets_after, result->event_bytes,
-            result->sums_checked, result->sums_wrong);
+            result->sums_checked, result->sums_wrong, result->copied_rows, result->copy_s);
     if (result->stored_is_known) {
         fprintf(out, "%" PRIu64, result->stored_bytes);
     } else {

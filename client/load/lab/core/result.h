@@ -68,6 +68,8 @@ struct lab_variant_result {
     size_t sums_checked; /* 0 = no sums */
     size_t sums_wrong;
     char sums_example[LAB_ERROR_BYTES];
+    uint64_t copied_rows; /* by the batch job, in copy_s */
+    double copy_s;        /* 0 = there was none */
     /* What the cluster itself says of the table: hot tablets, refusals to split ... */
     char told[LAB_TOLD_MAX][LAB_ERROR_BYTES];
     size_t told_count;

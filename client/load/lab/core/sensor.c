@@ -143,6 +143,22 @@ static void day_by_meter(const struct lab_world *world,
     query->row_regex = lab_query_text(query, ".*#%s", lab_day_text(of->time_ms, day));
 }
 
+/* --- the nightly copy: SENSOR_YYYYMMDD has a row a meter -------------------------------------- */
+
+static void copy_of_last_day(const struct lab_world *world, struct lab_query *query)
+{
+    struct lab_event last;
+    event(world, world->history - 1, &last);
+    day_by_meter(world, &last, query);
+}
+
+static void key_of_copy(const struct edubba_row *row, struct edubba_key *key)
+{
+    size_t size = row->key.size < METER_WIDTH ? row->key.size : METER_WIDTH;
+    edubba_key_init(key);
+    edubba_key_add_bytes(key, edubba_bytes_of(row->key.data, size));
+}
+
 static const struct lab_variant VARIANTS[] = {
     {
         .name = "by date",
@@ -162,6 +178,8 @@ static const struct lab_variant VARIANTS[] = {
         .remedy = "do that once a night, into a table SENSOR_YYYYMMDD",
         .role = LAB_GOOD,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
+        .copy = copy_of_last_day,
+        .copy_key = key_of_copy,
         .change = change_by_meter,
         .queries = {meter_by_meter, day_by_meter},
     },

@@ -207,6 +207,15 @@ static void judge_sums(struct lab_variant_result *variant, struct sentence *sent
     }
 }
 
+static void say_copy(const struct lab_variant_result *variant, struct sentence *sentence)
+{
+    if (variant->copy_s > 0) {
+        begin_clause(sentence);
+        say(sentence, "the nightly copy of %" PRIu64 " rows took %.2g s", variant->copied_rows,
+            variant->copy_s);
+    }
+}
+
 /* --- of a variant ----------------------------------------------------------------------------- */
 
 /* Where the writes are no fault: say so before what else there is. */
@@ -245,6 +254,7 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_bytes(result, variant, &sentence);
     judge_queries(result->experiment, variant, &sentence);
     judge_sums(variant, &sentence);
+    say_copy(variant, &sentence);
     if (variant->fault_count > 0 && variant->variant->remedy[0] != '\0') {
         say(&sentence, ": %s", variant->variant->remedy);
     }

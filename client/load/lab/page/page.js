@@ -29,7 +29,7 @@ function chart(draw) {
 }
 function draw_charts() {
   for (const place of document.querySelectorAll(".chart"))
-    place.innerHTML = charts[place.dataset.chart](Math.max(240, Math.floor(place.clientWidth)));
+    if (place.clientWidth > 0) place.innerHTML = charts[place.dataset.chart](Math.floor(place.clientWidth));
 }
 
 /* --- throughput over time: a line a variant --------------------------------------------------------- */
@@ -161,6 +161,9 @@ function variant_card(result, variant, servers) {
     if (w.changes.length) out += `<ul class="events">${w.changes.slice(0, 12).map(c => `<li>${safe(change_text(c, address))}</li>`).join("")}${
       w.changes.length > 12 ? `<li>and ${w.changes.length - 12} more</li>` : ""}</ul>`;
   }
+  for (const query of variant.queries.filter(q => q.moments.length))
+    out += `<details><summary>“${safe(query.name)}”, ${round(query.per_second)} a second</summary>${chart(W => shares_chart(query, servers, W))}${
+      chart(W => heat_map(query, address, W))}</details>`;
   for (const told of variant.told) out += `<p class="soft">The cluster says: ${safe(told)}</p>`;
   return out + "</article>";
 }
@@ -190,6 +193,7 @@ document.getElementById("page").innerHTML = results.map(experiment).join("") +
   "<footer>Made by <code>edubba-load lab</code>. Shares are of the operations that the load counted, by the tablet that each row lay in.</footer>";
 draw_charts();
 addEventListener("resize", draw_charts);
+document.addEventListener("toggle", draw_charts, true); /* of <details>: what is closed has no width */
 is_dark.addEventListener("change", draw_charts);
 document.title = `Edubba lab: ${results.map(r => r.experiment).join(", ")}`;
 
