@@ -7,8 +7,9 @@ _edubba_load() {
     COMPREPLY=()
     case $previous in
         --keys | --distribution | --format) words=$(edubba-load --words "$previous" 2>/dev/null) ;;
+        lab) words=$(edubba-load --words lab 2>/dev/null) ;;
         --table) words=$(ebt --timeout 1 ls 2>/dev/null) ;;
-        --output) compopt -o default 2>/dev/null; return ;;
+        --output | --html | --json) compopt -o default 2>/dev/null; return ;;
         *) words=$(edubba-load --words 2>/dev/null) ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

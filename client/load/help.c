@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "client/load/lab/lab.h"
 #include "edubba.h"
 
 /* What stands before a workload, or instead of one. */
@@ -21,6 +22,19 @@ static const struct load_command COMMANDS[] = {
      "Runs the workload on a table that is there, with the rows that `load` wrote.  No table is made.\n"
      "\n"
      "example: edubba-load run ycsb-c --records 1M --in-flight 64 --duration 60\n"},
+    {"lab", "edubba-load lab NAME|all [OPTIONS], or edubba-load lab --list",
+     "Runs an experiment on row keys: a bad schema and its cures, one after the other, with the same\n"
+     "load, each on a table of its own, which is dropped at the end.  Tells what each of them took, where\n"
+     "the load lay, what became of the tablets, and what is wrong with the schema.  NAME is one of those\n"
+     "that --list names; `edubba-load help lab NAME` says what one is about.\n\n"
+     "Of the options these count: --masters, --presplit (tablets of each table at first; default: two a\n"
+     "server), --records (events that are there before, 20k), --in-flight (64; open loop: 4096),\n"
+     "--clients, --rate, --messages, --connections, --timeout, --duration (of writes, 10; each query has\n"
+     "half of it), --seed, --format text|json, --output, --quiet, and those of the lab.\n\n"
+     "--confine gives each tablet server on this machine a share of a CPU, so that several on one machine\n"
+     "behave as several machines.  That takes the right to make control groups (root); without it the run\n"
+     "goes on unconfined.  It is undone at the end, whatever the end is.\n\n"
+     "example: edubba-load lab battery --confine 0.25 --html battery.html\n"},
     {"drop", "edubba-load drop [--table NAME]",
      "Deletes the table (LOAD).  One that edubba-load did not make is refused.\n\n"
      "example: edubba-load drop --table LOAD\n"},
@@ -37,6 +51,7 @@ static const char USAGE[] =
     "usage: edubba-load WORKLOAD [OPTIONS]        load first where the table is made, then run\n"
     "       edubba-load load WORKLOAD [OPTIONS]   only write the rows that the workload needs\n"
     "       edubba-load run WORKLOAD [OPTIONS]    only run, on a table that is there\n"
+    "       edubba-load lab NAME|all [OPTIONS]    experiments on row keys: lab --list names them\n"
     "       edubba-load drop [--table NAME]       delete the table\n"
     "       edubba-load help [COMMAND|WORKLOAD]\n";
 
@@ -48,6 +63,7 @@ static const char EXAMPLES[] =
     "  edubba-load run ycsb-c --rate 20000 --interval 1       open loop; a line a second\n"
     "  edubba-load write --keys series --distribution sequential --batch 100 --operations 1M\n"
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
+    "  edubba-load lab battery --html battery.html            a bad row key and its cures, side by side\n"
     "\n"
     "exit status: 0 done, whatever single requests ended in; 1 not one operation succeeded, any failed\n"
     "with --fail-on-errors, something was found wrong, or the report could not be written; 2 the\n"
@@ -133,8 +149,12 @@ void load_help_command(FILE *out, const char *name)
 {
     const struct load_command *command = command_find(name);
     if (command != NULL) {
-        fprintf(out, "usage: %s\n\n%s\nWorkloads and options: edubba-load help\n", command->usage,
-                command->help);
+        fprintf(out, "usage: %s\n\n%s\n", command->usage, command->help);
+        if (strcmp(name, "lab") == 0) {
+            lab_help_list(out);
+            fputc('\n', out);
+        }
+        fputs("Workloads and options: edubba-load help\n", out);
     }
 }
 
@@ -198,11 +218,22 @@ static void print_roff(FILE *out, const char *text)
     }
 }
 
+static void man_experiment(void *context, const char *name, const char *summary, const char *story)
+{
+    FILE *out = context;
+    fprintf(out, ".TP\n\\fB%s\\fR\n", name);
+    print_roff(out, summary);
+    fputs(".\n", out);
+    print_roff(out, story);
+    fputc('\n', out);
+}
+
 void load_help_man(FILE *out)
 {
     fputs(".TH EDUBBA\\-LOAD 1 \"2026-11-21\" \"Edubba " EDUBBA_VERSION "\" \"User Commands\"\n"
           ".SH NAME\nedubba\\-load \\- put load on an Edubba cluster, and measure it\n"
           ".SH SYNOPSIS\n.B edubba\\-load\n[load|run] WORKLOAD [OPTIONS]\n.br\n"
+          ".B edubba\\-load lab\nNAME|all [OPTIONS]\n.br\n"
           ".B edubba\\-load drop\n[\\fB\\-\\-table\\fR NAME]\n.SH WORKLOADS\n",
           out);
     for (size_t i = 0; i < LOAD_WORKLOAD_COUNT; i++) {
@@ -212,6 +243,8 @@ void load_help_man(FILE *out)
         print_roff(out, LOAD_WORKLOADS[i].details);
         fputs(LOAD_WORKLOADS[i].details[0] != '\0' ? "\n" : "", out);
     }
+    fputs(".SH EXPERIMENTS OF THE LAB\n", out);
+    lab_help_each(man_experiment, out);
     fputs(".SH OPTIONS\n", out);
     for (size_t i = 0; i < LOAD_OPTION_COUNT_ALL; i++) {
         fputs(".TP\n\\fB\\-\\-", out);
@@ -225,6 +258,14 @@ void load_help_man(FILE *out)
     fputs(".fi\n.SH ENVIRONMENT\n.TP\nEDUBBA_MASTERS\nAddresses of the masters, comma-separated.\n"
           ".SH SEE ALSO\nebt(1), edubba\\-tabletserver(8), edubba\\-master(8)\n",
           out);
+}
+
+static void word_experiment(void *context, const char *name, const char *summary, const char *story)
+{
+    FILE *out = context;
+    (void)summary;
+    (void)story;
+    fprintf(out, "%s\n", name);
 }
 
 static void print_choices(FILE *out, const char *name)
@@ -243,6 +284,11 @@ void load_help_words(FILE *out, const char *option)
 {
     if (option != NULL && strncmp(option, "--", 2) == 0) {
         print_choices(out, option + 2);
+        return;
+    }
+    if (option != NULL && strcmp(option, "lab") == 0) {
+        lab_help_each(word_experiment, out);
+        fputs("all\n--list\n", out);
         return;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {

@@ -8,6 +8,7 @@
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
 #include "client/load/help.h"
+#include "client/load/lab/lab.h"
 #include "client/load/phase.h"
 
 #define WORDS_MAX      3
@@ -50,6 +51,9 @@ static int printed(void)
 static int run_help(size_t count, const char *const *words)
 {
     const struct load_workload *workload = NULL;
+    if (count > 1 && strcmp(words[0], "lab") == 0 && lab_help(stdout, words[1])) {
+        return printed();
+    }
     for (size_t i = 0; i < count; i++) {
         workload = load_workload_find(words[i]);
         if (workload == NULL && !load_help_is_command(words[i])) {
@@ -204,6 +208,9 @@ static int run_words(struct load_options *options, size_t count, const char *con
     if (strcmp(words[0], "drop") == 0) {
         return count == 1 ? run_drop(options)
                           : load_complain_usage("drop takes no words: name the table with --table");
+    }
+    if (strcmp(words[0], "lab") == 0) {
+        return lab_command(options, count - 1, words + 1);
     }
     if (strcmp(words[0], "load") == 0 || strcmp(words[0], "run") == 0) {
         command.only = true;

@@ -45,6 +45,16 @@ void load_signals_catch(void)
     }
 }
 
+void load_signals_matter(void)
+{
+    has_begun = 1;
+}
+
+bool load_was_interrupted(void)
+{
+    return interrupted != 0;
+}
+
 int load_signal_exit_code(void)
 {
     return EXIT_CODE_SIGNAL + interrupted;
@@ -444,7 +454,7 @@ static enum load_outcome run_phase(struct load_run *run,
         .live = !run->options->quiet && isatty(STDERR_FILENO),
         .begin_cpu_s = cpu_s(),
     };
-    has_begun = 1;
+    load_signals_matter();
     if (copies == NULL || !load_run_init(run) || !load_run_start(run)) {
         exit(load_complain(&(struct edubba_error){
             .code = EDUBBA_RESOURCE_EXHAUSTED,

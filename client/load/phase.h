@@ -23,6 +23,10 @@ enum load_outcome {
  * yet (the cluster may not be there), ends the process.  An ignored SIGHUP (nohup) stays so. */
 void load_signals_catch(void);
 
+/* From now on there is something to report, or to undo: the first signal is only noted. */
+void load_signals_matter(void);
+bool load_was_interrupted(void);
+
 /* The exit code after LOAD_INTERRUPTED. */
 int load_signal_exit_code(void);
 

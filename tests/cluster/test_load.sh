@@ -97,11 +97,11 @@ says "too many tablets" 2 "presplit cannot be '1002'.* at most 1001$" load write
 says "no rate" 2 "rate cannot be '0'.*at least" load write --rate 0
 says "no words" 2 'usage' load
 says "help" 0 'workloads:' load help
-for name in load run drop help; do
+for name in load run lab drop help; do
     says "help of $name" 0 "^usage: edubba-load $name" "$LOAD" help "$name"
     says "$name --help" 0 "^usage: edubba-load $name" "$LOAD" "$name" --help
 done
-for name in $("$LOAD" --words | grep -v -e '^--' -e '^load$' -e '^run$' -e '^drop$' -e '^help$'); do
+for name in $("$LOAD" --words | grep -v -e '^--' -e '^load$' -e '^run$' -e '^drop$' -e '^lab$' -e '^help$'); do
     says "help of $name" 0 "^edubba-load $name -- " "$LOAD" help "$name"
     says "$name --help" 0 "^edubba-load $name -- " "$LOAD" "$name" --help
 done

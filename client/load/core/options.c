@@ -25,6 +25,8 @@
 #define BYTES_MAX       UINT64_C(4000000000) /* of their values */
 #define SUMS_MAX        10000000             /* verified: 24 bytes each */
 #define INTERVAL_S_MIN  0.001
+#define CONFINE_MIN     0.01
+#define CONFINE_MAX     64
 #define AT(member)      offsetof(struct load_options, member)
 
 const struct load_option LOAD_OPTIONS[] = {
@@ -36,7 +38,7 @@ const struct load_option LOAD_OPTIONS[] = {
      "the table, made when missing, but for `run`; one with other families is refused (LOAD)",
      NULL},
     {"presplit", "N", LOAD_OPTION_COUNT, AT(presplit), 1, PRESPLIT_MAX,
-     "tablets of a table that is made, 1001 at most (1)", NULL},
+     "tablets of a table that is made, 1001 at most (1; of the lab two a server)", NULL},
     {"drop", NULL, LOAD_OPTION_FLAG, AT(drop), 0, 0,
      "delete the table at the end; default: keep it", NULL},
     {"records", "N", LOAD_OPTION_COUNT, AT(records), 1, COUNT_MAX, "rows, or counters of `add`",
@@ -106,6 +108,20 @@ const struct load_option LOAD_OPTIONS[] = {
     {"output", "FILE", LOAD_OPTION_TEXT, AT(output), 0, 0, "write the report there (stdout)", NULL},
     {"quiet", NULL, LOAD_OPTION_FLAG, AT(quiet), 0, 0,
      "no live progress; it is shown only on a terminal anyway", NULL},
+    {"list", NULL, LOAD_OPTION_FLAG, AT(list), 0, 0, "name the experiments, a line each",
+     "The lab (edubba-load lab)"},
+    {"confine", "SHARE", LOAD_OPTION_NUMBER, AT(confine), CONFINE_MIN, CONFINE_MAX,
+     "give each tablet server on this machine that share of a CPU meanwhile, by cgroup: 0.25",
+     NULL},
+    {"server-pids", "PIDS", LOAD_OPTION_TEXT, AT(server_pids), 0, 0,
+     "the processes to confine, comma-separated; default: those that listen where the cluster says",
+     NULL},
+    {"html", "FILE", LOAD_OPTION_TEXT, AT(html), 0, 0,
+     "write a page with charts there: one file that needs no other", NULL},
+    {"json", "FILE", LOAD_OPTION_TEXT, AT(json), 0, 0,
+     "write the figures there as JSON, whatever --format says", NULL},
+    {"keep", NULL, LOAD_OPTION_FLAG, AT(keep), 0, 0,
+     "leave the tables that were made; default: drop them", NULL},
 };
 const size_t LOAD_OPTION_COUNT_ALL = sizeof LOAD_OPTIONS / sizeof LOAD_OPTIONS[0];
 
@@ -113,7 +129,6 @@ struct load_options load_options_default(void)
 {
     return (struct load_options){
         .table = "LOAD",
-        .presplit = 1,
         .hosts = 1000,
         .zipfian = 0.99,
         .clients = 1,
@@ -482,6 +497,11 @@ static bool go_together(const struct load_options *options,
                        " is more than 100k: cells of one call",
                        options->batch, options->fields);
     }
+    if (options->list || options->keep || options->confine > 0 || options->server_pids != NULL ||
+        options->html != NULL || options->json != NULL) {
+        return PROBLEM("--list, --keep, --confine, --server-pids, --html and --json go with "
+                       "`edubba-load lab` only");
+    }
     if (options->late_max_s > 0 && !(options->rate > 0)) {
         return PROBLEM("--late-max goes with --rate");
     }
@@ -509,6 +529,7 @@ bool load_options_complete(struct load_options *options,
                            const struct load_workload *workload,
                            char ret_problem[LOAD_PROBLEM_BYTES])
 {
+    put_in(&options->presplit, 1);
     put_in(&options->keys, workload->keys);
     put_in(&options->distribution, workload->distribution);
     put_in(&options->records, workload->records);

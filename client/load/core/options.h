@@ -51,6 +51,13 @@ struct load_options {
     double interval_s;
     const char *output;
     bool quiet;
+    /* of the lab */
+    bool list;
+    bool keep;
+    double confine; /* share of a CPU of each tablet server; 0 = not confined */
+    const char *server_pids;
+    const char *html;
+    const char *json;
 };
 
 #define LOAD_TIMEOUT_DEFAULT_S 60

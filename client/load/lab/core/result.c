@@ -1,0 +1,68 @@
+#include "client/load/lab/core/result.h"
+
+#define SECOND_LEAST 1e-9
+
+const char *lab_fault_name(enum lab_fault fault)
+{
+    switch (fault) {
+    case LAB_MONOTONIC:
+        return "monotonic";
+    case LAB_POPULAR_ROW:
+        return "popular_row";
+    case LAB_POPULAR_SERIES:
+        return "popular_series";
+    case LAB_HOT_RANGE:
+        return "hot_range";
+    case LAB_GROWING_ROW:
+        return "growing_row";
+    case LAB_READS_FIRST:
+        return "reads_first";
+    case LAB_HEAVY:
+        return "heavy";
+    case LAB_LOOKS_AT_MUCH:
+        return "looks_at_much";
+    case LAB_WRONG_SUMS:
+        return "wrong_sums";
+    }
+    return "";
+}
+
+bool lab_result_init(struct lab_result *result, const struct lab_experiment *experiment)
+{
+    bool good = true;
+    *result = (struct lab_result){.experiment = experiment};
+    for (size_t i = 0; i < experiment->variant_count; i++) {
+        struct lab_variant_result *variant = &result->variants[i];
+        variant->variant = &experiment->variants[i];
+        good = lab_timeline_init(&variant->write.timeline) && good;
+        for (size_t j = 0; j < LAB_QUERIES_MAX; j++) {
+            good = lab_timeline_init(&variant->queries[j].timeline) && good;
+        }
+    }
+    return good;
+}
+
+void lab_result_deinit(struct lab_result *result)
+{
+    for (size_t i = 0; i < LAB_VARIANTS_MAX; i++) {
+        lab_timeline_deinit(&result->variants[i].write.timeline);
+        for (size_t j = 0; j < LAB_QUERIES_MAX; j++) {
+            lab_timeline_deinit(&result->variants[i].queries[j].timeline);
+        }
+    }
+}
+
+double lab_phase_rate(const struct lab_phase *phase)
+{
+    return phase->length_s > SECOND_LEAST ? (double)phase->operations / phase->length_s : 0;
+}
+
+const char *lab_result_address(const struct lab_result *result, uint64_t server)
+{
+    for (size_t i = 0; i < result->server_count; i++) {
+        if (result->servers[i].number == server) {
+            return result->servers[i].address;
+        }
+    }
+    return "";
+}

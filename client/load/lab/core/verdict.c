@@ -1,0 +1,359 @@
+#include "client/load/lab/core/verdict.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define PERCENT        100.0
+#define LOOKED_AT_ROWS 50 /* a query: fewer are nothing to speak of */
+#define NAME_BYTES     64
+
+/* A sentence, clause by clause. */
+struct sentence {
+    char *text; /* LAB_SENTENCE_BYTES */
+    size_t size;
+    size_t clauses;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence,
+                                                      const char *format,
+                                                      ...)
+{
+    va_list arguments;
+    size_t room = LAB_SENTENCE_BYTES - sentence->size;
+    va_start(arguments, format);
+    int size = vsnprintf(sentence->text + sentence->size, room, format, arguments);
+    va_end(arguments);
+    if (size > 0) {
+        sentence->size += (size_t)size < room ? (size_t)size : room - 1;
+    }
+}
+
+static void begin_clause(struct sentence *sentence)
+{
+    say(sentence, "%s", sentence->clauses > 0 ? "; " : "");
+    sentence->clauses++;
+}
+
+static void add_fault(struct lab_variant_result *variant, enum lab_fault fault)
+{
+    if (variant->fault_count < LAB_FAULTS_MAX) {
+        variant->faults[variant->fault_count++] = fault;
+    }
+}
+
+/* --- writes ----------------------------------------------------------------------------------- */
+
+static double behind_share(const struct lab_phase *write)
+{
+    return write->judged >= LAB_JUDGED_LEAST ? (double)write->behind / (double)write->judged : 0;
+}
+
+static void say_who(struct sentence *sentence,
+                    const struct lab_experiment *experiment,
+                    const struct lab_phase *write,
+                    const struct lab_frequent_place *who)
+{
+    char name[NAME_BYTES];
+    experiment->who_text(who->id, name, sizeof name);
+    say(sentence, "%.0f %% of them are about one %s, %s",
+        PERCENT * lab_frequent_share(&write->by_who, who), experiment->who, name);
+}
+
+/* Where the writes go, if that is to one place. */
+static void judge_places(const struct lab_experiment *experiment,
+                         struct lab_variant_result *variant,
+                         struct sentence *sentence)
+{
+    const struct lab_phase *write = &variant->write;
+    const struct lab_frequent_place *row = lab_frequent_top(&write->by_row);
+    const struct lab_frequent_place *who = lab_frequent_top(&write->by_who);
+    double busiest = lab_timeline_busiest_tablet(&write->timeline);
+    bool is_one_tablet = busiest >= LAB_HOT_TABLET_SHARE && variant->tablets_after > 1;
+    if (row != NULL && lab_frequent_share(&write->by_row, row) >= LAB_HOT_ROW_SHARE) {
+        begin_clause(sentence);
+        add_fault(variant, LAB_POPULAR_ROW);
+        say(sentence, "%.0f %% of the writes change one row, %.*s, and a row is never split",
+            PERCENT * lab_frequent_share(&write->by_row, row), (int)row->text_size, row->text);
+    } else if (busiest >= LAB_HOT_TABLET_SHARE && behind_share(write) >= LAB_BEHIND_SHARE) {
+        begin_clause(sentence);
+        add_fault(variant, LAB_MONOTONIC);
+        say(sentence,
+            "%.0f %% of the writes hit one tablet, behind all its rows: %s grows at its "
+            "end only",
+            PERCENT * busiest, variant->variant->key);
+    } else if (is_one_tablet && who != NULL &&
+               lab_frequent_share(&write->by_who, who) >= LAB_HOT_SERIES_SHARE) {
+        begin_clause(sentence);
+        add_fault(variant, LAB_POPULAR_SERIES);
+        say(sentence, "%.0f %% of the writes hit one tablet, for ", PERCENT * busiest);
+        say_who(sentence, experiment, write, who);
+    } else if (is_one_tablet) {
+        begin_clause(sentence);
+        add_fault(variant, LAB_HOT_RANGE);
+        say(sentence,
+            "%.0f %% of the writes hit one tablet: what is written at one time lies side "
+            "by side under %s",
+            PERCENT * busiest, variant->variant->key);
+    }
+}
+
+/* The write rate of the fastest variant that does not do so. */
+static const struct lab_variant_result *fastest_blind(const struct lab_result *result)
+{
+    const struct lab_variant_result *fastest = NULL;
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        const struct lab_variant_result *other = &result->variants[i];
+        if (other->has_run && !other->variant->reads_first && other->write.has_run &&
+            (fastest == NULL || lab_phase_rate(&other->write) > lab_phase_rate(&fastest->write))) {
+            fastest = other;
+        }
+    }
+    return fastest;
+}
+
+static void judge_reading(const struct lab_result *result,
+                          struct lab_variant_result *variant,
+                          struct sentence *sentence)
+{
+    const struct lab_variant_result *other = fastest_blind(result);
+    double rate = lab_phase_rate(&variant->write);
+    if (!variant->variant->reads_first || other == NULL || rate <= 0) {
+        return;
+    }
+    begin_clause(sentence);
+    add_fault(variant, LAB_READS_FIRST);
+    say(sentence,
+        "each write reads its row first and waits for the one before it: %.2g × the "
+        "writes of %s",
+        rate / lab_phase_rate(&other->write), other->variant->name);
+}
+
+static void judge_growth(struct lab_variant_result *variant, struct sentence *sentence)
+{
+    const struct lab_frequent_place *row = lab_frequent_top(&variant->write.by_row);
+    if (!variant->variant->cells_add_up || row == NULL ||
+        row->count - row->error < LAB_GROWN_CELLS) {
+        return;
+    }
+    begin_clause(sentence);
+    add_fault(variant, LAB_GROWING_ROW);
+    say(sentence, "rows grow without bound: %.*s by %" PRIu64 " cells in %.3g s",
+        (int)row->text_size, row->text, row->count - row->error, variant->write.length_s);
+}
+
+static void judge_bytes(const struct lab_result *result,
+                        struct lab_variant_result *variant,
+                        struct sentence *sentence)
+{
+    const struct lab_variant_result *least = NULL;
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        const struct lab_variant_result *other = &result->variants[i];
+        if (other->event_bytes > 0 && (least == NULL || other->event_bytes < least->event_bytes)) {
+            least = other;
+        }
+    }
+    if (least == NULL || variant->event_bytes < least->event_bytes * LAB_HEAVY_RATIO) {
+        return;
+    }
+    begin_clause(sentence);
+    add_fault(variant, LAB_HEAVY);
+    say(sentence, "an event takes %.0f bytes, %.2g × those of %s", variant->event_bytes,
+        variant->event_bytes / least->event_bytes, least->variant->name);
+}
+
+/* --- queries and sums ------------------------------------------------------------------------- */
+
+static double looked_at(const struct lab_phase *query)
+{
+    if (!query->has_run || query->operations == 0 ||
+        query->rows_seen < query->operations * LOOKED_AT_ROWS) {
+        return 0;
+    }
+    return (double)query->rows_seen / (double)(query->rows_found > 0 ? query->rows_found : 1);
+}
+
+/* The worst of the queries. */
+static void judge_queries(const struct lab_experiment *experiment,
+                          struct lab_variant_result *variant,
+                          struct sentence *sentence)
+{
+    size_t worst = 0;
+    for (size_t i = 1; i < LAB_QUERIES_MAX; i++) {
+        worst = looked_at(&variant->queries[i]) > looked_at(&variant->queries[worst]) ? i : worst;
+    }
+    double ratio = looked_at(&variant->queries[worst]);
+    if (ratio < LAB_LOOKED_AT_RATIO) {
+        return;
+    }
+    begin_clause(sentence);
+    add_fault(variant, LAB_LOOKS_AT_MUCH);
+    say(sentence, "“%s” looks at %.0f rows for each that it returns", experiment->queries[worst],
+        ratio);
+}
+
+static void judge_sums(struct lab_variant_result *variant, struct sentence *sentence)
+{
+    if (variant->sums_checked == 0) {
+        return;
+    }
+    begin_clause(sentence);
+    if (variant->sums_wrong > 0) {
+        add_fault(variant, LAB_WRONG_SUMS);
+        say(sentence, "%zu of %zu sums are WRONG: %s", variant->sums_wrong, variant->sums_checked,
+            variant->sums_example);
+    } else {
+        say(sentence, "all %zu sums are exact", variant->sums_checked);
+    }
+}
+
+static void say_copy(const struct lab_variant_result *variant, struct sentence *sentence)
+{
+    if (variant->copy_s > 0) {
+        begin_clause(sentence);
+        say(sentence, "the nightly copy of %" PRIu64 " rows took %.2g s", variant->copied_rows,
+            variant->copy_s);
+    }
+}
+
+/* --- of a variant ----------------------------------------------------------------------------- */
+
+/* Where the writes are no fault: say so before what else there is. */
+static void say_spread(const struct lab_variant_result *variant, struct sentence *sentence)
+{
+    const struct lab_timeline *timeline = &variant->write.timeline;
+    begin_clause(sentence);
+    if (variant->tablets_after < 2) {
+        say(sentence, "the table is one tablet: nothing can be spread (--presplit)");
+    } else {
+        say(sentence, "writes are spread, the busiest of %zu tablets took %.0f %%",
+            variant->tablets_after, PERCENT * lab_timeline_busiest_tablet(timeline));
+    }
+}
+
+static void judge_variant(const struct lab_result *result, struct lab_variant_result *variant)
+{
+    struct sentence sentence = {.text = variant->verdict};
+    variant->fault_count = 0;
+    variant->verdict[0] = '\0';
+    if (variant->failure[0] != '\0') {
+        say(&sentence, "%s", variant->failure);
+        return;
+    }
+    if (!variant->write.has_run || variant->write.operations == 0) {
+        say(&sentence, "not one write came to its end%s%s",
+            variant->write.first_error[0] != '\0' ? ": " : "", variant->write.first_error);
+        return;
+    }
+    judge_places(result->experiment, variant, &sentence);
+    if (variant->fault_count == 0) {
+        say_spread(variant, &sentence);
+    }
+    judge_reading(result, variant, &sentence);
+    judge_growth(variant, &sentence);
+    judge_bytes(result, variant, &sentence);
+    judge_queries(result->experiment, variant, &sentence);
+    judge_sums(variant, &sentence);
+    say_copy(variant, &sentence);
+    if (variant->fault_count > 0 && variant->variant->remedy[0] != '\0') {
+        say(&sentence, ": %s", variant->variant->remedy);
+    }
+}
+
+/* --- of the experiment ------------------------------------------------------------------------ */
+
+/* What the others are compared with: the first bad schema, else the first. */
+static const struct lab_variant_result *base_of(const struct lab_result *result)
+{
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        if (result->variants[i].has_run && result->variants[i].variant->role == LAB_BAD) {
+            return &result->variants[i];
+        }
+    }
+    return &result->variants[0];
+}
+
+/* The figure of a variant that is compared; 0 = there is none. */
+typedef double (*figure)(const struct lab_variant_result *variant, size_t query);
+
+static double write_rate(const struct lab_variant_result *variant, size_t query)
+{
+    (void)query;
+    return lab_phase_rate(&variant->write);
+}
+
+/* Where the rate is given, what differs is how long it takes. */
+static double write_quickness(const struct lab_variant_result *variant, size_t query)
+{
+    (void)query;
+    return variant->write.p99_ns > 0 ? 1e9 / (double)variant->write.p99_ns : 0;
+}
+
+static double query_rate(const struct lab_variant_result *variant, size_t query)
+{
+    return lab_phase_rate(&variant->queries[query]);
+}
+
+static double query_quickness(const struct lab_variant_result *variant, size_t query)
+{
+    return variant->queries[query].p99_ns > 0 ? 1e9 / (double)variant->queries[query].p99_ns : 0;
+}
+
+/* "writes promoted 2.9 ×, salted 2.7 ×" */
+static void compare(const struct lab_result *result,
+                    const struct lab_variant_result *base,
+                    const char *what,
+                    figure figure_of,
+                    size_t query,
+                    struct sentence *sentence)
+{
+    double of_base = figure_of(base, query);
+    size_t compared = 0;
+    for (size_t i = 0; i < result->experiment->variant_count && of_base > 0; i++) {
+        const struct lab_variant_result *other = &result->variants[i];
+        double of_other = other->has_run && other != base ? figure_of(other, query) : 0;
+        if (of_other <= 0) {
+            continue;
+        }
+        if (compared == 0 && sentence->clauses == 0) {
+            say(sentence, "compared with “%s”: ", base->variant->name);
+        }
+        if (compared++ == 0) {
+            begin_clause(sentence);
+            say(sentence, "%s ", what);
+        } else {
+            say(sentence, ", ");
+        }
+        say(sentence, "%s %.2g ×", other->variant->name, of_other / of_base);
+    }
+}
+
+static void judge_experiment(struct lab_result *result)
+{
+    const struct lab_experiment *experiment = result->experiment;
+    const struct lab_variant_result *base = base_of(result);
+    struct sentence sentence = {.text = result->verdict};
+    bool is_open = result->rate > 0;
+    result->verdict[0] = '\0';
+    if (!base->has_run) {
+        return;
+    }
+    compare(result, base, is_open ? "quickness of writes at p99" : "writes",
+            is_open ? write_quickness : write_rate, 0, &sentence);
+    for (size_t i = 0; i < LAB_QUERIES_MAX && experiment->queries[i] != NULL; i++) {
+        char what[NAME_BYTES * 2];
+        (void)snprintf(what, sizeof what, "“%s”%s", experiment->queries[i],
+                       is_open ? ", quickness at p99" : "");
+        compare(result, base, what, is_open ? query_quickness : query_rate, i, &sentence);
+    }
+}
+
+void lab_verdict(struct lab_result *result)
+{
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        if (result->variants[i].has_run) {
+            judge_variant(result, &result->variants[i]);
+        }
+    }
+    judge_experiment(result);
+}

@@ -1,0 +1,321 @@
+#include "client/load/lab/lab.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "client/load/complaint.h"
+#include "client/load/lab/confine.h"
+#include "client/load/lab/core/json.h"
+#include "client/load/lab/core/page.h"
+#include "client/load/lab/core/text.h"
+#include "client/load/lab/core/verdict.h"
+#include "client/load/lab/pids.h"
+#include "client/load/lab/trial.h"
+#include "client/load/phase.h"
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+/* Where what comes of the experiments goes; NULL = nowhere. */
+struct outlets {
+    FILE *report; /* stdout or --output */
+    FILE *json;
+    FILE *html;
+    const char *failed; /* the file that could not be written, or opened; NULL = none */
+    int cause;
+    size_t told;
+};
+
+static FILE *open_outlet(struct outlets *outlets, const char *path)
+{
+    FILE *file = path != NULL && outlets->failed == NULL ? fopen(path, "we") : NULL;
+    if (file == NULL && path != NULL && outlets->failed == NULL) {
+        outlets->failed = path;
+        outlets->cause = errno;
+    }
+    return file;
+}
+
+/* They are opened before anything is run: a slip in a name should not cost a run. */
+static bool open_outlets(struct outlets *outlets, const struct load_options *options)
+{
+    *outlets = (struct outlets){.report = stdout};
+    FILE *output = open_outlet(outlets, options->output);
+    outlets->report = output != NULL ? output : stdout;
+    outlets->json = open_outlet(outlets, options->json);
+    outlets->html = open_outlet(outlets, options->html);
+    if (outlets->html != NULL) {
+        lab_page_begin(outlets->html);
+    }
+    return outlets->failed == NULL;
+}
+
+static void check_outlet(struct outlets *outlets, FILE *file, const char *name)
+{
+    if (file != NULL && (fflush(file) != 0 || ferror(file) != 0) && outlets->failed == NULL) {
+        outlets->failed = name;
+        outlets->cause = errno;
+    }
+}
+
+static void tell(struct outlets *outlets,
+                 const struct load_options *options,
+                 const struct lab_result *result)
+{
+    bool draws = outlets->report == stdout && isatty(STDOUT_FILENO);
+    if (options->format == LOAD_JSON) {
+        lab_json(outlets->report, result);
+        fputc('\n', outlets->report);
+    } else {
+        fputs(outlets->told > 0 ? "\n" : "", outlets->report);
+        lab_text(outlets->report, result, draws);
+    }
+    if (outlets->json != NULL) {
+        lab_json(outlets->json, result);
+        fputc('\n', outlets->json);
+    }
+    if (outlets->html != NULL) {
+        lab_page_add(outlets->html, result, outlets->told == 0);
+    }
+    outlets->told++;
+    check_outlet(outlets, outlets->report, "the report");
+    check_outlet(outlets, outlets->json, options->json);
+}
+
+static int close_outlets(struct outlets *outlets, const struct load_options *options, int exit_code)
+{
+    if (outlets->html != NULL) {
+        lab_page_end(outlets->html);
+        check_outlet(outlets, outlets->html, options->html);
+        (void)fclose(outlets->html);
+    }
+    if (outlets->json != NULL) {
+        (void)fclose(outlets->json);
+    }
+    if (outlets->report != stdout) {
+        (void)fclose(outlets->report);
+    }
+    return outlets->failed != NULL ? load_complain_file(outlets->failed, outlets->cause)
+                                   : exit_code;
+}
+
+/* --- confinement ------------------------------------------------------------------------------ */
+
+static void confine(struct lab_confine *confine,
+                    const struct load_options *options,
+                    const struct lab_server *servers,
+                    size_t server_count,
+                    char said[LAB_ERROR_BYTES])
+{
+    pid_t pids[LAB_SERVERS_MAX];
+    size_t count = 0;
+    said[0] = '\0';
+    if (options->confine <= 0) {
+        return;
+    }
+    if (options->server_pids != NULL) {
+        (void)lab_pids_parse(options->server_pids, pids, &count); /* was looked at before */
+    } else {
+        count = lab_pids_find(servers, server_count, pids);
+    }
+    if (!lab_confine_begin(confine, pids, count, options->confine, said, LAB_ERROR_BYTES)) {
+        load_warn(said);
+    }
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* What was asked for: [first, end) of LAB_EXPERIMENTS. */
+struct choice {
+    size_t first;
+    size_t end;
+};
+
+static int run_one(struct lab_trial *trial,
+                   const struct lab_experiment *experiment,
+                   struct outlets *outlets)
+{
+    struct lab_result *result = malloc(sizeof *result);
+    int exit_code = EXIT_CODE_FAILED;
+    if (result == NULL || !lab_result_init(result, experiment)) {
+        exit_code = load_complain(
+            &(struct edubba_error){.code = EDUBBA_RESOURCE_EXHAUSTED, .text = "out of memory"});
+    } else {
+        exit_code = lab_trial_run(trial, result);
+        lab_verdict(result);
+        tell(outlets, trial->options, result);
+    }
+    if (result != NULL) {
+        lab_result_deinit(result);
+    }
+    free(result);
+    return exit_code;
+}
+
+static int run_chosen(struct lab_trial *trial, struct choice choice, struct outlets *outlets)
+{
+    int exit_code = EXIT_CODE_OK;
+    for (size_t i = choice.first; i < choice.end; i++) {
+        int code = run_one(trial, LAB_EXPERIMENTS[i], outlets);
+        exit_code = exit_code == EXIT_CODE_OK ? code : exit_code;
+        if (load_was_interrupted()) {
+            return load_signal_exit_code();
+        }
+        if (outlets->failed != NULL) {
+            break;
+        }
+    }
+    return exit_code;
+}
+
+static int run(const struct load_options *options, struct choice choice, struct outlets *outlets)
+{
+    struct lab_stand stand;
+    struct lab_confine confined = {0};
+    struct edubba_error error;
+    struct lab_trial trial = {.options = options, .stand = &stand};
+    int exit_code = EXIT_CODE_FAILED;
+    load_signals_catch();
+    enum edubba_code code = lab_stand_open(&stand, options, &error);
+    if (code == EDUBBA_OK) {
+        code = lab_stand_servers(&stand, trial.servers, LAB_SERVERS_MAX, &trial.server_count,
+                                 &error);
+    }
+    if (code != EDUBBA_OK) {
+        exit_code = load_complain(&error);
+    } else {
+        load_signals_matter();
+        confine(&confined, options, trial.servers, trial.server_count, trial.confinement);
+        exit_code = run_chosen(&trial, choice, outlets);
+        lab_confine_end(&confined);
+    }
+    lab_stand_close(&stand);
+    return exit_code;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+#define DURATION_S    10
+#define HISTORY       20000
+#define CLOSED_FLIGHT 64
+#define OPEN_FLIGHT   4096
+#define FLIGHT_MAX    100000
+#define HISTORY_MAX   1000000
+
+static int refuse(const char *what)
+{
+    return load_complain_usage(what);
+}
+
+/* Put in what was not said.  False: *ret_exit_code is of what does not go. */
+static bool complete(struct load_options *options, int *ret_exit_code)
+{
+    pid_t pids[LAB_SERVERS_MAX];
+    size_t count = 0;
+    if (options->in_flight == 0) {
+        options->in_flight = options->rate > 0 ? OPEN_FLIGHT : CLOSED_FLIGHT;
+    }
+    options->records = options->records > 0 ? options->records : HISTORY;
+    options->duration_s = options->duration_s > 0 ? options->duration_s : DURATION_S;
+    if (options->format == LOAD_CSV) {
+        *ret_exit_code = refuse("the lab tells its results as text or json, not as csv");
+    } else if (options->in_flight * options->clients > FLIGHT_MAX) {
+        *ret_exit_code = refuse("--in-flight times --clients is at most 100k in the lab");
+    } else if (options->records > HISTORY_MAX) {
+        *ret_exit_code = refuse("--records is at most 1M in the lab");
+    } else if (options->server_pids != NULL &&
+               !lab_pids_parse(options->server_pids, pids, &count)) {
+        *ret_exit_code = refuse("--server-pids is a list of process ids, like 4711,4712");
+    } else if (options->server_pids != NULL && options->confine <= 0) {
+        *ret_exit_code = refuse("--server-pids goes with --confine");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static int unknown_experiment(const char *name)
+{
+    char problem[LOAD_PROBLEM_BYTES];
+    const char *nearest = NULL;
+    size_t distance = SIZE_MAX;
+    for (size_t i = 0; i < LAB_EXPERIMENT_COUNT; i++) {
+        if (load_word_is_near(name, LAB_EXPERIMENTS[i]->name, &distance)) {
+            nearest = LAB_EXPERIMENTS[i]->name;
+        }
+    }
+    (void)snprintf(problem, sizeof problem, "there is no experiment '%.60s'%s%s%s: lab --list",
+                   name, nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? " meant?" : "");
+    return load_complain_usage(problem);
+}
+
+int lab_command(struct load_options *options, size_t count, const char *const *words)
+{
+    struct choice choice = {0, LAB_EXPERIMENT_COUNT};
+    struct outlets outlets;
+    int exit_code = EXIT_CODE_OK;
+    if (options->list) {
+        lab_help_list(stdout);
+        return fflush(stdout) == 0 ? EXIT_CODE_OK : load_complain_file("stdout", errno);
+    }
+    if (count != 1) {
+        return load_complain_usage(count == 0 ? "which experiment?  `edubba-load lab --list`"
+                                              : "one experiment at a time, or `lab all`");
+    }
+    if (strcmp(words[0], "all") != 0) {
+        while (choice.first < choice.end &&
+               strcmp(LAB_EXPERIMENTS[choice.first]->name, words[0]) != 0) {
+            choice.first++;
+        }
+        if (choice.first == choice.end) {
+            return unknown_experiment(words[0]);
+        }
+        choice.end = choice.first + 1;
+    }
+    if (!complete(options, &exit_code)) {
+        return exit_code;
+    }
+    if (open_outlets(&outlets, options)) {
+        exit_code = run(options, choice, &outlets);
+    }
+    return close_outlets(&outlets, options, exit_code);
+}
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+void lab_help_list(FILE *out)
+{
+    for (size_t i = 0; i < LAB_EXPERIMENT_COUNT; i++) {
+        fprintf(out, "%-12s %s\n", LAB_EXPERIMENTS[i]->name, LAB_EXPERIMENTS[i]->summary);
+    }
+}
+
+bool lab_help(FILE *out, const char *name)
+{
+    const struct lab_experiment *experiment = lab_experiment_find(name);
+    if (experiment == NULL) {
+        return false;
+    }
+    fprintf(out, "edubba-load lab %s -- %s\n\n%s\n\n", name, experiment->summary,
+            experiment->story);
+    for (size_t i = 0; i < experiment->variant_count; i++) {
+        const struct lab_variant *variant = &experiment->variants[i];
+        fprintf(out, "  %-18s %s\n  %-18s %s\n", variant->name, variant->key, "", variant->about);
+    }
+    for (size_t i = 0; i < LAB_QUERIES_MAX && experiment->queries[i] != NULL; i++) {
+        fprintf(out, "%s  %-18s %s\n", i == 0 ? "\n" : "", i == 0 ? "queries" : "",
+                experiment->queries[i]);
+    }
+    return true;
+}
+
+void lab_help_each(
+    void (*each)(void *context, const char *name, const char *summary, const char *story),
+    void *context)
+{
+    for (size_t i = 0; i < LAB_EXPERIMENT_COUNT; i++) {
+        each(context, LAB_EXPERIMENTS[i]->name, LAB_EXPERIMENTS[i]->summary,
+             LAB_EXPERIMENTS[i]->story);
+    }
+}

@@ -1,0 +1,21 @@
+/*
+ * What the cluster itself says of a table: beside the figures that we count, those that it has.
+ *
+ * So far which of its tablets were hot.  What the master decides (splits that it refused, and why) and
+ * what it advises belong here when edubba_hotspots.h tells it.
+ *
+ * Thread rule: the main thread.
+ */
+#ifndef CLIENT_LOAD_LAB_TOLD_H
+#define CLIENT_LOAD_LAB_TOLD_H
+
+#include "client/load/lab/core/result.h"
+
+/* since_us: when the phases of the variant began, by this machine's clock.  What cannot be asked for is
+ * left out. */
+void lab_told(struct edubba_client *client,
+              const char *table,
+              int64_t since_us,
+              struct lab_variant_result *result);
+
+#endif /* CLIENT_LOAD_LAB_TOLD_H */

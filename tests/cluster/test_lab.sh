@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# edubba-load lab against real processes: every experiment in a short form, what its reports hold, what its
+# verdicts name, what it leaves behind, what it refuses.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+cluster_begin 3
+LOAD=$BUILD/client/load/edubba-load
+lab() { "$LOAD" lab --quiet "$@"; }
+SECONDS_OF_WRITES=${SECONDS_OF_WRITES:-1}
+
+# --- every experiment ---------------------------------------------------------------------------
+experiments=$("$LOAD" lab --list | cut -d' ' -f1)
+same "their names" "$(echo $experiments)" "battery quote metric sensor balloon donations celebrity garden games"
+for name in $experiments; do
+    lab "$name" --duration "$SECONDS_OF_WRITES" --records 4000 --json "$WORK/$name.json" --html "$WORK/$name.html" >"$WORK/$name.text" 2>"$WORK/errors" ||
+        bad "lab $name: $(cat "$WORK/errors" "$WORK/$name.text" | head -c 600)"
+    same "nothing is said beside the report of $name" "$(cat "$WORK/errors")" ""
+done
+same "no table is left" "$(ebt ls | grep -c '^LAB_')" 0
+
+# figures FILE...: what must be so in every report; a line for each that is not.
+figures() {
+    python3 - "$@" <<'PYTHON'
+import json, sys
+
+FAULTS = {  # of which variant which faults must be named; of all others of these kinds none
+    ("battery", "by time"): {"monotonic", "looks_at_much"},
+    ("battery", "promoted"): {"looks_at_much"},
+    ("battery", "salted"): {"looks_at_much"},
+    ("quote", "by time"): {"monotonic", "looks_at_much"},
+    ("quote", "by symbol"): set(),
+    ("metric", "by time"): {"monotonic", "looks_at_much"},
+    ("metric", "long names"): {"heavy"},
+    ("metric", "current"): set(),
+    ("sensor", "by date"): {"hot_range"},
+    ("sensor", "by meter"): {"looks_at_much"},
+    ("donations", "read-modify-write"): {"reads_first"},
+    ("donations", "aggregate"): set(),
+    ("celebrity", "plain"): {"popular_series"},
+    ("celebrity", "salted by series"): {"popular_series"},
+    ("celebrity", "salted by key"): set(),
+    ("garden", "versions"): {"growing_row"},
+    ("garden", "tall and narrow"): set(),
+    ("garden", "short and wide"): set(),
+    ("games", "by date"): {"monotonic", "looks_at_much"},
+}
+passed = 0
+
+
+def look(what, good):
+    global passed
+    passed += bool(good)
+    if not good:
+        print("FAILED:", what)
+
+
+for path in sys.argv[1:]:
+    result = json.load(open(path))
+    name = result["experiment"]
+    look(f"{name} has three servers", len(result["servers"]) == 3)
+    look(f"{name} was not interrupted", not result["interrupted"])
+    look(f"{name} compares its variants: {result['verdict']}", "×" in result["verdict"])
+    for variant in result["variants"]:
+        of = f"{name}, {variant['name']}"
+        write = variant["write"]
+        look(f"{of}: {variant['failure']}", variant["failure"] == "")
+        look(f"{of}: errors: {write['first_error']}", write["errors"] == 0)
+        look(f"{of} wrote", write["operations"] > 20)
+        look(f"{of} has latencies", 0 < write["p50_us"] <= write["p99_us"] <= write["max_us"])
+        look(f"{of}: shares of servers", abs(sum(s["share"] for s in write["servers"]) - 1) < 1e-4)
+        look(f"{of}: shares of tablets", abs(sum(t["share"] for t in write["tablets"]) - 1) < 1e-4)
+        look(f"{of}: servers are known", {s["server"] for s in write["servers"]} <= {s["server"] for s in result["servers"]})
+        look(f"{of}: moments", write["moments"] and all(a["to_s"] <= b["from_s"] + 1e-6 for a, b in zip(write["moments"], write["moments"][1:])))
+        look(f"{of}: operations of moments", sum(m["operations"] for m in write["moments"]) == write["operations"])
+        rows = sum(sum(m["by_tablet"]) for m in write["moments"])
+        look(f"{of}: rows by tablet, {rows} of {write['rows']}", rows == write["rows"])
+        look(f"{of}: a place for each tablet", all(len(m["by_tablet"]) == len(write["maps"][m["map"]]) for m in write["moments"]))
+        look(f"{of}: splits are seen", len(write["maps"][-1]) - len(write["maps"][0]) == write["splits"] - write["merges"])
+        look(f"{of}: says something: {variant['verdict']}", len(variant["verdict"]) > 20)
+        wanted = FAULTS.get((name, variant["name"]))
+        got = set(variant["faults"])
+        look(f"{of}: faults {sorted(got)}, wanted {wanted and sorted(wanted)}: {variant['verdict']}", wanted is None or got == wanted)
+        for query in variant["queries"]:
+            look(f"{of}: {query['name']}: {query['first_error']}", query["errors"] == 0)
+        copied = result["history"] // 10 if (name, variant["name"]) == ("sensor", "by meter") else 0
+        look(f"{of}: {variant['copied_rows']} rows copied, not {copied}", variant["copied_rows"] == copied)
+        if name == "donations":
+            look(f"{of}: sums", variant["sums_checked"] > 50 and variant["sums_wrong"] == 0)
+        else:
+            look(f"{of}: no sums", variant["sums_checked"] == 0)
+by = {v["name"]: v for v in json.load(open(next(p for p in sys.argv[1:] if "battery" in p)))["variants"]}
+look("BATTERY#TS is named", "BATTERY#TS grows at its end only" in by["by time"]["verdict"])
+look("and its cure", "promote USER in front of the time, or salt" in by["by time"]["verdict"])
+look("salts have three ends", 0.25 < by["salted"]["write"]["busiest_tablet"] < 0.5)
+print(f"PASSED {passed}")
+PYTHON
+}
+for name in $experiments; do reports+=("$WORK/$name.json"); done
+figures "${reports[@]}" >"$WORK/figures"
+grep '^FAILED' "$WORK/figures" && FAILED=$((FAILED + $(grep -c '^FAILED' "$WORK/figures")))
+PASSED=$((PASSED + $(sed -n 's/^PASSED //p' "$WORK/figures")))
+
+# --- text and page ------------------------------------------------------------------------------
+says "the text has the table" 0 'one tablet +one server' cat "$WORK/battery.text"
+says "and the verdict" 0 'BATTERY#TS grows at its$|BATTERY#TS grows at its end' cat "$WORK/battery.text"
+for name in $experiments; do
+    same "the page of $name fetches nothing" "$(grep -cE '(src|href)="?(https?:)?//|url\(|@import|<link' "$WORK/$name.html")" 0
+    says "the page of $name is whole" 0 '^</html>$' cat "$WORK/$name.html"
+done
+
+# --- how it runs --------------------------------------------------------------------------------
+lab battery --duration 0.5 --records 500 --format json --rate 500 --clients 2 >"$WORK/rate.json" 2>"$WORK/errors" || bad "open loop: $(cat "$WORK/errors")"
+says "an open loop keeps its rate" 0 '' python3 -c "
+import json
+for v in json.load(open('$WORK/rate.json'))['variants']:
+    assert 300 < v['write']['per_second'] < 520, v['write']['per_second']"
+says "one tablet" 0 'tcp://.* 100.0 %' lab battery --duration 0.3 --records 500 --presplit 1 --keep
+same "--keep leaves the tables" "$(ebt ls | grep -c '^LAB_battery_')" 3
+says "what was left is dropped" 0 'compared with' lab battery --duration 0.3 --records 500
+same "and not left again" "$(ebt ls | grep -c '^LAB_')" 0
+ebt createtable LAB_battery_by-time families=precious
+says "a table of that name that is another's" 1 'that the lab did not make' lab battery --duration 0.3 --records 500
+same "is untouched" "$(ebt ls | grep '^LAB_')" LAB_battery_by-time
+ebt deletetable LAB_battery_by-time
+
+# --- Ctrl-C -------------------------------------------------------------------------------------
+setsid "$LOAD" lab quote --quiet --duration 60 --records 500 --json "$WORK/interrupted.json" >"$WORK/interrupted.text" 2>"$WORK/errors" &
+pid=$!
+until ebt ls | grep -q '^LAB_quote'; do sleep 0.05; done
+sleep 1
+kill -INT $pid
+wait $pid
+same "interrupted, it says so by its status" $? 130
+says "and tells what it has" 0 'INTERRUPTED' cat "$WORK/interrupted.text"
+says "its JSON, too" 0 '' python3 -c "import json; assert json.load(open('$WORK/interrupted.json'))['interrupted']"
+same "and leaves nothing" "$(ebt ls | grep -c '^LAB_')" 0
+
+# --- confinement --------------------------------------------------------------------------------
+groups() { find /sys/fs/cgroup -maxdepth 2 -name 'edubba-lab-*' 2>/dev/null | wc -l; }
+before=$(groups)
+home=$(cat "/proc/$(pid_of server1)/cgroup")
+lab battery --duration 0.4 --records 500 --confine 0.5 >"$WORK/confined" 2>"$WORK/errors" || bad "--confine: $(cat "$WORK/errors")"
+if grep -q '3 tablet servers had 0.5 of a CPU each' "$WORK/confined"; then
+    ok
+    same "the groups are gone" "$(groups)" "$before"
+    same "the servers are back where they were" "$(cat "/proc/$(pid_of server1)/cgroup")" "$home"
+    "$LOAD" lab quote --quiet --duration 60 --confine 0.5 --server-pids "$(pid_of server1),$(pid_of server2)" >/dev/null 2>&1 &
+    pid=$!
+    until [[ $(groups) -ge $((before + 2)) ]]; do sleep 0.05; done
+    sleep 0.2
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    for _ in $(seq 100); do [[ $(groups) == "$before" ]] && break; sleep 0.05; done
+    same "killed, it leaves no group" "$(groups)" "$before"
+    same "nor a server in one" "$(cat "/proc/$(pid_of server1)/cgroup")" "$home"
+else
+    says "without the right to confine it says so" 0 'not confined' cat "$WORK/errors" "$WORK/confined"
+fi
+
+# --- what it refuses, and tells -----------------------------------------------------------------
+says "no name" 2 'which experiment' lab
+says "an unknown name" 2 'is battery meant' lab batery
+says "two names" 2 'one experiment at a time' lab battery quote
+says "csv" 2 'text or json' lab battery --format csv
+says "no list of processes" 2 'server-pids is a list' lab battery --confine 0.5 --server-pids abc
+says "a share of nothing" 2 'confine cannot be' lab battery --confine 0
+says "options of the lab elsewhere" 2 'lab. only' "$LOAD" write --keep
+says "a folder that is not there" 1 'nowhere/page.html' lab battery --html "$WORK/nowhere/page.html"
+says "no cluster" 1 'UNAVAILABLE' lab battery --masters tcp://127.0.0.1:1 --timeout 1
+says "help of an experiment" 0 'BATTERY#USER#TS' "$LOAD" help lab battery
+says "help of the lab" 0 '^celebrity ' "$LOAD" help lab
+says "completion" 0 '^donations$' "$LOAD" --words lab
+says "the man page" 0 'EXPERIMENTS OF THE LAB' "$LOAD" --man
+finish
