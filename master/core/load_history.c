@@ -258,7 +258,7 @@ static void take_time(struct load_server *server,
     server->capacity_ns += report->capacity_ns;
 }
 
-void load_history_take(struct load_history *history,
+bool load_history_take(struct load_history *history,
                        const struct load_source *source,
                        const struct load_report *report,
                        load_find find,
@@ -266,11 +266,11 @@ void load_history_take(struct load_history *history,
 {
     look_at_clock(history, source->now_us);
     if (report->number == 0) {
-        return;
+        return false;
     }
     struct load_server *server = find_server(history, source->server);
     if (server == NULL || !is_news(server, source, report) || !is_possible(report)) {
-        return;
+        return false;
     }
     take_time(server, report, history->minute_us, source->now_us);
     for (size_t i = 0; i < report->tablet_count; i++) {
@@ -283,6 +283,7 @@ void load_history_take(struct load_history *history,
             add_figures(&entry->hot.figures, &load->figures);
         }
     }
+    return true;
 }
 
 /* --- listing ------------------------------------------------------------------------------------ */
