@@ -38,9 +38,11 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync)
         .incarnation = sync->server.incarnation,
         .now_us = catalog->now_us,
     };
-    if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog) &&
-        catalog->settings.shows_load) {
-        hand_over(catalog, &source, &sync->load);
+    if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog)) {
+        load_details_take(&catalog->load_details, &source, &sync->load, find_tablet, catalog);
+        if (catalog->settings.shows_load) {
+            hand_over(catalog, &source, &sync->load);
+        }
     }
 }
 

@@ -31,6 +31,11 @@ static bool is_hot(const struct load_figures *figures, uint64_t capacity_ns)
     return cpu_ns > 0 && cpu_ns >= capacity_ns / 100 * LOAD_HOT_PERCENT;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void add_figures(struct load_figures *sum, const struct load_figures *added)
 {
     sum->reads += added->reads;
@@ -41,6 +46,12 @@ static void add_figures(struct load_figures *sum, const struct load_figures *add
     sum->write_cells += added->write_cells;
     sum->write_bytes += added->write_bytes;
     sum->write_cpu_ns += added->write_cpu_ns;
+    sum->read_wait_ns += added->read_wait_ns;
+    sum->read_latency_ns += added->read_latency_ns;
+    sum->read_latency_max_ns = larger(sum->read_latency_max_ns, added->read_latency_max_ns);
+    sum->write_wait_ns += added->write_wait_ns;
+    sum->write_latency_ns += added->write_latency_ns;
+    sum->write_latency_max_ns = larger(sum->write_latency_max_ns, added->write_latency_max_ns);
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */

@@ -6,39 +6,6 @@
 #define SECOND_US   INT64_C(1000000)
 #define GATHER_ROWS 4096 /* boundaries that are looked at before rows are chosen */
 
-/* --- values ------------------------------------------------------------------------------------- */
-
-static double value_of(enum heat_metric metric, const struct heat_values *values)
-{
-    const uint64_t *of = values->of;
-    switch (metric) {
-    case HEAT_METRIC_OPS:
-        return (double)of[HEAT_READS] + (double)of[HEAT_WRITES];
-    case HEAT_METRIC_READS:
-        return (double)of[HEAT_READS];
-    case HEAT_METRIC_WRITES:
-        return (double)of[HEAT_WRITES];
-    case HEAT_METRIC_ROWS_READ:
-        return (double)of[HEAT_READ_ROWS];
-    case HEAT_METRIC_BYTES:
-        return (double)of[HEAT_READ_BYTES] + (double)of[HEAT_WRITE_BYTES];
-    case HEAT_METRIC_BYTES_READ:
-        return (double)of[HEAT_READ_BYTES];
-    case HEAT_METRIC_BYTES_WRITTEN:
-        return (double)of[HEAT_WRITE_BYTES];
-    case HEAT_METRIC_CPU:
-    case HEAT_METRIC_COST:
-        return (double)of[HEAT_READ_CPU_NS] + (double)of[HEAT_WRITE_CPU_NS];
-    case HEAT_METRIC_CPU_READ:
-        return (double)of[HEAT_READ_CPU_NS];
-    case HEAT_METRIC_CPU_WRITE:
-        return (double)of[HEAT_WRITE_CPU_NS];
-    case HEAT_METRIC_SIZE:
-        return (double)of[HEAT_SIZE_BYTES];
-    }
-    return 0;
-}
-
 /* --- time --------------------------------------------------------------------------------------- */
 
 int64_t heat_grid_step_us(int64_t window_us, size_t columns_max)
@@ -150,13 +117,10 @@ static void fill_row(struct filling *filling,
                      double time_share)
 {
     enum heat_metric metric = filling->question->metric;
-    double value = value_of(metric, values);
-    double divisor = 0;
+    double value = heat_metric_value(metric, values);
+    double divisor = heat_metric_divisor(metric, values);
     size_t count = 0;
 
-    if (metric == HEAT_METRIC_COST) {
-        divisor = value_of(HEAT_METRIC_OPS, values);
-    }
     if (value <= 0 && divisor <= 0) {
         return;
     }
@@ -235,7 +199,7 @@ static void sum_up(struct heat_grid *grid)
     }
 }
 
-/* Of operations: what one cost. */
+/* Of operations: what one cost, or took. */
 static void divide_by_operations(struct heat_grid *grid)
 {
     double all = 0;
@@ -283,10 +247,10 @@ static void divide_by_time(struct heat_grid *grid)
 static void finish(struct heat_grid *grid, enum heat_metric metric)
 {
     sum_up(grid);
-    if (metric == HEAT_METRIC_COST) {
-        divide_by_operations(grid);
-    } else if (metric == HEAT_METRIC_SIZE) {
+    if (metric == HEAT_METRIC_SIZE) {
         divide_by_time(grid);
+    } else if (heat_metric_is_mean(metric)) {
+        divide_by_operations(grid);
     }
     for (size_t i = 0; i < grid->row_count * grid->column_count; i++) {
         grid->cell_max = grid->cells[i] > grid->cell_max ? grid->cells[i] : grid->cell_max;
@@ -320,11 +284,12 @@ static bool allocate(struct heat_grid *grid, enum heat_metric metric)
     grid->row_totals = memory_allocate_zeroed(grid->row_count, sizeof(double));
     grid->column_totals = memory_allocate_zeroed(grid->column_count, sizeof(double));
     grid->covered_us = memory_allocate_zeroed(grid->column_count, sizeof(double));
-    if (metric == HEAT_METRIC_COST) {
+    bool divides = heat_metric_is_mean(metric) && metric != HEAT_METRIC_SIZE;
+    if (divides) {
         grid->divisors = memory_allocate_zeroed(cells, sizeof(double));
     }
     return grid->cells != NULL && grid->row_totals != NULL && grid->column_totals != NULL &&
-           grid->covered_us != NULL && (metric != HEAT_METRIC_COST || grid->divisors != NULL);
+           grid->covered_us != NULL && (!divides || grid->divisors != NULL);
 }
 
 /* Columns begin at multiples of the step, so that a window that moves on keeps them. */

@@ -33,8 +33,12 @@ enum heat_metric {
     HEAT_METRIC_CPU, /* ns */
     HEAT_METRIC_CPU_READ,
     HEAT_METRIC_CPU_WRITE,
-    HEAT_METRIC_COST, /* CPU time of an operation, ns: a mean, not a sum */
-    HEAT_METRIC_SIZE, /* bytes stored: as it was, not a sum */
+    HEAT_METRIC_COST, /* CPU time of an operation, ns: a mean, not a sum; and so are those below */
+    HEAT_METRIC_LATENCY,
+    HEAT_METRIC_LATENCY_READ,
+    HEAT_METRIC_LATENCY_WRITE,
+    HEAT_METRIC_WAIT, /* of that, until it was begun */
+    HEAT_METRIC_SIZE, /* bytes stored: as it was */
 };
 
 #define HEAT_METRICS ((size_t)HEAT_METRIC_SIZE + 1)
@@ -44,6 +48,9 @@ const char *heat_metric_unit(enum heat_metric metric); /* "operations", "bytes",
 bool heat_metric_of_name(struct bytes name, enum heat_metric *ret_metric);
 /* Is it a mean of what is in a cell, not a sum? */
 bool heat_metric_is_mean(enum heat_metric metric);
+/* What is counted of it; and what a mean over operations is divided by, 0 for others. */
+double heat_metric_value(enum heat_metric metric, const struct heat_values *values);
+double heat_metric_divisor(enum heat_metric metric, const struct heat_values *values);
 
 struct heat_question {
     int64_t start_us;

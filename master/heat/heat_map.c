@@ -94,13 +94,18 @@ static struct heat_values values_of(const struct load_figures *figures)
     values.of[HEAT_WRITE_CELLS] = bounded(figures->write_cells);
     values.of[HEAT_WRITE_BYTES] = bounded(figures->write_bytes);
     values.of[HEAT_WRITE_CPU_NS] = bounded(figures->write_cpu_ns);
+    values.of[HEAT_READ_WAIT_NS] = bounded(figures->read_wait_ns);
+    values.of[HEAT_READ_LATENCY_NS] = bounded(figures->read_latency_ns);
+    values.of[HEAT_WRITE_WAIT_NS] = bounded(figures->write_wait_ns);
+    values.of[HEAT_WRITE_LATENCY_NS] = bounded(figures->write_latency_ns);
     return values;
 }
 
 static bool is_of_writes(size_t value)
 {
     return value == HEAT_WRITES || value == HEAT_WRITE_CELLS || value == HEAT_WRITE_BYTES ||
-           value == HEAT_WRITE_CPU_NS;
+           value == HEAT_WRITE_CPU_NS || value == HEAT_WRITE_WAIT_NS ||
+           value == HEAT_WRITE_LATENCY_NS;
 }
 
 /* What the points from this one on have, of all that is left: the last one takes the rest. */

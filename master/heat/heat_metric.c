@@ -16,6 +16,10 @@ static const struct {
     [HEAT_METRIC_CPU_READ] = {"cpu_read", "ns"},
     [HEAT_METRIC_CPU_WRITE] = {"cpu_write", "ns"},
     [HEAT_METRIC_COST] = {"cost", "ns"},
+    [HEAT_METRIC_LATENCY] = {"latency", "ns"},
+    [HEAT_METRIC_LATENCY_READ] = {"latency_read", "ns"},
+    [HEAT_METRIC_LATENCY_WRITE] = {"latency_write", "ns"},
+    [HEAT_METRIC_WAIT] = {"wait", "ns"},
     [HEAT_METRIC_SIZE] = {"size", "bytes"},
 };
 
@@ -42,5 +46,58 @@ bool heat_metric_of_name(struct bytes name, enum heat_metric *ret_metric)
 
 bool heat_metric_is_mean(enum heat_metric metric)
 {
-    return metric == HEAT_METRIC_COST || metric == HEAT_METRIC_SIZE;
+    return metric >= HEAT_METRIC_COST;
+}
+
+static double both(const struct heat_values *values, enum heat_value a, enum heat_value b)
+{
+    return (double)values->of[a] + (double)values->of[b];
+}
+
+double heat_metric_value(enum heat_metric metric, const struct heat_values *values)
+{
+    switch (metric) {
+    case HEAT_METRIC_OPS:
+        return both(values, HEAT_READS, HEAT_WRITES);
+    case HEAT_METRIC_READS:
+        return (double)values->of[HEAT_READS];
+    case HEAT_METRIC_WRITES:
+        return (double)values->of[HEAT_WRITES];
+    case HEAT_METRIC_ROWS_READ:
+        return (double)values->of[HEAT_READ_ROWS];
+    case HEAT_METRIC_BYTES:
+        return both(values, HEAT_READ_BYTES, HEAT_WRITE_BYTES);
+    case HEAT_METRIC_BYTES_READ:
+        return (double)values->of[HEAT_READ_BYTES];
+    case HEAT_METRIC_BYTES_WRITTEN:
+        return (double)values->of[HEAT_WRITE_BYTES];
+    case HEAT_METRIC_CPU:
+    case HEAT_METRIC_COST:
+        return both(values, HEAT_READ_CPU_NS, HEAT_WRITE_CPU_NS);
+    case HEAT_METRIC_CPU_READ:
+        return (double)values->of[HEAT_READ_CPU_NS];
+    case HEAT_METRIC_CPU_WRITE:
+        return (double)values->of[HEAT_WRITE_CPU_NS];
+    case HEAT_METRIC_LATENCY:
+        return both(values, HEAT_READ_LATENCY_NS, HEAT_WRITE_LATENCY_NS);
+    case HEAT_METRIC_LATENCY_READ:
+        return (double)values->of[HEAT_READ_LATENCY_NS];
+    case HEAT_METRIC_LATENCY_WRITE:
+        return (double)values->of[HEAT_WRITE_LATENCY_NS];
+    case HEAT_METRIC_WAIT:
+        return both(values, HEAT_READ_WAIT_NS, HEAT_WRITE_WAIT_NS);
+    case HEAT_METRIC_SIZE:
+        return (double)values->of[HEAT_SIZE_BYTES];
+    }
+    return 0;
+}
+
+double heat_metric_divisor(enum heat_metric metric, const struct heat_values *values)
+{
+    if (metric < HEAT_METRIC_COST || metric == HEAT_METRIC_SIZE) {
+        return 0;
+    }
+    return metric == HEAT_METRIC_LATENCY_READ    ? (double)values->of[HEAT_READS]
+           : metric == HEAT_METRIC_LATENCY_WRITE ? (double)values->of[HEAT_WRITES]
+                                                 : both(values, HEAT_READS, HEAT_WRITES);
 }

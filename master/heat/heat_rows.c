@@ -9,6 +9,7 @@
 #define OPERATION   1000 /* cost of one, beside its ns of CPU time */
 #define FADING      16
 #define SHARES_SOME 64
+#define NEAR        3
 
 static uint64_t cost_of(const struct heat_values *values)
 {
@@ -82,11 +83,23 @@ struct row_range heat_rows_range(const struct heat_rows *rows, size_t index)
     };
 }
 
-size_t heat_rows_find(const struct heat_rows *rows, struct bytes key)
+static bool is_at(const struct heat_rows *rows, size_t index, struct bytes key)
+{
+    return (index == 0 || bytes_compare(row_key(rows->rows[index]), key) <= 0) &&
+           (index + 1 == rows->count || bytes_compare(row_key(rows->rows[index + 1]), key) > 0);
+}
+
+size_t heat_rows_find(struct heat_rows *rows, struct bytes key)
 {
     size_t low = 0;
     size_t high = rows->count;
 
+    for (size_t i = rows->found; i < rows->count && i < rows->found + NEAR; i++) {
+        if (is_at(rows, i, key)) {
+            rows->found = i;
+            return i;
+        }
+    }
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (bytes_compare(row_key(rows->rows[middle]), key) <= 0) {
@@ -95,6 +108,7 @@ size_t heat_rows_find(const struct heat_rows *rows, struct bytes key)
             high = middle;
         }
     }
+    rows->found = low;
     return low;
 }
 
@@ -238,50 +252,72 @@ static bool is_cut_away(const struct row_range *range)
     return range->end.size_bytes > 0 && bytes_equal(range->start, range->end);
 }
 
-size_t heat_rows_shares(const struct heat_rows *rows,
+/* What of the range is here, and in which rows: from the first one, so many; 0 = none. */
+static size_t place(struct heat_rows *rows,
+                    const struct row_range *range,
+                    struct row_range *ret_inside,
+                    size_t *ret_first)
+{
+    const struct row_range all = {row_key(rows->rows[0]),
+                                  bytes_of(rows->end_bytes, rows->end_size)};
+    size_t count = 0;
+
+    if (is_cut_away(range) && row_range_contains(&all, range->start)) {
+        *ret_inside = *range;
+        *ret_first = heat_rows_find(rows, range->start);
+        return 1;
+    }
+    if (!row_range_intersect(range, &all, ret_inside)) {
+        return 0;
+    }
+    size_t first = heat_rows_find(rows, ret_inside->start);
+    while (first + count < rows->count &&
+           (count == 0 || ret_inside->end.size_bytes == 0 ||
+            bytes_compare(row_key(rows->rows[first + count]), ret_inside->end) < 0)) {
+        count++;
+    }
+    *ret_first = first;
+    return count;
+}
+
+/* By width; where nothing has any, by how much of each row is inside. */
+static void share(const struct heat_rows *rows,
+                  const struct row_range *inside,
+                  size_t first,
+                  size_t count,
+                  double *ret_shares)
+{
+    double sum = 0;
+    double parts = 0;
+
+    if (count == 1) {
+        ret_shares[0] = 1;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool at_an_end = i == 0 || i + 1 == count;
+        ret_shares[i] = at_an_end ? overlap(rows, first + i, inside) : 1;
+        parts += ret_shares[i];
+        sum += ret_shares[i] * (double)rows->rows[first + i]->width;
+    }
+    for (size_t i = 0; i < count; i++) {
+        ret_shares[i] = sum > 0     ? ret_shares[i] * (double)rows->rows[first + i]->width / sum
+                        : parts > 0 ? ret_shares[i] / parts
+                                    : 1 / (double)count;
+    }
+}
+
+size_t heat_rows_shares(struct heat_rows *rows,
                         const struct row_range *range,
                         double *ret_shares,
                         size_t *ret_count)
 {
-    const struct row_range all = {rows->rows[0]->key_bytes == 0 ? BYTES_EMPTY
-                                                                : row_key(rows->rows[0]),
-                                  bytes_of(rows->end_bytes, rows->end_size)};
     struct row_range inside;
-    double sum = 0;
-    double parts = 0;
-    size_t count = 0;
+    size_t first = 0;
 
-    *ret_count = 0;
-    if (is_cut_away(range) && row_range_contains(&all, range->start)) {
-        ret_shares[0] = 1;
-        *ret_count = 1;
-        return heat_rows_find(rows, range->start);
-    }
-    if (!row_range_intersect(range, &all, &inside)) {
-        return 0;
-    }
-    size_t first = heat_rows_find(rows, inside.start);
-    while (first + count < rows->count &&
-           (count == 0 || inside.end.size_bytes == 0 ||
-            bytes_compare(row_key(rows->rows[first + count]), inside.end) < 0)) {
-        count++;
-    }
-    *ret_count = count;
-    if (count == 1) {
-        ret_shares[0] = 1;
-        return first;
-    }
-    for (size_t i = 0; i < count; i++) {
-        double part = i == 0 || i + 1 == count ? overlap(rows, first + i, &inside) : 1;
-        ret_shares[i] = part * (double)rows->rows[first + i]->width;
-        sum += ret_shares[i];
-        parts += part;
-    }
-    for (size_t i = 0; i < count; i++) {
-        double part = i == 0 || i + 1 == count ? overlap(rows, first + i, &inside) : 1;
-        ret_shares[i] = sum > 0     ? ret_shares[i] / sum
-                        : parts > 0 ? part / parts
-                                    : 1 / (double)count;
+    *ret_count = place(rows, range, &inside, &first);
+    if (*ret_count > 0) {
+        share(rows, &inside, first, *ret_count, ret_shares);
     }
     return first;
 }
@@ -344,15 +380,21 @@ void heat_rows_add(struct heat_rows *rows,
                    const struct heat_values *values)
 {
     double some[SHARES_SOME];
-    double *shares = rows->count <= SHARES_SOME ? some
-                                                : memory_allocate(rows->count * sizeof *shares);
-    size_t count = 0;
+    double *shares = some;
+    struct row_range inside;
+    size_t first = 0;
+    size_t count = place(rows, range, &inside, &first);
 
+    if (count > SHARES_SOME) {
+        shares = memory_allocate(count * sizeof *shares);
+    }
     if (shares == NULL) {
+        some[0] = 1; /* all of it to the first: it is counted, if not where it was */
+        add_shared(rows, first, some, 1, values);
         return;
     }
-    size_t first = heat_rows_shares(rows, range, shares, &count);
     if (count > 0) {
+        share(rows, &inside, first, count, shares);
         add_shared(rows, first, shares, count, values);
     }
     if (shares != some) {
@@ -422,6 +464,7 @@ static void join_below(struct heat_rows *rows, double threshold, size_t count_ma
         rows->rows[kept++] = row;
     }
     rows->count = kept;
+    rows->found = 0;
 }
 
 void heat_rows_join(struct heat_rows *rows, size_t count_max)

@@ -33,10 +33,14 @@ enum heat_value {
     HEAT_WRITE_CELLS,
     HEAT_WRITE_BYTES,
     HEAT_WRITE_CPU_NS,
-    HEAT_SIZE_BYTES, /* stored: not a count but as it was last */
+    HEAT_SIZE_BYTES,   /* stored: not a count but as it was last */
+    HEAT_READ_WAIT_NS, /* of reads by key, added up; scans have none */
+    HEAT_READ_LATENCY_NS,
+    HEAT_WRITE_WAIT_NS,
+    HEAT_WRITE_LATENCY_NS,
 };
 
-#define HEAT_VALUES ((size_t)HEAT_SIZE_BYTES + 1)
+#define HEAT_VALUES ((size_t)HEAT_WRITE_LATENCY_NS + 1)
 
 struct heat_values {
     uint64_t of[HEAT_VALUES];
@@ -59,6 +63,7 @@ struct heat_rows {
     size_t count_max;
     uint64_t recent; /* of all rows */
     uint64_t width;
+    size_t found;      /* the row that was found last: the next one is often near */
     size_t size_bytes; /* of memory */
     size_t end_size;   /* of end_bytes, the range's end; 0 = to the last key */
     size_t low_bytes;  /* lowest and highest key inside that anybody named: where rows are, */
@@ -78,7 +83,7 @@ void heat_rows_deinit(struct heat_rows *rows);
 struct row_range heat_rows_range(const struct heat_rows *rows, size_t index);
 
 /* Index of the row that holds key; the first for keys before the range. */
-size_t heat_rows_find(const struct heat_rows *rows, struct bytes key);
+size_t heat_rows_find(struct heat_rows *rows, struct bytes key);
 
 /* Cut at key, if it is inside and there is room, or what it cuts stands out. */
 void heat_rows_cut(struct heat_rows *rows, struct bytes key);
@@ -95,7 +100,7 @@ void heat_rows_add(struct heat_rows *rows,
 
 /* Which rows a range lies in, and the share of each: ret_shares has room for all rows, and adds up to
  * 1.  Returns the first one's index; *ret_count 0 = none. */
-size_t heat_rows_shares(const struct heat_rows *rows,
+size_t heat_rows_shares(struct heat_rows *rows,
                         const struct row_range *range,
                         double *ret_shares,
                         size_t *ret_count);

@@ -61,7 +61,9 @@ export const METRICS = [
   ['rows_read', 'Rows read', 'rows/s', count], ['bytes', 'Bytes', '/s', bytes], ['bytes_read', 'Bytes read', '/s', bytes],
   ['bytes_written', 'Bytes written', '/s', bytes], ['cpu', 'CPU time', 'of a processor', percent],
   ['cpu_read', 'CPU time of reads', 'of a processor', percent], ['cpu_write', 'CPU time of writes', 'of a processor', percent],
-  ['cost', 'CPU time per operation', 'an operation', nanoseconds], ['size', 'Size', '', bytes],
+  ['cost', 'CPU time per operation', 'an operation', nanoseconds], ['latency', 'Latency', 'an operation', nanoseconds],
+  ['latency_read', 'Latency of reads', 'a read', nanoseconds], ['latency_write', 'Latency of writes', 'a write', nanoseconds],
+  ['wait', 'Waiting in the server', 'an operation', nanoseconds], ['size', 'Size', '', bytes],
 ].map(([name, title, unit, format]) => ({ name, title, unit, format }));
 
 /** What a sum over so many us is as a rate of the metric's unit; means stay as they are. */

@@ -5,29 +5,14 @@ import { bar, empty, grid, h, style } from './dom.js';
 import { bytes, count, percent, span } from './format.js';
 import { palette } from './palette.js';
 import { brighten, placeRows, rowAt, shade } from './scale.js';
+import { repeat } from './repeat.js';
 import { link } from './table.js';
 
-const REFRESH_MS = 2000;
 const THUMBS = 6;
 
 const sum = (items, of) => items.reduce((all, item) => all + of(item), 0);
 const cpuOf = (load) => (load ? load.read_cpu + load.write_cpu : 0);
 const shareOf = (server) => (server.load && server.load.capacity > 0 ? cpuOf(server.load) / server.load.capacity : 0);
-
-/** Ask, draw, wait, as long as the view is there. */
-export function repeat(signal, draw) {
-  let timer = 0;
-  const run = async () => {
-    try {
-      await draw();
-    } catch (error) {
-      if (error.name === 'AbortError') return;
-    }
-    if (!signal.aborted) timer = setTimeout(run, document.hidden ? 5 * REFRESH_MS : REFRESH_MS);
-  };
-  signal.addEventListener('abort', () => clearTimeout(timer));
-  run();
-}
 
 function figure(title, value, more, kind = '') {
   return h('div', {}, h('dt', {}, title), h('dd', { class: kind }, value, more && h('small', {}, more)));

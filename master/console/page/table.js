@@ -1,8 +1,10 @@
 // A table: its heat map, its tablets.
 
 import { ApiError, ask, look } from './api.js';
+import { repeat } from './repeat.js';
 import { bar, empty, grid, h } from './dom.js';
 import { METRICS, bytes, count, key, moment, percent, rate, say, span } from './format.js';
+import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
 
 const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hours'], [86400, '1 day'], [345600, '4 days'], [1209600, '14 days']];
@@ -90,7 +92,7 @@ function heatTab(main, state, go, signal) {
   const details = h('details', { ontoggle: () => details.open && map.heat && words.replaceChildren(asTable(map)) }, h('summary', {}, 'The same as a table'), words);
   const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, map.root);
   main.append(tools(state, go, map, () => load()), trouble, card,
-    h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, details, help());
+    h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, advice(state, signal), details, help());
 
   let timer = 0;
   async function load() {
@@ -127,6 +129,18 @@ function noHeat(state, error) {
       h('code', {}, `edubba-load run read --table ${state.name}`));
   }
   return h('p', { class: 'trouble' }, error instanceof ApiError ? error.message : 'The master does not answer.');
+}
+
+/** What is to be said of this table's keys; nothing where there is nothing. */
+function advice(state, signal) {
+  const words = h('div', {});
+  const place = h('section', { class: 'card', 'aria-label': 'Advice', hidden: true }, h('header', {}, h('h2', {}, 'What its keys say')), words);
+  repeat(signal, async () => {
+    const said = await adviceOf(state.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+    place.hidden = said === null;
+    if (said) words.replaceChildren(said);
+  });
+  return place;
 }
 
 const help = () => h('details', {}, h('summary', {}, 'How to read it'),
