@@ -1,6 +1,7 @@
 #include "master/console/console_json.h"
 
 #define IS_WHOLE 99.5
+#define LEAST    1e-6
 
 static bool is_printable(uint8_t byte)
 {
@@ -49,7 +50,7 @@ void json_id(struct buffer *out, uint64_t number)
 
 void json_number(struct buffer *out, double value)
 {
-    if (!(value > 0)) {
+    if (!(value >= LEAST)) {
         buffer_append_u8(out, '0');
     } else if (value >= IS_WHOLE) {
         buffer_append_format(out, "%.0f", value);

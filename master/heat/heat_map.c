@@ -83,21 +83,26 @@ static uint64_t bounded(uint64_t value)
     return value > HEAT_FIGURES_MAX ? HEAT_FIGURES_MAX : value;
 }
 
+static uint64_t counted(uint64_t value)
+{
+    return bounded(value) * HEAT_UNIT;
+}
+
 static struct heat_values values_of(const struct load_figures *figures)
 {
     struct heat_values values = {0};
-    values.of[HEAT_READS] = bounded(figures->reads);
-    values.of[HEAT_READ_ROWS] = bounded(figures->read_rows);
-    values.of[HEAT_READ_BYTES] = bounded(figures->read_bytes);
-    values.of[HEAT_READ_CPU_NS] = bounded(figures->read_cpu_ns);
-    values.of[HEAT_WRITES] = bounded(figures->writes);
-    values.of[HEAT_WRITE_CELLS] = bounded(figures->write_cells);
-    values.of[HEAT_WRITE_BYTES] = bounded(figures->write_bytes);
-    values.of[HEAT_WRITE_CPU_NS] = bounded(figures->write_cpu_ns);
-    values.of[HEAT_READ_WAIT_NS] = bounded(figures->read_wait_ns);
-    values.of[HEAT_READ_LATENCY_NS] = bounded(figures->read_latency_ns);
-    values.of[HEAT_WRITE_WAIT_NS] = bounded(figures->write_wait_ns);
-    values.of[HEAT_WRITE_LATENCY_NS] = bounded(figures->write_latency_ns);
+    values.of[HEAT_READS] = counted(figures->reads);
+    values.of[HEAT_READ_ROWS] = counted(figures->read_rows);
+    values.of[HEAT_READ_BYTES] = counted(figures->read_bytes);
+    values.of[HEAT_READ_CPU_NS] = counted(figures->read_cpu_ns);
+    values.of[HEAT_WRITES] = counted(figures->writes);
+    values.of[HEAT_WRITE_CELLS] = counted(figures->write_cells);
+    values.of[HEAT_WRITE_BYTES] = counted(figures->write_bytes);
+    values.of[HEAT_WRITE_CPU_NS] = counted(figures->write_cpu_ns);
+    values.of[HEAT_READ_WAIT_NS] = counted(figures->read_wait_ns);
+    values.of[HEAT_READ_LATENCY_NS] = counted(figures->read_latency_ns);
+    values.of[HEAT_WRITE_WAIT_NS] = counted(figures->write_wait_ns);
+    values.of[HEAT_WRITE_LATENCY_NS] = counted(figures->write_latency_ns);
     return values;
 }
 

@@ -26,7 +26,7 @@
 #define HEAT_ROWS_MAX     1024 /* running, of a table, where there are few tables */
 #define HEAT_ROWS_ALL_MAX 65536
 #define HEAT_BYTES_MAX    (UINT64_C(64) << 20)
-#define HEAT_FIGURES_MAX  (UINT64_C(1) << 50) /* of one report: more is not believed */
+#define HEAT_FIGURES_MAX  (UINT64_C(1) << 46) /* of one report: more is not believed */
 
 struct heat_map {
     struct list tables; /* of struct heat_table */

@@ -49,9 +49,14 @@ bool heat_metric_is_mean(enum heat_metric metric)
     return metric >= HEAT_METRIC_COST;
 }
 
+static double one(const struct heat_values *values, enum heat_value value)
+{
+    return (double)values->of[value] / (double)HEAT_UNIT;
+}
+
 static double both(const struct heat_values *values, enum heat_value a, enum heat_value b)
 {
-    return (double)values->of[a] + (double)values->of[b];
+    return one(values, a) + one(values, b);
 }
 
 double heat_metric_value(enum heat_metric metric, const struct heat_values *values)
@@ -60,30 +65,30 @@ double heat_metric_value(enum heat_metric metric, const struct heat_values *valu
     case HEAT_METRIC_OPS:
         return both(values, HEAT_READS, HEAT_WRITES);
     case HEAT_METRIC_READS:
-        return (double)values->of[HEAT_READS];
+        return one(values, HEAT_READS);
     case HEAT_METRIC_WRITES:
-        return (double)values->of[HEAT_WRITES];
+        return one(values, HEAT_WRITES);
     case HEAT_METRIC_ROWS_READ:
-        return (double)values->of[HEAT_READ_ROWS];
+        return one(values, HEAT_READ_ROWS);
     case HEAT_METRIC_BYTES:
         return both(values, HEAT_READ_BYTES, HEAT_WRITE_BYTES);
     case HEAT_METRIC_BYTES_READ:
-        return (double)values->of[HEAT_READ_BYTES];
+        return one(values, HEAT_READ_BYTES);
     case HEAT_METRIC_BYTES_WRITTEN:
-        return (double)values->of[HEAT_WRITE_BYTES];
+        return one(values, HEAT_WRITE_BYTES);
     case HEAT_METRIC_CPU:
     case HEAT_METRIC_COST:
         return both(values, HEAT_READ_CPU_NS, HEAT_WRITE_CPU_NS);
     case HEAT_METRIC_CPU_READ:
-        return (double)values->of[HEAT_READ_CPU_NS];
+        return one(values, HEAT_READ_CPU_NS);
     case HEAT_METRIC_CPU_WRITE:
-        return (double)values->of[HEAT_WRITE_CPU_NS];
+        return one(values, HEAT_WRITE_CPU_NS);
     case HEAT_METRIC_LATENCY:
         return both(values, HEAT_READ_LATENCY_NS, HEAT_WRITE_LATENCY_NS);
     case HEAT_METRIC_LATENCY_READ:
-        return (double)values->of[HEAT_READ_LATENCY_NS];
+        return one(values, HEAT_READ_LATENCY_NS);
     case HEAT_METRIC_LATENCY_WRITE:
-        return (double)values->of[HEAT_WRITE_LATENCY_NS];
+        return one(values, HEAT_WRITE_LATENCY_NS);
     case HEAT_METRIC_WAIT:
         return both(values, HEAT_READ_WAIT_NS, HEAT_WRITE_WAIT_NS);
     case HEAT_METRIC_SIZE:
@@ -97,7 +102,7 @@ double heat_metric_divisor(enum heat_metric metric, const struct heat_values *va
     if (metric < HEAT_METRIC_COST || metric == HEAT_METRIC_SIZE) {
         return 0;
     }
-    return metric == HEAT_METRIC_LATENCY_READ    ? (double)values->of[HEAT_READS]
-           : metric == HEAT_METRIC_LATENCY_WRITE ? (double)values->of[HEAT_WRITES]
+    return metric == HEAT_METRIC_LATENCY_READ    ? one(values, HEAT_READS)
+           : metric == HEAT_METRIC_LATENCY_WRITE ? one(values, HEAT_WRITES)
                                                  : both(values, HEAT_READS, HEAT_WRITES);
 }

@@ -155,7 +155,7 @@ static void name_key(struct heat_rows *rows, struct bytes key)
 
 static uint64_t part_of(uint64_t value, double share)
 {
-    uint64_t part = (uint64_t)((double)value * share);
+    uint64_t part = (uint64_t)((double)value * share + 0.5);
     return part > value ? value : part;
 }
 

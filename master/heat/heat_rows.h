@@ -40,6 +40,9 @@ enum heat_value {
     HEAT_WRITE_LATENCY_NS,
 };
 
+/* Counts are kept in parts of one, so that one operation can be shared out over many rows. */
+#define HEAT_UNIT UINT64_C(1024)
+
 #define HEAT_VALUES ((size_t)HEAT_WRITE_LATENCY_NS + 1)
 
 struct heat_values {

@@ -4,7 +4,7 @@ const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
 /** 1234567 -> "1.23 M" */
 export function count(value) {
-  if (!(value > 0)) return '0';
+  if (!(value >= 0.005)) return '0';
   const steps = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e4, 'k']];
   for (const [size, name] of steps) {
     if (value >= size) return `${digits(value / (size === 1e4 ? 1e3 : size))} ${name}`;

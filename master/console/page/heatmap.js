@@ -4,7 +4,7 @@
 import { announce, h, style } from './dom.js';
 import { METRICS, key, moment, percent, rate, say, span, time } from './format.js';
 import { BANDS_DARK, BANDS_LIGHT, isDark, palette } from './palette.js';
-import { brighten, placeRows, prefixBands, rowAt, shade } from './scale.js';
+import { brighten, commonLength, placeRows, prefixBands, rowAt, shade, shorten } from './scale.js';
 
 const DRAG_PX = 6;
 
@@ -163,8 +163,9 @@ export class HeatMap {
     const { heat, edges } = this;
     const height = this.picture.clientHeight;
     const colours = isDark() ? BANDS_DARK : BANDS_LIGHT;
-    const outer = prefixBands(heat.keys, 12);
-    const inner = outer && prefixBands(heat.keys, 48, outer.length);
+    const outer = prefixBands(heat, 12);
+    const inner = outer && prefixBands(heat, 48, outer.length);
+    const common = commonLength(heat.keys);
     const levels = [outer, inner].filter(Boolean);
     const made = [];
     const half = levels.length > 1 ? 50 : 100;
@@ -172,9 +173,10 @@ export class HeatMap {
       const top = edges[band.first] * height, tall = (edges[band.last + 1] - edges[band.first]) * height;
       if (tall < (depth === 0 ? 3 : 11)) return;
       const whose = depth === 0 ? level.bands.indexOf(band) : outer.bands.findIndex((o) => o.first <= band.first && band.first <= o.last);
-      const shown = band.prefix + (heat.keys[band.first] === band.prefix && band.first === band.last ? '' : '…');
-      const button = h('button', { type: 'button', title: `Look at ${shown} alone`, onclick: () => this.zoomRows(band.first, band.last) }, tall < 11 ? '' : shown);
-      if (tall < 11) button.setAttribute('aria-label', shown);
+      const letters = Math.floor((this.bands.clientWidth * half) / 100 / 6.8) - 1;
+      const shown = band.prefix === '' ? 'first key…' : shorten(band.prefix, common, letters);
+      const button = h('button', { type: 'button', title: `Look at ${band.prefix}… alone`, onclick: () => this.zoomRows(band.first, band.last) }, tall < 11 ? '' : shown);
+      if (tall < 11) button.setAttribute('aria-label', band.prefix);
       style(button, { top: `${top}px`, height: `${tall}px`, left: `${depth * 50}%`, width: `${half}%`, '--band': colours[whose % colours.length], 'line-height': `${Math.min(tall, 18)}px` });
       made.push(button);
     }));

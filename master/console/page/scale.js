@@ -73,26 +73,39 @@ export function rowAt(edges, at) {
 
 /** Prefixes that rows have in common, as bands: of a depth that makes 2 to `most` of them; null: none does.
  *  @returns {{length: number, bands: {prefix: string, first: number, last: number}[]} | null} */
-export function prefixBands(keys, most, beyond = 0) {
+export function prefixBands(heat, most, beyond = 0) {
+  const { keys } = heat;
   let found = null;
   const longest = Math.min(64, Math.max(0, ...keys.map((key) => key.length)));
   for (let length = beyond + 1; length <= longest; length++) {
-    const bands = cut(keys, length);
+    const bands = cut(heat, length);
     if (bands.length > most) break;
     if (bands.length > 1) found = { length, bands };
   }
   return found;
 }
 
-function cut(keys, length) {
+function cut({ keys, sizes }, length) {
+  // The first row may begin before the first key that there is: then it is little, and goes with the next one.
+  const joins = keys[0] === '' && keys.length > 1 && sizes[0] <= sizes[1];
   const bands = [];
   keys.forEach((key, row) => {
-    const prefix = key.slice(0, length);
+    const prefix = (row === 0 && joins ? keys[1] : key).slice(0, length);
     const last = bands[bands.length - 1];
-    if (last && (last.prefix === prefix || (row === 1 && last.prefix === '' && bands.length === 1))) {
-      last.last = row;
-      if (last.prefix === '') last.prefix = prefix;
-    } else bands.push({ prefix, first: row, last: row });
+    if (last && last.prefix === prefix) last.last = row; else bands.push({ prefix, first: row, last: row });
   });
   return bands;
+}
+
+/** A prefix as it is shown where there is room for so many letters: without what all have in common. */
+export function shorten(prefix, common, letters) {
+  if (prefix.length + 1 <= letters || common < 2) return `${prefix}…`;
+  return `…${prefix.slice(Math.min(common, prefix.length - 1))}…`;
+}
+
+export function commonLength(keys) {
+  const [first = '', last = ''] = [keys.find((key) => key !== ''), keys[keys.length - 1]];
+  let length = 0;
+  while (length < first.length && first[length] === last[length]) length += 1;
+  return length;
 }
