@@ -18,9 +18,15 @@
 /* One path and who answers it. */
 struct route {
     struct route *next;
-    http_handler handler;
+    http_handler handler;           /* one of them */
+    http_call_handler call_handler; /* is there */
     void *context;
     char path[];
+};
+
+struct http_call {
+    nng_aio *aio;
+    nng_http_req *req; /* nng's, until the aio is finished */
 };
 
 struct http_server {
@@ -37,29 +43,71 @@ struct http_server {
 static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct http_server *servers;
 
-static void answer(struct route *route, nng_http_res *res)
+static bool set_headers(nng_http_res *res, const struct http_response *response)
 {
-    struct http_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
-    route->handler(route->context, route->path, &response);
-    struct bytes body = buffer_bytes(&response.body);
-    bool failed = response.body.failed ||
-                  nng_http_res_copy_data(res, body.data, body.size_bytes) != 0 ||
-                  nng_http_res_set_header(res, "Content-Type", response.content_type) != 0;
-    (void)nng_http_res_set_status(res, failed ? 500 : response.status);
-    buffer_deinit(&response.body);
+    bool set = nng_http_res_set_header(res, "Content-Type", response->content_type) == 0;
+    for (const struct http_header *header = response->headers; set && header->name != NULL;
+         header++) {
+        set = nng_http_res_set_header(res, header->name, header->value) == 0;
+    }
+    return set;
+}
+
+static void finish(nng_aio *aio, struct http_response *response)
+{
+    nng_http_res *res = NULL;
+    int error = nng_http_res_alloc(&res);
+    if (error == 0) {
+        struct bytes body = buffer_bytes(&response->body);
+        bool failed = response->body.failed ||
+                      nng_http_res_copy_data(res, body.data, body.size_bytes) != 0 ||
+                      !set_headers(res, response);
+        (void)nng_http_res_set_status(res, failed ? 500 : response->status);
+        nng_aio_set_output(aio, 0, res);
+    }
+    buffer_deinit(&response->body);
+    nng_aio_finish(aio, error);
+}
+
+static void take_call(const struct route *route, nng_aio *aio)
+{
+    struct http_call *call = memory_allocate(sizeof *call);
+    if (call == NULL) {
+        nng_aio_finish(aio, NNG_ENOMEM);
+        return;
+    }
+    *call = (struct http_call){aio, nng_aio_get_input(aio, 0)};
+    route->call_handler(route->context, call);
 }
 
 static void on_http_request(nng_aio *aio)
 {
     nng_http_handler *handler = nng_aio_get_input(aio, 1);
     struct route *route = nng_http_handler_get_data(handler);
-    nng_http_res *res = NULL;
-    int error = nng_http_res_alloc(&res);
-    if (error == 0) {
-        answer(route, res);
-        nng_aio_set_output(aio, 0, res);
+    if (route->call_handler != NULL) {
+        take_call(route, aio);
+        return;
     }
-    nng_aio_finish(aio, error);
+    struct http_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
+    route->handler(route->context, route->path, &response);
+    finish(aio, &response);
+}
+
+const char *http_call_uri(const struct http_call *call)
+{
+    return nng_http_req_get_uri(call->req);
+}
+
+const char *http_call_header(const struct http_call *call, const char *name)
+{
+    return nng_http_req_get_header(call->req, name);
+}
+
+void http_call_answer(struct http_call *call, struct http_response *response)
+{
+    nng_aio *aio = call->aio;
+    memory_free(call);
+    finish(aio, response);
 }
 
 static void serve_metrics(void *context, const char *path, struct http_response *response)
@@ -190,10 +238,11 @@ enum status http_server_open(const char *address,
     return STATUS_OK;
 }
 
-enum status http_server_handle(struct http_server *server,
-                               const char *path,
-                               http_handler handler,
-                               void *context)
+static enum status add_route(struct http_server *server,
+                             const char *path,
+                             http_handler handler,
+                             http_call_handler call_handler,
+                             void *context)
 {
     size_t path_bytes = strlen(path) + 1;
     struct route *route = memory_allocate(sizeof *route + path_bytes);
@@ -202,6 +251,7 @@ enum status http_server_handle(struct http_server *server,
         return STATUS_NO_MEMORY;
     }
     route->handler = handler;
+    route->call_handler = call_handler;
     route->context = context;
     memcpy(route->path, path, path_bytes);
     if (nng_http_handler_alloc(&nng_handler, path, on_http_request) != 0) {
@@ -219,6 +269,22 @@ enum status http_server_handle(struct http_server *server,
     server->routes = route;
     pthread_mutex_unlock(&server->lock);
     return STATUS_OK;
+}
+
+enum status http_server_handle(struct http_server *server,
+                               const char *path,
+                               http_handler handler,
+                               void *context)
+{
+    return add_route(server, path, handler, NULL, context);
+}
+
+enum status http_server_handle_call(struct http_server *server,
+                                    const char *path,
+                                    http_call_handler handler,
+                                    void *context)
+{
+    return add_route(server, path, NULL, handler, context);
 }
 
 uint16_t http_server_port(const struct http_server *server)

@@ -14,10 +14,18 @@
 
 struct http_server;
 
+#define HTTP_HEADERS_MAX 8
+
+struct http_header {
+    const char *name; /* NULL: the end of them */
+    const char *value;
+};
+
 struct http_response {
     uint16_t status;          /* 200 by default */
     const char *content_type; /* "text/plain; charset=utf-8" by default */
     struct buffer body;
+    struct http_header headers[HTTP_HEADERS_MAX + 1]; /* more of them */
 };
 
 typedef void (*http_handler)(void *context, const char *path, struct http_response *response);
@@ -33,6 +41,24 @@ enum status http_server_handle(struct http_server *server,
                                const char *path,
                                http_handler handler,
                                void *context);
+
+/* A request that is answered when its answer is there. */
+struct http_call;
+
+/* Takes the call: it must be answered, once, by any thread; http_server_close() waits for it. */
+typedef void (*http_call_handler)(void *context, struct http_call *call);
+
+/* As http_server_handle(). */
+enum status http_server_handle_call(struct http_server *server,
+                                    const char *path,
+                                    http_call_handler handler,
+                                    void *context);
+/* Good until it is answered: "/api/v1/heat?table=7"; and a header's value, NULL without one. */
+const char *http_call_uri(const struct http_call *call);
+const char *http_call_header(const struct http_call *call, const char *name);
+/* Takes the response's body over; the call is gone. */
+void http_call_answer(struct http_call *call, struct http_response *response);
+
 uint16_t http_server_port(const struct http_server *server);
 void http_server_close(struct http_server *server); /* NULL is fine */
 

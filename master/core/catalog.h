@@ -55,6 +55,7 @@
 #include "common/base/buffer.h"
 #include "common/base/error.h"
 #include "common/wire/message.h"
+#include "master/core/located_load.h"
 #include "master/core/record.h"
 
 #define CATALOG_NEVER INT64_MAX /* as a deadline */
@@ -85,6 +86,7 @@ struct catalog_settings {
     uint32_t requests_max;           /* waiting at once; more are refused */
     uint64_t tables_max;
     uint64_t tablets_max;
+    bool shows_load; /* somebody performs CATALOG_EFFECT_LOAD */
 };
 
 void catalog_settings_default(struct catalog_settings *settings);
@@ -131,6 +133,7 @@ enum catalog_effect_type {
     CATALOG_EFFECT_PERSIST, /* commit puts as one transaction, then send PERSISTED with number */
     CATALOG_EFFECT_REPLY,   /* answer request number: every request exactly once */
     CATALOG_EFFECT_LOG,
+    CATALOG_EFFECT_LOAD, /* a report of load was taken; only where settings say that it is shown */
 };
 
 struct catalog_put {
@@ -162,6 +165,8 @@ struct catalog_effect {
     char text[ERROR_TEXT_SIZE_MAX]; /* else */
     /* LOG */
     struct catalog_note note;
+    /* LOAD: whoever performs it takes it over */
+    struct located_report *load;
 };
 
 /* Perform in order.  The array is the catalog's until its next step. */

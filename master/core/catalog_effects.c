@@ -8,7 +8,8 @@
 #include "master/core/transaction.h"
 
 /* Notes beyond them are dropped: the log may miss a line, an answer never goes missing. */
-#define NOTES_MAX 64
+#define NOTES_MAX  64
+#define OTHERS_MAX 5
 
 static struct catalog_effect *emit(struct catalog *catalog, enum catalog_effect_type type)
 {
@@ -21,8 +22,8 @@ static struct catalog_effect *emit(struct catalog *catalog, enum catalog_effect_
 enum status effects_reserve(struct catalog *catalog)
 {
     /* every open request, every parked sync, the event's own request, two transactions (of which
-     * one fails), and notes */
-    size_t wanted = catalog->request_count + catalog->server_count + 4 + NOTES_MAX;
+     * one fails), its load, and notes */
+    size_t wanted = catalog->request_count + catalog->server_count + OTHERS_MAX + NOTES_MAX;
 
     if (wanted <= catalog->effect_capacity) {
         return STATUS_OK;
@@ -76,7 +77,7 @@ void emit_note(struct catalog *catalog, const struct catalog_note *note, const c
     va_list arguments;
 
     /* Places beyond the notes' own are kept for answers. */
-    if (catalog->effect_count + catalog->request_count + catalog->server_count + 4 >=
+    if (catalog->effect_count + catalog->request_count + catalog->server_count + OTHERS_MAX >=
         catalog->effect_capacity) {
         return;
     }
@@ -85,6 +86,11 @@ void emit_note(struct catalog *catalog, const struct catalog_note *note, const c
     va_start(arguments, format);
     (void)vsnprintf(effect->note.text, sizeof effect->note.text, format, arguments);
     va_end(arguments);
+}
+
+void emit_load(struct catalog *catalog, struct located_report *load)
+{
+    emit(catalog, CATALOG_EFFECT_LOAD)->load = load;
 }
 
 struct buffer effects_begin_message(void)

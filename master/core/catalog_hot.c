@@ -12,6 +12,25 @@ static bool find_tablet(void *context, uint64_t number, struct load_place *ret_p
     return true;
 }
 
+/* The report again, for whoever shows it: with where each tablet is.  Without memory it is not shown. */
+static void hand_over(struct catalog *catalog,
+                      const struct load_source *source,
+                      const struct load_report *report)
+{
+    struct located_report *located = located_report_create(source->server, report,
+                                                           report->tablet_count);
+    for (size_t i = 0; located != NULL && i < report->tablet_count; i++) {
+        struct load_place place;
+        if (report->tablets[i].tablet != 0 &&
+            find_tablet(catalog, report->tablets[i].tablet, &place)) {
+            (void)located_report_add(located, place.table, &place.range, &report->tablets[i]);
+        }
+    }
+    if (located != NULL) {
+        emit_load(catalog, located);
+    }
+}
+
 void hot_take(struct catalog *catalog, const struct sync_request *sync)
 {
     const struct load_source source = {
@@ -21,6 +40,9 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync)
     };
     if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog)) {
         load_details_take(&catalog->load_details, &source, &sync->load, find_tablet, catalog);
+        if (catalog->settings.shows_load) {
+            hand_over(catalog, &source, &sync->load);
+        }
     }
 }
 

@@ -394,6 +394,8 @@ void emit_error(struct catalog *catalog, uint64_t request, const struct error *e
 void emit_reply(struct catalog *catalog, uint64_t request, struct buffer *message);
 void emit_note(struct catalog *catalog, const struct catalog_note *note, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* At most once a step; taken over. */
+void emit_load(struct catalog *catalog, struct located_report *load);
 /* An empty answer with an OK head, for the method's body to be appended. */
 struct buffer effects_begin_message(void);
 

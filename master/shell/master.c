@@ -10,6 +10,7 @@
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
 #include "common/io/transport_budget.h"
+#include "master/console/console.h"
 #include "master/shell/elector.h"
 #include "master/shell/master_metrics.h"
 #include "master/shell/reign.h"
@@ -29,6 +30,7 @@
 enum mail_kind {
     MAIL_REQUEST,
     MAIL_COMMITTED,
+    MAIL_QUESTION,
 };
 
 struct mail {
@@ -37,6 +39,7 @@ struct mail {
     struct transport_reply *reply;
     uint64_t reign; /* COMMITTED: in which */
     struct committer_result result;
+    struct question *question; /* QUESTION: the console's */
 };
 
 struct master {
@@ -44,6 +47,7 @@ struct master {
     struct mailbox *mailbox;
     struct transport_listener *listener;
     struct status_page *page;
+    struct console *console;
     char address[ADDRESS_BYTES_MAX]; /* what others are told */
     struct elector *elector;         /* NULL = the embedded coordinator */
     struct reign *reign;             /* NULL = standing by */
@@ -88,10 +92,34 @@ static void on_committed(void *context, uint64_t reign, const struct committer_r
     ASSERT(pushed || atomic_load(&master->stopping));
 }
 
+static bool on_question(void *context, struct question *question)
+{
+    struct master *master = context;
+    struct mail mail = {.kind = MAIL_QUESTION, .question = question};
+    return mailbox_push(master->mailbox, &mail);
+}
+
+static void append_status(void *context, struct buffer *out)
+{
+    const struct master *master = context;
+    status_page_append(master->page, out);
+}
+
 static void on_election(void *context)
 {
     struct master *master = context;
     mailbox_wake(master->mailbox);
+}
+
+/* From the loop.  Of a reign that begins, the console may not be there yet. */
+static void on_load(void *context, struct located_report *load)
+{
+    struct master *master = context;
+    if (master->console == NULL) {
+        located_report_destroy(load);
+    } else {
+        console_take_load(master->console, load);
+    }
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -167,6 +195,15 @@ static void take_request(struct master *master, const struct mail *mail)
     }
 }
 
+static void take_question(struct master *master, struct question *question)
+{
+    if (master->reign != NULL && reign_may_act(master->reign)) {
+        reign_take_question(master->reign, question);
+    } else {
+        question_fail(question, STATUS_UNAVAILABLE, "this master is not the active one");
+    }
+}
+
 static void take_mail(struct master *master, const struct mail *mail)
 {
     switch (mail->kind) {
@@ -178,6 +215,9 @@ static void take_mail(struct master *master, const struct mail *mail)
         if (master->reign != NULL && reign_number(master->reign) == mail->reign) {
             reign_take_committed(master->reign, &mail->result);
         }
+        break;
+    case MAIL_QUESTION:
+        take_question(master, mail->question);
         break;
     }
 }
@@ -211,6 +251,7 @@ static enum status begin_reign(struct master *master, uint64_t number, struct er
         .stopping = &master->stopping,
         .context = master,
         .on_committed = on_committed,
+        .on_load = on_load,
     };
     master->published_ns = 0; /* soon: it has another role now */
     return reign_open(&options, &master->reign, ret_error);
@@ -340,6 +381,21 @@ static enum status open_elector(struct master *master, struct error *ret_error)
     return elector_open(&options, &master->elector, ret_error);
 }
 
+static enum status open_console(struct master *master, struct error *ret_error)
+{
+    const struct master_settings *settings = master->settings;
+    const struct console_options options = {
+        .server = status_page_server(master->page),
+        .folder = settings->folder,
+        .heat_bytes_max = settings->heat_bytes_max,
+        .local = !settings->insecure,
+        .context = master,
+        .ask = on_question,
+        .append_status = append_status,
+    };
+    return console_open(&options, &master->console, ret_error);
+}
+
 static enum status open_parts(struct master *master, struct error *ret_error)
 {
     const struct mailbox_settings mailbox = {sizeof(struct mail), MAILBOX_CAPACITY,
@@ -355,6 +411,9 @@ static enum status open_parts(struct master *master, struct error *ret_error)
     }
     if (status == STATUS_OK) {
         status = open_network(master, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = open_console(master, ret_error);
     }
     if (status == STATUS_OK) {
         settle_address(master);
@@ -462,6 +521,8 @@ static void refuse_mails(struct master *master)
     while (mailbox_take(master->mailbox, &mail, 1, 0) > 0) {
         if (mail.kind == MAIL_REQUEST) {
             transport_reply_fail(mail.reply, STATUS_UNAVAILABLE, STOPPING);
+        } else if (mail.kind == MAIL_QUESTION) {
+            question_fail(mail.question, STATUS_UNAVAILABLE, STOPPING);
         }
     }
 }
@@ -481,7 +542,8 @@ void master_close(struct master *master)
     if (master->listener != NULL) {
         transport_listener_close(master->listener, CLOSE_GRACE_MS);
     }
-    status_page_close(master->page);
+    status_page_close(master->page); /* it waits for calls that the console answers */
+    console_close(master->console);
     mailbox_destroy(master->mailbox);
     memory_free(master);
 }

@@ -16,9 +16,7 @@ void open_replies_deinit(struct open_replies *replies)
     number_map_deinit(&replies->by_number);
 }
 
-struct open_reply *open_replies_add(struct open_replies *replies,
-                                    const struct transport_request *request,
-                                    struct transport_reply *reply)
+static struct open_reply *add(struct open_replies *replies, const struct open_reply *added)
 {
     struct open_reply *open = memory_allocate_zeroed(1, sizeof *open);
 
@@ -26,16 +24,36 @@ struct open_reply *open_replies_add(struct open_replies *replies,
         memory_free(open);
         return NULL;
     }
-    *open = (struct open_reply){
-        .number = ++replies->number_last,
+    *open = *added;
+    open->number = ++replies->number_last;
+    list_append(&replies->all, &open->link, open);
+    (void)number_map_put(&replies->by_number, open->number, open);
+    return open;
+}
+
+struct open_reply *open_replies_add(struct open_replies *replies,
+                                    const struct transport_request *request,
+                                    struct transport_reply *reply)
+{
+    const struct open_reply open = {
         .reply = reply,
         .method = request->method,
         .trace = request->head.trace,
         .received_ns = request->received_ns,
     };
-    list_append(&replies->all, &open->link, open);
-    (void)number_map_put(&replies->by_number, open->number, open);
-    return open;
+    return add(replies, &open);
+}
+
+struct open_reply *open_replies_add_question(struct open_replies *replies,
+                                             struct question *question,
+                                             int64_t received_ns)
+{
+    const struct open_reply open = {
+        .question = question,
+        .method = question->method,
+        .received_ns = received_ns,
+    };
+    return add(replies, &open);
 }
 
 struct open_reply *open_replies_take(struct open_replies *replies, uint64_t number)

@@ -8,13 +8,15 @@
 #define MASTER_SHELL_OPEN_REPLIES_H
 
 #include "common/io/transport.h"
+#include "master/console/question.h"
 #include "master/core/list.h"
 #include "master/core/number_map.h"
 
 struct open_reply {
     struct list_link link;
     uint64_t number;
-    struct transport_reply *reply;
+    struct transport_reply *reply; /* one of them is there: who asked over the network, */
+    struct question *question;     /* or the console */
     enum method method;
     uint64_t trace;
     int64_t received_ns;
@@ -34,6 +36,11 @@ void open_replies_deinit(struct open_replies *replies);
 struct open_reply *open_replies_add(struct open_replies *replies,
                                     const struct transport_request *request,
                                     struct transport_reply *reply);
+
+/* The same for the console. */
+struct open_reply *open_replies_add_question(struct open_replies *replies,
+                                             struct question *question,
+                                             int64_t received_ns);
 
 /* Take it out; the caller frees it with memory_free(). */
 struct open_reply *open_replies_take(struct open_replies *replies, uint64_t number);

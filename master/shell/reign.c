@@ -14,8 +14,9 @@
 #include "master/shell/master_metrics.h"
 #include "master/shell/open_replies.h"
 
-#define SHORT_ANSWER_BYTES ((size_t)65536)
-#define SUSPENDED_PAUSE_NS INT64_C(20000000)
+#define SHORT_ANSWER_BYTES   ((size_t)65536)
+#define SUSPENDED_PAUSE_NS   INT64_C(20000000)
+#define QUESTION_PATIENCE_NS INT64_C(5000000000)
 
 struct reign {
     struct reign_options options;
@@ -76,6 +77,24 @@ static bool is_change(enum method method)
            method == METHOD_PUT_DOCUMENTS;
 }
 
+static void fail_open(struct open_reply *open, enum status status, const char *text)
+{
+    if (open->question != NULL) {
+        question_fail(open->question, status, text);
+    } else {
+        transport_reply_fail(open->reply, status, text);
+    }
+    memory_free(open);
+}
+
+static void answer_question(struct question *question, struct buffer *message)
+{
+    question->status = STATUS_OK;
+    question->message = *message;
+    buffer_init(message);
+    question->answered(question);
+}
+
 static void perform_reply(struct reign *reign, struct catalog_effect *effect)
 {
     struct open_reply *open = open_replies_take(&reign->open, effect->number);
@@ -89,14 +108,18 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
     }
     master_metrics_request(open->method, effect->status, duration_ns);
     log_answer(reign, open, effect->status, effect->text, duration_ns);
-    if (effect->status == STATUS_OK && must_wait(open, &effect->message)) {
+    if (effect->status != STATUS_OK) {
+        fail_open(open, effect->status, effect->text);
+        return;
+    }
+    if (open->question != NULL) {
+        answer_question(open->question, &effect->message);
+    } else if (must_wait(open, &effect->message)) {
         buffer_deinit(&effect->message);
         transport_reply_fail(open->reply, STATUS_UNAVAILABLE,
                              "answers that nobody takes hold too much memory; retry");
-    } else if (effect->status == STATUS_OK) {
-        transport_reply_send(open->reply, &effect->message, true);
     } else {
-        transport_reply_fail(open->reply, effect->status, effect->text);
+        transport_reply_send(open->reply, &effect->message, true);
     }
     memory_free(open);
 }
@@ -142,6 +165,9 @@ static void perform(struct reign *reign, const struct catalog_effects *effects)
         case CATALOG_EFFECT_LOG:
             perform_note(&effect->note);
             break;
+        case CATALOG_EFFECT_LOAD:
+            reign->options.on_load(reign->options.context, effect->load);
+            break;
         }
     }
 }
@@ -186,9 +212,29 @@ void reign_take_request(struct reign *reign,
         .deadline_ns = deadline_of(request),
     };
     if (step(reign, &event) == STATUS_NO_MEMORY) {
-        open = open_replies_take(&reign->open, event.number);
-        transport_reply_fail(open->reply, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
-        memory_free(open);
+        fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
+                  "the master has no memory");
+    }
+}
+
+void reign_take_question(struct reign *reign, struct question *question)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    struct open_reply *open = open_replies_add_question(&reign->open, question, now_ns);
+    if (open == NULL) {
+        question_fail(question, STATUS_RESOURCE_EXHAUSTED, "the master has no memory");
+        return;
+    }
+    struct catalog_event event = {
+        .type = CATALOG_EVENT_REQUEST,
+        .number = open->number,
+        .method = question->method,
+        .body = buffer_bytes(&question->body),
+        .deadline_ns = now_ns + QUESTION_PATIENCE_NS,
+    };
+    if (step(reign, &event) == STATUS_NO_MEMORY) {
+        fail_open(open_replies_take(&reign->open, event.number), STATUS_RESOURCE_EXHAUSTED,
+                  "the master has no memory");
     }
 }
 
@@ -352,8 +398,7 @@ void reign_close(struct reign *reign, const char *text)
     committer_close(reign->committer);
     for (struct open_reply *open = open_replies_take_any(&reign->open); open != NULL;
          open = open_replies_take_any(&reign->open)) {
-        transport_reply_fail(open->reply, STATUS_UNAVAILABLE, text);
-        memory_free(open);
+        fail_open(open, STATUS_UNAVAILABLE, text);
     }
     catalog_destroy(reign->catalog);
     coordinator_close(reign->coordinator);

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "common/io/transport.h"
+#include "master/console/question.h"
 #include "master/shell/committer.h"
 #include "master/shell/elector.h"
 #include "master/shell/settings.h"
@@ -32,6 +33,8 @@ struct reign_options {
     void *context;
     /* On the committer's thread: hand the result over to reign_take_committed(). */
     void (*on_committed)(void *context, uint64_t reign, const struct committer_result *result);
+    /* From the loop: a report of load that was taken; takes it over. */
+    void (*on_load)(void *context, struct located_report *load);
 };
 
 /*
@@ -54,6 +57,8 @@ bool reign_may_act(const struct reign *reign);
 void reign_take_request(struct reign *reign,
                         const struct transport_request *request,
                         struct transport_reply *reply);
+/* It is answered before or after this returns. */
+void reign_take_question(struct reign *reign, struct question *question);
 void reign_take_committed(struct reign *reign, const struct committer_result *result);
 
 /* Do what is due, if it may act.  Call at reign_deadline_ns(); at other times harmless. */

@@ -6,6 +6,7 @@
 
 #include "common/io/transport_address.h"
 #include "master/coordinator/etcd_keys.h"
+#include "master/heat/heat_map.h"
 
 #define MICROSECOND_NS INT64_C(1000)
 #define SECOND_US      INT64_C(1000000)
@@ -82,6 +83,7 @@ static const struct config_key keys[] = {
     {"request.timeout", CONFIG_DURATION_US, &raw.request_timeout_us, SECOND_US / 10, HOUR_US,
      false},
     {"request.slow", CONFIG_DURATION_US, &raw.settings.slow_us, 0, HOUR_US, false},
+    {"heat.bytes_max", CONFIG_SIZE_BYTES, &raw.settings.heat_bytes_max, MIB, MIB << 20, false},
     {"log.level", CONFIG_TEXT, &raw.log_level, 0, 0, false},
     {"log.format", CONFIG_TEXT, &raw.log_format, 0, 0, false},
 };
@@ -110,6 +112,7 @@ struct master_settings *settings_with_defaults(void)
     raw.settings.answer_bytes_max = (uint64_t)(512 * MIB);
     raw.settings.answer_stall_us = 30 * SECOND_US;
     raw.settings.slow_us = SECOND_US;
+    raw.settings.heat_bytes_max = HEAT_BYTES_MAX;
     raw.server_timeout_us = catalog->server_timeout_ns / MICROSECOND_NS;
     raw.place_timeout_us = catalog->place_timeout_ns / MICROSECOND_NS;
     raw.sync_hold_us = catalog->sync_hold_ns / MICROSECOND_NS;
@@ -277,6 +280,7 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;
+    catalog->shows_load = true;
     check_log(reading);
     check_addresses(settings, reading);
     check_coordinator(settings, reading);

@@ -27,6 +27,7 @@ struct master_settings {
     uint64_t answer_bytes_max; /* all answers that wait to be taken; large ones wait above it */
     int64_t answer_stall_us;
     int64_t slow_us;
+    uint64_t heat_bytes_max; /* what the heat map may take */
     struct catalog_settings catalog;
     struct logger_settings log;
 };

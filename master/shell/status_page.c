@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include "common/base/memory.h"
-#include "common/io/http.h"
 
 struct status_page {
     struct http_server *server;
@@ -19,14 +18,19 @@ static void on_health(void *context, const char *path, struct http_response *res
     buffer_append_format(&response->body, "ok\n");
 }
 
+void status_page_append(struct status_page *page, struct buffer *out)
+{
+    (void)pthread_mutex_lock(&page->mutex);
+    buffer_append_bytes(out, buffer_bytes(&page->text));
+    (void)pthread_mutex_unlock(&page->mutex);
+}
+
 static void on_status(void *context, const char *path, struct http_response *response)
 {
     struct status_page *page = context;
     (void)path;
     response->content_type = "application/json";
-    (void)pthread_mutex_lock(&page->mutex);
-    buffer_append_bytes(&response->body, buffer_bytes(&page->text));
-    (void)pthread_mutex_unlock(&page->mutex);
+    status_page_append(page, &response->body);
     buffer_append_u8(&response->body, '\n');
 }
 
@@ -69,6 +73,11 @@ void status_page_close(struct status_page *page)
     (void)pthread_mutex_destroy(&page->mutex);
     buffer_deinit(&page->text);
     memory_free(page);
+}
+
+struct http_server *status_page_server(const struct status_page *page)
+{
+    return page->server;
 }
 
 uint16_t status_page_port(const struct status_page *page)

@@ -13,6 +13,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/error.h"
+#include "common/io/http.h"
 
 struct status_page;
 
@@ -23,6 +24,12 @@ enum status status_page_open(const char *address,
                              struct error *ret_error);
 void status_page_close(struct status_page *page); /* NULL is fine */
 uint16_t status_page_port(const struct status_page *page);
+
+/* For others to be served by it, too. */
+struct http_server *status_page_server(const struct status_page *page);
+
+/* Any thread: what was published last. */
+void status_page_append(struct status_page *page, struct buffer *out);
 
 /* Takes the text's memory over. */
 void status_page_publish(struct status_page *page, struct buffer *text);

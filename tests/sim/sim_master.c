@@ -152,6 +152,9 @@ static void perform(struct sim_master *master,
                   (unsigned long long)effect->note.tablet, (unsigned long long)effect->note.server,
                   effect->note.text);
         break;
+    case CATALOG_EFFECT_LOAD:
+        located_report_destroy(effect->load);
+        break;
     }
 }
 

@@ -1,0 +1,92 @@
+#include "master/console/console_json.h"
+
+#define IS_WHOLE 99.5
+#define LEAST    1e-6
+
+static bool is_printable(uint8_t byte)
+{
+    return byte >= 0x20 && byte < 0x7f;
+}
+
+void json_text(struct buffer *out, struct bytes text)
+{
+    buffer_append_u8(out, '"');
+    for (size_t i = 0; i < text.size_bytes; i++) {
+        uint8_t byte = text.data[i];
+        if (byte == '"' || byte == '\\') {
+            buffer_append_u8(out, '\\');
+            buffer_append_u8(out, byte);
+        } else if (is_printable(byte)) {
+            buffer_append_u8(out, byte);
+        } else {
+            buffer_append_format(out, "\\u%04x", byte);
+        }
+    }
+    buffer_append_u8(out, '"');
+}
+
+void json_key(struct buffer *out, struct bytes key)
+{
+    buffer_append_u8(out, '"');
+    for (size_t i = 0; i < key.size_bytes; i++) {
+        uint8_t byte = key.data[i];
+        if (byte == '\\') {
+            buffer_append(out, "\\\\\\\\", 4);
+        } else if (byte == '"') {
+            buffer_append(out, "\\\"", 2);
+        } else if (is_printable(byte)) {
+            buffer_append_u8(out, byte);
+        } else {
+            buffer_append_format(out, "\\\\x%02x", byte);
+        }
+    }
+    buffer_append_u8(out, '"');
+}
+
+void json_id(struct buffer *out, uint64_t number)
+{
+    buffer_append_format(out, "\"%llu\"", (unsigned long long)number);
+}
+
+void json_number(struct buffer *out, double value)
+{
+    if (!(value >= LEAST)) {
+        buffer_append_u8(out, '0');
+    } else if (value >= IS_WHOLE) {
+        buffer_append_format(out, "%.0f", value);
+    } else {
+        buffer_append_format(out, "%.4g", value);
+    }
+}
+
+static int hex_digit(uint8_t byte)
+{
+    if (byte >= '0' && byte <= '9') {
+        return byte - '0';
+    }
+    byte |= 0x20;
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+bool json_key_read(uint8_t *text, size_t size_bytes, struct bytes *ret_key)
+{
+    size_t kept = 0;
+    size_t at = 0;
+
+    while (at < size_bytes) {
+        if (text[at] != '\\') {
+            text[kept++] = text[at++];
+        } else if (at + 1 < size_bytes && text[at + 1] == '\\') {
+            text[kept++] = '\\';
+            at += 2;
+        } else if (at + 3 < size_bytes && text[at + 1] == 'x' && hex_digit(text[at + 2]) >= 0 &&
+                   hex_digit(text[at + 3]) >= 0) {
+            text[kept++] = (uint8_t)(hex_digit(text[at + 2]) * 16 + hex_digit(text[at + 3]));
+            at += 4;
+        } else {
+            return false;
+        }
+    }
+    *ret_key = bytes_of(text, kept);
+    return true;
+}

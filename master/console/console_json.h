@@ -1,0 +1,29 @@
+/*
+ * JSON of the console's API: how names, keys and numbers are written.
+ *
+ * Row keys may be any bytes.  They are written as text in which a backslash is two of them, and a byte that
+ * is not printable ASCII is \xNN; the API takes keys in the same form.
+ *
+ * Pure.  Thread rule: the buffer's.
+ */
+#ifndef MASTER_CONSOLE_CONSOLE_JSON_H
+#define MASTER_CONSOLE_CONSOLE_JSON_H
+
+#include "common/base/buffer.h"
+
+/* A string: of bytes that are not printable ASCII each is \u00NN. */
+void json_text(struct buffer *out, struct bytes text);
+
+/* A row key, in the form above. */
+void json_key(struct buffer *out, struct bytes key);
+
+/* A number as a string: JavaScript's own have 53 bits. */
+void json_id(struct buffer *out, uint64_t number);
+
+/* Rounded to a whole number from 100 on; below it to as many digits as say something. */
+void json_number(struct buffer *out, double value);
+
+/* A key as it is written in the API, back to bytes; in place: text is overwritten.  False: it is not one. */
+bool json_key_read(uint8_t *text, size_t size_bytes, struct bytes *ret_key);
+
+#endif /* MASTER_CONSOLE_CONSOLE_JSON_H */

@@ -1,0 +1,34 @@
+/*
+ * Where the heat map's columns are kept across restarts: an LMDB file in the master's folder, folder/heat.
+ *
+ *   key:   layer (1), table (8), when it began in us (8), all big-endian
+ *   value: checksum of key and rest (8), end in us (8), rows as heat_column.h packs them
+ *   the key "format" holds the format's version
+ *
+ * It is a convenience: a file that is of another format or damaged is moved aside as damaged-N.mdb, with
+ * a warning, and begun anew; one that another process has is left alone, and nothing
+ * is kept.  Nothing here keeps a master from starting.
+ *
+ * Thread rule: one owner.
+ */
+#ifndef MASTER_CONSOLE_HEAT_STORE_H
+#define MASTER_CONSOLE_HEAT_STORE_H
+
+#include "master/heat/heat_map.h"
+
+struct heat_store;
+
+/* Never fails: NULL = nothing is kept, and the log says why. */
+struct heat_store *heat_store_open(const char *folder);
+void heat_store_close(struct heat_store *store); /* NULL is fine */
+
+/* Everything that is there into the map; what is damaged is left out. */
+void heat_store_load(struct heat_store *store, struct heat_map *map);
+
+/* Note that a stored column is no more; it is erased with the next save. */
+void heat_store_gone(struct heat_store *store, uint64_t table, size_t layer, int64_t start_us);
+
+/* Write what is new, erase what is gone, one transaction. */
+void heat_store_save(struct heat_store *store, struct heat_map *map);
+
+#endif /* MASTER_CONSOLE_HEAT_STORE_H */

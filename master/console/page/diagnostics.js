@@ -1,0 +1,80 @@
+// What is wrong with row keys, in words; what takes most right now, and what took most of late.
+
+import { ask, look } from './api.js';
+import { bar, empty, grid, h } from './dom.js';
+import { count, key, moment, percent } from './format.js';
+import { repeat } from './repeat.js';
+import { link } from './table.js';
+
+const TABLES = 6;
+const KINDS = {
+  balanced: ['good', 'Balanced'], too_few: ['', 'Too little was seen'], popular_key: ['bad', 'One row takes much of the load'],
+  monotonic: ['bad', 'Keys only grow'], narrow_range: ['warn', 'Few ranges take most'], high_pressure: ['warn', 'High pressure'],
+  large_rows: ['warn', 'Large rows'], other: ['', 'Something else'],
+};
+
+const rangeOf = (tablet) => h('span', { class: 'key' }, key(tablet.start, 'first key'), ' … ', key(tablet.end, 'last key'));
+
+/** One finding: what it is, where, and what would cure it. */
+export function finding(table, found) {
+  const [kind, title] = KINDS[found.kind] ?? KINDS.other;
+  const where = found.kind === 'popular_key' ? h('span', { class: 'key' }, found.key) : found.start || found.end ? rangeOf(found) : null;
+  return h('div', { class: `finding ${kind}` },
+    h('b', {}, title), ' ', found.share_permille > 0 && h('span', { class: `chip ${kind}` }, percent(found.share_permille / 1000)),
+    h('p', {}, found.text),
+    where && h('p', { class: 'soft' }, where, ' ', h('a', { href: link({ name: table, start: found.start, end: found.end }) }, 'on the heat map')),
+    found.cure && h('p', { class: 'cure' }, found.pattern && h('b', {}, `${found.pattern}: `), found.cure));
+}
+
+/** Of one table: all that is to be said. */
+export async function adviceOf(table, signal) {
+  const advice = await ask('advice', { table }, signal);
+  return h('div', {}, advice.findings.map((found) => finding(table, found)),
+    h('p', { class: 'note' }, `${count(advice.operations_per_second)} operations a second, ${count(advice.observations)} of them looked at; ${advice.busy} of ${advice.tablets} tablets are busy.`));
+}
+
+async function advise(seen, signal) {
+  const busy = seen.tables.filter((table) => table.load.busy > 0).sort((a, b) => b.load.cpu - a.load.cpu).slice(0, TABLES);
+  const made = [];
+  for (const table of busy) {
+    const words = await adviceOf(table.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return h('p', { class: 'note' }, error.message); });
+    made.push(h('section', { class: 'card', 'aria-label': `Advice on ${table.name}` }, h('header', {}, h('h2', {}, h('a', { href: link({ name: table.name }) }, table.name)), h('span', { class: 'soft' }, `${count(table.load.reads + table.load.writes)} ops/s`)), words));
+  }
+  return made.length ? made : [h('section', { class: 'card' }, empty('No table has anything to do: there is nothing to be said.'))];
+}
+
+function busyNow(seen) {
+  if (seen.hot.length === 0) return empty('No tablet has anything to do.');
+  const capacity = new Map(seen.servers.map((server) => [server.number, server.load?.capacity ?? 0]));
+  return grid('Busy tablets', [['Table', ''], ['Keys', ''], ['Of its server', 'num'], ['', ''], ['Reads/s', 'num'], ['Writes/s', 'num'], ['Most frequent row', '']],
+    seen.hot.slice(0, 20).map((tablet) => {
+      const all = capacity.get(tablet.server) || 1;
+      const [first] = tablet.keys;
+      return [h('a', { href: link({ name: tablet.name || tablet.table, start: tablet.start, end: tablet.end }) }, tablet.name || tablet.table), rangeOf(tablet), percent((tablet.read_cpu + tablet.write_cpu) / all),
+        bar([['r', tablet.read_cpu / all], ['w', tablet.write_cpu / all]], 'share of its server', true), count(tablet.reads), count(tablet.writes),
+        first ? [h('span', { class: 'key' }, first.key), ` ${percent(first.share)}`] : ''];
+    }));
+}
+
+function hotBefore(hot) {
+  const minutes = hot.tablets.map((tablet) => ({ ...tablet, share: (tablet.read_cpu_ns + tablet.write_cpu_ns) / (tablet.capacity_ns || 1) })).sort((a, b) => b.share - a.share).slice(0, 25);
+  if (minutes.length === 0) return empty('None was.');
+  return grid('Hot tablets', [['Minute', ''], ['Table', ''], ['Keys', ''], ['Of its server', 'num'], ['Reads/s', 'num'], ['Writes/s', 'num']],
+    minutes.map((tablet) => {
+      const seconds = Math.max(1, (tablet.end_us - tablet.start_us) / 1e6);
+      return [moment(tablet.start_us), h('a', { href: link({ name: tablet.name || tablet.table, start: tablet.start, end: tablet.end }) }, tablet.name || tablet.table), rangeOf(tablet), percent(tablet.share), count(tablet.reads / seconds), count(tablet.writes / seconds)];
+    }));
+}
+
+export function diagnosticsPage(main, signal) {
+  const words = h('div', { class: 'two' }), now = h('div', {}), before = h('div', {});
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Diagnostics'), h('span', { class: 'soft' }, 'what sampled operations say of row keys, and what would cure it')), words,
+    h('section', { class: 'card', 'aria-label': 'Busy tablets' }, h('header', {}, h('h2', {}, 'Busy tablets'), h('span', { class: 'soft' }, 'right now')), now),
+    h('section', { class: 'card', 'aria-label': 'Hot tablets' }, h('header', {}, h('h2', {}, 'Hot tablets'), h('span', { class: 'soft' }, 'minutes of the last hour in which one took 1 % of its server or more')), before));
+  repeat(signal, async () => {
+    const [seen, hot] = await Promise.all([look(signal), ask('hot_tablets', { count: 1000 }, signal)]);
+    now.replaceChildren(busyNow(seen));
+    before.replaceChildren(hotBefore(hot));
+    words.replaceChildren(...await advise(seen, signal));
+  });
+}

@@ -1,0 +1,40 @@
+// Elements without a framework: what comes from the cluster is always text, never markup.
+
+/** h('a', {href: '#/', class: 'x', onclick: f}, 'text', child, [children]) */
+export function h(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? '' : value);
+  }
+  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Set sizes through the object model: the page's policy allows no styles in markup. */
+export function style(element, values) {
+  for (const [name, value] of Object.entries(values)) element.style.setProperty(name, value);
+  return element;
+}
+
+/** A bar of parts [class, share]; the words say what it shows. */
+export function bar(parts, words, thin = false) {
+  const made = h('div', { class: thin ? 'bar thin' : 'bar', role: 'img', 'aria-label': words, title: words });
+  for (const [kind, share] of parts) {
+    made.append(style(h('i', { class: kind }), { width: `${Math.max(0, Math.min(1, share)) * 100}%` }));
+  }
+  return made;
+}
+
+export const announce = (text) => { document.getElementById('live').textContent = text; };
+
+export const empty = (...text) => h('p', { class: 'empty' }, ...text);
+
+/** A table of columns [title, class] and rows of cells. */
+export function grid(caption, columns, rows) {
+  return h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
+    h('table', {}, h('caption', { class: 'unseen' }, caption),
+      h('thead', {}, h('tr', {}, columns.map(([title, kind]) => h('th', { scope: 'col', class: kind }, title)))),
+      h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) => h('td', { class: columns[i][1] }, cell)))))));
+}

@@ -1,0 +1,142 @@
+/* The heat map's file: what was kept is there after a restart; what is damaged is set aside. */
+#include "tests/support/heat_loads.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io/logger.h"
+#include "master/console/heat_store.h"
+#include "tests/support/test_folder.h"
+
+static char folder[256];
+
+static void start(void)
+{
+    const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
+    logger_init(&log);
+    test_folder_make(folder, sizeof folder, "heat");
+    heat_start();
+}
+
+static void stop(void)
+{
+    char command[300];
+    heat_stop();
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(heat_store, .init = start, .fini = stop, .timeout = 120);
+
+static void load_some(void)
+{
+    static const char *const keys[] = {"b", "f", "k", NULL};
+    for (int i = 0; i < 40; i++) {
+        heat_report(1, "", "", keys, 100, 10);
+        heat_report(2, "", "", NULL, 1, 0);
+        heat_pass(20);
+    }
+    heat_map_age(&heat_map, heat_now_us, true);
+}
+
+static void save_all(void)
+{
+    struct heat_store *store = heat_store_open(folder);
+    cr_assert_not_null(store);
+    heat_store_save(store, &heat_map);
+    heat_store_close(store);
+}
+
+/* A new process. */
+static void restart(void)
+{
+    int64_t now_us = heat_now_us;
+    heat_stop();
+    heat_start();
+    heat_now_us = now_us;
+    heat_map_age(&heat_map, heat_now_us, false);
+    struct heat_store *store = heat_store_open(folder);
+    cr_assert_not_null(store);
+    heat_store_load(store, &heat_map);
+    heat_store_close(store);
+}
+
+Test(heat_store, what_was_saved_is_there_after_a_restart)
+{
+    load_some();
+    save_all();
+    restart();
+    cr_assert(fabs(heat_total(1, HEAT_METRIC_OPS) - 4400) < 1e-6);
+    cr_assert(fabs(heat_total(2, HEAT_METRIC_OPS) - 40) < 1e-6);
+}
+
+Test(heat_store, what_is_gone_stays_gone)
+{
+    load_some();
+    struct heat_store *store = heat_store_open(folder);
+    heat_store_save(store, &heat_map);
+    const struct heat_table *table = heat_map_table(&heat_map, 1);
+    for (size_t i = 0; i < table->layers[1].count; i++) {
+        heat_store_gone(store, 1, 1, table->layers[1].columns[i]->start_us);
+    }
+    heat_store_save(store, &heat_map);
+    heat_store_close(store);
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1));
+    cr_assert_not_null(heat_map_table(&heat_map, 2));
+}
+
+Test(heat_store, a_file_that_is_something_else_is_set_aside)
+{
+    char path[300];
+    struct stat there;
+    load_some();
+    save_all();
+    (void)snprintf(path, sizeof path, "%s/heat/data.mdb", folder);
+    int file = open(path, O_WRONLY | O_TRUNC);
+    static const char text[8192] = "this is not what it should be";
+    cr_assert_eq(write(file, text, sizeof text), (ssize_t)sizeof text);
+    close(file);
+    restart();
+    cr_assert_null(heat_map_table(&heat_map, 1));
+    (void)snprintf(path, sizeof path, "%s/heat/damaged-1.mdb", folder);
+    cr_assert_eq(stat(path, &there), 0);
+    cr_assert_eq(there.st_size, sizeof text);
+    load_some();
+    save_all();
+    restart();
+    cr_assert_gt(heat_total(1, HEAT_METRIC_OPS), 4000, "it goes on");
+}
+
+Test(heat_store, a_column_that_is_damaged_is_left_out)
+{
+    char path[300];
+    static uint8_t bytes[1 << 20];
+    load_some();
+    save_all();
+    (void)snprintf(path, sizeof path, "%s/heat/data.mdb", folder);
+    int file = open(path, O_RDWR);
+    ssize_t size = read(file, bytes, sizeof bytes);
+    for (ssize_t i = 0; i + 4 < size; i++) {
+        if (bytes[i] == 'f' && bytes[i - 1] == 1 && bytes[i - 2] == 0) { /* a key of a row */
+            bytes[i] = 'g';
+            break;
+        }
+    }
+    cr_assert_eq(pwrite(file, bytes, (size_t)size, 0), size);
+    close(file);
+    restart();
+    double rest = heat_total(1, HEAT_METRIC_OPS);
+    cr_assert(rest > 3000 && rest < 4400, "%f", rest);
+}
+
+Test(heat_store, a_folder_that_another_has_is_left_alone)
+{
+    struct heat_store *first = heat_store_open(folder);
+    cr_assert_not_null(first);
+    cr_assert_null(heat_store_open(folder));
+    cr_assert_null(heat_store_open("/proc/nowhere"));
+    heat_store_close(first);
+}
