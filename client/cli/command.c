@@ -159,6 +159,19 @@ const struct command COMMANDS[] = {
      "master has it in memory: what was before its start is not there.\n"
      "  ebt hot-tablets\n  ebt hot-tablets METRIC last=1h",
      0, 2, run_hottablets},
+    {"hot-keys", "[TABLE]", "Say where in busy tablets the load is",
+     "Of each tablet that was busy lately: rows that are touched often, and points from which on the rows\n"
+     "up to the next one take about an equal part of its load.  CROSS is scans a second that go over a\n"
+     "point; appended, the part of the writes that goes to rows above all before.  All is made of samples\n"
+     "of about the last ten seconds.  READS are rows read, whether by key or in a scan.\n"
+     "  ebt hot-keys\n  ebt --json hot-keys METRIC",
+     0, 1, run_hotkeys},
+    {"advise", "TABLE", "Say what a table's load shows about its row keys, and what cures it",
+     "popular_key: one row takes much of the load.  monotonic: rows only grow at the end.  narrow_range: few\n"
+     "tablets take most.  high_pressure: a tablet takes most of what its server may use.  large_rows.\n"
+     "balanced: none of these.  too_few: put load on it first, for some ten seconds.\n"
+     "  ebt advise METRIC",
+     1, 1, run_advise},
     {"documents", "[prefix=NAME]", "List the documents that the master keeps for other programs",
      "The gateway keeps instances, clusters and app profiles so.", 0, 1, run_documents},
     {"document", "NAME", "Print one document",

@@ -125,6 +125,9 @@ int run_drain(struct session *session);
 int run_recover(struct session *session);
 /* hot_tablets.c */
 int run_hottablets(struct session *session);
+/* hot_keys.c */
+int run_hotkeys(struct session *session);
+int run_advise(struct session *session);
 /* documents.c */
 int run_documents(struct session *session);
 int run_document(struct session *session);

@@ -7,6 +7,9 @@
  * last 14 days, or less where much is hot (65 536 minutes of tablets in all), in memory: a master
  * that is started anew knows nothing of what was before.
  *
+ * Of the tablets that are busy they tell which of their rows it is, too, and the master says in words what
+ * that means for the table's keys: edubba_list_hot_keys(), edubba_advise().
+ *
  * THREADS, ERRORS, MEMORY as in edubba.h.  The calls block, until a master has answered or the
  * client's deadline_ms has passed; not to be called in completions.
  */
@@ -56,6 +59,107 @@ enum edubba_code edubba_list_hot_tablets(struct edubba_client *client,
                                          struct edubba_hot_tablet **tablets,
                                          size_t *count,
                                          struct edubba_error *error);
+
+/* --- where in a tablet its load is --------------------------------------------------------------- */
+
+/* Rows from this one to the next point's; the last one's go to the tablet's end.  Each point stands for
+ * about as much load as any other, where no row is too popular for that. */
+struct edubba_hot_point {
+    struct edubba_bytes row;
+    double reads;    /* a second: rows read by key, and rows that scans looked at */
+    double writes;   /* a second */
+    double crossing; /* scans a second that touched rows before it and rows from it on */
+};
+
+/* A row that is touched often. */
+struct edubba_hot_key {
+    struct edubba_bytes row;
+    double reads; /* a second, at least */
+    double writes;
+};
+
+/* A tablet that was busy when its server told of it last: 100 operations a second or more, or 1 % of a
+ * processor.  Rates are of about the last ten seconds before that, and made of samples. */
+struct edubba_hot_keys {
+    const char *table;
+    uint64_t tablet;
+    uint64_t server;
+    struct edubba_bytes start; /* its rows, as now */
+    struct edubba_bytes end;
+    int64_t age_us;           /* since it was told */
+    double cpu_percent;       /* of the CPU time that its server may use */
+    double read_cpu_percent;  /* of these, for reads */
+    double write_cpu_percent; /* and writes */
+    double reads;             /* a second: rows asked for by key, and scans begun */
+    double read_rows;         /* looked at */
+    double read_bytes;
+    double writes;
+    double write_bytes;
+    double read_wait_us; /* on average: from the request's arrival until it is begun */
+    double read_latency_us;
+    double write_wait_us;
+    double write_latency_us;
+    double appended_percent; /* of the writes: to rows above all that were written before */
+    uint64_t observations;   /* sampled operations behind it */
+    const struct edubba_hot_point *points; /* ascending */
+    size_t point_count;
+    const struct edubba_hot_key *keys; /* the most frequent first; none where no row is */
+    size_t key_count;
+};
+
+/* Of a table, or of all where table is ""; those that take most of their server's time first, up to
+ * count_max (0 = as many as fit an answer, 1000 at most).  *more: there are others.  Nothing is told of
+ * tablets that were not busy in the last ten minutes.  *list: edubba_free() it.
+ * Errors: EDUBBA_NOT_FOUND, EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED. */
+enum edubba_code edubba_list_hot_keys(struct edubba_client *client,
+                                      const char *table,
+                                      uint32_t count_max,
+                                      struct edubba_hot_keys **list,
+                                      size_t *count,
+                                      bool *more,
+                                      struct edubba_error *error);
+
+/* --- what it says about the table's keys ---------------------------------------------------------- */
+
+enum edubba_advice_kind {
+    EDUBBA_ADVICE_BALANCED = 1,      /* nothing is to be said against them */
+    EDUBBA_ADVICE_TOO_FEW = 2,       /* too little was seen to say anything */
+    EDUBBA_ADVICE_POPULAR_KEY = 3,   /* one row takes much of the load */
+    EDUBBA_ADVICE_MONOTONIC = 4,     /* rows only grow at the end of a tablet */
+    EDUBBA_ADVICE_NARROW_RANGE = 5,  /* few tablets of many take most of the load */
+    EDUBBA_ADVICE_HIGH_PRESSURE = 6, /* a tablet takes most of what its server may use */
+    EDUBBA_ADVICE_LARGE_ROWS = 7,
+};
+
+struct edubba_advice {
+    int kind;             /* enum edubba_advice_kind, or one of a newer master */
+    double share_percent; /* of the table's load; of its server's CPU time for HIGH_PRESSURE */
+    uint64_t tablet;      /* 0 = it is about the table */
+    struct edubba_bytes start;
+    struct edubba_bytes end;
+    struct edubba_bytes key; /* POPULAR_KEY */
+    const char *text;        /* a sentence */
+    const char *pattern;     /* of schemas that cures it: "field promotion", "salting"; "" = none */
+    const char *cure;        /* a sentence; "" = none */
+};
+
+/* What it is said by. */
+struct edubba_advice_basis {
+    uint64_t observations; /* sampled operations */
+    uint64_t operations_per_second;
+    uint64_t tablet_count; /* of the table */
+    uint64_t busy_count;   /* of these, tablets that were busy */
+};
+
+/* What is to be said of the table's keys, the worst first; at least one.  basis may be NULL.
+ * *advice: edubba_free() it.
+ * Errors: EDUBBA_NOT_FOUND, EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED. */
+enum edubba_code edubba_advise(struct edubba_client *client,
+                               const char *table,
+                               struct edubba_advice **advice,
+                               size_t *count,
+                               struct edubba_advice_basis *basis,
+                               struct edubba_error *error);
 
 #ifdef __cplusplus
 }

@@ -81,6 +81,45 @@ for line in sys.stdin:
     same "another instance has none" "$(hot projects/p/instances/i/clusters/c | tail -n 1 | cut -c1-8)" "status 5"
 fi
 
+# --- which rows it is, and what that says about the keys ------------------------------------------
+says "no rows of a table that is not there" 1 'NOT_FOUND' ebt --json hot-keys NOWHERE
+says "no advice either" 1 'NOT_FOUND' ebt --json advise NOWHERE
+says "advice needs a table" 2 'TABLE' ebt advise
+says "of an idle table" 0 '^no tablet of OTHER was busy' ebt hot-keys OTHER
+says "nothing is said" 0 '^too_few: ' ebt advise OTHER
+# kinds TABLE: what is found.  until_found TABLE KIND LOAD...: that load, again and again, until it is.
+kinds() { ebt --json advise "$1" | sed -nE 's/.*"kind":"([a-z_]+)".*/\1/p' | tr '\n' ' '; }
+until_found() {
+    for _ in $(seq 20); do
+        load "${@:3}" --table "$1" --duration 3
+        [[ " $(kinds "$1") " == *" $2 "* ]] && break
+    done
+    same "$2 is found in $1" "$([[ " $(kinds "$1") " == *" $2 "* ]] && echo yes || kinds "$1")" yes
+}
+# field NAME TABLE: a number of the table's tablet that takes most
+field() { ebt --json hot-keys "$2" | head -n 1 | sed -nE "s/.*\"$1\":([0-9.]+).*/\1/p"; }
+above() { awk -v a="$1" -v b="$2" 'BEGIN { print (a > b + 0) }'; }
+
+load load read --table KEY --records 100
+until_found KEY popular_key run read --records 1
+popular=$(ebt --json hot-keys KEY | sed -nE 's/.*"keys":\[\{"row":"([^"]*)".*/\1/p')
+same "the popular row is named" "$popular" "0000000000000000"
+says "and in words" 0 "^popular_key: [0-9]+ % of the table's load hits one row, '0000000000000000'" ebt advise KEY
+says "with a cure" 0 '^  cure, salting: ' ebt advise KEY
+says "and as a list" 0 '^  row +[0-9.]+% .*"0000000000000000"' ebt hot-keys KEY
+
+until_found TIME monotonic write --records 100M --distribution sequential
+same "its rows are appended" "$(above "$(field appended_percent TIME)" 60)" 1
+says "and in words" 0 '^monotonic: [0-9]+ % of writes hit one tablet; its rows only grow at the end' ebt advise TIME
+says "with a cure" 0 '^  cure, field promotion: Promote a field in front of the time' ebt advise TIME
+same "writes took time, and waited for less" "$(above "$(field write_latency_us TIME)" "$(field write_wait_us TIME)")" 1
+
+load load read --table EVEN --records 4000 --presplit 4
+until_found EVEN balanced run read --records 4000
+same "of an even load there are many points" "$(above "$(ebt --json hot-keys EVEN | head -n 1 | grep -o '"crossing"' | wc -l)" 15)" 1
+same "and no popular row" "$(ebt --json hot-keys EVEN | grep -c '"keys":\[\]')" 4
+same "nothing is appended" "$(above 10 "$(field appended_percent EVEN)")" 1
+
 # --- the master forgets with its process ----------------------------------------------------------
 kill_hard master && start_master
 for _ in $(seq 200); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":true') -ge 2 ]] && break; sleep 0.05; done

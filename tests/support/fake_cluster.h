@@ -69,6 +69,14 @@ static inline void fake_dispatch(struct fake_server *server,
         message = fake_list_hot_tablets(cluster, request);
         transport_reply_send(reply, &message, true);
         return;
+    case METHOD_LIST_HOT_KEYS:
+        message = fake_list_hot_keys(cluster, request);
+        transport_reply_send(reply, &message, true);
+        return;
+    case METHOD_ADVISE:
+        message = fake_advise(cluster, request);
+        transport_reply_send(reply, &message, true);
+        return;
     case METHOD_STATUS:
         message = fake_message(STATUS_OK);
         buffer_append_bytes(&message, cluster->status_body);

@@ -67,6 +67,29 @@ static inline struct buffer fake_list_hot_tablets(const struct fake_cluster *clu
     return message;
 }
 
+static inline struct buffer fake_list_hot_keys(const struct fake_cluster *cluster,
+                                               const struct transport_request *request)
+{
+    struct list_hot_keys_request list;
+    enum status status = list_hot_keys_request_decode(request->body, NULL, &list, NULL);
+    ASSERT(status == STATUS_OK && bytes_equal(list.table, bytes_of_text("METRIC")));
+    ASSERT(list.count_max == 5);
+    struct buffer message = fake_message(STATUS_OK);
+    list_hot_keys_response_encode(cluster->hot_keys, &message);
+    return message;
+}
+
+static inline struct buffer fake_advise(const struct fake_cluster *cluster,
+                                        const struct transport_request *request)
+{
+    struct advise_request ask;
+    enum status status = advise_request_decode(request->body, NULL, &ask, NULL);
+    ASSERT(status == STATUS_OK && bytes_equal(ask.table, bytes_of_text("METRIC")));
+    struct buffer message = fake_message(STATUS_OK);
+    advise_response_encode(cluster->advice, &message);
+    return message;
+}
+
 static inline void fake_write_row(struct row_block_writer *writer, const struct fake_row *row)
 {
     uint8_t sum[8];

@@ -117,6 +117,8 @@ struct fake_cluster {
     const struct hot_tablet *hot_tablets; /* what LIST_HOT_TABLETS does, one a page */
     size_t hot_tablet_count;
     bool hot_pages_end_nowhere;
+    const struct list_hot_keys_response *hot_keys; /* what LIST_HOT_KEYS answers */
+    const struct advise_response *advice;          /* and ADVISE */
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
     struct transport_reply *frozen[FAKE_HELD_MAX];

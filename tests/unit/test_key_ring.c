@@ -74,7 +74,7 @@ Test(key_ring, counts_what_does_not_fit)
 
 Test(key_ring, takes_only_its_owners)
 {
-    int other;
+    int other = 0;
     key_ring_put(ring, &other, KEY_READ, bytes_of_text("a"), BYTES_EMPTY);
     put(KEY_READ, "b", "");
     key_ring_assign(ring, &other);
