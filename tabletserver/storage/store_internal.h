@@ -643,6 +643,9 @@ void store_keep_erasures(struct store *store, struct store_erasure *erasures, bo
 
 /* --- store_slice_write.c -------------------------------------------------------------------------- */
 
+/* The first slice of a child: the base has the child only when its parent ends there.  Taught before, it
+ * would be made once more by a replay of CONVERSION, and what it was taught would be written over. */
+bool store_lesson_waits_for_parent(const struct store_lesson *lesson);
 enum status store_run_lesson(struct store *store, struct store_job *job); /* work thread */
 void store_on_lesson(struct store *store, struct store_job *job);         /* loop */
 void store_lesson_destroy(struct store *store, struct store_lesson *lesson);

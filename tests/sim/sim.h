@@ -101,6 +101,7 @@ struct sim_settings {
     uint32_t weights[12]; /* of the kinds of operations */
     bool admin;           /* tables come, change and go */
     bool splits_by_hand;
+    bool merges;
     uint64_t soft_limit_bytes;
     uint32_t initial_splits;
 
@@ -259,6 +260,8 @@ struct sim {
     struct sim_admin *admin;
     struct sim_checker *checker;
     struct sim_replica_truth *truth;
+    bool quiet;           /* there are no faults yet */
+    int64_t quiet_ns;     /* how long there were none */
     int64_t heal_ns;      /* when it healed */
     uint32_t final_count; /* final scans begun */
     bool done;
@@ -270,6 +273,7 @@ struct sim {
         uint64_t kills;
         uint64_t power_cuts;
         uint64_t splits;
+        uint64_t merges; /* in each store */
         uint64_t flushes;
         uint64_t replays;
         uint64_t duplicates;
