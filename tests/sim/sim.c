@@ -21,7 +21,7 @@
 #define BOOT_BASE_NS     (1000 * SIM_S)
 #define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
 #define QUIET_NS         (10 * SIM_S)
-#define CHECK_INTERVAL   64            /* events between two looks into the stores */
+#define CHECK_INTERVAL   64 /* events between two looks into the stores */
 #define EVENTS_MAX       UINT64_C(3000000)
 #define HEALED_TASKS_MAX 40
 #define MILLION          1000000
@@ -516,14 +516,14 @@ static void look_for_end(struct sim *sim)
         sim_checker_is_settled(sim->checker) && servers_are_calm(sim)) {
         begin_final_scan(sim);
     } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
-        sim_fail(
-            sim,
-            "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
-            "barriers %s",
-            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
-            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
-            sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
-            servers_are_calm(sim) ? "lifted" : "stand");
+        sim_fail(sim,
+                 "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
+                 "barriers %s",
+                 (int)(LIVENESS_NS / SIM_S),
+                 clients_are(sim, sim_client_is_done) ? "done" : "not done",
+                 sim_admin_is_idle(sim->admin) ? "idle" : "busy",
+                 sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
+                 servers_are_calm(sim) ? "lifted" : "stand");
     }
 }
 

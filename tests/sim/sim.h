@@ -79,7 +79,12 @@
     X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */               \
     X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
     X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
-    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */
+    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
+    X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
+    X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
+    X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
+    X("never-thawed", NEVER_THAWED)                       /* section 7: progress */               \
+    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */
 
 enum sim_planted {
     SIM_PLANTED_NONE,

@@ -5,9 +5,9 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define TIMER_NEXT  0 /* else the number of a request: silence */
-#define SPLITS_MAX  3
-#define PATIENCE_MS 4000
+#define TIMER_NEXT        0 /* else the number of a request: silence */
+#define SPLITS_MAX        3
+#define PATIENCE_MS       4000
 #define MERGE_PATIENCE_MS 500
 
 struct sim_admin *sim_admin_create(struct sim *sim, uint32_t node)

@@ -32,7 +32,7 @@ struct sim_admin {
     uint64_t number;
     uint32_t name_next;
     uint32_t reusable_name; /* 0 = none: a table of it is surely deleted */
-    struct bytes boundary; /* MERGE: where the right one begins; the checker's */
+    struct bytes boundary;  /* MERGE: where the right one begins; the checker's */
     uint32_t family_next;
     uint32_t families_made;
     bool drains; /* the last order about settings.drained: away with all that it has, or not */

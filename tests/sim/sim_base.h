@@ -47,7 +47,7 @@ enum sim_base_purpose {
 
 struct sim_base_transaction {
     enum sim_base_purpose purpose;
-    uint64_t tablet;  /* whom it is about */
+    uint64_t tablet;     /* whom it is about */
     uint64_t removed[2]; /* 0 = none */
     struct sim_base_tablet *puts[2];
     uint32_t put_count;

@@ -166,10 +166,10 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
         out,
         "replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
         "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
-        s->replicas, s->drained, s->merges, s->server_count, s->client_count, s->operations_per_client,
-        s->window, s->row_count, (unsigned long long)s->soft_limit_bytes, s->admin, s->loss,
-        s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all, s->kill_in_step,
-        s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
+        s->replicas, s->drained, s->merges, s->server_count, s->client_count,
+        s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
+        s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
+        s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */

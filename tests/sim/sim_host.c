@@ -97,6 +97,26 @@ static void wake(void *context)
     (void)context; /* there is a round at the end of each step */
 }
 
+/* Planted: what a barrier says is done when it is committed, whatever the catalog says. */
+static void convert_without_a_word(struct sim_server *server, struct store_tablet *tablet)
+{
+    enum sim_planted planted = server->sim->planted;
+    const struct replica_configuration *members = &of(tablet)->copy.held.members;
+    struct record_split split;
+    struct record_absorb absorb;
+    struct store_entry barrier;
+    if (!store_tablet_barrier(tablet, &barrier)) {
+        return;
+    }
+    if (planted == SIM_PLANTED_CONVERT_AT_COMMIT && barrier.type == RECORD_SPLIT) {
+        ASSERT(store_tablet_last_split(tablet, &barrier, &split));
+        (void)host_convert(server->peers.host, tablet, split.left_tablet, members);
+    } else if (planted == SIM_PLANTED_MERGE_AT_ABSORB && barrier.type == RECORD_ABSORB) {
+        ASSERT(store_tablet_last_absorb(tablet, &barrier, &absorb));
+        (void)host_convert(server->peers.host, tablet, absorb.merged_tablet, members);
+    }
+}
+
 static void on_committed(void *context,
                          struct store_tablet *tablet,
                          uint64_t sequence,
@@ -108,14 +128,7 @@ static void on_committed(void *context,
     } else {
         sim_write_fail(server, of(tablet), sequence);
     }
-    struct record_split split;
-    struct store_entry barrier;
-    if (server->sim->planted == SIM_PLANTED_CONVERT_AT_COMMIT &&
-        store_tablet_barrier(tablet, &barrier) && barrier.type == RECORD_SPLIT) {
-        ASSERT(store_tablet_last_split(tablet, &barrier, &split));
-        (void)host_convert(server->peers.host, tablet, split.left_tablet,
-                           &of(tablet)->copy.held.members);
-    }
+    convert_without_a_word(server, tablet);
 }
 
 static void on_ceased(void *context, struct store_tablet *tablet)

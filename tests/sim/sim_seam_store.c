@@ -147,6 +147,14 @@ enum status store_append_entry(struct store_tablet *stored,
     return status;
 }
 
+/* Planted: it is believed to have been given out. */
+static bool is_swallowed(const struct sim_tablet *tablet, enum record_type type)
+{
+    enum sim_planted planted = tablet->store->sim->planted;
+    return (planted == SIM_PLANTED_NEVER_THAWED && type == RECORD_THAWED) ||
+           (planted == SIM_PLANTED_NEVER_LIFTED && type == RECORD_ABSORB_ABORTED);
+}
+
 enum status store_append_barrier(struct store_tablet *tablet,
                                  enum record_type type,
                                  struct bytes payload,
@@ -155,6 +163,9 @@ enum status store_append_barrier(struct store_tablet *tablet,
 {
     if (of(tablet)->merging) {
         return STATUS_NOT_OWNER;
+    }
+    if (is_swallowed(of(tablet), type)) {
+        return STATUS_OK;
     }
     if (sim_copy_has_open_barrier(of(tablet))) {
         return STATUS_UNAVAILABLE;

@@ -203,6 +203,9 @@ void sim_store_create(struct sim_store *store,
                       bool replicated)
 {
     struct applied_map map;
+    if (sim_store_find_any(store, number) != NULL) {
+        return;
+    }
     for (uint32_t i = 0; i < store->queue_count; i++) {
         if (store->queue[i].purpose == SIM_BASE_CREATED && store->queue[i].tablet == number) {
             return; /* asked for again: it is on its way */

@@ -136,12 +136,12 @@ struct sim_tablet {
     uint64_t parent; /* not in the base yet; 0 = none */
     uint64_t children[2];
     uint64_t split_sequence; /* 0 = none */
-    bool flush_wanted; /* freeze it as soon as that can be */
+    bool flush_wanted;       /* freeze it as soon as that can be */
     uint64_t flush_count;
-    bool merging;            /* the base is being told that it is part of another */
-    bool merged;             /* and was: its host has not taken that up yet */
-    bool converted;          /* of one that was, and the record of that is not synced yet */
-    bool converted_ends;     /* that record is synced: its last flush is under way */
+    bool merging;        /* the base is being told that it is part of another */
+    bool merged;         /* and was: its host has not taken that up yet */
+    bool converted;      /* of one that was, and the record of that is not synced yet */
+    bool converted_ends; /* that record is synced: its last flush is under way */
 
     bool replicated;
     struct sim_copy copy;
@@ -329,7 +329,9 @@ enum status sim_store_merge(struct sim_store *store,
                             struct sim_tablet *left,
                             struct sim_tablet *right);
 /* The base has done it, or (one of that number was there already) has not. */
-void sim_store_merged(struct sim_store *store, const struct sim_base_transaction *done, bool stored);
+void sim_store_merged(struct sim_store *store,
+                      const struct sim_base_transaction *done,
+                      bool stored);
 /* Their host has taken it up. */
 void sim_store_forget_merged(struct sim_store *store, struct sim_tablet *const gone[2]);
 /* What is said to be held: not what came of others before its host knows. */

@@ -93,13 +93,23 @@ static void begin(struct sim_store *store,
     store->sim->statistics.splits++;
 }
 
-/* A child may be here already, to be taught, if this store counted no more when the tablet was split. */
+static bool is_here(struct sim_store *store, uint64_t tablet)
+{
+    bool here = sim_store_find_any(store, tablet) != NULL;
+    for (uint32_t i = 0; i < store->queue_count; i++) {
+        here = here ||
+               (store->queue[i].purpose == SIM_BASE_CREATED && store->queue[i].tablet == tablet);
+    }
+    return here;
+}
+
+/* A child may be here already, or on its way, to be taught, if this store counted no more when the tablet was
+ * split. */
 static bool has_child(struct sim_store *store, const struct store_entry *barrier)
 {
     struct record_split split;
     ASSERT(record_decode_split(barrier->payload, &split, NULL) == STATUS_OK);
-    return sim_store_find_any(store, split.left_tablet) != NULL ||
-           sim_store_find_any(store, split.right_tablet) != NULL;
+    return is_here(store, split.left_tablet) || is_here(store, split.right_tablet);
 }
 
 enum status sim_store_convert(struct sim_store *store,

@@ -95,12 +95,17 @@ static struct sim_base_tablet *create_merged(struct sim_store *store,
     struct applied_map map;
     ASSERT(dedupe_create(&limits, &dedupe) == STATUS_OK);
     join_dedupe(dedupe, left);
-    join_dedupe(dedupe, right);
+    if (store->sim->planted != SIM_PLANTED_MERGE_LOSES_DEDUPE) {
+        join_dedupe(dedupe, right);
+    }
     dedupe_encode(dedupe, &put->dedupe);
     dedupe_destroy(dedupe);
     sim_rows_copy(&put->rows, &left->committed_rows, &all_rows);
     sim_rows_copy(&put->rows, &right->committed_rows, &all_rows);
-    put->flushed_sequence = left->committed + right->committed;
+    put->flushed_sequence = left->committed;
+    if (store->sim->planted != SIM_PLANTED_MERGE_BELOW_RIGHT) {
+        put->flushed_sequence += right->committed;
+    }
     put->clock = left->clock > right->clock ? left->clock : right->clock;
     put->proven = put->flushed_sequence;
     put->replicated = true;
