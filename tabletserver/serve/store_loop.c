@@ -239,7 +239,9 @@ static void run_command(struct store_loop *loop, struct store_command *command)
 
     switch (command->kind) {
     case STORE_COMMAND_CREATE:
-        status = create(loop, &command->descriptor);
+        if (tablet == NULL) { /* else it came of a split meanwhile */
+            status = create(loop, &command->descriptor);
+        }
         break;
     case STORE_COMMAND_DROP:
         if (tablet != NULL) {

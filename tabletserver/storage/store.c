@@ -365,6 +365,15 @@ void store_add_job(struct store *store, struct store_job *job)
     store_work_wake(store);
 }
 
+bool store_is_creating(const struct store *store, uint64_t tablet)
+{
+    const struct store_job *job = store->creating;
+    while (job != NULL && job->tablet->descriptor.tablet != tablet) {
+        job = job->creating_next;
+    }
+    return job != NULL;
+}
+
 enum status store_tablet_create(struct store *store,
                                 const struct store_tablet_descriptor *descriptor)
 {
@@ -375,6 +384,8 @@ enum status store_tablet_create(struct store *store,
         memory_free(job);
         return status;
     }
+    job->creating_next = store->creating;
+    store->creating = job;
     store_add_job(store, job);
     return STATUS_OK;
 }
@@ -419,6 +430,11 @@ static void on_created(struct store *store, struct store_job *job)
 {
     uint64_t number = job->tablet->descriptor.tablet;
     struct store_tablet *tablet = store_tablet_find(store, number);
+    struct store_job **link = &store->creating;
+    while (*link != job) {
+        link = &(*link)->creating_next;
+    }
+    *link = job->creating_next;
     if (tablet == NULL && job->error.status == STATUS_OK) {
         if (store_tablets_reserve(store, 1) == STATUS_OK) {
             tablet = job->tablet;

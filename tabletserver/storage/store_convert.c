@@ -144,14 +144,19 @@ enum status store_stand_at(struct store_tablet *tablet, uint64_t sequence)
     return status;
 }
 
-/* A child may be here already, to be taught, if this store counted no more when the tablet was split. */
+static bool is_here(struct store *store, uint64_t tablet)
+{
+    return store_tablet_find(store, tablet) != NULL || store_is_creating(store, tablet);
+}
+
+/* A child may be here already, or on its way, to be taught, if this store counted no more when the tablet was
+ * split. */
 static bool has_child(const struct store_tablet *parent, const struct store_entry *barrier)
 {
     struct record_split split;
     enum status status = record_decode_split(barrier->payload, &split, NULL);
     ASSERT(status == STATUS_OK); /* it did when it came */
-    return store_tablet_find(parent->store, split.left_tablet) != NULL ||
-           store_tablet_find(parent->store, split.right_tablet) != NULL;
+    return is_here(parent->store, split.left_tablet) || is_here(parent->store, split.right_tablet);
 }
 
 static enum status check_parent(struct store_tablet *parent, struct store_entry *ret_barrier)

@@ -70,11 +70,13 @@ void store_erasures_clear(struct store *store)
 
 bool store_job_is_due(struct store_job *job)
 {
-    if (!job->drop) {
+    bool waits = job->drop || (job->lesson != NULL && store_lesson_waits_for_parent(job->lesson));
+    if (!waits) {
         return true;
     }
     (void)pthread_mutex_lock(&job->tablet->mutex);
-    bool due = job->tablet->lineage_count == 0 && !atomic_load(&job->tablet->learnt_first);
+    bool learns = job->drop && atomic_load(&job->tablet->learnt_first);
+    bool due = job->tablet->lineage_count == 0 && !learns;
     (void)pthread_mutex_unlock(&job->tablet->mutex);
     return due;
 }

@@ -254,6 +254,7 @@ struct store_lesson;
 /* Something the loop wants written: create, drop, merge or learn. */
 struct store_job {
     struct store_job *next;
+    struct store_job *creating_next; /* [L] create: in the store's list, until on_created */
     bool drop;
     struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
     struct store_lesson *lesson;    /* learn: a slice of a tablet, or its end; else NULL */
@@ -337,6 +338,7 @@ struct store {
     bool work_woken; /* [S] */
     atomic_bool stop;
     struct store_job *jobs;          /* [S] oldest first */
+    struct store_job *creating;      /* [L] */
     struct store_event *events;      /* [S] oldest first */
     struct store_event **events_end; /* [S] */
     struct store_schema **schemas;   /* [S] by table number */
@@ -568,6 +570,8 @@ void store_merge_finish(struct store_job *job);       /* loop */
 /* --- store.c -------------------------------------------------------------------------------------- */
 
 void store_add_job(struct store *store, struct store_job *job);
+/* Is the base being told of a new tablet of this number? */
+bool store_is_creating(const struct store *store, uint64_t tablet);
 
 /* --- store_read.c -------------------------------------------------------------------------------- */
 
@@ -643,6 +647,9 @@ void store_keep_erasures(struct store *store, struct store_erasure *erasures, bo
 
 /* --- store_slice_write.c -------------------------------------------------------------------------- */
 
+/* The first slice of a child: the base has the child only when its parent ends there.  Taught before, it
+ * would be made once more by a replay of CONVERSION, and what it was taught would be written over. */
+bool store_lesson_waits_for_parent(const struct store_lesson *lesson);
 enum status store_run_lesson(struct store *store, struct store_job *job); /* work thread */
 void store_on_lesson(struct store *store, struct store_job *job);         /* loop */
 void store_lesson_destroy(struct store *store, struct store_lesson *lesson);

@@ -278,6 +278,11 @@ static void note_written(struct store_tablet *tablet,
     }
 }
 
+bool store_lesson_waits_for_parent(const struct store_lesson *lesson)
+{
+    return lesson->kind == LESSON_FIRST;
+}
+
 enum status store_run_lesson(struct store *store, struct store_job *job)
 {
     struct store_tablet *tablet = job->tablet;
@@ -343,6 +348,7 @@ static uint32_t exchange(struct store_tablet *tablet,
     lesson->layer = NULL;
     tablet->layer_count = 1;
     tablet->freeze_count++; /* reads in the middle of their capture look again */
+    store_barriers_clear(&tablet->barriers);
     flush_progress_init(&tablet->progress, slice->sequence, false);
     struct store_pieces *pieces = tablet->pieces;
     tablet->pieces = lesson->pieces;

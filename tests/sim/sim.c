@@ -20,7 +20,8 @@
 #define WALL_BASE_US     INT64_C(1700000000000000)
 #define BOOT_BASE_NS     (1000 * SIM_S)
 #define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
-#define CHECK_INTERVAL   64            /* events between two looks into the stores */
+#define QUIET_NS         (10 * SIM_S)
+#define CHECK_INTERVAL   64 /* events between two looks into the stores */
 #define EVENTS_MAX       UINT64_C(3000000)
 #define HEALED_TASKS_MAX 40
 #define MILLION          1000000
@@ -182,7 +183,7 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
 static void perform(struct sim *sim, uint32_t node)
 {
     struct sim_effects *effects = &sim->effects;
-    bool mortal = node <= sim->settings.server_count;
+    bool mortal = !sim->quiet && node <= sim->settings.server_count;
     uint32_t last = mortal && effects->count > 0 && sim_chance(sim, sim->settings.kill_in_step)
                         ? (uint32_t)prng_below(&sim->prng, effects->count)
                         : effects->count;
@@ -477,11 +478,31 @@ static void begin_final_scan(struct sim *sim)
     perform(sim, 1 + sim->settings.server_count);
 }
 
+static bool servers_are_calm(const struct sim *sim)
+{
+    bool calm = true;
+    for (uint32_t i = 0; i < sim->settings.server_count && sim->settings.replicas > 1; i++) {
+        calm = calm && (sim->servers[i] == NULL || sim_host_is_calm(sim->servers[i]));
+    }
+    return calm;
+}
+
+/* Where tablets are to be merged, faults begin when there are some. */
+static bool faults_end(struct sim *sim)
+{
+    bool serves = sim_checker_main_table(sim->checker) != 0 && sim_checker_is_settled(sim->checker);
+    if (sim->quiet && (serves || sim->now_ns > QUIET_NS)) {
+        sim->quiet = false;
+        sim->quiet_ns = sim->now_ns;
+    }
+    return !sim->quiet && sim->now_ns >= sim->quiet_ns + sim->settings.faults_end_ns;
+}
+
 static void look_for_end(struct sim *sim)
 {
     if (!sim->healed) {
         bool idle = clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin);
-        if (sim->now_ns >= sim->settings.faults_end_ns || idle) {
+        if (faults_end(sim) || idle) {
             sim_faults_heal(sim);
             for (uint32_t i = 0; i < sim->settings.client_count; i++) {
                 struct sim_client *client = sim->clients[i];
@@ -492,14 +513,17 @@ static void look_for_end(struct sim *sim)
         return;
     }
     if (clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
-        sim_checker_is_settled(sim->checker)) {
+        sim_checker_is_settled(sim->checker) && servers_are_calm(sim)) {
         begin_final_scan(sim);
     } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
-        sim_fail(
-            sim, "no progress for %d s after healing: clients %s, administrator %s, catalog %s",
-            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
-            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
-            sim_checker_is_settled(sim->checker) ? "settled" : "not settled");
+        sim_fail(sim,
+                 "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
+                 "barriers %s",
+                 (int)(LIVENESS_NS / SIM_S),
+                 clients_are(sim, sim_client_is_done) ? "done" : "not done",
+                 sim_admin_is_idle(sim->admin) ? "idle" : "busy",
+                 sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
+                 servers_are_calm(sim) ? "lifted" : "stand");
     }
 }
 
@@ -518,6 +542,7 @@ void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trac
     *sim = (struct sim){.seed = seed, .planted = planted, .trace = trace};
     sim->prng = prng_of_seed(seed);
     sim_faults_draw(sim);
+    sim->quiet = sim->settings.merges;
     create_world(sim);
     while (!sim->done && !sim->failed && sim_heap_take(&sim->heap, &event)) {
         take_event(sim, &event);

@@ -79,7 +79,12 @@
     X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */               \
     X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
     X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
-    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */
+    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
+    X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
+    X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
+    X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
+    X("never-thawed", NEVER_THAWED)                       /* section 7: progress */               \
+    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -101,6 +106,7 @@ struct sim_settings {
     uint32_t weights[12]; /* of the kinds of operations */
     bool admin;           /* tables come, change and go */
     bool splits_by_hand;
+    bool merges;
     uint64_t soft_limit_bytes;
     uint32_t initial_splits;
 
@@ -259,6 +265,8 @@ struct sim {
     struct sim_admin *admin;
     struct sim_checker *checker;
     struct sim_replica_truth *truth;
+    bool quiet;           /* there are no faults yet */
+    int64_t quiet_ns;     /* how long there were none */
     int64_t heal_ns;      /* when it healed */
     uint32_t final_count; /* final scans begun */
     bool done;
@@ -270,6 +278,7 @@ struct sim {
         uint64_t kills;
         uint64_t power_cuts;
         uint64_t splits;
+        uint64_t merges; /* in each store */
         uint64_t flushes;
         uint64_t replays;
         uint64_t duplicates;

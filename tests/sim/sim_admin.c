@@ -5,9 +5,10 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define TIMER_NEXT  0 /* else the number of a request: silence */
-#define SPLITS_MAX  3
-#define PATIENCE_MS 4000
+#define TIMER_NEXT        0 /* else the number of a request: silence */
+#define SPLITS_MAX        3
+#define PATIENCE_MS       4000
+#define MERGE_PATIENCE_MS 500
 
 struct sim_admin *sim_admin_create(struct sim *sim, uint32_t node)
 {
@@ -97,6 +98,9 @@ static enum method encode(struct sim_admin *admin, struct buffer *out)
         (void)snprintf(row, sizeof row, "u%03x", (unsigned)prng_below(&admin->prng, 0x1000));
         split_request_encode(&(struct split_request){name, bytes_of_text(row)}, out);
         return METHOD_SPLIT_TABLET;
+    case SIM_ADMIN_MERGE:
+        merge_request_encode(&(struct merge_request){name, admin->boundary}, out);
+        return METHOD_MERGE_TABLETS;
     case SIM_ADMIN_DRAIN:
         drain_server_request_encode(
             &(struct drain_server_request){admin->sim->settings.drained, admin->drains}, out);
@@ -108,13 +112,15 @@ static enum method encode(struct sim_admin *admin, struct buffer *out)
 static void ask(struct sim_admin *admin)
 {
     struct buffer out = BUFFER_INIT;
-    request_head_encode(&(struct request_head){.deadline_ms = PATIENCE_MS}, &out);
+    bool waits = admin->kind != SIM_ADMIN_MERGE || prng_chance(&admin->prng, 4);
+    uint32_t patience_ms = waits ? PATIENCE_MS : MERGE_PATIENCE_MS;
+    request_head_encode(&(struct request_head){.deadline_ms = patience_ms}, &out);
     enum method method = encode(admin, &out);
     admin->waiting = true;
     admin->request++;
     sim_trace(admin->sim, "admin: asks %d about table name %u", (int)admin->kind, admin->name);
     sim_effects_send(admin->effects, SIM_MASTER, FRAME_REQUEST, method, admin->request, &out);
-    sim_effects_timer(admin->effects, admin->request, PATIENCE_MS * SIM_MS + 500 * SIM_MS);
+    sim_effects_timer(admin->effects, admin->request, patience_ms * SIM_MS + 500 * SIM_MS);
 }
 
 /* --- choosing --------------------------------------------------------------------------------- */
@@ -122,7 +128,8 @@ static void ask(struct sim_admin *admin)
 static void pause(struct sim_admin *admin)
 {
     admin->waiting = false;
-    sim_effects_timer(admin->effects, TIMER_NEXT, sim_about_ns(admin->sim, 400 * SIM_MS));
+    int64_t mean_ns = admin->sim->settings.merges ? 150 * SIM_MS : 400 * SIM_MS;
+    sim_effects_timer(admin->effects, TIMER_NEXT, sim_about_ns(admin->sim, mean_ns));
 }
 
 static void choose_delete(struct sim_admin *admin)
@@ -138,6 +145,13 @@ static void choose_delete(struct sim_admin *admin)
     sim_checker_on_delete(admin->sim->checker, admin->number);
 }
 
+/* Or a split, so that there is something to merge. */
+static void choose_merge(struct sim_admin *admin)
+{
+    bool any = sim_checker_boundary(admin->sim->checker, &admin->prng, &admin->boundary);
+    admin->kind = any && !prng_chance(&admin->prng, 3) ? SIM_ADMIN_MERGE : SIM_ADMIN_SPLIT;
+}
+
 static void choose(struct sim_admin *admin)
 {
     const struct sim_settings *settings = &admin->sim->settings;
@@ -147,6 +161,8 @@ static void choose(struct sim_admin *admin)
     if (settings->drained != 0 && prng_chance(&admin->prng, 4)) {
         admin->kind = SIM_ADMIN_DRAIN;
         admin->drains = !admin->drains;
+    } else if (settings->merges && prng_chance(&admin->prng, 2)) {
+        choose_merge(admin);
     } else if (settings->splits_by_hand && dice < 2) {
         admin->kind = SIM_ADMIN_SPLIT;
     } else if (!settings->admin) {
@@ -220,6 +236,7 @@ static void take(struct sim_admin *admin, enum status status, struct bytes body)
     case SIM_ADMIN_ADD_FAMILY:
     case SIM_ADMIN_DROP_FAMILY:
     case SIM_ADMIN_SPLIT:
+    case SIM_ADMIN_MERGE:
     case SIM_ADMIN_DRAIN:
         pause(admin);
         break;

@@ -1,6 +1,6 @@
 /*
  * The administrator: a client of the master alone.  It makes the main table, and then, if the seed
- * says so, tables that come and go, families that come and go, splits by hand.
+ * says so, tables that come and go, families that come and go, splits by hand, neighbours that are merged.
  *
  * Its requests are not exactly-once.  After silence it asks what is, and goes on from there.
  */
@@ -16,6 +16,7 @@ enum sim_admin_kind {
     SIM_ADMIN_ADD_FAMILY,
     SIM_ADMIN_DROP_FAMILY,
     SIM_ADMIN_SPLIT,
+    SIM_ADMIN_MERGE,
     SIM_ADMIN_DRAIN,
 };
 
@@ -31,6 +32,7 @@ struct sim_admin {
     uint64_t number;
     uint32_t name_next;
     uint32_t reusable_name; /* 0 = none: a table of it is surely deleted */
+    struct bytes boundary;  /* MERGE: where the right one begins; the checker's */
     uint32_t family_next;
     uint32_t families_made;
     bool drains; /* the last order about settings.drained: away with all that it has, or not */

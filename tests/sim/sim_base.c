@@ -79,10 +79,16 @@ static void take_out(struct sim_base *base, uint64_t tablet)
     }
 }
 
-void sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction)
+bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction)
 {
-    if (transaction->removed != 0) {
-        take_out(base, transaction->removed);
+    bool makes = transaction->purpose == SIM_BASE_MERGED ||
+                 transaction->purpose == SIM_BASE_CREATED;
+    if (makes && sim_base_find(base, transaction->puts[0]->tablet) != NULL) {
+        sim_base_transaction_discard(transaction);
+        return false;
+    }
+    for (int i = 0; i < 2 && transaction->removed[i] != 0; i++) {
+        take_out(base, transaction->removed[i]);
     }
     for (uint32_t i = 0; i < transaction->put_count; i++) {
         take_out(base, transaction->puts[i]->tablet);
@@ -90,4 +96,5 @@ void sim_base_apply(struct sim_base *base, struct sim_base_transaction *transact
         base->tablets[base->tablet_count++] = transaction->puts[i];
     }
     transaction->put_count = 0;
+    return true;
 }

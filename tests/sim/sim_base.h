@@ -28,8 +28,9 @@ struct sim_base_tablet {
     struct store_configuration held; /* version 0 = none yet */
     uint64_t proven;                 /* the highest sequence that any of its rows shows */
     bool half_taught;                /* a part of it is there: it counts for nothing */
-    uint64_t barrier_sequence;       /* of a SPLIT that stands; 0 = none */
+    uint64_t barrier_sequence;       /* of one that stands; 0 = none */
     uint64_t barrier_version;
+    uint8_t barrier_type;
     struct buffer barrier;
 };
 
@@ -39,14 +40,15 @@ enum sim_base_purpose {
     SIM_BASE_CREATED, /* tells which tablet was created */
     SIM_BASE_DROPPED,
     SIM_BASE_LEARNT,
+    SIM_BASE_MERGED,
     SIM_BASE_FLUSH_ADVANCED,
     SIM_BASE_FLUSH_FINISHED,
 };
 
 struct sim_base_transaction {
     enum sim_base_purpose purpose;
-    uint64_t tablet;  /* whom it is about */
-    uint64_t removed; /* 0 = none */
+    uint64_t tablet;     /* whom it is about */
+    uint64_t removed[2]; /* 0 = none */
     struct sim_base_tablet *puts[2];
     uint32_t put_count;
     struct sim_lesson *lesson; /* LEARNT; owned */
@@ -69,7 +71,8 @@ void sim_base_transaction_discard(struct sim_base_transaction *transaction);
 void sim_base_deinit(struct sim_base *base);
 /* NULL when there is none. */
 const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_t tablet);
-/* Takes over what it puts. */
-void sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction);
+/* Takes over what it puts.  False: it makes a tablet that is there already (that was made to be taught, or of
+ * two that were merged), and is discarded. */
+bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction);
 
 #endif /* TESTS_SIM_SIM_BASE_H */

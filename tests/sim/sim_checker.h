@@ -96,8 +96,12 @@ uint32_t sim_checker_name_of(const struct sim_checker *checker, uint64_t number)
 
 /* The coordinator has committed. */
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator);
+/* Where a tablet of the main table begins, but the first one; until the next commit.  False: there is one tablet. */
+bool sim_checker_boundary(const struct sim_checker *checker,
+                          struct prng *prng,
+                          struct bytes *ret_row);
 /* Every tablet of the catalog serves, with all its copies, none of them on a server that is drained, and none
- * is being split. */
+ * is being split or merged. */
 bool sim_checker_is_settled(const struct sim_checker *checker);
 
 /* A server acknowledges a write to a tablet. */

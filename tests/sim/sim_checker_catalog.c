@@ -200,6 +200,34 @@ static bool has_member_on(const struct tablet_record *tablet, uint64_t server)
     return false;
 }
 
+static void note_boundaries(const struct image *image)
+{
+    struct sim_checker *checker = image->checker;
+    checker->boundary_count = 0;
+    for (uint32_t i = 0; i < image->tablet_count; i++) {
+        const struct bytes start = image->tablets[i].range.start;
+        uint32_t at = checker->boundary_count;
+        if (image->tablets[i].table == checker->main_table && start.size_bytes > 0 &&
+            at < SIM_BOUNDARIES_MAX) {
+            memcpy(checker->boundaries[at], start.data, start.size_bytes);
+            checker->boundary_bytes[at] = (uint32_t)start.size_bytes;
+            checker->boundary_count++;
+        }
+    }
+}
+
+bool sim_checker_boundary(const struct sim_checker *checker,
+                          struct prng *prng,
+                          struct bytes *ret_row)
+{
+    if (checker->boundary_count == 0) {
+        return false;
+    }
+    uint64_t at = prng_below(prng, checker->boundary_count);
+    *ret_row = bytes_of(checker->boundaries[at], checker->boundary_bytes[at]);
+    return true;
+}
+
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator)
 {
     static struct image image; /* too large for the stack; one thread */
@@ -216,6 +244,7 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     }
     check_cover(&image);
     check_numbers(&image);
+    note_boundaries(&image);
     for (uint32_t i = 0; i < image.table_count; i++) {
         const struct table *table = &image.tables[i].table;
         for (uint32_t j = 0; j < table->family_count; j++) {
@@ -226,6 +255,7 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     for (uint32_t i = 0; i < image.tablet_count; i++) {
         const struct tablet_record *tablet = &image.tablets[i];
         checker->settled = checker->settled && tablet->state == TABLET_SERVING &&
+                           tablet->goal.wish != GOAL_MERGE &&
                            tablet->configuration.member_count >= copies_of(&image, tablet->table) &&
                            !has_member_on(tablet, image.drained);
     }

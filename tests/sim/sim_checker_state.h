@@ -8,6 +8,7 @@
 #include "tests/sim/sim_checker.h"
 
 #define SIM_TABLET_NUMBERS_MAX 8192
+#define SIM_BOUNDARIES_MAX     64
 
 /* A row that is written once, and perhaps deleted once. */
 struct sim_entry {
@@ -58,6 +59,9 @@ struct sim_checker {
     struct sim_side_table sides[SIM_SIDE_TABLES_MAX];
     uint32_t side_count;
     bool settled;
+    uint8_t boundaries[SIM_BOUNDARIES_MAX][SIM_KEY_BYTES_MAX]; /* of the main table */
+    uint32_t boundary_bytes[SIM_BOUNDARIES_MAX];
+    uint32_t boundary_count;
     struct sim_family_seen *families;
     uint32_t family_count;
     uint32_t family_capacity;

@@ -121,6 +121,12 @@ static void draw_replication(struct sim *sim)
         settings->replicas = 2;
         settings->late = 0;
     }
+    settings->merges = !prng_chance(&prng, 3);
+    if (settings->merges) { /* what takes several round trips needs a run that lasts a while */
+        settings->initial_splits = 1 + (uint32_t)prng_below(&prng, 3);
+        settings->operations_per_client *= 2;
+        settings->think_ns += 20 * SIM_MS;
+    }
 }
 
 void sim_faults_draw(struct sim *sim)
@@ -158,12 +164,12 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     const struct sim_settings *s = &sim->settings;
     buffer_append_format(
         out,
-        "replicas %u drained %u servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
+        "replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
         "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
-        s->replicas, s->drained, s->server_count, s->client_count, s->operations_per_client,
-        s->window, s->row_count, (unsigned long long)s->soft_limit_bytes, s->admin, s->loss,
-        s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all, s->kill_in_step,
-        s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
+        s->replicas, s->drained, s->merges, s->server_count, s->client_count,
+        s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
+        s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
+        s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -378,7 +384,7 @@ void sim_faults_turn(struct sim *sim)
 {
     const struct sim_settings *settings = &sim->settings;
     int64_t next_ns = settings->fault_interval_ns;
-    if (next_ns == 0) {
+    if (next_ns == 0 || sim->quiet) {
         next_ns = TURN_WITHOUT_FAULTS_NS;
     } else {
         kill_some(sim);

@@ -112,6 +112,26 @@ void sim_flush_unblock(struct sim_store *store, struct sim_tablet *tablet)
     run(store, tablet,
         flush_progress_step(&tablet->progress,
                             &(struct flush_event){.kind = FLUSH_EVENT_UNBLOCKED}));
+    sim_learning_go_on(store, tablet);
+}
+
+void sim_flush_soon(struct sim_store *store, struct sim_tablet *tablet)
+{
+    bool has_any = tablet->active_position != LOG_POSITION_NONE ||
+                   tablet->copy.configuration_position != LOG_POSITION_NONE;
+    bool may = may_freeze(tablet);
+    tablet->flush_wanted = has_any && !may && !tablet->hidden;
+    store->flush_wanted = store->flush_wanted || tablet->flush_wanted;
+    if (may) {
+        sim_flush_freeze(store, tablet);
+    }
+}
+
+bool sim_flush_is_done(const struct sim_tablet *tablet)
+{
+    return tablet->frozen_count == 0 && tablet->parent == 0 &&
+           tablet->active_position == LOG_POSITION_NONE &&
+           tablet->copy.configuration_position == LOG_POSITION_NONE;
 }
 
 void sim_store_flush_some(struct sim_store *store)
@@ -205,7 +225,7 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
 static void queue_split_end(struct sim_store *store, struct sim_tablet *parent)
 {
     struct sim_base_transaction transaction = {
-        .purpose = SIM_BASE_FLUSH_FINISHED, .tablet = parent->tablet, .removed = parent->tablet};
+        .purpose = SIM_BASE_FLUSH_FINISHED, .tablet = parent->tablet, .removed = {parent->tablet}};
     for (int i = 0; i < 2; i++) {
         const struct sim_tablet *child = sim_store_find_any(store, parent->children[i]);
         if (child != NULL && child->parent == parent->tablet) { /* else it was dropped */
@@ -220,11 +240,13 @@ static void release(struct sim_store *store);
 /* Of what is in the base by then, or in the log behind it. */
 static void put_barrier(const struct sim_tablet *tablet, struct sim_base_tablet *put)
 {
-    const struct sim_pending *barrier = tablet->copy.barrier;
-    if (barrier != NULL && barrier->sequence <= put->flushed_sequence) {
+    const struct store_entry *barrier = store_barriers_standing(tablet->copy.barriers,
+                                                                put->flushed_sequence);
+    if (barrier != NULL) {
         put->barrier_sequence = barrier->sequence;
         put->barrier_version = barrier->version;
-        buffer_append_bytes(&put->barrier, buffer_bytes(&barrier->payload));
+        put->barrier_type = barrier->type;
+        buffer_append_bytes(&put->barrier, barrier->payload);
     }
 }
 
@@ -288,6 +310,7 @@ static void release(struct sim_store *store)
 
 static void drop_oldest(struct sim_store *store, struct sim_tablet *tablet)
 {
+    store_barriers_forget(&tablet->copy.barriers, tablet->frozen[0].last_sequence);
     sim_rows_deinit(&tablet->frozen[0].rows);
     buffer_deinit(&tablet->frozen[0].dedupe);
     tablet->frozen_count--;
@@ -296,6 +319,7 @@ static void drop_oldest(struct sim_store *store, struct sim_tablet *tablet)
     tablet->flushed_to = (struct tablet_position){0};
     buffer_reset(&tablet->flushed_row);
     store->sim->statistics.flushes++;
+    tablet->flush_count++;
     release(store);
 }
 

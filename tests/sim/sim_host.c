@@ -97,6 +97,26 @@ static void wake(void *context)
     (void)context; /* there is a round at the end of each step */
 }
 
+/* Planted: what a barrier says is done when it is committed, whatever the catalog says. */
+static void convert_without_a_word(struct sim_server *server, struct store_tablet *tablet)
+{
+    enum sim_planted planted = server->sim->planted;
+    const struct replica_configuration *members = &of(tablet)->copy.held.members;
+    struct record_split split;
+    struct record_absorb absorb;
+    struct store_entry barrier;
+    if (!store_tablet_barrier(tablet, &barrier)) {
+        return;
+    }
+    if (planted == SIM_PLANTED_CONVERT_AT_COMMIT && barrier.type == RECORD_SPLIT) {
+        ASSERT(store_tablet_last_split(tablet, &barrier, &split));
+        (void)host_convert(server->peers.host, tablet, split.left_tablet, members);
+    } else if (planted == SIM_PLANTED_MERGE_AT_ABSORB && barrier.type == RECORD_ABSORB) {
+        ASSERT(store_tablet_last_absorb(tablet, &barrier, &absorb));
+        (void)host_convert(server->peers.host, tablet, absorb.merged_tablet, members);
+    }
+}
+
 static void on_committed(void *context,
                          struct store_tablet *tablet,
                          uint64_t sequence,
@@ -108,13 +128,7 @@ static void on_committed(void *context,
     } else {
         sim_write_fail(server, of(tablet), sequence);
     }
-    if (server->sim->planted == SIM_PLANTED_CONVERT_AT_COMMIT && of(tablet)->copy.barrier != NULL) {
-        struct record_split split;
-        struct store_entry barrier;
-        ASSERT(store_tablet_last_split(tablet, &barrier, &split));
-        (void)host_convert(server->peers.host, tablet, split.left_tablet,
-                           &of(tablet)->copy.held.members);
-    }
+    convert_without_a_word(server, tablet);
 }
 
 static void on_ceased(void *context, struct store_tablet *tablet)
@@ -159,6 +173,20 @@ static void on_converted(void *context,
               (unsigned long long)of(gone)->tablet, (unsigned long long)of(children[0])->tablet,
               (unsigned long long)of(children[1])->tablet);
     sim_write_was_split(server, of(gone), of(children[0]), of(children[1]));
+    sim_sync_hurry(server);
+}
+
+static void on_merged(void *context,
+                      struct store_tablet *const gone[2],
+                      struct store_tablet *merged)
+{
+    struct sim_server *server = context;
+    sim_truth_on_recovered(server->sim->truth, server, of(merged));
+    sim_trace(server->sim, "server %u: tablets %llu and %llu are %llu", server->node,
+              (unsigned long long)of(gone[0])->tablet, (unsigned long long)of(gone[1])->tablet,
+              (unsigned long long)of(merged)->tablet);
+    sim_write_was_merged(server, (struct sim_tablet *const[2]){of(gone[0]), of(gone[1])},
+                         of(merged));
     sim_sync_hurry(server);
 }
 
@@ -367,6 +395,20 @@ void sim_host_refresh(struct sim_server *server)
     }
 }
 
+bool sim_host_is_calm(const struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        const struct sim_tablet *tablet = server->store.tablets[i];
+        if (tablet->copy.hosted != NULL) {
+            const struct replica_view view = host_look(sim_stored(tablet));
+            if (view.role == REPLICA_PRIMARY && view.barrier != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void sim_host_trace(const struct sim_server *server)
 {
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
@@ -431,6 +473,7 @@ static struct host_options options_of(struct sim_server *server)
         .on_ask = on_ask,
         .on_read = on_read,
         .on_converted = on_converted,
+        .on_merged = on_merged,
         .on_slice = on_slice,
         .now_us = now_us,
     };

@@ -61,6 +61,8 @@ void sim_host_was_read(struct sim_server *server, uint64_t number);
 /* The store has it: it has a replica from now on; is about to drop it. */
 void sim_host_add(struct sim_server *server, struct sim_tablet *tablet);
 void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet);
+/* Nothing that is led here stands behind a barrier. */
+bool sim_host_is_calm(const struct sim_server *server);
 /* What each replica is, to the trace. */
 void sim_host_trace(const struct sim_server *server);
 /* The tables say something else now. */

@@ -58,12 +58,16 @@ static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t
     const struct goal *goal = &assigned->goal;
     struct replica_union members = {.count = goal->member_count};
     (void)store; /* there is one */
-    ASSERT(tablet != NULL);
+    if (tablet == NULL) {
+        return true; /* it was just merged */
+    }
     memcpy(members.members, goal->members, goal->member_count * sizeof goal->members[0]);
     if (server->sim->planted == SIM_PLANTED_DRAINED_STAYS) {
         keep_members(tablet, &members);
     }
     host_goal(host, sim_stored(tablet), &members, goal->leader);
+    const struct host_merge_wish wish = {goal->left, goal->right, goal->merged};
+    host_merge(host, sim_stored(tablet), goal->wish == GOAL_MERGE ? &wish : NULL);
     if (goal->wish == GOAL_SPLIT) {
         split(server, tablet, goal);
     }
@@ -127,6 +131,11 @@ void sim_host_propose(void *context,
         one.left = wanted->split.left_tablet;
         one.right = wanted->split.right_tablet;
         one.row = wanted->split.key;
+    } else if (replica->kind == REPLICA_PROPOSE_MERGE) {
+        one.kind = PROPOSAL_MERGE;
+        one.right = wanted->absorb.right_tablet;
+        one.right_base = wanted->absorb.right_version;
+        one.merged = wanted->absorb.merged_tablet;
     } else if (is_suppressed(server, tablet, replica)) {
         return;
     }
@@ -146,6 +155,9 @@ static void take_proposed(struct sim_server *server, const struct proposed *prop
         return;
     }
     if (proposed->outcome == PROPOSED_CONFIGURATION) {
+        if (proposed->right_version != 0) {
+            host_told_right(host, proposed->tablet, proposed->right_version);
+        }
         if (proposed->configuration.version != 0) {
             host_told(host, sim_stored(tablet), &proposed->configuration, false);
         }
@@ -153,6 +165,9 @@ static void take_proposed(struct sim_server *server, const struct proposed *prop
         (void)host_convert(host, sim_stored(tablet), proposed->left, NULL);
         (void)host_convert(host, sim_stored(tablet), proposed->right, NULL);
         sim_sync_hurry(server); /* what the heirs' configurations are */
+    } else if (proposed->outcome == PROPOSED_MERGED) {
+        (void)host_convert(host, sim_stored(tablet), proposed->merged, NULL);
+        sim_sync_hurry(server);
     } else {
         host_gone(host, sim_stored(tablet));
     }

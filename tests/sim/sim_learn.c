@@ -174,9 +174,6 @@ static void queue(struct sim_store *store, struct sim_tablet *tablet, struct sim
                                                .lesson = lesson,
                                                .life = tablet->life};
     if (lesson->kind != LESSON_PIECE) {
-        if (lesson->kind == LESSON_FIRST) {
-            tablet->parent = 0; /* the parent's end does not bring it to the base any more */
-        }
         transaction.puts[0] = lesson->kind == LESSON_FIRST ? make_first(store, tablet, lesson)
                                                            : make_next(store, tablet, lesson);
         transaction.put_count = 1;
@@ -187,7 +184,7 @@ static void queue(struct sim_store *store, struct sim_tablet *tablet, struct sim
 void sim_learning_go_on(struct sim_store *store, struct sim_tablet *tablet)
 {
     struct sim_learning *learning = &tablet->copy.learning;
-    if (learning->waiting != NULL && tablet->frozen_count == 0) {
+    if (learning->waiting != NULL && tablet->frozen_count == 0 && tablet->parent == 0) {
         queue(store, tablet, learning->waiting);
         learning->waiting = NULL;
     }
@@ -234,6 +231,7 @@ static void take_over(struct sim_store *store,
     tablet->active_position = LOG_POSITION_NONE;
     copy->configuration_position = LOG_POSITION_NONE;
     copy->synced = sequence;
+    store_barriers_clear(&copy->barriers);
     copy->committed_version = 0;
     copy->proven = sequence;
     sim_copy_forget_kept(copy);
@@ -282,7 +280,7 @@ void sim_store_learnt(struct sim_store *store, struct sim_base_transaction *done
         sim_lesson_destroy(lesson);
         return;
     }
-    sim_base_apply(&store->disk->base, done);
+    (void)sim_base_apply(&store->disk->base, done);
     tablet->copy.learning.busy = false;
     if (lesson->kind == LESSON_FIRST) {
         take_over(store, tablet, lesson);

@@ -8,6 +8,8 @@
  * row by row, and exactly-once records are taken whatever the map says.
  */
 
+static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
+
 static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *from)
 {
     struct sim_copy *copy = &tablet->copy;
@@ -17,11 +19,10 @@ static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *f
     copy->shared = !copy->alone;
     copy->proven = from->proven;
     if (from->barrier_sequence != 0) {
-        const struct sim_pending barrier = {.sequence = from->barrier_sequence,
-                                            .version = from->barrier_version,
-                                            .type = RECORD_SPLIT,
-                                            .payload = from->barrier};
-        copy->barrier = sim_pending_copy(&barrier);
+        sim_copy_push_barrier(copy, &(struct store_entry){.sequence = from->barrier_sequence,
+                                                          .version = from->barrier_version,
+                                                          .type = from->barrier_type,
+                                                          .payload = buffer_bytes(&from->barrier)});
     }
     if (from->half_taught) { /* an empty one, whatever is there */
         copy->learning.learning = true;
@@ -36,13 +37,12 @@ static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *f
     }
 }
 
-static void load_tablet(struct sim_store *store, const struct sim_base_tablet *from)
+static struct sim_tablet *load_tablet(struct sim_store *store, const struct sim_base_tablet *from)
 {
-    static const struct row_range all = {{NULL, 0}, {NULL, 0}};
     struct sim_tablet *tablet = sim_tablet_create(from->tablet, from->table, from->configuration,
                                                   &from->range);
     struct error error = {.status = STATUS_OK};
-    sim_rows_copy(&tablet->committed_rows, &from->rows, &all);
+    sim_rows_copy(&tablet->committed_rows, &from->rows, &all_rows);
     tablet->prepared = from->flushed_sequence;
     tablet->committed = from->flushed_sequence;
     tablet->prepared_clock = from->clock;
@@ -58,6 +58,22 @@ static void load_tablet(struct sim_store *store, const struct sim_base_tablet *f
     if (from->replicated) {
         load_copy(tablet, from);
     }
+    return tablet;
+}
+
+static void begin_to_prepare(struct sim_tablet *tablet)
+{
+    sim_rows_deinit(&tablet->prepared_rows);
+    sim_rows_copy(&tablet->prepared_rows, &tablet->committed_rows, &all_rows);
+}
+
+struct sim_tablet *sim_store_load(struct sim_store *store, const struct sim_base_tablet *from)
+{
+    struct sim_tablet *tablet = load_tablet(store, from);
+    begin_to_prepare(tablet);
+    tablet->copy.leads = tablet->copy.alone;
+    tablet->copy.synced = tablet->prepared;
+    return tablet;
 }
 
 void sim_store_record_requests(struct sim_store *store,
@@ -212,7 +228,7 @@ enum status sim_store_open(struct sim_store *store,
     *store = (struct sim_store){.sim = sim, .node = node, .disk = disk};
     arena_init(&store->arena, 4096, SIZE_MAX);
     for (uint32_t i = 0; i < disk->base.tablet_count; i++) {
-        load_tablet(store, disk->base.tablets[i]);
+        (void)load_tablet(store, disk->base.tablets[i]);
     }
     if (sim->planted == SIM_PLANTED_REPLAY_DROPS_LAST) {
         count_records(store);
@@ -225,10 +241,7 @@ enum status sim_store_open(struct sim_store *store,
     }
     store->callbacks = *callbacks;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        static const struct row_range all = {{NULL, 0}, {NULL, 0}};
-        struct sim_tablet *tablet = store->tablets[i];
-        sim_rows_deinit(&tablet->prepared_rows);
-        sim_rows_copy(&tablet->prepared_rows, &tablet->committed_rows, &all);
+        begin_to_prepare(store->tablets[i]);
     }
     return status;
 }

@@ -6,10 +6,12 @@
 #include "tests/sim/sim_checker_state.h"
 #include "tests/sim/sim_server.h"
 
-/* What an entry is, wherever it lies; 0 = none is known. */
+/* What entries are, wherever they lie; 0 = none is known.  Of sequences that a merge has passed over there are
+ * none, and those may be many. */
 struct cells {
-    uint64_t *items; /* by sequence */
-    uint64_t capacity;
+    uint64_t *items; /* by sequence, from first on */
+    uint64_t first;
+    uint64_t count;
 };
 
 struct truth {
@@ -55,18 +57,35 @@ static struct truth *of(struct sim_replica_truth *truth, const struct sim_tablet
     return *one;
 }
 
+static uint64_t look(const struct cells *cells, uint64_t sequence)
+{
+    bool within = sequence >= cells->first && sequence - cells->first < cells->count;
+    return within ? cells->items[sequence - cells->first] : 0;
+}
+
+/* So that [first, end) is within. */
+static void widen(struct cells *cells, uint64_t first, uint64_t end)
+{
+    uint64_t *items = memory_allocate_zeroed(end - first, sizeof *items);
+    ASSERT(items != NULL);
+    for (uint64_t i = 0; i < cells->count; i++) {
+        items[cells->first - first + i] = cells->items[i];
+    }
+    memory_free(cells->items);
+    *cells = (struct cells){items, first, end - first};
+}
+
 static uint64_t *cell(struct cells *cells, uint64_t sequence)
 {
-    while (sequence >= cells->capacity) {
-        uint64_t before = cells->capacity;
-        cells->capacity = before * 2 + 64;
-        cells->items = memory_resize(cells->items, cells->capacity * sizeof *cells->items);
-        ASSERT(cells->items != NULL);
-        for (uint64_t i = before; i < cells->capacity; i++) {
-            cells->items[i] = 0;
-        }
+    uint64_t end = cells->first + cells->count;
+    if (cells->count == 0) {
+        widen(cells, sequence, sequence + 64);
+    } else if (sequence < cells->first) {
+        widen(cells, sequence, end);
+    } else if (sequence >= end) {
+        widen(cells, cells->first, sequence + cells->count);
     }
-    return &cells->items[sequence];
+    return &cells->items[sequence - cells->first];
 }
 
 static uint64_t identity(const struct sim_pending *record)
@@ -90,8 +109,11 @@ static const struct sim_pending *in_window(const struct sim_tablet *tablet, uint
 /* What is committed counts as the entry that was committed, if one is known. */
 static void trust_committed(struct truth *one, uint32_t node, uint64_t committed)
 {
-    for (uint64_t at = 1; at <= committed; at++) {
-        *cell(&one->durable[node], at) = *cell(&one->committed, at);
+    const struct cells *known = &one->committed;
+    for (uint64_t at = known->first; at < known->first + known->count && at <= committed; at++) {
+        if (look(known, at) != 0) {
+            *cell(&one->durable[node], at) = look(known, at);
+        }
     }
 }
 
@@ -101,8 +123,8 @@ void sim_truth_on_recovered(struct sim_replica_truth *truth,
 {
     struct truth *one = of(truth, tablet);
     struct cells *durable = &one->durable[server->node];
-    for (uint64_t at = 0; at < durable->capacity; at++) {
-        durable->items[at] = 0;
+    for (uint64_t i = 0; i < durable->count; i++) {
+        durable->items[i] = 0;
     }
     trust_committed(one, server->node, tablet->committed);
     for (const struct sim_pending *record = tablet->first; record != NULL; record = record->next) {
@@ -147,7 +169,7 @@ void sim_truth_on_committed(struct sim_replica_truth *truth,
                      (unsigned long long)record->sequence);
         }
         *known = is;
-        if (*cell(&one->durable[server->node], record->sequence) != is) {
+        if (look(&one->durable[server->node], record->sequence) != is) {
             sim_fail(truth->sim, "I2: tablet %llu: server %u commits %llu, not durable there",
                      (unsigned long long)tablet->tablet, server->node,
                      (unsigned long long)record->sequence);
@@ -189,9 +211,9 @@ void sim_truth_on_answered(struct sim_replica_truth *truth,
     if (sequence == 0) {
         return;
     }
-    uint64_t is = *cell(&one->committed, sequence);
+    uint64_t is = look(&one->committed, sequence);
     for (uint32_t node = 1; node <= truth->sim->settings.server_count; node++) {
-        logs += is != 0 && *cell(&one->durable[node], sequence) == is;
+        logs += is != 0 && look(&one->durable[node], sequence) == is;
     }
     if (logs < truth->sim->settings.min_in_sync) {
         sim_fail(truth->sim, "I9: tablet %llu: entry %llu was acknowledged with %u logs",

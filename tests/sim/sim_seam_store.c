@@ -14,15 +14,6 @@ static struct sim_tablet *of(const struct store_tablet *tablet)
     return (struct sim_tablet *)(void *)tablet;
 }
 
-static struct store_entry entry_of(const struct sim_pending *record)
-{
-    return (struct store_entry){.sequence = record->sequence,
-                                .version = record->version,
-                                .stamp = {record->clock, 1, 0},
-                                .type = (uint8_t)record->type,
-                                .payload = buffer_bytes(&record->payload)};
-}
-
 /* --- looking -------------------------------------------------------------------------------------- */
 
 const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet)
@@ -81,14 +72,14 @@ struct store_entry store_tablet_window_at(const struct store_tablet *tablet, uin
     for (uint32_t i = 0; i < index; i++) {
         record = record->next;
     }
-    return entry_of(record);
+    return sim_entry_of(record);
 }
 
 bool store_tablet_barrier(const struct store_tablet *tablet, struct store_entry *ret_barrier)
 {
-    const struct sim_pending *barrier = of(tablet)->copy.barrier;
+    const struct store_entry *barrier = sim_copy_standing(of(tablet));
     if (barrier != NULL) {
-        *ret_barrier = entry_of(barrier);
+        *ret_barrier = *barrier;
     }
     return barrier != NULL;
 }
@@ -97,12 +88,9 @@ bool store_tablet_last_split(const struct store_tablet *tablet,
                              struct store_entry *ret_entry,
                              struct record_split *ret_split)
 {
-    const struct sim_pending *last = sim_copy_last_split(of(tablet));
-    if (last != NULL) {
-        *ret_entry = entry_of(last);
-        ASSERT(record_decode_split(ret_entry->payload, ret_split, NULL) == STATUS_OK);
-    }
-    return last != NULL;
+    bool found = sim_copy_last_barrier(of(tablet), RECORD_SPLIT, ret_entry);
+    ASSERT(!found || record_decode_split(ret_entry->payload, ret_split, NULL) == STATUS_OK);
+    return found;
 }
 
 /* --- whose it is ---------------------------------------------------------------------------------- */
@@ -159,14 +147,27 @@ enum status store_append_entry(struct store_tablet *stored,
     return status;
 }
 
+/* Planted: it is believed to have been given out. */
+static bool is_swallowed(const struct sim_tablet *tablet, enum record_type type)
+{
+    enum sim_planted planted = tablet->store->sim->planted;
+    return (planted == SIM_PLANTED_NEVER_THAWED && type == RECORD_THAWED) ||
+           (planted == SIM_PLANTED_NEVER_LIFTED && type == RECORD_ABSORB_ABORTED);
+}
+
 enum status store_append_barrier(struct store_tablet *tablet,
                                  enum record_type type,
                                  struct bytes payload,
                                  uint64_t clock,
                                  uint64_t *ret_sequence)
 {
-    const struct sim_pending *last = sim_copy_last_split(of(tablet));
-    if (last != NULL && last->sequence > of(tablet)->committed) {
+    if (of(tablet)->merging) {
+        return STATUS_NOT_OWNER;
+    }
+    if (is_swallowed(of(tablet), type)) {
+        return STATUS_OK;
+    }
+    if (sim_copy_has_open_barrier(of(tablet))) {
         return STATUS_UNAVAILABLE;
     }
     return sim_store_give_out(of(tablet)->store, of(tablet), type, payload, clock, ret_sequence);
@@ -239,46 +240,43 @@ struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet)
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret)
 {
     *ret = (struct store_tablet_statistics){
-        .base_bytes = sim_rows_size_bytes(&of(tablet)->committed_rows)};
+        .base_bytes = sim_rows_size_bytes(&of(tablet)->committed_rows),
+        .flush_count = of(tablet)->flush_count};
 }
 
-/* --- merges: nobody is told to ---------------------------------------------------------------------- */
+/* --- merges ----------------------------------------------------------------------------------------- */
 
 bool store_tablet_last_absorb(const struct store_tablet *tablet,
                               struct store_entry *ret_entry,
                               struct record_absorb *ret_absorb)
 {
-    (void)tablet;
-    (void)ret_entry;
-    (void)ret_absorb;
-    return false;
+    bool found = sim_copy_last_barrier(of(tablet), RECORD_ABSORB, ret_entry);
+    ASSERT(!found || record_decode_absorb(ret_entry->payload, ret_absorb, NULL) == STATUS_OK);
+    return found;
 }
 
 bool store_tablet_last_frozen(const struct store_tablet *tablet,
                               struct store_entry *ret_entry,
                               struct record_frozen *ret_frozen)
 {
-    (void)tablet;
-    (void)ret_entry;
-    (void)ret_frozen;
-    return false;
+    bool found = sim_copy_last_barrier(of(tablet), RECORD_FROZEN, ret_entry);
+    ASSERT(!found || record_decode_frozen(ret_entry->payload, ret_frozen, NULL) == STATUS_OK);
+    return found;
 }
 
 void store_tablet_flush(struct store_tablet *tablet)
 {
-    (void)tablet;
+    sim_flush_soon(of(tablet)->store, of(tablet));
 }
 
 bool store_tablet_is_flushed(struct store_tablet *tablet)
 {
-    return of(tablet)->frozen_count == 0;
+    return sim_flush_is_done(of(tablet));
 }
 
 enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right)
 {
-    (void)left;
-    (void)right;
-    return STATUS_FAILED_PRECONDITION;
+    return sim_store_merge(of(left)->store, of(left), of(right));
 }
 
 /* --- digests: copies are compared from outside ------------------------------------------------------ */

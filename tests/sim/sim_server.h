@@ -152,6 +152,10 @@ void sim_write_was_split(struct sim_server *server,
                          struct sim_tablet *parent,
                          struct sim_tablet *left,
                          struct sim_tablet *right);
+/* The two are gone when it returns. */
+void sim_write_was_merged(struct sim_server *server,
+                          struct sim_tablet *const gone[2],
+                          struct sim_tablet *merged);
 void sim_write_split(struct sim_server *server,
                      struct sim_tablet *tablet,
                      const struct record_split *split);

@@ -84,7 +84,7 @@ void sim_store_kill(struct sim_store *store, bool power_cut)
     struct sim_store_disk *disk = store->disk;
     for (uint32_t i = 0; i < store->queue_count; i++) {
         if (i == 0 && store->committing && prng_chance(&store->sim->prng, 2)) {
-            sim_base_apply(&disk->base, &store->queue[i]);
+            (void)sim_base_apply(&disk->base, &store->queue[i]);
         }
         sim_base_transaction_discard(&store->queue[i]);
     }
@@ -117,27 +117,39 @@ struct sim_tablet *sim_store_find(struct sim_store *store, uint64_t number)
     return tablet != NULL && !tablet->hidden ? tablet : NULL;
 }
 
-static bool stands_before(const struct sim_tablet *a, const struct sim_tablet *b)
+/* What two were merged into is when its host has taken that up. */
+static bool is_served(const struct sim_tablet *tablet, uint64_t table)
 {
-    int order = bytes_compare(a->range.start, b->range.start);
-    bool is_older = a->tablet < b->tablet;
-    bool older_last = a->store->sim->planted == SIM_PLANTED_OLDER_COPY_FOUND;
-    return order != 0 ? order < 0 : is_older != older_last;
+    return !tablet->hidden && tablet->context != NULL && tablet->table == table;
+}
+
+/* Of two that overlap something else came of the one with the lower number. */
+static bool is_over(const struct sim_store *store, const struct sim_tablet *tablet)
+{
+    bool older_last = store->sim->planted == SIM_PLANTED_OLDER_COPY_FOUND;
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        const struct sim_tablet *other = store->tablets[i];
+        struct row_range both;
+        if (other != tablet && is_served(other, tablet->table) &&
+            (other->tablet > tablet->tablet) != older_last &&
+            row_range_intersect(&other->range, &tablet->range, &both)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* As tabletserver/serve/served_map.c. */
 struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row)
 {
-    struct sim_tablet *found = NULL;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct sim_tablet *tablet = store->tablets[i];
-        if (!tablet->hidden && tablet->table == table &&
-            bytes_compare(tablet->range.start, row) <= 0 &&
-            (found == NULL || stands_before(found, tablet))) {
-            found = tablet;
+        if (is_served(tablet, table) && row_range_contains(&tablet->range, row) &&
+            !is_over(store, tablet)) {
+            return tablet;
         }
     }
-    return found != NULL && row_range_contains(&found->range, row) ? found : NULL;
+    return NULL;
 }
 
 struct sim_tablet *sim_store_find_before(struct sim_store *store, uint64_t table, struct bytes end)
@@ -146,8 +158,8 @@ struct sim_tablet *sim_store_find_before(struct sim_store *store, uint64_t table
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct sim_tablet *tablet = store->tablets[i];
         bool begins = end.size_bytes == 0 || bytes_compare(tablet->range.start, end) < 0;
-        if (!tablet->hidden && tablet->table == table && begins &&
-            (found == NULL || stands_before(found, tablet))) {
+        bool last = found == NULL || bytes_compare(found->range.start, tablet->range.start) < 0;
+        if (is_served(tablet, table) && begins && last && !is_over(store, tablet)) {
             found = tablet;
         }
     }
@@ -191,6 +203,9 @@ void sim_store_create(struct sim_store *store,
                       bool replicated)
 {
     struct applied_map map;
+    if (sim_store_find_any(store, number) != NULL) {
+        return;
+    }
     for (uint32_t i = 0; i < store->queue_count; i++) {
         if (store->queue[i].purpose == SIM_BASE_CREATED && store->queue[i].tablet == number) {
             return; /* asked for again: it is on its way */
@@ -211,7 +226,7 @@ void sim_store_drop(struct sim_store *store, struct sim_tablet *tablet)
 {
     sim_store_queue(store, &(struct sim_base_transaction){.purpose = SIM_BASE_DROPPED,
                                                           .tablet = tablet->tablet,
-                                                          .removed = tablet->tablet});
+                                                          .removed = {tablet->tablet}});
     sim_store_remove(store, tablet);
 }
 
@@ -475,7 +490,6 @@ void sim_store_log_synced(struct sim_store *store)
 void sim_store_base_committed(struct sim_store *store)
 {
     struct sim_base_transaction done = store->queue[0];
-    const struct sim_base_tablet *created = done.puts[0];
 
     ASSERT(store->committing && store->queue_count > 0);
     store->committing = false;
@@ -485,15 +499,18 @@ void sim_store_base_committed(struct sim_store *store)
         sim_store_learnt(store, &done);
         return;
     }
-    sim_base_apply(&store->disk->base, &done);
+    bool stored = sim_base_apply(&store->disk->base, &done);
     switch (done.purpose) {
     case SIM_BASE_CREATED:
-        if (sim_store_find_any(store, done.tablet) == NULL) {
-            on_created(store, created);
+        if (stored) {
+            on_created(store, sim_base_find(&store->disk->base, done.tablet));
         }
         break;
     case SIM_BASE_DROPPED:
     case SIM_BASE_LEARNT:
+        break;
+    case SIM_BASE_MERGED:
+        sim_store_merged(store, &done, stored);
         break;
     case SIM_BASE_FLUSH_ADVANCED:
     case SIM_BASE_FLUSH_FINISHED:
@@ -502,8 +519,21 @@ void sim_store_base_committed(struct sim_store *store)
     }
 }
 
+static void flush_wanted(struct sim_store *store)
+{
+    store->flush_wanted = false;
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        if (store->tablets[i]->flush_wanted) {
+            sim_flush_soon(store, store->tablets[i]);
+        }
+    }
+}
+
 void sim_store_want(struct sim_store *store, struct sim_effects *effects)
 {
+    if (store->flush_wanted) {
+        flush_wanted(store);
+    }
     if (sim_log_wants_write(&store->log)) {
         sim_effects_add(effects, &(struct sim_effect){.kind = SIM_EFFECT_LOG});
     }

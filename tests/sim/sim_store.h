@@ -8,6 +8,7 @@
  *                     applied map; the last brings the exactly-once records, and the log is let go
  *   split --> the last record of a tablet; its children begin when it is committed, and the base
  *             learns of them in the transaction that ends the parent's last flush
+ *   merge --> both are brought to the base, whose one transaction makes them one
  *
  * Changes are applied from the bytes that were logged, never from what was given to append.
  *
@@ -22,6 +23,7 @@
 #include "tabletserver/storage/flush_progress.h"
 #include "tabletserver/storage/record.h"
 #include "tabletserver/storage/slice.h"
+#include "tabletserver/storage/store_barrier.h"
 #include "tabletserver/storage/store_replica.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_base.h"
@@ -75,7 +77,7 @@ struct sim_copy {
     uint64_t proven;                 /* the base has this: it is committed, whatever the log says */
     uint64_t committed_version;      /* of the entry there; 0 = not known */
     bool gap;                        /* replay: entries follow on what a configuration will drop */
-    struct sim_pending *barrier;     /* committed, and not lifted; NULL = none */
+    struct store_barrier *barriers;  /* committed ones */
     struct sim_pending *kept_first;  /* committed, to feed learners with */
     struct sim_pending *kept_last;
     uint32_t kept_count;
@@ -134,8 +136,12 @@ struct sim_tablet {
     uint64_t parent; /* not in the base yet; 0 = none */
     uint64_t children[2];
     uint64_t split_sequence; /* 0 = none */
-    bool converted;          /* of one that was, and the record of that is not synced yet */
-    bool converted_ends;     /* that record is synced: its last flush is under way */
+    bool flush_wanted;       /* freeze it as soon as that can be */
+    uint64_t flush_count;
+    bool merging;        /* the base is being told that it is part of another */
+    bool merged;         /* and was: its host has not taken that up yet */
+    bool converted;      /* of one that was, and the record of that is not synced yet */
+    bool converted_ends; /* that record is synced: its last flush is under way */
 
     bool replicated;
     struct sim_copy copy;
@@ -186,6 +192,7 @@ struct sim_store {
     struct sim_base_transaction queue[SIM_QUEUE_MAX]; /* the first is on its way if committing */
     uint32_t queue_count;
     bool committing;
+    bool flush_wanted; /* of some tablet */
     struct arena arena;
     struct sim_told *told;
     uint32_t told_count;
@@ -278,8 +285,15 @@ enum status sim_store_commit(struct sim_store *store, struct sim_tablet *tablet,
 void sim_store_lead(struct sim_store *store, struct sim_tablet *tablet);
 /* A committed entry that is kept; NULL. */
 const struct sim_pending *sim_copy_find(const struct sim_tablet *tablet, uint64_t sequence);
-/* The one in the window, or the one that is committed; NULL. */
-const struct sim_pending *sim_copy_last_split(const struct sim_tablet *tablet);
+/* The last of that type, committed or not, unless what is committed has lifted it.  False: none. */
+bool sim_copy_last_barrier(const struct sim_tablet *tablet,
+                           enum record_type type,
+                           struct store_entry *ret_entry);
+/* The one that stands where its committed point is; NULL. */
+const struct store_entry *sim_copy_standing(const struct sim_tablet *tablet);
+/* Is any in the window, or what lifts one? */
+bool sim_copy_has_open_barrier(const struct sim_tablet *tablet);
+struct store_entry sim_entry_of(const struct sim_pending *record);
 
 /* --- taught: sim_learn.c ---------------------------------------------------------------------------- */
 
@@ -301,8 +315,27 @@ enum status sim_replay_conversion(struct sim_store *store,
                                   const struct record_configuration *record,
                                   uint64_t position,
                                   struct error *ret_error);
+/* Committed up to the barrier, and nothing behind it. */
+enum status sim_store_stand_at(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               uint64_t sequence);
 /* A child's configuration is durable: its parent may go to the base. */
 void sim_store_converted(struct sim_store *store, const struct sim_tablet *child);
+
+/* --- merged by the catalog's word: sim_store_merge.c ------------------------------------------------ */
+
+/* As store_tablet_merge(). */
+enum status sim_store_merge(struct sim_store *store,
+                            struct sim_tablet *left,
+                            struct sim_tablet *right);
+/* The base has done it, or (one of that number was there already) has not. */
+void sim_store_merged(struct sim_store *store,
+                      const struct sim_base_transaction *done,
+                      bool stored);
+/* Their host has taken it up. */
+void sim_store_forget_merged(struct sim_store *store, struct sim_tablet *const gone[2]);
+/* What is said to be held: not what came of others before its host knows. */
+bool sim_tablet_is_held(const struct sim_tablet *tablet);
 
 /* --- between its files ------------------------------------------------------------------------- */
 
@@ -331,6 +364,10 @@ void sim_store_split(struct sim_store *store,
                      const struct record_split *split);
 
 void sim_flush_freeze(struct sim_store *store, struct sim_tablet *tablet);
+/* Now, or as soon as that can be. */
+void sim_flush_soon(struct sim_store *store, struct sim_tablet *tablet);
+/* Nothing of it is left to be flushed. */
+bool sim_flush_is_done(const struct sim_tablet *tablet);
 void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_unblock(struct sim_store *store, struct sim_tablet *tablet);
 void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *transaction);
@@ -338,7 +375,6 @@ void sim_flush_done(struct sim_store *store, const struct sim_base_transaction *
 enum status sim_store_commit_first(struct sim_store *store, struct sim_tablet *tablet);
 void sim_tablet_ref(struct sim_tablet *tablet);
 void sim_tablet_unref(struct sim_tablet *tablet);
-struct sim_pending *sim_pending_copy(const struct sim_pending *record);
 void sim_pending_destroy(struct sim_pending *record); /* NULL is fine */
 struct sim_tablet *sim_store_begin_child(struct sim_store *store,
                                          struct sim_tablet *parent,
@@ -351,6 +387,7 @@ void sim_copy_drop_above(struct sim_tablet *tablet, uint64_t kept);
 void sim_copy_forget_kept(struct sim_copy *copy);
 /* It is committed: if it is a barrier, it stands. */
 void sim_copy_note_barrier(struct sim_copy *copy, const struct sim_pending *record);
+void sim_copy_push_barrier(struct sim_copy *copy, const struct store_entry *entry);
 bool sim_copy_is_alone(const struct sim_tablet *tablet);
 enum status sim_copy_commit_replayed(struct sim_store *store,
                                      struct sim_tablet *tablet,
@@ -377,6 +414,8 @@ void sim_store_record_requests(struct sim_store *store,
                                struct sim_tablet *tablet,
                                const struct sim_pending *record);
 
+/* What the base has just been told of. */
+struct sim_tablet *sim_store_load(struct sim_store *store, const struct sim_base_tablet *from);
 enum status sim_replay_record(struct sim_store *store,
                               const struct log_record *record,
                               uint64_t position,

@@ -9,25 +9,22 @@
  * flush of the parent's above the barrier.
  */
 
-const struct sim_pending *sim_copy_last_split(const struct sim_tablet *tablet)
+enum status sim_store_stand_at(struct sim_store *store,
+                               struct sim_tablet *tablet,
+                               uint64_t sequence)
 {
-    const struct sim_pending *last = tablet->copy.barrier;
-    for (const struct sim_pending *record = tablet->first; record != NULL; record = record->next) {
-        last = record->type == RECORD_SPLIT ? record : last;
-    }
-    return last;
-}
-
-/* Committed up to the barrier, and nothing behind it. */
-static enum status stand_at(struct sim_store *store, struct sim_tablet *parent, uint64_t sequence)
-{
-    if (parent->copy.synced < sequence) {
+    const struct sim_learning *learning = &tablet->copy.learning;
+    if (tablet->copy.synced < sequence) {
         return STATUS_UNAVAILABLE;
     }
-    enum status status = sim_store_commit(store, parent, sequence);
-    if (status == STATUS_OK && parent->prepared > sequence) {
-        const struct store_configuration held = parent->copy.held;
-        sim_store_configure(store, parent, &held, sequence);
+    if (learning->first) {
+        return STATUS_RESOURCE_EXHAUSTED;
+    }
+    bool held = learning->learning && sequence > learning->hold_until;
+    enum status status = sim_store_commit(store, tablet, held ? learning->hold_until : sequence);
+    if (status == STATUS_OK && tablet->prepared > sequence) {
+        const struct store_configuration same = tablet->copy.held;
+        sim_store_configure(store, tablet, &same, sequence);
     }
     return status;
 }
@@ -80,8 +77,7 @@ static void begin(struct sim_store *store,
 {
     struct buffer dedupe = BUFFER_INIT;
     struct record_split split;
-    ASSERT(record_decode_split(buffer_bytes(&parent->copy.barrier->payload), &split, NULL) ==
-           STATUS_OK);
+    ASSERT(record_decode_split(sim_copy_standing(parent)->payload, &split, NULL) == STATUS_OK);
     const struct row_range ranges[2] = {{parent->range.start, split.key},
                                         {split.key, parent->range.end}};
     dedupe_encode(parent->dedupe, &dedupe);
@@ -97,29 +93,42 @@ static void begin(struct sim_store *store,
     store->sim->statistics.splits++;
 }
 
-/* A child may be here already, to be taught, if this store counted no more when the tablet was split. */
-static bool has_child(struct sim_store *store, const struct sim_pending *barrier)
+static bool is_here(struct sim_store *store, uint64_t tablet)
+{
+    bool here = sim_store_find_any(store, tablet) != NULL;
+    for (uint32_t i = 0; i < store->queue_count; i++) {
+        here = here ||
+               (store->queue[i].purpose == SIM_BASE_CREATED && store->queue[i].tablet == tablet);
+    }
+    return here;
+}
+
+/* A child may be here already, or on its way, to be taught, if this store counted no more when the tablet was
+ * split. */
+static bool has_child(struct sim_store *store, const struct store_entry *barrier)
 {
     struct record_split split;
-    ASSERT(record_decode_split(buffer_bytes(&barrier->payload), &split, NULL) == STATUS_OK);
-    return sim_store_find_any(store, split.left_tablet) != NULL ||
-           sim_store_find_any(store, split.right_tablet) != NULL;
+    ASSERT(record_decode_split(barrier->payload, &split, NULL) == STATUS_OK);
+    return is_here(store, split.left_tablet) || is_here(store, split.right_tablet);
 }
 
 enum status sim_store_convert(struct sim_store *store,
                               struct sim_tablet *parent,
                               struct sim_tablet *ret_children[2])
 {
-    const struct sim_pending *barrier = sim_copy_last_split(parent);
+    struct store_entry barrier;
     uint64_t position = 0;
-    if (barrier == NULL || barrier->sequence < parent->committed || has_child(store, barrier)) {
+    if (!sim_copy_last_barrier(parent, RECORD_SPLIT, &barrier) ||
+        barrier.sequence < parent->committed || has_child(store, &barrier)) {
         return STATUS_FAILED_PRECONDITION;
     }
-    enum status status = stand_at(store, parent, barrier->sequence);
+    enum status status = sim_store_stand_at(store, parent, barrier.sequence);
     if (status != STATUS_OK) {
         return status;
     }
-    ASSERT(parent->copy.barrier != NULL && parent->committed == parent->copy.barrier->sequence);
+    const struct store_entry *standing = sim_copy_standing(parent);
+    ASSERT(standing != NULL && standing->type == RECORD_SPLIT);
+    ASSERT(parent->committed == standing->sequence);
     ASSERT(parent->prepared == parent->committed);
     if (parent->frozen_count >= SIM_FROZEN_MAX) {
         return STATUS_RESOURCE_EXHAUSTED;
@@ -162,8 +171,9 @@ enum status sim_replay_conversion(struct sim_store *store,
     if (status != STATUS_OK) {
         return status;
     }
-    if (parent->copy.barrier == NULL || parent->committed != record->kept_sequence ||
-        parent->prepared != parent->committed) {
+    const struct store_entry *standing = sim_copy_standing(parent);
+    if (standing == NULL || standing->type != RECORD_SPLIT ||
+        parent->committed != record->kept_sequence || parent->prepared != parent->committed) {
         return error_set(ret_error, STATUS_CORRUPT, "a CONVERSION at %llu, where no SPLIT stands",
                          (unsigned long long)record->kept_sequence);
     }

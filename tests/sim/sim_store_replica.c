@@ -34,12 +34,6 @@ static struct sim_pending *pending_of(
     return record;
 }
 
-struct sim_pending *sim_pending_copy(const struct sim_pending *record)
-{
-    return pending_of(record->sequence, record->version, record->clock, (uint8_t)record->type,
-                      buffer_bytes(&record->payload));
-}
-
 void sim_copy_forget_kept(struct sim_copy *copy)
 {
     while (copy->kept_first != NULL) {
@@ -54,7 +48,7 @@ void sim_copy_forget_kept(struct sim_copy *copy)
 void sim_copy_destroy(struct sim_copy *copy)
 {
     sim_copy_forget_kept(copy);
-    sim_pending_destroy(copy->barrier);
+    store_barriers_clear(&copy->barriers);
     sim_learning_deinit(&copy->learning);
 }
 
@@ -325,13 +319,72 @@ enum status sim_store_commit(struct sim_store *store, struct sim_tablet *tablet,
     return status;
 }
 
+/* --- barriers ----------------------------------------------------------------------------------- */
+
+struct store_entry sim_entry_of(const struct sim_pending *record)
+{
+    return (struct store_entry){.sequence = record->sequence,
+                                .version = record->version,
+                                .stamp = {record->clock, 1, 0},
+                                .type = (uint8_t)record->type,
+                                .payload = buffer_bytes(&record->payload)};
+}
+
+static bool is_barrier_or_lifts(uint8_t type)
+{
+    return store_barrier_is_one(type) || store_barrier_lifts(type);
+}
+
+void sim_copy_push_barrier(struct sim_copy *copy, const struct store_entry *entry)
+{
+    struct store_barrier *barrier = store_barrier_create(entry);
+    ASSERT(barrier != NULL);
+    store_barriers_push(&copy->barriers, barrier);
+}
+
 void sim_copy_note_barrier(struct sim_copy *copy, const struct sim_pending *record)
 {
-    if (record->type == RECORD_SPLIT) {
-        sim_pending_destroy(copy->barrier);
-        copy->barrier = sim_pending_copy(record);
+    if (is_barrier_or_lifts((uint8_t)record->type)) {
+        const struct store_entry entry = sim_entry_of(record);
+        sim_copy_push_barrier(copy, &entry);
     }
 }
+
+const struct store_entry *sim_copy_standing(const struct sim_tablet *tablet)
+{
+    return store_barriers_standing(tablet->copy.barriers, tablet->committed);
+}
+
+/* Behind it there may be what lifts it, which then is not committed. */
+bool sim_copy_last_barrier(const struct sim_tablet *tablet,
+                           enum record_type type,
+                           struct store_entry *ret_entry)
+{
+    const struct store_entry *last = store_barriers_last(tablet->copy.barriers, type,
+                                                         tablet->committed);
+    bool found = last != NULL;
+    if (found) {
+        *ret_entry = *last;
+    }
+    for (const struct sim_pending *record = tablet->first; record != NULL; record = record->next) {
+        if (record->type == type) {
+            *ret_entry = sim_entry_of(record);
+            found = true;
+        }
+    }
+    return found;
+}
+
+bool sim_copy_has_open_barrier(const struct sim_tablet *tablet)
+{
+    bool found = false;
+    for (const struct sim_pending *record = tablet->first; record != NULL; record = record->next) {
+        found = found || is_barrier_or_lifts((uint8_t)record->type);
+    }
+    return found;
+}
+
+/* --- committed ---------------------------------------------------------------------------------- */
 
 void sim_copy_keep(struct sim_store *store, struct sim_tablet *tablet, struct sim_pending *record)
 {

@@ -50,7 +50,7 @@ static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_
     *ret_count = 0;
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
         const struct sim_tablet *tablet = server->store.tablets[i];
-        if (tablet->hidden) {
+        if (!sim_tablet_is_held(tablet)) {
             continue;
         }
         uint64_t limit = assignment_soft_limit_bytes(server->assignments, tablet->tablet);
@@ -251,7 +251,7 @@ static void match_assignments(struct sim_server *server)
 
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
         const struct sim_tablet *tablet = server->store.tablets[i];
-        if (!tablet->hidden) {
+        if (sim_tablet_is_held(tablet)) {
             held[held_count++] = (struct assignment_held){
                 .tablet = tablet->tablet,
                 .store = server->disk->store.number,

@@ -375,8 +375,8 @@ void sim_write_split(struct sim_server *server,
 void sim_write_drop(struct sim_server *server, struct sim_tablet *tablet)
 {
     struct sim_order *order = sim_order_of(tablet);
-    if (order->blocked) {
-        return;
+    if (order == NULL || order->blocked || tablet->merging) {
+        return; /* the master asks again */
     }
     order->blocked = true;
     order->dropping = true;
@@ -602,17 +602,35 @@ void sim_write_fail(struct sim_server *server, struct sim_tablet *tablet, uint64
     }
 }
 
+/* Something else has its rows now.  What waited behind a barrier of its is the caller's to let go. */
+static struct sim_work *end_parent(struct sim_tablet *parent)
+{
+    struct sim_order *order = sim_order_of(parent);
+    ASSERT(order->pending_first == NULL && order->gathered_count == 0);
+    struct sim_work *deferred = take_deferred(order);
+    parent->context = NULL;
+    memory_free(order);
+    return deferred;
+}
+
 void sim_write_was_split(struct sim_server *server,
                          struct sim_tablet *parent,
                          struct sim_tablet *left,
                          struct sim_tablet *right)
 {
-    struct sim_order *order = sim_order_of(parent);
-    ASSERT(order->pending_first == NULL && order->gathered_count == 0);
-    struct sim_work *deferred = take_deferred(order);
+    struct sim_work *deferred = end_parent(parent);
     sim_server_add_order(left);
     sim_server_add_order(right);
-    parent->context = NULL;
-    memory_free(order);
     release_deferred(server, deferred);
+}
+
+void sim_write_was_merged(struct sim_server *server,
+                          struct sim_tablet *const gone[2],
+                          struct sim_tablet *merged)
+{
+    struct sim_work *deferred[2] = {end_parent(gone[0]), end_parent(gone[1])};
+    sim_server_add_order(merged);
+    sim_store_forget_merged(&server->store, gone);
+    release_deferred(server, deferred[0]);
+    release_deferred(server, deferred[1]);
 }
