@@ -50,6 +50,7 @@ enum lab_fault {
     LAB_READS_FIRST,    /* changes that read before they write */
     LAB_HEAVY,          /* many more bytes an event than the lightest variant */
     LAB_LOOKS_AT_MUCH,  /* a query looks at many more rows than it returns */
+    LAB_NO_ANSWER,      /* not one query of a kind came to its end */
     LAB_WRONG_SUMS,     /* what is stored is not what was given */
 };
 const char *lab_fault_name(enum lab_fault fault);

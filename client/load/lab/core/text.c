@@ -110,6 +110,11 @@ static void print_query(FILE *out, const struct lab_result *result, size_t query
         if (!variant->has_run || !phase->has_run) {
             continue;
         }
+        if (phase->operations == 0 && phase->errors == 0) {
+            fprintf(out, "  %-*s none came to its end: %" PRIu64 " were cut off after %.2g s\n",
+                    NAME_WIDTH, variant->variant->name, phase->cut_off, phase->length_s);
+            continue;
+        }
         if (phase->rows_found > 0) {
             (void)snprintf(looked_at, sizeof looked_at, "%.1f",
                            (double)phase->rows_seen / (double)phase->rows_found);

@@ -173,6 +173,22 @@ static double looked_at(const struct lab_phase *query)
     return (double)query->rows_seen / (double)(query->rows_found > 0 ? query->rows_found : 1);
 }
 
+/* Queries of a kind that were all cut off at the end of their time. */
+static void judge_unanswered(const struct lab_experiment *experiment,
+                             struct lab_variant_result *variant,
+                             struct sentence *sentence)
+{
+    for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
+        const struct lab_phase *query = &variant->queries[i];
+        if (query->has_run && query->operations == 0 && query->cut_off > 0) {
+            begin_clause(sentence);
+            add_fault(variant, LAB_NO_ANSWER);
+            say(sentence, "not one “%s” came to its end in %.2g s", experiment->queries[i],
+                query->length_s);
+        }
+    }
+}
+
 /* The worst of the queries. */
 static void judge_queries(const struct lab_experiment *experiment,
                           struct lab_variant_result *variant,
@@ -253,6 +269,7 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_growth(variant, &sentence);
     judge_bytes(result, variant, &sentence);
     judge_queries(result->experiment, variant, &sentence);
+    judge_unanswered(result->experiment, variant, &sentence);
     judge_sums(variant, &sentence);
     say_copy(variant, &sentence);
     if (variant->fault_count > 0 && variant->variant->remedy[0] != '\0') {
