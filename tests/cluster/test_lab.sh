@@ -165,6 +165,7 @@ says "two names" 2 'one experiment at a time' lab battery quote
 says "csv" 2 'text or json' lab battery --format csv
 says "no list of processes" 2 'server-pids is a list' lab battery --confine 0.5 --server-pids abc
 says "a share of nothing" 2 'confine cannot be' lab battery --confine 0
+says "options of other loads" 2 'value-size does not go with the lab' lab battery --value-size 5
 says "options of the lab elsewhere" 2 'lab. only' "$LOAD" write --keep
 says "a folder that is not there" 1 'nowhere/page.html' lab battery --html "$WORK/nowhere/page.html"
 says "no cluster" 1 'UNAVAILABLE' lab battery --masters tcp://127.0.0.1:1 --timeout 1
