@@ -111,6 +111,12 @@ static void confine(struct lab_confine *confine,
     size_t count = 0;
     said[0] = '\0';
     if (options->confine <= 0) {
+        /* Of what shares a processor the busy one takes what the idle ones leave. */
+        if (lab_pids_find(servers, server_count, pids) > 1) {
+            (void)snprintf(said, LAB_ERROR_BYTES,
+                           "the servers share one machine and are not confined: shares tell, rates "
+                           "hardly do (--confine 0.25)");
+        }
         return;
     }
     if (options->server_pids != NULL) {

@@ -252,7 +252,8 @@ static void print_variant(FILE *out,
     fprintf(out, "\n  %s   %s   %.0f bytes an event", variant->variant->name, variant->variant->key,
             variant->event_bytes);
     if (variant->stored_is_known && variant->stored_bytes > 0) {
-        fprintf(out, ", about %.3g MB stored", (double)variant->stored_bytes / 1e6);
+        fprintf(out, ", about %.3g MB stored of %" PRIu64 " events",
+                (double)variant->stored_bytes / 1e6, result->history + variant->write.operations);
     }
     fputs("\n    ", out);
     print_wrapped(out, variant->verdict, VERDICT_INDENT);

@@ -29,6 +29,12 @@ __attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence,
     }
 }
 
+/* Two digits that count, and none of them behind an e. */
+static void say_times(struct sentence *sentence, double times)
+{
+    say(sentence, times < 10 ? "%.2g ×" : "%.0f ×", times);
+}
+
 static void begin_clause(struct sentence *sentence)
 {
     say(sentence, "%s", sentence->clauses > 0 ? "; " : "");
@@ -123,10 +129,9 @@ static void judge_reading(const struct lab_result *result,
     }
     begin_clause(sentence);
     add_fault(variant, LAB_READS_FIRST);
-    say(sentence,
-        "each write reads its row first and waits for the one before it: %.2g × the "
-        "writes of %s",
-        rate / lab_phase_rate(&other->write), other->variant->name);
+    say(sentence, "each write reads its row first and waits for the one before it: ");
+    say_times(sentence, rate / lab_phase_rate(&other->write));
+    say(sentence, " the writes of %s", other->variant->name);
 }
 
 static void judge_growth(struct lab_variant_result *variant, struct sentence *sentence)
@@ -158,8 +163,9 @@ static void judge_bytes(const struct lab_result *result,
     }
     begin_clause(sentence);
     add_fault(variant, LAB_HEAVY);
-    say(sentence, "an event takes %.0f bytes, %.2g × those of %s", variant->event_bytes,
-        variant->event_bytes / least->event_bytes, least->variant->name);
+    say(sentence, "an event takes %.0f bytes, ", variant->event_bytes);
+    say_times(sentence, variant->event_bytes / least->event_bytes);
+    say(sentence, " those of %s", least->variant->name);
 }
 
 /* --- queries and sums ------------------------------------------------------------------------- */
@@ -341,7 +347,8 @@ static void compare(const struct lab_result *result,
         } else {
             say(sentence, ", ");
         }
-        say(sentence, "%s %.2g ×", other->variant->name, of_other / of_base);
+        say(sentence, "%s ", other->variant->name);
+        say_times(sentence, of_other / of_base);
     }
 }
 
