@@ -206,6 +206,23 @@ Test(lab_verdict, queries_that_look_at_much_are_named)
     drop(result);
 }
 
+Test(lab_verdict, queries_that_never_end_are_named)
+{
+    struct lab_result *result = result_of(&LAB_GAMES);
+    struct lab_phase *query = &result->variants[1].queries[1];
+    set_writes(&result->variants[1], EVEN);
+    query->has_run = true;
+    query->length_s = 3;
+    query->cut_off = 64;
+    lab_verdict(result);
+    cr_assert(has_fault(&result->variants[1], LAB_NO_ANSWER));
+    SAYS(result->variants[1].verdict, "not one “all games of 8 hours” came to its end in 3 s");
+    query->operations = 1;
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[1], LAB_NO_ANSWER));
+    drop(result);
+}
+
 Test(lab_verdict, sums_are_told)
 {
     struct lab_result *result = result_of(&LAB_DONATIONS);

@@ -111,6 +111,12 @@ static void confine(struct lab_confine *confine,
     size_t count = 0;
     said[0] = '\0';
     if (options->confine <= 0) {
+        /* Of what shares a processor the busy one takes what the idle ones leave. */
+        if (lab_pids_find(servers, server_count, pids) > 1) {
+            (void)snprintf(said, LAB_ERROR_BYTES,
+                           "the servers share one machine and are not confined: shares tell, rates "
+                           "hardly do (--confine 0.25)");
+        }
         return;
     }
     if (options->server_pids != NULL) {
@@ -207,17 +213,55 @@ static int refuse(const char *what)
     return load_complain_usage(what);
 }
 
+/* An option that was given and is none of ours: it would do nothing.  NULL = there is none. */
+static const char *stray_option(const struct load_options *options)
+{
+    const struct {
+        bool is_given;
+        const char *name;
+    } strays[] = {
+        {strcmp(options->table, load_options_default().table) != 0, "--table"},
+        {options->drop, "--drop"},
+        {options->fields > 0, "--fields"},
+        {options->value_bytes > 0, "--value-size"},
+        {options->batch > 0, "--batch"},
+        {options->scan_rows > 0, "--scan-rows"},
+        {options->keys > 0, "--keys"},
+        {options->distribution > 0, "--distribution"},
+        {options->one_field, "--one-field"},
+        {options->late_max_s > 0, "--late-max"},
+        {options->threads > 0, "--threads"},
+        {options->never_read > 0, "--never-read"},
+        {options->operations > 0, "--operations"},
+        {options->warmup_s > 0, "--warmup"},
+        {options->verify, "--verify"},
+        {options->fail_on_errors, "--fail-on-errors"},
+        {options->interval_s > 0, "--interval"},
+    };
+    for (size_t i = 0; i < sizeof strays / sizeof strays[0]; i++) {
+        if (strays[i].is_given) {
+            return strays[i].name;
+        }
+    }
+    return NULL;
+}
+
 /* Put in what was not said.  False: *ret_exit_code is of what does not go. */
 static bool complete(struct load_options *options, int *ret_exit_code)
 {
     pid_t pids[LAB_SERVERS_MAX];
     size_t count = 0;
+    char problem[LOAD_PROBLEM_BYTES];
+    const char *stray = stray_option(options);
     if (options->in_flight == 0) {
         options->in_flight = options->rate > 0 ? OPEN_FLIGHT : CLOSED_FLIGHT;
     }
     options->records = options->records > 0 ? options->records : HISTORY;
     options->duration_s = options->duration_s > 0 ? options->duration_s : DURATION_S;
-    if (options->format == LOAD_CSV) {
+    if (stray != NULL) {
+        (void)snprintf(problem, sizeof problem, "%s does not go with the lab", stray);
+        *ret_exit_code = refuse(problem);
+    } else if (options->format == LOAD_CSV) {
         *ret_exit_code = refuse("the lab tells its results as text or json, not as csv");
     } else if (options->in_flight * options->clients > FLIGHT_MAX) {
         *ret_exit_code = refuse("--in-flight times --clients is at most 100k in the lab");

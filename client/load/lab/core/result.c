@@ -21,6 +21,8 @@ const char *lab_fault_name(enum lab_fault fault)
         return "heavy";
     case LAB_LOOKS_AT_MUCH:
         return "looks_at_much";
+    case LAB_NO_ANSWER:
+        return "no_answer";
     case LAB_WRONG_SUMS:
         return "wrong_sums";
     }

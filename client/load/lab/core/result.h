@@ -50,6 +50,7 @@ enum lab_fault {
     LAB_READS_FIRST,    /* changes that read before they write */
     LAB_HEAVY,          /* many more bytes an event than the lightest variant */
     LAB_LOOKS_AT_MUCH,  /* a query looks at many more rows than it returns */
+    LAB_NO_ANSWER,      /* not one query of a kind came to its end */
     LAB_WRONG_SUMS,     /* what is stored is not what was given */
 };
 const char *lab_fault_name(enum lab_fault fault);
@@ -63,7 +64,7 @@ struct lab_variant_result {
     size_t tablets_before; /* the phases */
     size_t tablets_after;
     double event_bytes;    /* sent an event, on average */
-    uint64_t stored_bytes; /* as the servers estimate it */
+    uint64_t stored_bytes; /* by all events, as the servers estimate it */
     bool stored_is_known;
     size_t sums_checked; /* 0 = no sums */
     size_t sums_wrong;
@@ -91,7 +92,7 @@ struct lab_result {
     uint64_t clients;
     uint64_t history;
     double duration_s;                 /* of writes; queries have half of it each */
-    char confinement[LAB_ERROR_BYTES]; /* what came of --confine; "" = not asked for */
+    char confinement[LAB_ERROR_BYTES]; /* what came of --confine, or what is to be said without */
     bool interrupted;
     struct lab_server servers[LAB_SERVERS_MAX];
     size_t server_count;

@@ -110,6 +110,11 @@ static void print_query(FILE *out, const struct lab_result *result, size_t query
         if (!variant->has_run || !phase->has_run) {
             continue;
         }
+        if (phase->operations == 0 && phase->errors == 0) {
+            fprintf(out, "  %-*s none came to its end: %" PRIu64 " were cut off after %.2g s\n",
+                    NAME_WIDTH, variant->variant->name, phase->cut_off, phase->length_s);
+            continue;
+        }
         if (phase->rows_found > 0) {
             (void)snprintf(looked_at, sizeof looked_at, "%.1f",
                            (double)phase->rows_seen / (double)phase->rows_found);
@@ -247,7 +252,8 @@ static void print_variant(FILE *out,
     fprintf(out, "\n  %s   %s   %.0f bytes an event", variant->variant->name, variant->variant->key,
             variant->event_bytes);
     if (variant->stored_is_known && variant->stored_bytes > 0) {
-        fprintf(out, ", about %.3g MB stored", (double)variant->stored_bytes / 1e6);
+        fprintf(out, ", about %.3g MB stored of %" PRIu64 " events",
+                (double)variant->stored_bytes / 1e6, result->history + variant->write.operations);
     }
     fputs("\n    ", out);
     print_wrapped(out, variant->verdict, VERDICT_INDENT);

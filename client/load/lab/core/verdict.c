@@ -29,6 +29,12 @@ __attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence,
     }
 }
 
+/* Two digits that count, and none of them behind an e. */
+static void say_times(struct sentence *sentence, double times)
+{
+    say(sentence, times < 10 ? "%.2g ×" : "%.0f ×", times);
+}
+
 static void begin_clause(struct sentence *sentence)
 {
     say(sentence, "%s", sentence->clauses > 0 ? "; " : "");
@@ -123,10 +129,9 @@ static void judge_reading(const struct lab_result *result,
     }
     begin_clause(sentence);
     add_fault(variant, LAB_READS_FIRST);
-    say(sentence,
-        "each write reads its row first and waits for the one before it: %.2g × the "
-        "writes of %s",
-        rate / lab_phase_rate(&other->write), other->variant->name);
+    say(sentence, "each write reads its row first and waits for the one before it: ");
+    say_times(sentence, rate / lab_phase_rate(&other->write));
+    say(sentence, " the writes of %s", other->variant->name);
 }
 
 static void judge_growth(struct lab_variant_result *variant, struct sentence *sentence)
@@ -158,8 +163,9 @@ static void judge_bytes(const struct lab_result *result,
     }
     begin_clause(sentence);
     add_fault(variant, LAB_HEAVY);
-    say(sentence, "an event takes %.0f bytes, %.2g × those of %s", variant->event_bytes,
-        variant->event_bytes / least->event_bytes, least->variant->name);
+    say(sentence, "an event takes %.0f bytes, ", variant->event_bytes);
+    say_times(sentence, variant->event_bytes / least->event_bytes);
+    say(sentence, " those of %s", least->variant->name);
 }
 
 /* --- queries and sums ------------------------------------------------------------------------- */
@@ -171,6 +177,22 @@ static double looked_at(const struct lab_phase *query)
         return 0;
     }
     return (double)query->rows_seen / (double)(query->rows_found > 0 ? query->rows_found : 1);
+}
+
+/* Queries of a kind that were all cut off at the end of their time. */
+static void judge_unanswered(const struct lab_experiment *experiment,
+                             struct lab_variant_result *variant,
+                             struct sentence *sentence)
+{
+    for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
+        const struct lab_phase *query = &variant->queries[i];
+        if (query->has_run && query->operations == 0 && query->cut_off > 0) {
+            begin_clause(sentence);
+            add_fault(variant, LAB_NO_ANSWER);
+            say(sentence, "not one “%s” came to its end in %.2g s", experiment->queries[i],
+                query->length_s);
+        }
+    }
 }
 
 /* The worst of the queries. */
@@ -253,6 +275,7 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_growth(variant, &sentence);
     judge_bytes(result, variant, &sentence);
     judge_queries(result->experiment, variant, &sentence);
+    judge_unanswered(result->experiment, variant, &sentence);
     judge_sums(variant, &sentence);
     say_copy(variant, &sentence);
     if (variant->fault_count > 0 && variant->variant->remedy[0] != '\0') {
@@ -324,7 +347,8 @@ static void compare(const struct lab_result *result,
         } else {
             say(sentence, ", ");
         }
-        say(sentence, "%s %.2g ×", other->variant->name, of_other / of_base);
+        say(sentence, "%s ", other->variant->name);
+        say_times(sentence, of_other / of_base);
     }
 }
 
