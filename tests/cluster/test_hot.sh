@@ -108,7 +108,13 @@ says "and in words" 0 "^popular_key: [0-9]+ % of the table's load hits one row, 
 says "with a cure" 0 '^  cure, salting: ' ebt advise KEY
 says "and as a list" 0 '^  row +[0-9.]+% .*"0000000000000000"' ebt hot-keys KEY
 
-until_found TIME monotonic write --records 100M --distribution sequential
+# (It begins with the first row each time: that would not be the end of a table that is there.)
+for _ in $(seq 8); do
+    load write --table TIME --records 100M --distribution sequential --duration 8
+    [[ " $(kinds TIME) " == *" monotonic "* ]] && break
+    load drop --table TIME
+done
+same "monotonic is found in TIME" "$([[ " $(kinds TIME) " == *" monotonic "* ]] && echo yes || kinds TIME)" yes
 same "its rows are appended" "$(above "$(field appended_percent TIME)" 60)" 1
 says "and in words" 0 '^monotonic: [0-9]+ % of writes hit one tablet; its rows only grow at the end' ebt advise TIME
 says "with a cure" 0 '^  cure, field promotion: Promote a field in front of the time' ebt advise TIME
