@@ -10,6 +10,7 @@
 #include "tests/sim/sim_admin.h"
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
+#include "tests/sim/sim_deposed.h"
 #include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_master.h"
@@ -264,6 +265,7 @@ static void create_world(struct sim *sim)
     const struct sim_settings *settings = &sim->settings;
     sim->node_count = 1 + settings->server_count + settings->client_count + 1;
     sim->coordinator = sim_master_coordinator_create(sim);
+    sim->deposed = sim_deposed_create();
     sim->checker = sim_checker_create(sim);
     sim->truth = sim_truth_create(sim);
     for (uint32_t i = 0; i < sim->node_count && settings->clock_skew_us > 0; i++) {
@@ -304,6 +306,7 @@ static void destroy_world(struct sim *sim)
     sim_admin_destroy(sim->admin);
     sim_checker_destroy(sim->checker);
     sim_truth_destroy(sim->truth);
+    sim_deposed_destroy(sim->deposed);
     coordinator_close(sim->coordinator);
     sim_heap_deinit(&sim->heap);
     memory_free(sim->effects.items);
@@ -365,6 +368,7 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
     case SIM_EVENT_FAULT:
     case SIM_EVENT_RESTART:
     case SIM_EVENT_LATE:
+    case SIM_EVENT_DEPOSED:
     case SIM_EVENT_KILL:
         UNREACHABLE();
     }
@@ -407,8 +411,8 @@ static bool waits(struct sim *sim, struct sim_event *event)
 {
     int64_t until_ns = sim->nodes[event->node].paused_until_ns;
     if (event->kind == SIM_EVENT_FAULT || event->kind == SIM_EVENT_RESTART ||
-        event->kind == SIM_EVENT_LATE || event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns ||
-        is_void(sim, event)) {
+        event->kind == SIM_EVENT_LATE || event->kind == SIM_EVENT_DEPOSED ||
+        event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns || is_void(sim, event)) {
         return false;
     }
     event->time_ns = until_ns;
@@ -426,6 +430,8 @@ static void take_event(struct sim *sim, struct sim_event *event)
     hash_event(sim, event);
     if (event->kind == SIM_EVENT_FAULT) {
         sim_faults_turn(sim);
+    } else if (event->kind == SIM_EVENT_DEPOSED) {
+        sim_deposed_arrive(sim, event->number);
     } else if (event->kind == SIM_EVENT_LATE) {
         sim_late_act(sim, event->number);
     } else if (event->kind == SIM_EVENT_RESTART) {

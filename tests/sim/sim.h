@@ -80,6 +80,7 @@
     X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
     X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
     X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
+    X("commit-unfenced", COMMIT_UNFENCED)                 /* a deposed master's commit counts */  \
     X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
     X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
     X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
@@ -135,6 +136,7 @@ struct sim_settings {
     uint32_t power_cut; /* of kills: the page cache is lost too */
     uint32_t kill_all;
     uint32_t kill_in_step; /* per step with effects */
+    bool late_commits;     /* of masters that are gone: they may come when another has begun */
     uint32_t kill_again;   /* per restart: soon after it */
     uint32_t cut;          /* per turn */
     uint32_t clog;
@@ -238,6 +240,7 @@ struct sim_checker;
 struct coordinator;
 struct sim_server_disk;
 struct sim_replica_truth;
+struct sim_deposed;
 
 struct sim {
     uint64_t seed;
@@ -258,6 +261,7 @@ struct sim {
     struct sim_late late;
     struct sim_link links[SIM_NODES_MAX][SIM_NODES_MAX];
     struct coordinator *coordinator; /* outlives masters, as disks outlive servers */
+    struct sim_deposed *deposed;     /* so does what they had on their way to it */
     struct sim_server_disk *disks[SIM_SERVERS_MAX];
     struct sim_master *master;                   /* NULL = down; servers too */
     struct sim_server *servers[SIM_SERVERS_MAX]; /* node 1 + index */
@@ -292,6 +296,7 @@ struct sim {
         uint64_t wipes;
         uint64_t refused; /* by full disks */
         uint64_t yields;
+        uint64_t fenced; /* commits of masters that are gone, refused */
     } statistics;
 };
 

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "master/core/record.h"
 #include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_deposed.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_server.h"
@@ -10,6 +11,7 @@
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
 #define HEALED_TIMEOUT_NS      (2 * SIM_S)
 #define HEALED_BASE_NS         (100 * SIM_MS)
+#define MASTERS_SALT           UINT64_C(0x6d617374657273)
 #define REPLICATION_SALT       UINT64_C(0x7265706c69636173)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -129,6 +131,13 @@ static void draw_replication(struct sim *sim)
     }
 }
 
+/* Of a generator of its own, too. */
+static void draw_masters(struct sim *sim)
+{
+    struct prng prng = prng_of_seed(sim->seed ^ MASTERS_SALT);
+    sim->settings.late_commits = prng_chance(&prng, 2);
+}
+
 void sim_faults_draw(struct sim *sim)
 {
     struct sim_settings *settings = &sim->settings;
@@ -157,6 +166,7 @@ void sim_faults_draw(struct sim *sim)
         settings->kill_in_step = 0;
     }
     draw_replication(sim);
+    draw_masters(sim);
 }
 
 void sim_faults_describe(const struct sim *sim, struct buffer *out)
@@ -338,6 +348,7 @@ static void lose_disk(struct sim *sim)
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
     kill_one(sim, node);
     kill_one(sim, SIM_MASTER);
+    sim_deposed_forget(sim);
     sim_heap_drop_messages(&sim->heap, node, SIM_MASTER);
     if (may_be_lost(sim, node)) {
         sim_wipe(sim, node);

@@ -20,6 +20,7 @@ enum sim_event_kind {
     SIM_EVENT_FAULT,     /* the fault maker's turn */
     SIM_EVENT_RESTART,   /* of a node that is down */
     SIM_EVENT_LATE,      /* the next act of what sim_late.h tells; number: which */
+    SIM_EVENT_DEPOSED,   /* a commit of a master that is gone arrives; number: which */
     SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
 };
 

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_deposed.h"
 
 #define TIMER_NUMBER 1
 
@@ -46,6 +47,7 @@ struct sim_master *sim_master_create(struct sim *sim, struct coordinator *coordi
     }
     settings.soft_limit_start_bytes = sim->settings.soft_limit_bytes;
     settings.soft_limit_max_bytes = sim->settings.soft_limit_bytes * 4;
+    sim_deposed_begin(sim);
     ASSERT(catalog_create(&settings, &master->catalog) == STATUS_OK);
     enum status status = coordinator_load(coordinator, take, master->catalog, &error);
     if (status == STATUS_OK) {
@@ -82,8 +84,11 @@ static enum status commit(struct sim_master *master, struct error *ret_error)
 void sim_master_kill(struct sim_master *master)
 {
     struct error error = {.status = STATUS_OK};
-    if (master->transaction != 0 && master->puts != NULL && prng_chance(&master->sim->prng, 2) &&
-        commit(master, &error) != STATUS_OK) {
+    bool on_its_way = master->transaction != 0 && master->puts != NULL;
+    if (on_its_way && master->sim->settings.late_commits && prng_chance(&master->sim->prng, 2)) {
+        sim_deposed_keep(master->sim, master->puts, master->put_count);
+    } else if (on_its_way && prng_chance(&master->sim->prng, 2) &&
+               commit(master, &error) != STATUS_OK) {
         sim_fail(master->sim, "the coordinator: %s", error.text);
     }
     catalog_destroy(master->catalog);

@@ -2,7 +2,7 @@
  * The simulated master: production's catalog, and a coordinator that outlives it.
  *
  * A commit takes time.  When it is killed with one on its way, the transaction is there or not: as
- * with any coordinator whose acknowledgement was lost.
+ * with any coordinator whose acknowledgement was lost; or it arrives later (sim_deposed.h).
  */
 #ifndef TESTS_SIM_SIM_MASTER_H
 #define TESTS_SIM_SIM_MASTER_H
