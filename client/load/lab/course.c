@@ -42,11 +42,9 @@ static void show(const struct watch *watch, const struct lab_moment *moment)
     const struct lab_timeline *timeline = &watch->phase->timeline;
     double length_s = moment->to_s - moment->from_s;
     uint64_t most = 0;
-    for (size_t i = 0; i < lab_timeline_map(timeline)->count; i++) {
-        most = watch->operations[i] > most ? watch->operations[i] : most;
-    }
     uint64_t all = 0;
     for (size_t i = 0; i < LAB_TABLETS_MAX; i++) {
+        most = watch->operations[i] > most ? watch->operations[i] : most;
         all += watch->operations[i];
     }
     fprintf(stderr, CLEAR_LINE "%s  %.1f s  %.0f/s  p99 %s  busiest tablet %.0f %%  %zu tablets",
