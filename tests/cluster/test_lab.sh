@@ -6,6 +6,13 @@ source "$(dirname "$0")/cluster.sh"
 cluster_begin 3
 LOAD=$BUILD/client/load/edubba-load
 lab() { "$LOAD" lab --quiet "$@"; }
+# eventually WHAT COMMAND...: it succeeds within 20 s.
+eventually() {
+    local what=$1 i
+    shift
+    for ((i = 0; i < 400; i++)); do "$@" && ok && return; sleep 0.05; done
+    bad "$what"
+}
 SECONDS_OF_WRITES=${SECONDS_OF_WRITES:-1}
 
 # --- every experiment ---------------------------------------------------------------------------
@@ -127,7 +134,7 @@ ebt deletetable LAB_battery_by-time
 # --- Ctrl-C -------------------------------------------------------------------------------------
 setsid "$LOAD" lab quote --quiet --duration 60 --records 500 --json "$WORK/interrupted.json" >"$WORK/interrupted.text" 2>"$WORK/errors" &
 pid=$!
-until ebt ls | grep -q '^LAB_quote'; do sleep 0.05; done
+eventually "the table of an experiment that runs" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_quote'"
 sleep 1
 kill -INT $pid
 wait $pid
@@ -137,6 +144,7 @@ says "its JSON, too" 0 '' python3 -c "import json; assert json.load(open('$WORK/
 same "and leaves nothing" "$(ebt ls | grep -c '^LAB_')" 0
 
 # --- confinement --------------------------------------------------------------------------------
+grouped() { [[ $(groups) == "$1" ]]; }
 groups() { find /sys/fs/cgroup -maxdepth 2 -name 'edubba-lab-*' 2>/dev/null | wc -l; }
 before=$(groups)
 home=$(cat "/proc/$(pid_of server1)/cgroup")
@@ -147,12 +155,11 @@ if grep -q '3 tablet servers had 0.5 of a CPU each' "$WORK/confined"; then
     same "the servers are back where they were" "$(cat "/proc/$(pid_of server1)/cgroup")" "$home"
     "$LOAD" lab quote --quiet --duration 60 --confine 0.5 --server-pids "$(pid_of server1),$(pid_of server2)" >/dev/null 2>&1 &
     pid=$!
-    until [[ $(groups) -ge $((before + 2)) ]]; do sleep 0.05; done
+    eventually "two groups" grouped $((before + 2))
     sleep 0.2
     kill -KILL $pid
     wait $pid 2>/dev/null
-    for _ in $(seq 100); do [[ $(groups) == "$before" ]] && break; sleep 0.05; done
-    same "killed, it leaves no group" "$(groups)" "$before"
+    eventually "killed, it leaves no group" grouped "$before"
     same "nor a server in one" "$(cat "/proc/$(pid_of server1)/cgroup")" "$home"
 else
     says "without the right to confine it says so" 0 'not confined' cat "$WORK/errors" "$WORK/confined"

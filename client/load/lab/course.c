@@ -42,22 +42,20 @@ static void show(const struct watch *watch, const struct lab_moment *moment)
     const struct lab_timeline *timeline = &watch->phase->timeline;
     double length_s = moment->to_s - moment->from_s;
     uint64_t most = 0;
-    for (size_t i = 0; i < lab_timeline_map(timeline)->count; i++) {
-        most = watch->operations[i] > most ? watch->operations[i] : most;
-    }
     uint64_t all = 0;
     for (size_t i = 0; i < LAB_TABLETS_MAX; i++) {
+        most = watch->operations[i] > most ? watch->operations[i] : most;
         all += watch->operations[i];
     }
-    fprintf(stderr, CLEAR_LINE "%s  %.0f s  %.0f/s  p99 %s  busiest tablet %.0f %%  %zu tablets",
+    fprintf(stderr, CLEAR_LINE "%s  %.1f s  %.0f/s  p99 %s  busiest tablet %.0f %%  %zu tablets",
             watch->course->label, moment->to_s, length_s > 0 ? (double)moment->total / length_s : 0,
             load_time_text(moment->p99_ns, p99), all > 0 ? PERCENT * (double)most / (double)all : 0,
             lab_timeline_map(timeline)->count);
     if (timeline->splits > 0) {
-        fprintf(stderr, "  %" PRIu64 " splits", timeline->splits);
+        fprintf(stderr, "  splits %" PRIu64, timeline->splits);
     }
     if (timeline->moves > 0) {
-        fprintf(stderr, "  %" PRIu64 " moves", timeline->moves);
+        fprintf(stderr, "  moves %" PRIu64, timeline->moves);
     }
     (void)fflush(stderr);
 }

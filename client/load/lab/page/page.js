@@ -154,9 +154,9 @@ function variant_card(result, variant, servers) {
   if (w.moments.length) {
     out += `<div class="figures"><div><b>${round(w.per_second)}</b><span>events a second</span></div><div><b>${time(w.p99_us)}</b><span>p99</span></div>` +
       `<div><b>${percent(w.busiest_tablet)}</b><span>on the busiest tablet</span></div></div>` +
-      `<h3>Share of each server</h3>${chart(W => shares_chart(w, servers, W))}<ul class="legend">${w.servers.map(s => {
-        const known = servers.find(o => o.server === s.server) || {colour: "#888", address: "not served"};
-        return `<li>${swatch(known.colour)}${safe(known.address.replace(/^tcp:\/\//, ""))} ${percent(s.share)}</li>`;
+      `<h3>Share of each server</h3>${chart(W => shares_chart(w, servers, W))}<ul class="legend">${servers.concat(w.servers.filter(o => !servers.some(s => s.server === o.server)).map(o => ({...o, colour: "#888", address: "no server, or a new one"}))).map(s => {
+        const own = w.servers.find(o => o.server === s.server);
+        return `<li>${swatch(s.colour)}${safe(s.address.replace(/^tcp:\/\//, ""))} ${percent(own ? own.share : 0)}</li>`;
       }).join("")}</ul><h3>Tablets, in order of their rows</h3>${chart(W => heat_map(w, address, W))}`;
     if (w.changes.length) out += `<ul class="events">${w.changes.slice(0, 12).map(c => `<li>${safe(change_text(c, address))}</li>`).join("")}${
       w.changes.length > 12 ? `<li>and ${w.changes.length - 12} more</li>` : ""}</ul>`;
