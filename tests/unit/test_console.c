@@ -234,6 +234,33 @@ Test(console, a_call_waits_for_the_catalog_and_nobody_else_does)
     cr_assert_eq(atoi(answer + 9), 200);
 }
 
+static void *close_server(void *context)
+{
+    http_server_close(server);
+    atomic_store((atomic_bool *)context, true);
+    return NULL;
+}
+
+Test(console, the_end_waits_for_calls)
+{
+    pthread_t closer;
+    atomic_bool closed = false;
+    struct error error = {0};
+    atomic_store(&holds, true);
+    int raw = ask_raw("/api/v1/tablets?table=T", "localhost", "");
+    for (int i = 0; i < 1000 && atomic_load(&waiting) == NULL; i++) {
+        usleep(5000);
+    }
+    cr_assert_eq(pthread_create(&closer, NULL, close_server, &closed), 0);
+    usleep(200000);
+    cr_assert_not(atomic_load(&closed));
+    question_fail(atomic_load(&waiting), STATUS_UNAVAILABLE, "the master is stopping");
+    cr_assert_eq(pthread_join(closer, NULL), 0);
+    close(raw);
+    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error),
+                 STATUS_OK); /* for stop() */
+}
+
 Test(console, is_for_all_where_that_was_said)
 {
     stop();
