@@ -60,7 +60,8 @@ static void finish(nng_aio *aio, struct http_response *response)
     if (error == 0) {
         struct bytes body = buffer_bytes(&response->body);
         bool failed = response->body.failed ||
-                      nng_http_res_copy_data(res, body.data, body.size_bytes) != 0 ||
+                      (body.size_bytes > 0 &&
+                       nng_http_res_copy_data(res, body.data, body.size_bytes) != 0) ||
                       !set_headers(res, response);
         (void)nng_http_res_set_status(res, failed ? 500 : response->status);
         nng_aio_set_output(aio, 0, res);

@@ -4,9 +4,9 @@
 
 #include "common/base/memory.h"
 
-#define SECOND_US      INT64_C(1000000)
-#define JOINED_ROWS    1024 /* of a column that is made of others */
-#define DROPPED_ATONCE 64
+#define SECOND_US       INT64_C(1000000)
+#define JOINED_ROWS     1024 /* of a column that is made of others */
+#define DROPPED_AT_ONCE 64
 
 static const struct {
     int64_t width_us;
@@ -71,6 +71,9 @@ static void drop(struct heat_table *table,
 {
     struct heat_layer *layer = &table->layers[index];
 
+    if (count == 0) {
+        return; /* it may have no array at all */
+    }
     for (size_t i = from; i < from + count; i++) {
         struct heat_column *column = layer->columns[i];
         if (column->stored) {
@@ -175,7 +178,7 @@ static void drop_old(struct heat_table *table,
 {
     size_t first = 0;
     size_t count = columns_in(&table->layers[index], INT64_MIN, before_us, &first);
-    drop(table, index, 0, count < DROPPED_ATONCE ? count : DROPPED_ATONCE, gone);
+    drop(table, index, 0, count < DROPPED_AT_ONCE ? count : DROPPED_AT_ONCE, gone);
 }
 
 static void age_layer(struct heat_table *table,

@@ -155,6 +155,9 @@ static void take_points(struct heat_rows *rows,
     uint64_t writes_left = 0;
 
     for (size_t i = 0; i < detail->point_count; i++) {
+        heat_rows_name(rows, detail->points[i].row);
+    }
+    for (size_t i = 0; i < detail->point_count; i++) {
         reads_left += bounded(detail->points[i].reads);
         writes_left += bounded(detail->points[i].writes);
         heat_rows_cut(rows, detail->points[i].row);

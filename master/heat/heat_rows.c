@@ -135,8 +135,9 @@ static double fraction(const struct heat_rows *rows,
     return heat_key_fraction(low, high, key);
 }
 
-static void name_key(struct heat_rows *rows, struct bytes key)
+void heat_rows_name(struct heat_rows *rows, struct bytes key)
 {
+    key = heat_key_cut(key);
     if (key.size_bytes == 0) {
         return;
     }
@@ -208,7 +209,7 @@ void heat_rows_cut(struct heat_rows *rows, struct bytes key)
         (range.end.size_bytes > 0 && bytes_compare(key, range.end) >= 0)) {
         return;
     }
-    name_key(rows, key);
+    heat_rows_name(rows, key);
     if (!may_cut(rows, rows->rows[index])) {
         return;
     }

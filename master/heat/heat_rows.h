@@ -88,6 +88,10 @@ struct row_range heat_rows_range(const struct heat_rows *rows, size_t index);
 /* Index of the row that holds key; the first for keys before the range. */
 size_t heat_rows_find(struct heat_rows *rows, struct bytes key);
 
+/* There are rows at key: so far, at least, do those of a row that has no end go.  Of many keys name all, then
+ * cut. */
+void heat_rows_name(struct heat_rows *rows, struct bytes key);
+
 /* Cut at key, if it is inside and there is room, or what it cuts stands out. */
 void heat_rows_cut(struct heat_rows *rows, struct bytes key);
 

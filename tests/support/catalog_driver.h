@@ -45,6 +45,9 @@ struct driver {
     struct arena arena; /* decoded replies */
     size_t notes;
     char last_note[64];
+    size_t loads;          /* reports that were handed over */
+    uint64_t loaded_table; /* of the last one's first tablet; 0 = it has none */
+    uint64_t loaded_writes;
 };
 
 static inline enum status driver_take(void *context,
@@ -127,6 +130,12 @@ static inline void driver_perform(struct driver *driver, const struct catalog_ef
         struct driver_reply *reply = &driver->replies[driver->reply_count++];
         *reply = (struct driver_reply){effect->number, effect->status, "", effect->message, false};
         memcpy(reply->text, effect->text, sizeof reply->text);
+    } else if (effect->type == CATALOG_EFFECT_LOAD) {
+        bool any = effect->load->load_count > 0;
+        driver->loads += 1;
+        driver->loaded_table = any ? effect->load->loads[0].table : 0;
+        driver->loaded_writes = any ? effect->load->loads[0].figures.writes : 0;
+        located_report_destroy(effect->load);
     } else {
         driver->notes++;
         strncpy(driver->last_note, effect->note.event, sizeof driver->last_note - 1);

@@ -62,6 +62,27 @@ Test(catalog, a_reported_tablet_is_listed_with_its_table_and_rows)
     cr_assert_eq(hot.tablets[0].figures.write_cpu_ns, SECOND_CPU_NS / 100 * 40);
 }
 
+Test(catalog, a_report_is_handed_over_once_to_who_shows_it)
+{
+    uint64_t tablet = 0;
+    make_table("METRIC", NULL, 0);
+    struct fake_server *server = holder("METRIC", "k", &tablet);
+    send_load(server, 1, tablet, 40);
+    cr_assert_eq(driver.loads, 0, "nobody shows it");
+    driver.settings.shows_load = true;
+    driver_crash(&driver);
+    fakes_settle(&driver, servers, 3);
+    driver_forget_replies(&driver);
+    send_load(server, 2, tablet, 40);
+    send_load(server, 2, tablet, 40); /* its answer was lost */
+    cr_assert_eq(driver.loads, 1);
+    cr_assert_eq(driver.loaded_table, driver_locate(&driver, "METRIC", "k").table.number);
+    cr_assert_eq(driver.loaded_writes, 5);
+    send_load(server, 3, tablet + 1000, 40); /* no such tablet */
+    cr_assert_eq(driver.loads, 2);
+    cr_assert_eq(driver.loaded_table, 0);
+}
+
 Test(catalog, a_report_writes_nothing_down_for_good)
 {
     uint64_t tablet = 0;

@@ -90,6 +90,23 @@ Test(heat_map, points_say_where)
     heat_grid_deinit(&grid);
 }
 
+/* The last tablet has no end: its rows go as far as the points that are named. */
+Test(heat_map, a_tablet_without_an_end_is_as_long_as_its_points)
+{
+    static const char *const keys[] = {"k1000", "k2000", "k3000", "k4000", NULL};
+    const struct row_range tablet = heat_range("k1000", "");
+    struct heat_grid grid;
+    heat_report(1, "k1000", "", NULL, 1, 0);
+    heat_map_sweep_begin(&heat_map);
+    heat_map_sweep(&heat_map, 1, &tablet, 4000000);
+    heat_map_sweep_end(&heat_map);
+    heat_report(1, "k1000", "", keys, 400, 0);
+    heat_pass(6);
+    heat_make_grid(1, HEAT_METRIC_SIZE, heat_range("k1000", "k3000"), 100, 100, &grid);
+    cr_assert(grid.total > 2400000 && grid.total < 2900000, "%f", grid.total);
+    heat_grid_deinit(&grid);
+}
+
 /* A server that says nonsense does no harm: what it counted is all over the tablet. */
 Test(heat_map, points_that_cannot_be_are_not_believed)
 {

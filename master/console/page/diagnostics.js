@@ -20,15 +20,16 @@ export function finding(table, found) {
   const [kind, title] = KINDS[found.kind] ?? KINDS.other;
   const where = found.kind === 'popular_key' ? h('span', { class: 'key' }, found.key) : found.start || found.end ? rangeOf(found) : null;
   return h('div', { class: `finding ${kind}` },
-    h('b', {}, title), ' ', found.share_permille > 0 && h('span', { class: `chip ${kind}` }, percent(found.share_permille / 1000)),
+    h('b', {}, title), ' ', found.share_permille > 0 && found.kind !== 'balanced' && h('span', { class: `chip ${kind}` }, percent(found.share_permille / 1000)),
     h('p', {}, found.text),
     where && h('p', { class: 'soft' }, where, ' ', h('a', { href: link({ name: table, start: found.start, end: found.end }) }, 'on the heat map')),
     found.cure && h('p', { class: 'cure' }, found.pattern && h('b', {}, `${found.pattern}: `), found.cure));
 }
 
-/** Of one table: all that is to be said. */
-export async function adviceOf(table, signal) {
+/** Of one table: all that is to be said; null where too little was seen, and that goes without saying. */
+export async function adviceOf(table, signal, always = true) {
   const advice = await ask('advice', { table }, signal);
+  if (!always && advice.findings.every((found) => found.kind === 'too_few')) return null;
   return h('div', {}, advice.findings.map((found) => finding(table, found)),
     h('p', { class: 'note' }, `${count(advice.operations_per_second)} operations a second, ${count(advice.observations)} of them looked at; ${advice.busy} of ${advice.tablets} tablets are busy.`));
 }

@@ -11,14 +11,21 @@ const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hou
 const REFRESH_MS = 3000;
 const PAGE = 100;
 
+/** What a person has set stays from one part of the picture to the next: pins by table, brightness, heights. */
+const kept = { pins: new Map(), gain: 0.65, by: 'size' };
+
 const option = (value, text, chosen) => h('option', { value, selected: String(value) === String(chosen) }, text);
 
 /** The page of one table.  state: {name, tab, metric, last, from, to, start, end, rows}; go(changes, replace). */
 export function tablePage(main, state, go, signal) {
+  // Whoever zooms with the keyboard goes on with it: what had the focus has it again.
+  const had = document.activeElement;
+  const again = had?.classList.contains('picture') ? '.picture' : had?.id && main.contains(had) ? `#${had.id}` : null;
   const tab = (id, text) => h('a', { href: link({ ...state, tab: id }), 'aria-current': state.tab === id ? 'page' : null }, text);
   main.replaceChildren(
     h('div', { class: 'head' }, h('h1', {}, state.name), h('nav', { 'aria-label': 'Of this table' }, tab('heat', 'Heat map'), tab('tablets', 'Tablets'))));
-  return state.tab === 'tablets' ? tabletsTab(main, state, signal) : heatTab(main, state, go, signal);
+  if (state.tab === 'tablets') tabletsTab(main, state, signal); else heatTab(main, state, go, signal);
+  if (again) main.querySelector(again)?.focus({ preventScroll: true });
 }
 
 export function link(state) {
@@ -48,9 +55,14 @@ function tools(state, go, map, refresh) {
     h('button', { type: 'button', id: 'back', disabled: !zoomed, onclick: () => history.back() }, 'Zoom out'),
     h('button', { type: 'button', id: 'whole', disabled: !zoomed, onclick: () => go({ from: null, to: null, start: null, end: null }) }, 'Whole table'),
     h('span', { class: 'gap' }),
-    h('label', {}, 'Heights', h('select', { id: 'heights', onchange: (event) => map.set({ by: event.target.value }) }, option('size', 'by size', 'size'), option('rows', 'all alike', 'size'))),
-    h('label', {}, 'Brightness', h('input', { type: 'range', id: 'gain', min: '0.15', max: '1', step: '0.05', value: '0.65', oninput: (event) => map.set({ gain: Number(event.target.value) }) })),
+    h('label', {}, 'Heights', h('select', { id: 'heights', onchange: (event) => keep(map, { by: event.target.value }) }, option('size', 'by size', kept.by), option('rows', 'all alike', kept.by))),
+    h('label', {}, 'Brightness', h('input', { type: 'range', id: 'gain', min: '0.15', max: '1', step: '0.05', value: String(kept.gain), oninput: (event) => keep(map, { gain: Number(event.target.value) }) })),
     h('button', { type: 'button', onclick: refresh, title: 'Ask again now', 'aria-label': 'Refresh' }, '↻'));
+}
+
+function keep(map, set) {
+  Object.assign(kept, set);
+  map.set(set);
 }
 
 function pinList(map) {
@@ -87,8 +99,10 @@ function heatTab(main, state, go, signal) {
   const map = new HeatMap({
     wanted: (part) => go({ from: part.from_us ?? state.from, to: part.to_us ?? state.to, start: part.start, end: part.end }),
     back: () => { if (state.from || state.start || state.end) history.back(); },
-    pinned: () => pins.replaceChildren(...pinList(map)),
+    pinned: () => { kept.pins.set(state.name, map.pins); pins.replaceChildren(...pinList(map)); },
   });
+  map.set({ gain: kept.gain, by: kept.by, pins: kept.pins.get(state.name) ?? [] });
+  pins.replaceChildren(...pinList(map));
   const details = h('details', { ontoggle: () => details.open && map.heat && words.replaceChildren(asTable(map)) }, h('summary', {}, 'The same as a table'), words);
   const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, map.root);
   main.append(tools(state, go, map, () => load()), trouble, card,
@@ -136,7 +150,7 @@ function advice(state, signal) {
   const words = h('div', {});
   const place = h('section', { class: 'card', 'aria-label': 'Advice', hidden: true }, h('header', {}, h('h2', {}, 'What its keys say')), words);
   repeat(signal, async () => {
-    const said = await adviceOf(state.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+    const said = await adviceOf(state.name, signal, false).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
     place.hidden = said === null;
     if (said) words.replaceChildren(said);
   });
