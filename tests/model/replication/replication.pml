@@ -1,5 +1,6 @@
 /*
- * The replication protocol of docs/replication.md, for Spin: one tablet, three servers, a catalog.
+ * The replication protocol of docs/replication.md, for Spin: one tablet, three servers, a catalog (tabletserver/replica, as it is
+ * built: replica_reign.c, replica_follow.c, replica_refuse.c, replica_propose.c, replica_adopt.c, lease.c).
  * Rules and invariants (rule 9, I4) are those of that page.  `run` beside this file checks it.
  *
  * WHAT A STATE IS.  Everything lies in global arrays, by server; one process picks any step that is
@@ -25,6 +26,9 @@
  * THE SPLIT is followed from one child: an entry BARRIER, behind which nothing is given out, and one
  * change of the catalog, after which versions are the child's.  Whatever is logged by the parent
  * behind the barrier is not the child's.
+ *
+ * A DISK THAT WENT BACK (OLD_DISK): one server's disk is noted, at any time, and when that server has died later
+ * it may begin with it again.  What it has lost is not asked of it (I3, I9); what is served is.
  *
  * PLANTED BUGS: each -DBUG_... leaves out a rule; Spin must then find a trail.
  */
@@ -115,7 +119,7 @@ byte has[N * N];   /* [primary, member]: prepared, as acknowledged */
 byte held[N * N];  /* [holder, grantor]: ticks that the lease still lasts */
 byte grace[N * N]; /* [grantor, holder]: ticks until the grantor is free */
 #ifdef EXCEPTIONS
-bool shut[N * N];  /* [holder, grantor]: excepted, as its server heard, but for its replica */
+byte shut[N * N];  /* [holder, grantor]: excepted up to that version, as its server heard, but for its replica */
 #endif
 bool cached[N];    /* BUG_LEASE_LOOKED_AT_ONCE: that it could serve, once */
 
@@ -170,7 +174,7 @@ byte read_has;
 #endif
 #define LEASED(s, t) ((NEEDED(s) & BIT(t)) == 0 || ((opened[s] & BIT(t)) != 0 && held[AT(s, t)] > 0))
 #ifdef EXCEPTIONS
-#define IS_SHUT(s, t) ((NEEDED(s) & BIT(t)) != 0 && shut[AT(s, t)])
+#define IS_SHUT(s, t) ((NEEDED(s) & BIT(t)) != 0 && shut[AT(s, t)] >= version[s])
 #else
 #define IS_SHUT(s, t) false
 #endif
@@ -331,11 +335,6 @@ inline forget_reign(s)
     opened[s] = 0;
     joining[s] = 0;
     doubt[s] = 0;
-#ifdef EXCEPTIONS
-    shut[AT(s, 0)] = false;
-    shut[AT(s, 1)] = false;
-    shut[AT(s, 2)] = false;
-#endif
     has[AT(s, 0)] = 0;
     has[AT(s, 1)] = 0;
     has[AT(s, 2)] = 0;
@@ -736,7 +735,7 @@ inline replace(t)
 {
     send_proposal(t, t, (MEMBERS(t) | BIT(t)) & ~BIT(LEADER(t)), child[version[t]]);
 #ifdef EXCEPTIONS
-    shut[AT(LEADER(t), t)] = true;
+    shut[AT(LEADER(t), t)] = version[t];
 #endif
     away[t] = true
 }
@@ -894,10 +893,13 @@ inline crash(s, n)
 #ifdef EXCEPTIONS
     forget_proposal(s); /* no master heard it */
 #ifndef BUG_EXCEPTION_OUTLIVES_PROCESS
-    shut[AT(0, s)] = false;
-    shut[AT(1, s)] = false;
-    shut[AT(2, s)] = false;
+    shut[AT(0, s)] = 0;
+    shut[AT(1, s)] = 0;
+    shut[AT(2, s)] = 0;
 #endif
+    shut[AT(s, 0)] = 0;
+    shut[AT(s, 1)] = 0;
+    shut[AT(s, 2)] = 0;
 #endif
     beacon[AT(s, 0)] = false;
     beacon[AT(s, 1)] = false;
@@ -1210,7 +1212,7 @@ inline wipe()
     }
     for (i : 0 .. N * N - 1) {
 #ifdef EXCEPTIONS
-        shut[i] = false;
+        shut[i] = 0;
 #endif
         has[i] = 0; held[i] = 0; grace[i] = 0; beacon[i] = false
     }
@@ -1362,7 +1364,9 @@ end:
         fi;
         if
         :: way = 1
+#ifdef ALL_ORDERS
         :: way = 2
+#endif
         fi;
         d_step {
             printf("healed, without %d, from %d on, by %d\n", dead, turn, way);
