@@ -5,7 +5,7 @@
  *      serving_opening()  --->  snapshot  --->  serving_held(now)  --->  answer
  *
  * It is looked at before the snapshot, too: a reader may be held up between the two, and what it has read was
- * of a follower then, which does not know yet what was acknowledged.
+ * of a follower then, which does not know yet what was acknowledged.  (Modelled: tests/model/replication.)
  *
  * It says: the tablet is served by this process, while the lease of each of these peers holds, each given
  * by this very process of the peer's (rule 8).  A reader takes no lock and waits for nobody: the word is

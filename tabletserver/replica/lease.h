@@ -1,7 +1,7 @@
 /*
  * Leases: what this server may count on from each other server, and what it has promised to it
- * (rules 8, 10, 11).  One lease for each ordered pair of servers covers every tablet that was
- * opened between them, but for exceptions.
+ * (rules 8, 10, 11; modelled in tests/model/replication).  One lease for each ordered pair of
+ * servers covers every tablet that was opened between them, but for exceptions.
  *
  *      holder                                            grantor
  *   BEACON n, sent at t        ------------------>   received at u: grace until u + grace, for what

@@ -1,6 +1,6 @@
 /*
  * A replica: one tablet's copy in one store, and its part in PacificA (docs/replication.md, whose
- * numbers of rules and invariants are quoted here).
+ * numbers of rules and invariants are quoted here).  Modelled in tests/model/replication.
  *
  *                 taught, added                 proposed itself, taken, inherited all
  *     LEARNER -----------------> SECONDARY ------------------------------> PRIMARY

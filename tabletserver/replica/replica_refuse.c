@@ -1,6 +1,7 @@
 /*
  * Disks that went back in time (rules 19 to 21): who is opened by one that has less refuses that, and
  * leads in its place; who hears that it has less than is committed leads nobody until it was taught.
+ * Modelled in tests/model/replication (OLD_DISK).
  */
 #include "tabletserver/replica/replica_internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * The replication protocol of docs/replication.md, for Spin: one tablet, three servers, a catalog.
+ * The replication protocol of docs/replication.md, for Spin: one tablet, three servers, a catalog (tabletserver/replica, as it is
+ * built: replica_reign.c, replica_follow.c, replica_refuse.c, replica_propose.c, replica_adopt.c, lease.c).
  * Rules and invariants (rule 9, I4) are those of that page.  `run` beside this file checks it.
  *
  * WHAT A STATE IS.  Everything lies in global arrays, by server; one process picks any step that is
@@ -26,6 +27,9 @@
  * change of the catalog, after which versions are the child's.  Whatever is logged by the parent
  * behind the barrier is not the child's.
  *
+ * A DISK THAT WENT BACK (OLD_DISK): one server's disk is noted, at any time, and when that server has died later
+ * it may begin with it again.  What it has lost is not asked of it (I3, I9); what is served is.
+ *
  * PLANTED BUGS: each -DBUG_... leaves out a rule; Spin must then find a trail.
  */
 #ifndef WRITES
@@ -42,6 +46,10 @@
 #endif
 #ifndef GRACE
 #define GRACE 2
+#endif
+
+#ifndef START_MEMBERS
+#define START_MEMBERS 7 /* of the first configuration: a set, with server 0 */
 #endif
 
 #define N        3
@@ -74,7 +82,26 @@ bool clean[N];    /* it was opened under that version, or leads it */
 byte entry[N * ENTRIES];
 byte synced[N];    /* at least */
 byte committed[N]; /* what can be proven */
-bool noted[N];     /* rule 2: a lone primary has proposed */
+bool noted[N];     /* rule 2: a lone primary has proposed, or opened one as a member */
+bool counted[N];   /* rule 16: no member, but opened as one under that version */
+
+#ifdef STORE_LAGS
+byte shown[N]; /* what its store has committed: readers see that */
+#endif
+#ifdef OLD_DISK
+bool doubtful[N]; /* rule 20 */
+/* One server's disk as it was, to come back. */
+byte victim = N; /* N = nobody's */
+bool went_back;
+byte old_version;
+bool old_clean;
+bool old_noted;
+bool old_counted;
+bool old_free;
+byte old_entry[ENTRIES];
+byte old_appended;
+byte old_committed;
+#endif
 
 /* --- in its memory --- */
 bool up[N];
@@ -86,11 +113,20 @@ bool yielded[N];
 bool waiting[N];   /* for its proposal to be settled */
 bool split_proposed[N]; /* under its version */
 byte opened[N];    /* members and learners that answered OPEN: a set */
+byte joining[N];   /* learners that are opened as members, to be proposed: a set */
 byte doubt[N];     /* proposed members beyond the configuration: a set */
 byte has[N * N];   /* [primary, member]: prepared, as acknowledged */
 byte held[N * N];  /* [holder, grantor]: ticks that the lease still lasts */
 byte grace[N * N]; /* [grantor, holder]: ticks until the grantor is free */
+#ifdef EXCEPTIONS
+byte shut[N * N];  /* [holder, grantor]: excepted up to that version, as its server heard, but for its replica */
+#endif
 bool cached[N];    /* BUG_LEASE_LOOKED_AT_ONCE: that it could serve, once */
+
+#ifdef OLD_DISK
+bool borne[N]; /* rule 21: that it has no less than another */
+bool asks[N];  /* alone, and not told yet that it still is */
+#endif
 
 /* --- in the network --- */
 bool beacon[N * N]; /* [holder, grantor]: an acknowledgement; BUG_LEASE_FROM_RECEIPT only */
@@ -112,7 +148,16 @@ bool abort_given;
 bool yield_given;
 bool healed; /* PROGRESS only */
 byte dead;   /* a server that never comes back; N = none */
-byte turn;   /* who comes first */
+byte turn;   /* who comes first, */
+byte way;    /* and whether the others come up or down */
+#ifdef READER
+bool read_begun;
+bool reading;
+bool read_taken;
+byte reader; /* at whom */
+byte read_must; /* answered before it began */
+byte read_has;
+#endif
 
 /* --- who may serve (rule 7) --- */
 #define MEMBERS(s)   (members[version[s]])
@@ -128,17 +173,40 @@ byte turn;   /* who comes first */
 #endif
 #endif
 #define LEASED(s, t) ((NEEDED(s) & BIT(t)) == 0 || ((opened[s] & BIT(t)) != 0 && held[AT(s, t)] > 0))
+#ifdef EXCEPTIONS
+#define IS_SHUT(s, t) ((NEEDED(s) & BIT(t)) != 0 && shut[AT(s, t)] >= version[s])
+#else
+#define IS_SHUT(s, t) false
+#endif
+#define OPEN_WORD(s) (!IS_SHUT(s, 0) && !IS_SHUT(s, 1) && !IS_SHUT(s, 2))
 #define ALL_LEASED(s) (LEASED(s, 0) && LEASED(s, 1) && LEASED(s, 2))
 #define FREE(s) (grace[AT(s, 0)] == 0 && grace[AT(s, 1)] == 0 && grace[AT(s, 2)] == 0)
 #ifdef BUG_SERVES_BEFORE_COMMITTING
 #define INHERITED(s) true
-#else
+#elif defined(BUG_SERVES_BEFORE_STORE)
 #define INHERITED(s) (committed[s] >= start[version[s]])
+#else
+#define INHERITED(s) (SHOWN(s) >= start[version[s]])
+#endif
+#ifdef OLD_DISK
+#define IS_DOUBTFUL(s) doubtful[s]
+#define IS_BORNE(s)    borne[s]
+#ifdef BUG_LONE_ASKS_NOBODY
+#define ASKS(s) false
+#else
+#define ASKS(s) asks[s]
+#endif
+#define HAS_LOST(s)    (went_back && victim == (s))
+#else
+#define IS_DOUBTFUL(s) false
+#define IS_BORNE(s)    true /* no disk went back: as good as after the wait */
+#define ASKS(s)        false
+#define HAS_LOST(s)    false
 #endif
 #ifdef BUG_NO_WAIT_FOR_OWN_GRANTS
-#define MAY_SERVE(s) (up[s] && reigns[s] && !yielded[s] && INHERITED(s) && ALL_LEASED(s))
+#define MAY_SERVE(s) (up[s] && reigns[s] && !yielded[s] && !ASKS(s) && INHERITED(s) && ALL_LEASED(s))
 #else
-#define MAY_SERVE(s) (up[s] && reigns[s] && !yielded[s] && INHERITED(s) && FREE(s) && ALL_LEASED(s))
+#define MAY_SERVE(s) (up[s] && reigns[s] && !yielded[s] && !ASKS(s) && INHERITED(s) && FREE(s) && ALL_LEASED(s) && OPEN_WORD(s))
 #endif
 #ifdef BUG_LEASE_LOOKED_AT_ONCE
 #define SERVES(s) (up[s] && reigns[s] && !yielded[s] && cached[s])
@@ -152,9 +220,15 @@ byte turn;   /* who comes first */
 #endif
 
 /* --- logs --- */
+#ifdef STORE_LAGS
+#define SHOWN(s) shown[s]
+#else
+#define SHOWN(s) committed[s]
+#endif
 #define LOG(s, i)      entry[(s) * ENTRIES + (i)]
 #define WHAT(s, i, n)  ((n) > (i) -> (LOG(s, i) & 31) : 0)
 #define ALL(s, n)      (WHAT(s, 0, n) | WHAT(s, 1, n) | WHAT(s, 2, n) | WHAT(s, 3, n) | WHAT(s, 4, n))
+#define VERSION_AT(s, n) ((n) > 0 -> LOG(s, (n) - 1) >> 5 : 0) /* of the n-th entry */
 #define HAS_BARRIER(s) ((ALL(s, appended[s]) & BARRIER) != 0 && (ALL(s, appended[s]) & ABORT) == 0)
 #ifdef BUG_SPLIT_AT_COMMIT
 #define BARRED(s) (HAS_BARRIER(s) && !child[version[s]] && committed[s] < appended[s])
@@ -165,13 +239,14 @@ byte turn;   /* who comes first */
 /* --- what must hold, after every step --- */
 #define SAME_AT(s, t, i) (committed[s] <= (i) || committed[t] <= (i) || LOG(s, i) == LOG(t, i))
 #define SAME(s, t)       (SAME_AT(s, t, 0) && SAME_AT(s, t, 1) && SAME_AT(s, t, 2) && SAME_AT(s, t, 3) && SAME_AT(s, t, 4))
-#define KEEPS(t)         ((members[newest] & BIT(t)) == 0 || (answered & ~ALL(t, synced[t])) == 0)
-#define SHOWS(s)         (!SERVES(s) || (answered & ~ALL(s, committed[s])) == 0)
+/* I3; but of a disk that went back, which has lost something whatever is done. */
+#define KEEPS(t)         (HAS_LOST(t) || (members[newest] & BIT(t)) == 0 || (answered & ~ALL(t, synced[t])) == 0)
+#define SHOWS(s)         (!SERVES(s) || (answered & ~ALL(s, SHOWN(s))) == 0)
 
 /* Rules 5 and 6: answered at once, also what was inherited (the client came again); I9: what is
  * answered is in two logs. */
-#define UNANSWERED(s) (ALL(s, committed[s]) & (WRITE_MASK | LAST_WRITE) & ~answered)
-#define IN_LOG_OF(t, s) ((UNANSWERED(s) & ~ALL(t, synced[t])) == 0 -> 1 : 0)
+#define UNANSWERED(s) (ALL(s, SHOWN(s)) & (WRITE_MASK | LAST_WRITE) & ~answered)
+#define IN_LOG_OF(t, s) ((HAS_LOST(t) || (UNANSWERED(s) & ~ALL(t, synced[t])) == 0) -> 1 : 0)
 inline answer(s)
 {
     if
@@ -225,8 +300,31 @@ inline drop_above(s, n)
     synced[s] = appended[s]
 }
 
+#ifdef READER
+inline end_read(s)
+{
+    if
+    :: reading && reader == s ->
+        reading = false;
+        read_taken = false;
+        reader = 0;
+        read_must = 0;
+        read_has = 0
+    :: else
+    fi
+}
+#endif
+
 inline forget_reign(s)
 {
+#ifdef READER
+#ifndef BUG_READER_LOOKS_ONCE
+    end_read(s);
+#endif
+#endif
+#ifdef OLD_DISK
+    asks[s] = false;
+#endif
     reigns[s] = false;
     yielded[s] = false;
     waiting[s] = false;
@@ -235,6 +333,7 @@ inline forget_reign(s)
     split_proposed[s] = false;
     cached[s] = false;
     opened[s] = 0;
+    joining[s] = 0;
     doubt[s] = 0;
     has[AT(s, 0)] = 0;
     has[AT(s, 1)] = 0;
@@ -250,22 +349,32 @@ inline adopt(s, v)
     version[s] = v;
     clean[s] = false;
     noted[s] = false;
+    counted[s] = false;
     synced[s] = appended[s];
-    if
-    :: leader[v] != s && (members[v] & BIT(s)) != 0 -> grace[AT(s, leader[v])] = GRACE
-    :: else
-    fi;
     if
     :: !proposed[s] -> next_members[s] = 0
     :: else
     fi
 }
 
+inline grant(s, l)
+{
+    if
+    :: l != s && IS_MEMBER(s, s) -> grace[AT(s, l)] = GRACE
+    :: else
+    fi
+}
+
 /* A version that nobody is at any more. */
+#ifdef OLD_DISK
+#define IS_OLD(v) (victim != N && !went_back && old_version <= (v))
+#else
+#define IS_OLD(v) false
+#endif
 inline forget_version(v)
 {
     if
-    :: version[0] > v && version[1] > v && version[2] > v && newest > v ->
+    :: version[0] > v && version[1] > v && version[2] > v && newest > v && !IS_OLD(v) ->
         leader[v] = 0;
         members[v] = 0;
         child[v] = false;
@@ -347,22 +456,84 @@ inline commit(s)
     fi
 }
 
-/* Rules 4 and 15.  Both ends sync the configuration before they go on. */
-#define CAN_OPEN(s, t) (up[s] && reigns[s] && up[t] && version[t] <= version[s] && \
-                        (IS_MEMBER(t, s) || committed[s] >= start[version[s]]) && \
-                        (version[t] < version[s] || (!away[t] && !((opened[s] & BIT(t)) != 0 && attached[t]))))
+/*
+ * Rules 4, 15, 16 and 19.  Both ends sync the configuration before they go on.  A member that has more than
+ * who opens it may refuse: it must when it is certain that something was lost; one whose disk stands still, or
+ * whose end of the log is not synced yet, does not otherwise.
+ */
+#define START(s)       (start[version[s]])
+#define NEEDS_OPEN(s, t) ((opened[s] & BIT(t)) == 0 || !attached[t])
+#define CAN_REACH(s, t) (up[s] && reigns[s] && up[t] && version[t] <= version[s] && \
+                         (version[t] < version[s] || (!away[t] && NEEDS_OPEN(s, t))))
+#ifdef BUG_LEARNER_DROPS_IN_DOUBT
+#define COUNTS(s, t) IS_MEMBER(t, s)
+#define IS_LATE(s, t) false
+#else
+#define COUNTS(s, t) (IS_MEMBER(t, s) || (joining[s] & BIT(t)) != 0)
+#define IS_LATE(s, t) (counted[t] && version[t] == version[s] && !COUNTS(s, t))
+#endif
+#define WAS_OPENED(s, t) (clean[t] && version[t] == version[s])
+#define AGE(t, n) (VERSION_AT(t, n))
+#define IS_BELOW(s, t) (START(s) < committed[t] || \
+                        (START(s) > 0 && committed[t] > 0 && AGE(s, START(s)) < AGE(t, committed[t])))
+#define HAS_MORE(s, t, n) ((START(s) > 0 && (n) > 0 && AGE(s, START(s)) != AGE(t, n)) -> \
+                           AGE(t, n) > AGE(s, START(s)) : (n) > START(s))
+#ifdef BUG_NOBODY_REFUSES
+#define MUST_REFUSE(s, t) false
+#define MAY_REFUSE(s, t)  false
+#else
+#define MUST_REFUSE(s, t) (IS_MEMBER(t, s) && !WAS_OPENED(s, t) && IS_BELOW(s, t))
+#define MAY_REFUSE(s, t)  (IS_MEMBER(t, s) && !WAS_OPENED(s, t) && \
+                           (IS_BELOW(s, t) || HAS_MORE(s, t, appended[t])))
+#endif
+#define CAN_OPEN(s, t) (CAN_REACH(s, t) && !MUST_REFUSE(s, t) && !IS_LATE(s, t))
 #ifdef BUG_LATE_OPEN_DROPS
 #define DROPS(s, t) true
 #else
 #define DROPS(s, t) (!clean[t])
 #endif
-#ifdef BUG_LEARNER_DROPS_IN_DOUBT
-#define COUNTS(s, t) IS_MEMBER(t, s)
-#define LEARNER_DROPS(s, t) true
-#else
-#define COUNTS(s, t) (IS_MEMBER(t, s) || (doubt[s] & BIT(t)) != 0)
-#define LEARNER_DROPS(s, t) (!clean[t])
+/* What its OPENED says must agree with what its primary has (rule 3, rule 19): it lost something otherwise. */
+#define AGREES(s, t) (appended[t] <= appended[s] && \
+                      (((MEMBERS(s) | doubt[s]) & BIT(t)) == 0 || \
+                       (appended[t] >= committed[s] && AGE(t, appended[t]) == AGE(s, appended[t]))))
+inline learn_anew(s, t)
+{
+#ifdef OLD_DISK
+    if
+    :: START(s) < committed[t] -> committed[t] = 0 /* damaged: it is taught by slices, from nothing */
+    :: else
+    fi;
+    doubtful[t] = false;
 #endif
+    drop_above(t, committed[t])
+}
+
+#ifdef OLD_DISK
+inline hear_opened(s, t)
+{
+    if
+    :: COUNTS(s, t) && appended[t] <= appended[s] -> borne[s] = true
+    :: else
+    fi
+}
+
+/* Rule 20. */
+inline hear_refused(s, t)
+{
+    if
+    :: committed[t] > appended[s] ||
+       (appended[s] > 0 && committed[t] > 0 && AGE(s, appended[s]) < AGE(t, committed[t])) ->
+#ifndef BUG_NOBODY_DOUBTS
+        forget_reign(s);
+        doubtful[s] = true
+#else
+        borne[s] = true /* the wait is over by now */
+#endif
+    :: else
+    fi
+}
+#endif
+
 inline open(s, t)
 {
     if
@@ -373,19 +544,54 @@ inline open(s, t)
 #ifdef BUG_MEMBER_DROPS_TO_COMMITTED
     :: COUNTS(s, t) && DROPS(s, t) -> drop_above(t, committed[t])
 #else
-    :: COUNTS(s, t) && DROPS(s, t) -> drop_above(t, start[version[s]])
+    :: COUNTS(s, t) && DROPS(s, t) -> drop_above(t, START(s))
 #endif
 #ifndef BUG_LEARNER_KEEPS_ITS_TAIL
-    :: !COUNTS(s, t) && LEARNER_DROPS(s, t) -> drop_above(t, committed[t])
+    :: !COUNTS(s, t) && (!clean[t] || !attached[t]) -> learn_anew(s, t)
 #endif
     :: else
     fi;
     clean[t] = true;
+    counted[t] = COUNTS(s, t) && !IS_MEMBER(t, s);
     synced[t] = appended[t];
     attached[t] = true;
     grace[AT(t, s)] = GRACE;
-    opened[s] = opened[s] | BIT(t);
-    has[AT(s, t)] = appended[t];
+    if
+    :: AGREES(s, t) ->
+        opened[s] = opened[s] | BIT(t);
+        has[AT(s, t)] = appended[t]
+    :: else ->
+#ifndef OLD_DISK
+        assert(false); /* no disk went back: nobody is condemned */
+#endif
+        opened[s] = opened[s] & ~BIT(t);
+        has[AT(s, t)] = 0
+    fi;
+#ifdef OLD_DISK
+    hear_opened(s, t);
+#endif
+    forget_versions()
+}
+
+/* It leads instead.  Its sender serves under no version before, and under this one not without it: no grant to
+ * it need be waited for.  Who is certain leaves it out. */
+#define CAN_REFUSE(s, t) (CAN_REACH(s, t) && MAY_REFUSE(s, t) && version[s] < limit && !IS_DOUBTFUL(t))
+inline refuse(s, t)
+{
+    if
+    :: version[t] < version[s] -> adopt(t, version[s])
+    :: else
+    fi;
+    grace[AT(t, s)] = 0;
+    away[t] = true;
+    send_proposal(t, t, MEMBERS(t), child[version[t]]);
+    if
+    :: IS_BELOW(s, t) -> next_members[t] = next_members[t] & ~BIT(s)
+    :: else
+    fi;
+#ifdef OLD_DISK
+    hear_refused(s, t);
+#endif
     forget_versions()
 }
 
@@ -459,14 +665,36 @@ inline look(s)
 
 #define IDLE(s) (up[s] && !waiting[s] && version[s] < limit)
 
+/* Rule 21. */
+#ifdef BUG_ALONE_AT_ONCE
+#define MAY_BE_ALONE(s) true
+#else
+#define MAY_BE_ALONE(s) (COUNT(MEMBERS(s)) > 2 || IS_BORNE(s))
+#endif
 #ifdef BUG_NOBODY_IS_REMOVED
 #define CAN_REMOVE(s, t) (!healed && IDLE(s) && reigns[s] && !yielded[s] && IS_MEMBER(t, s) && held[AT(s, t)] == 0)
 #else
-#define CAN_REMOVE(s, t) (IDLE(s) && reigns[s] && !yielded[s] && IS_MEMBER(t, s) && held[AT(s, t)] == 0)
+#define CAN_REMOVE(s, t) (IDLE(s) && reigns[s] && !yielded[s] && IS_MEMBER(t, s) && held[AT(s, t)] == 0 && \
+                          MAY_BE_ALONE(s))
 #endif
 inline remove(s, t)
 {
     send_proposal(s, s, MEMBERS(s) & ~BIT(t), child[version[s]])
+}
+
+/* Rule 16: whole, it is opened as a member, and only then proposed as one. */
+#define CAN_JOIN(s, t) (IDLE(s) && reigns[s] && !yielded[s] && !IS_MEMBER(t, s) && (joining[s] & BIT(t)) == 0 && \
+                        (opened[s] & BIT(t)) != 0 && held[AT(s, t)] > 0)
+inline join(s, t)
+{
+    joining[s] = joining[s] | BIT(t);
+#ifndef BUG_LONE_NOTES_LATE
+    noted[s] = true;
+#endif
+#ifndef BUG_LEARNER_DROPS_IN_DOUBT
+    opened[s] = opened[s] & ~BIT(t);
+#endif
+    has[AT(s, t)] = 0
 }
 
 #ifdef BUG_LEARNER_ADDED_EARLY
@@ -474,8 +702,10 @@ inline remove(s, t)
 #else
 #define CAUGHT_UP(s, t) (has[AT(s, t)] >= committed[s])
 #endif
-#define CAN_ADD(s, t) (IDLE(s) && reigns[s] && !yielded[s] && INHERITED(s) && !IS_MEMBER(t, s) && \
-                       (opened[s] & BIT(t)) != 0 && CAUGHT_UP(s, t) && held[AT(s, t)] > 0)
+#define HAS_OPENED_ALL(s) ((MEMBERS(s) & ~BIT(s) & ~opened[s]) == 0)
+#define CAN_ADD(s, t) (IDLE(s) && reigns[s] && !yielded[s] && committed[s] >= START(s) && HAS_OPENED_ALL(s) && \
+                       (joining[s] & BIT(t)) != 0 && (opened[s] & BIT(t)) != 0 && CAUGHT_UP(s, t) && \
+                       held[AT(s, t)] > 0)
 inline add(s, t)
 {
     doubt[s] = BIT(t);
@@ -484,11 +714,11 @@ inline add(s, t)
 
 /* Rule 2; rule 14 for one that yielded in vain. */
 #ifdef BUG_YIELDED_FOR_GOOD
-#define CAN_RENEW(s) (IDLE(s) && LEADER(s) == s && !reigns[s])
+#define CAN_RENEW(s) (IDLE(s) && LEADER(s) == s && !IS_DOUBTFUL(s) && !reigns[s])
 #elif defined(BUG_NO_RENEWAL)
 #define CAN_RENEW(s) false
 #else
-#define CAN_RENEW(s) (IDLE(s) && LEADER(s) == s && (!reigns[s] || yielded[s]))
+#define CAN_RENEW(s) (IDLE(s) && LEADER(s) == s && !IS_DOUBTFUL(s) && (!reigns[s] || yielded[s]))
 #endif
 inline renew(s)
 {
@@ -500,10 +730,13 @@ inline renew(s)
 #else
 #define MAY_LEAD(t) (LEADER(t) != t && IS_MEMBER(t, t))
 #endif
-#define CAN_REPLACE(t) (IDLE(t) && MAY_LEAD(t) && !away[t] && grace[AT(t, LEADER(t))] == 0)
+#define CAN_REPLACE(t) (IDLE(t) && MAY_LEAD(t) && !away[t] && !IS_DOUBTFUL(t) && MAY_BE_ALONE(t) && grace[AT(t, LEADER(t))] == 0)
 inline replace(t)
 {
     send_proposal(t, t, (MEMBERS(t) | BIT(t)) & ~BIT(LEADER(t)), child[version[t]]);
+#ifdef EXCEPTIONS
+    shut[AT(LEADER(t), t)] = version[t];
+#endif
     away[t] = true
 }
 
@@ -524,7 +757,7 @@ inline yield(s, t)
 inline follow_yield(t)
 {
     if
-    :: yield_version == version[t] && IDLE(t) && !away[t] && attached[t] ->
+    :: yield_version == version[t] && IDLE(t) && !away[t] && attached[t] && !IS_DOUBTFUL(t) ->
         grace[AT(t, LEADER(t))] = 0;
         send_proposal(t, t, MEMBERS(t), child[version[t]]);
         away[t] = true
@@ -560,7 +793,7 @@ inline split(s)
 #else
 #define MAY_ABORT(s) (!split_proposed[s])
 #endif
-#define CAN_ABORT(s) (up[s] && reigns[s] && !yielded[s] && INHERITED(s) && !abort_given && HAS_BARRIER(s) && \
+#define CAN_ABORT(s) (up[s] && reigns[s] && !yielded[s] && !ASKS(s) && INHERITED(s) && !abort_given && HAS_BARRIER(s) && \
                       !child[version[s]] && MAY_ABORT(s) && appended[s] < ENTRIES)
 inline abort(s)
 {
@@ -614,8 +847,9 @@ inline learn(s)
     :: else
     fi;
     adopt(s, newest);
+    grant(s, leader[newest]);
     if
-    :: LEADER(s) == s ->
+    :: LEADER(s) == s && !IS_DOUBTFUL(s) ->
         reigns[s] = true;
         clean[s] = true;
         start[newest] = appended[s]
@@ -626,7 +860,14 @@ inline learn(s)
 
 /* --- trouble --- */
 
-/* It keeps the first n entries: at least what somebody relied on. */
+inline forget_grants(s)
+{
+    grace[AT(s, 0)] = 0;
+    grace[AT(s, 1)] = 0;
+    grace[AT(s, 2)] = 0
+}
+
+/* It keeps the first n entries: at least what somebody relied on.  What it has granted it is held to. */
 #define CAN_CRASH_KEEPING(s, n) (up[s] && crashes < CRASHES && synced[s] <= (n) && (n) <= appended[s])
 inline crash(s, n)
 {
@@ -634,9 +875,32 @@ inline crash(s, n)
     up[s] = false;
     drop_above(s, n);
     forget_reign(s);
-    grace[AT(s, 0)] = 0;
-    grace[AT(s, 1)] = 0;
-    grace[AT(s, 2)] = 0;
+#ifdef READER
+    end_read(s);
+#endif
+#ifdef OLD_DISK
+    borne[s] = false;
+#endif
+#ifdef BUG_RESTART_FORGETS_GRANTS
+    forget_grants(s);
+#endif
+#ifdef BUG_LONE_FORGETS_GRANTS
+    if
+    :: LEADER(s) == s -> forget_grants(s)
+    :: else
+    fi;
+#endif
+#ifdef EXCEPTIONS
+    forget_proposal(s); /* no master heard it */
+#ifndef BUG_EXCEPTION_OUTLIVES_PROCESS
+    shut[AT(0, s)] = 0;
+    shut[AT(1, s)] = 0;
+    shut[AT(2, s)] = 0;
+#endif
+    shut[AT(s, 0)] = 0;
+    shut[AT(s, 1)] = 0;
+    shut[AT(s, 2)] = 0;
+#endif
     beacon[AT(s, 0)] = false;
     beacon[AT(s, 1)] = false;
     beacon[AT(s, 2)] = false;
@@ -645,14 +909,130 @@ inline crash(s, n)
     :: else
     fi
 }
+/* That its last committed entry is that, no later entry says; a lone one needs no word. */
+#define CAN_FORGET(s) (!up[s] && committed[s] > 0 && committed[s] == appended[s] && MEMBERS(s) != BIT(s))
+inline forget(s)
+{
+    committed[s]--
+}
+
+#ifdef OLD_DISK
+#define CAN_SAVE(s) (up[s] && victim == N)
+inline save(s)
+{
+    victim = s;
+    old_version = version[s];
+    old_clean = clean[s];
+    old_noted = noted[s];
+    old_counted = counted[s];
+    old_free = LEADER(s) == s && FREE(s);
+    old_appended = appended[s];
+    old_committed = committed[s];
+    old_entry[0] = LOG(s, 0);
+    old_entry[1] = LOG(s, 1);
+    old_entry[2] = LOG(s, 2)
+}
+
+/* What cannot be known (rules 19 to 21) is left out: that its former life has proposed what leaves it alone. */
+#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && !(proposed[s] && next_members[s] == BIT(s)))
+inline go_back(s)
+{
+    version[s] = old_version;
+    clean[s] = old_clean;
+    noted[s] = old_noted;
+    counted[s] = old_counted;
+    drop_above(s, 0);
+    LOG(s, 0) = old_entry[0];
+    LOG(s, 1) = old_entry[1];
+    LOG(s, 2) = old_entry[2];
+    appended[s] = old_appended;
+    synced[s] = old_appended;
+    committed[s] = old_committed;
+    doubtful[s] = false;
+    if
+    :: old_free -> forget_grants(s)
+    :: else
+    fi;
+    went_back = true;
+    old_version = 0;
+    old_clean = false;
+    old_noted = false;
+    old_counted = false;
+    old_free = false;
+    old_entry[0] = 0;
+    old_entry[1] = 0;
+    old_entry[2] = 0;
+    old_appended = 0;
+    old_committed = 0;
+    forget_versions()
+}
+
+/* Rule 21, and the end of a doubt (rule 20): it has what the reign began with, and its primary counts on this
+ * very process. */
+#ifdef BUG_COUNTS_ON_LIFE_BEFORE
+#define COUNTED_ON(t) true
+#else
+#define COUNTED_ON(t) ((opened[LEADER(t)] & BIT(t)) != 0)
+#endif
+#define CAN_TRUST(t) (up[t] && (!borne[t] || doubtful[t]) && attached[t] && !away[t] && IS_MEMBER(t, t) && \
+                      version[LEADER(t)] == version[t] && reigns[LEADER(t)] && COUNTED_ON(t) && \
+                      synced[t] >= START(t))
+inline trust(t)
+{
+    borne[t] = true;
+    doubtful[t] = false
+}
+
+#define CAN_CONFIRM(s) (up[s] && asks[s] && version[s] == newest)
+inline confirm(s)
+{
+    asks[s] = false
+}
+#endif
+
+#ifdef STORE_LAGS
+#define CAN_MAKE_VISIBLE(s) (up[s] && shown[s] < committed[s])
+inline make_visible(s)
+{
+    shown[s] = committed[s]
+}
+#endif
+
+#ifdef READER
+#ifdef BUG_READER_LOOKS_ONCE
+#define LOOKS_FIRST(s) true
+#else
+#define LOOKS_FIRST(s) SERVES(s)
+#endif
+#define CAN_BEGIN_READ(s) (up[s] && !read_begun && LOOKS_FIRST(s))
+inline begin_read(s)
+{
+    read_begun = true;
+    reading = true;
+    reader = s;
+    read_must = answered
+}
+
+#define CAN_TAKE_SNAPSHOT(s) (reading && reader == s && !read_taken)
+inline take_snapshot(s)
+{
+    read_taken = true;
+    read_has = ALL(s, SHOWN(s))
+}
+
+#define CAN_TELL_READ(s) (reading && reader == s && read_taken && SERVES(s))
+inline tell_read(s)
+{
+    assert((read_must & ~read_has) == 0);
+    end_read(s)
+}
+#endif
 
 /* Learners of a lone primary that goes on under its version begin anew. */
 inline detach(s, t)
 {
     if
-    :: t != s && version[t] == version[s] ->
-        clean[t] = false;
-        attached[t] = false
+    :: t != s && version[t] == version[s] -> attached[t] = false
     :: else
     fi
 }
@@ -663,18 +1043,25 @@ inline detach(s, t)
 #ifdef BUG_RESTARTED_PRIMARY_GOES_ON
 #define GOES_ON(s) (LEADER(s) == s)
 #else
-#define GOES_ON(s) (LEADER(s) == s && MEMBERS(s) == BIT(s) && !noted[s])
+#define GOES_ON(s) (LEADER(s) == s && MEMBERS(s) == BIT(s) && !noted[s] && !IS_DOUBTFUL(s))
 #endif
 #endif
 #define CAN_RESTART(s) (!up[s])
 inline restart(s)
 {
     up[s] = true;
+#ifdef STORE_LAGS
+    shown[s] = committed[s];
+#endif
     if
     :: GOES_ON(s) ->
         reigns[s] = true;
+#ifdef OLD_DISK
+        asks[s] = true;
+#endif
         if
         :: MEMBERS(s) == BIT(s) ->
+            start[version[s]] = appended[s];
             detach(s, 0);
             detach(s, 1);
             detach(s, 2)
@@ -732,8 +1119,8 @@ inline write_last(s)
     :: moved == 0 && can(who, other) -> do_it(who, other); moved = 1 \
     :: else \
     fi
-#define EACH_SERVER for (i : 0 .. 2) { who = (turn + i) % N;
-#define EACH_OTHER  for (j : 1 .. 2) { other = (who + j) % N;
+#define EACH_SERVER for (i : 0 .. 2) { who = (turn + i * way) % N;
+#define EACH_OTHER  for (j : 1 .. 2) { other = (who + j * way) % N;
 #define END         }
 
 inline exchange_messages()
@@ -742,12 +1129,20 @@ inline exchange_messages()
         TRY(CAN_LEARN, learn);
         TRY(CAN_TAKE, take);
         EACH_OTHER
+            TRY_PAIR(CAN_REFUSE, refuse);
             TRY_PAIR(CAN_OPEN, open);
             TRY_PAIR(CAN_PREPARE, prepare);
             TRY_PAIR(CAN_BEACON, send_beacon);
             TRY_PAIR(CAN_TELL, tell);
         END
         TRY(CAN_COMMIT, commit);
+#ifdef OLD_DISK
+        TRY(CAN_TRUST, trust);
+        TRY(CAN_CONFIRM, confirm);
+#endif
+#ifdef STORE_LAGS
+        TRY(CAN_MAKE_VISIBLE, make_visible);
+#endif
     END
 }
 
@@ -761,6 +1156,7 @@ inline end_silences()
         IF_QUIET(CAN_REPLACE, replace);
         EACH_OTHER
             IF_QUIET_PAIR(CAN_REMOVE, remove);
+            IF_QUIET_PAIR(CAN_JOIN, join);
             IF_QUIET_PAIR(CAN_ADD, add);
         END
     END
@@ -815,15 +1211,32 @@ inline wipe()
         entry[i] = 0
     }
     for (i : 0 .. N * N - 1) {
+#ifdef EXCEPTIONS
+        shut[i] = 0;
+#endif
         has[i] = 0; held[i] = 0; grace[i] = 0; beacon[i] = false
     }
     for (i : 0 .. N - 1) {
         version[i] = 0; clean[i] = false; synced[i] = 0; committed[i] = 0; noted[i] = false; up[i] = false;
         appended[i] = 0; attached[i] = false; away[i] = false; reigns[i] = false; yielded[i] = false;
+        counted[i] = false; joining[i] = 0;
         waiting[i] = false; split_proposed[i] = false; opened[i] = 0; doubt[i] = 0; cached[i] = false;
         proposed[i] = false; base[i] = 0; next_leader[i] = 0; next_members[i] = 0; next_child[i] = false
     }
-    ticks = 0; who = 0; other = 0; moved = 0; i = 0; j = 0; dead = 0
+#ifdef OLD_DISK
+    victim = 0; went_back = false; old_version = 0; old_clean = false; old_noted = false; old_counted = false;
+    old_free = false; old_appended = 0; old_committed = 0;
+    for (i : 0 .. ENTRIES - 1) {
+        old_entry[i] = 0
+    }
+    for (i : 0 .. N - 1) {
+        doubtful[i] = false; borne[i] = false; asks[i] = false
+    }
+#endif
+#ifdef STORE_LAGS
+    shown[0] = 0; shown[1] = 0; shown[2] = 0;
+#endif
+    ticks = 0; who = 0; other = 0; moved = 0; i = 0; j = 0; dead = 0; way = 0
 }
 #endif
 
@@ -832,50 +1245,71 @@ inline wipe()
 #define TELL2(name, s, t) printf(#name); printf(" %d %d\n", s, t)
 
 #define STEPS(can, do_it) \
-    :: d_step { can(0) -> TELL1(do_it, 0); do_it(0); check() } \
-    :: d_step { can(1) -> TELL1(do_it, 1); do_it(1); check() } \
-    :: d_step { can(2) -> TELL1(do_it, 2); do_it(2); check() }
+    :: d_step { can(0) -> TELL1(do_it, 0); do_it(0) } \
+    :: d_step { can(1) -> TELL1(do_it, 1); do_it(1) } \
+    :: d_step { can(2) -> TELL1(do_it, 2); do_it(2) }
 #define PAIRS(can, do_it) \
-    :: d_step { can(0, 1) -> TELL2(do_it, 0, 1); do_it(0, 1); check() } \
-    :: d_step { can(0, 2) -> TELL2(do_it, 0, 2); do_it(0, 2); check() } \
-    :: d_step { can(1, 0) -> TELL2(do_it, 1, 0); do_it(1, 0); check() } \
-    :: d_step { can(1, 2) -> TELL2(do_it, 1, 2); do_it(1, 2); check() } \
-    :: d_step { can(2, 0) -> TELL2(do_it, 2, 0); do_it(2, 0); check() } \
-    :: d_step { can(2, 1) -> TELL2(do_it, 2, 1); do_it(2, 1); check() }
+    :: d_step { can(0, 1) -> TELL2(do_it, 0, 1); do_it(0, 1) } \
+    :: d_step { can(0, 2) -> TELL2(do_it, 0, 2); do_it(0, 2) } \
+    :: d_step { can(1, 0) -> TELL2(do_it, 1, 0); do_it(1, 0) } \
+    :: d_step { can(1, 2) -> TELL2(do_it, 1, 2); do_it(1, 2) } \
+    :: d_step { can(2, 0) -> TELL2(do_it, 2, 0); do_it(2, 0) } \
+    :: d_step { can(2, 1) -> TELL2(do_it, 2, 1); do_it(2, 1) }
 
 #define CRASH(s) \
-    :: d_step { CAN_CRASH_KEEPING(s, 0) -> TELL2(crash, s, 0); crash(s, 0); check() } \
-    :: d_step { CAN_CRASH_KEEPING(s, 1) -> TELL2(crash, s, 1); crash(s, 1); check() } \
-    :: d_step { CAN_CRASH_KEEPING(s, 2) -> TELL2(crash, s, 2); crash(s, 2); check() } \
-    :: d_step { CAN_CRASH_KEEPING(s, 3) -> TELL2(crash, s, 3); crash(s, 3); check() } \
-    :: d_step { CAN_CRASH_KEEPING(s, 4) -> TELL2(crash, s, 4); crash(s, 4); check() }
+    :: d_step { CAN_CRASH_KEEPING(s, 0) -> TELL2(crash, s, 0); crash(s, 0) } \
+    :: d_step { CAN_CRASH_KEEPING(s, 1) -> TELL2(crash, s, 1); crash(s, 1) } \
+    :: d_step { CAN_CRASH_KEEPING(s, 2) -> TELL2(crash, s, 2); crash(s, 2) } \
+    :: d_step { CAN_CRASH_KEEPING(s, 3) -> TELL2(crash, s, 3); crash(s, 3) } \
+    :: d_step { CAN_CRASH_KEEPING(s, 4) -> TELL2(crash, s, 4); crash(s, 4) }
+
+/*
+ * Servers are alike: with SYMMETRY a state stands for all that come of it by naming them otherwise.  They are
+ * put in the order of what can be said of them without their numbers; where two are alike in that, any order
+ * will do.
+ */
+#ifdef SYMMETRY
+c_code {
+#include "symmetry.h"
+}
+#define CANONICAL c_code { canonical(); }
+#else
+#define CANONICAL skip
+#endif
 
 init
 {
     d_step {
         leader[1] = 0;
-        members[1] = BIT(0) | BIT(1) | BIT(2);
+        members[1] = START_MEMBERS;
         up[0] = true; up[1] = true; up[2] = true;
         version[0] = 1; version[1] = 1; version[2] = 1;
-        clean[0] = true; clean[1] = true; clean[2] = true;
+        clean[0] = true; clean[1] = IS_MEMBER(1, 1); clean[2] = IS_MEMBER(2, 2);
         reigns[0] = true;
+#ifdef OLD_DISK
+        borne[0] = true; borne[1] = true; borne[2] = true;
+#endif
     }
 end:
     do
+    :: atomic {
+    if
     STEPS(CAN_WRITE, write)
     STEPS(CAN_COMMIT, commit)
     PAIRS(CAN_OPEN, open)
+    PAIRS(CAN_REFUSE, refuse)
     PAIRS(CAN_PREPARE, prepare)
     PAIRS(CAN_TELL, tell)
     PAIRS(CAN_BEACON, send_beacon)
 #ifdef BUG_LEASE_FROM_RECEIPT
     PAIRS(CAN_HOLD, hold)
 #endif
-    :: d_step { CAN_TICK -> printf("tick\n"); tick(); check() }
+    :: d_step { CAN_TICK -> printf("tick\n"); tick() }
 #ifdef BUG_LEASE_LOOKED_AT_ONCE
     STEPS(CAN_LOOK, look)
 #endif
     PAIRS(CAN_REMOVE, remove)
+    PAIRS(CAN_JOIN, join)
     PAIRS(CAN_ADD, add)
     STEPS(CAN_RENEW, renew)
     STEPS(CAN_REPLACE, replace)
@@ -893,14 +1327,34 @@ end:
     CRASH(0)
     CRASH(1)
     CRASH(2)
+    STEPS(CAN_FORGET, forget)
+#ifdef STORE_LAGS
+    STEPS(CAN_MAKE_VISIBLE, make_visible)
+#endif
+#ifdef READER
+    STEPS(CAN_BEGIN_READ, begin_read)
+    STEPS(CAN_TAKE_SNAPSHOT, take_snapshot)
+    STEPS(CAN_TELL_READ, tell_read)
+#endif
+#ifdef OLD_DISK
+    STEPS(CAN_SAVE, save)
+    STEPS(CAN_GO_BACK, go_back)
+    STEPS(CAN_TRUST, trust)
+    STEPS(CAN_CONFIRM, confirm)
+#endif
     STEPS(CAN_RESTART, restart)
+    fi;
+    d_step { check(); CANONICAL }
+    }
 #ifdef PROGRESS
     :: atomic {
         healed = true;
         if
+#ifndef OLD_DISK
         :: CAN_LOSE(0) -> dead = 0
         :: CAN_LOSE(1) -> dead = 1
         :: CAN_LOSE(2) -> dead = 2
+#endif
         :: dead = N
         fi;
         if
@@ -908,8 +1362,14 @@ end:
         :: turn = 1
         :: turn = 2
         fi;
+        if
+        :: way = 1
+#ifdef ALL_ORDERS
+        :: way = 2
+#endif
+        fi;
         d_step {
-            printf("healed, without %d, from %d on\n", dead, turn);
+            printf("healed, without %d, from %d on, by %d\n", dead, turn, way);
             run_healed();
             wipe()
         }
