@@ -3,7 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_state.h"
-#include "master/core/placement.h"
+#include "master/placement/placement.h"
 #include "master/core/transaction.h"
 
 #define PLAN_RETRY_NS INT64_C(1000000000)

@@ -16,7 +16,7 @@
 #include "master/core/list.h"
 #include "master/core/load_history.h"
 #include "master/core/number_map.h"
-#include "master/core/placement.h"
+#include "master/placement/placement.h"
 #include "master/core/record.h"
 
 /* --- what changed, in order of version -------------------------------------------------------- */
