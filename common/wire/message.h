@@ -59,6 +59,8 @@ enum method {
     METHOD_MERGE_TABLETS = 43,    /* merge_request -> merge_response */
     METHOD_MASTER = 44,           /* nothing -> master_response: any master, active or not */
     METHOD_RECOVER = 45,          /* recover_request -> recover_response */
+    METHOD_LIST_HOT_KEYS = 46,    /* list_hot_keys_request -> list_hot_keys_response */
+    METHOD_ADVISE = 47,           /* advise_request -> advise_response */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
     /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
@@ -604,7 +606,11 @@ struct sync_response {
     X(merge_request)             \
     X(merge_response)            \
     X(recover_request)           \
-    X(recover_response)
+    X(recover_response)          \
+    X(list_hot_keys_request)     \
+    X(list_hot_keys_response)    \
+    X(advise_request)            \
+    X(advise_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

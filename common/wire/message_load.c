@@ -2,9 +2,9 @@
 #include "common/wire/message_parts.h"
 #include "common/wire/writer.h"
 
-#define FIGURE_COUNT 8
+#define FIGURE_COUNT 14
 
-static void write_figures(struct buffer *out, const struct load_figures *figures)
+void wire_write_figures(struct buffer *out, const struct load_figures *figures)
 {
     wire_write_array(out, FIGURE_COUNT);
     wire_write_u64(out, figures->reads);
@@ -15,9 +15,15 @@ static void write_figures(struct buffer *out, const struct load_figures *figures
     wire_write_u64(out, figures->write_cells);
     wire_write_u64(out, figures->write_bytes);
     wire_write_u64(out, figures->write_cpu_ns);
+    wire_write_u64(out, figures->read_wait_ns);
+    wire_write_u64(out, figures->read_latency_ns);
+    wire_write_u64(out, figures->read_latency_max_ns);
+    wire_write_u64(out, figures->write_wait_ns);
+    wire_write_u64(out, figures->write_latency_ns);
+    wire_write_u64(out, figures->write_latency_max_ns);
 }
 
-static struct load_figures read_figures(struct wire_reader *reader, struct wire_array *fields)
+struct load_figures wire_read_figures(struct wire_reader *reader, struct wire_array *fields)
 {
     struct load_figures figures = {0};
     struct wire_array parts = wire_read_array(reader, fields, "figures");
@@ -29,6 +35,12 @@ static struct load_figures read_figures(struct wire_reader *reader, struct wire_
     figures.write_cells = wire_read_u64(reader, &parts, "figures.write_cells");
     figures.write_bytes = wire_read_u64(reader, &parts, "figures.write_bytes");
     figures.write_cpu_ns = wire_read_u64(reader, &parts, "figures.write_cpu_ns");
+    figures.read_wait_ns = wire_read_u64(reader, &parts, "figures.read_wait_ns");
+    figures.read_latency_ns = wire_read_u64(reader, &parts, "figures.read_latency_ns");
+    figures.read_latency_max_ns = wire_read_u64(reader, &parts, "figures.read_latency_max_ns");
+    figures.write_wait_ns = wire_read_u64(reader, &parts, "figures.write_wait_ns");
+    figures.write_latency_ns = wire_read_u64(reader, &parts, "figures.write_latency_ns");
+    figures.write_latency_max_ns = wire_read_u64(reader, &parts, "figures.write_latency_max_ns");
     wire_array_end(reader, &parts);
     return figures;
 }
@@ -43,9 +55,14 @@ void wire_write_load_report(struct buffer *out, const struct load_report *report
     wire_write_u64(out, report->capacity_ns);
     wire_write_array(out, report->tablet_count);
     for (size_t i = 0; i < report->tablet_count; i++) {
-        wire_write_array(out, 2);
-        wire_write_u64(out, report->tablets[i].tablet);
-        write_figures(out, &report->tablets[i].figures);
+        const struct tablet_load *load = &report->tablets[i];
+        bool detailed = !wire_is_no_load_detail(&load->detail);
+        wire_write_array(out, detailed ? 3 : 2);
+        wire_write_u64(out, load->tablet);
+        wire_write_figures(out, &load->figures);
+        if (detailed) {
+            wire_write_load_detail(out, &load->detail);
+        }
     }
 }
 
@@ -69,7 +86,8 @@ void wire_read_load_report(struct wire_reader *reader,
     for (size_t i = 0; i < ret_report->tablet_count && reader->status == STATUS_OK; i++) {
         struct wire_array one = wire_read_array(reader, &list, "load.tablet");
         tablets[i].tablet = wire_read_u64(reader, &one, "load.tablet.number");
-        tablets[i].figures = read_figures(reader, &one);
+        tablets[i].figures = wire_read_figures(reader, &one);
+        wire_read_load_detail(reader, &one, &tablets[i].detail);
         wire_array_end(reader, &one);
     }
     wire_array_end(reader, &list);
@@ -119,7 +137,7 @@ static void write_hot_tablet(struct buffer *out, const struct hot_tablet *hot)
     wire_write_i64(out, hot->start_us);
     wire_write_i64(out, hot->end_us);
     wire_write_u64(out, hot->capacity_ns);
-    write_figures(out, &hot->figures);
+    wire_write_figures(out, &hot->figures);
 }
 
 static void read_hot_tablet(struct wire_reader *reader,
@@ -136,7 +154,7 @@ static void read_hot_tablet(struct wire_reader *reader,
     hot->start_us = wire_read_i64(reader, &parts, "hot.start_us");
     hot->end_us = wire_read_i64(reader, &parts, "hot.end_us");
     hot->capacity_ns = wire_read_u64(reader, &parts, "hot.capacity_ns");
-    hot->figures = read_figures(reader, &parts);
+    hot->figures = wire_read_figures(reader, &parts);
     wire_array_end(reader, &parts);
 }
 

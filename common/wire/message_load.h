@@ -6,6 +6,7 @@
 #ifndef COMMON_WIRE_MESSAGE_LOAD_H
 #define COMMON_WIRE_MESSAGE_LOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,14 @@ struct load_figures {
     uint64_t write_cells;
     uint64_t write_bytes; /* of rows, qualifiers and values */
     uint64_t write_cpu_ns;
+    /* Times by the clock, from the request's arrival, added up over all reads, and over all writes.
+     * A tablet of an older server has none. */
+    uint64_t read_wait_ns;    /* until it was begun */
+    uint64_t read_latency_ns; /* until its answer, or the first of a scan, was ready */
+    uint64_t read_latency_max_ns;
+    uint64_t write_wait_ns;    /* until it went into the log */
+    uint64_t write_latency_ns; /* until it could be answered: synced, and on other copies */
+    uint64_t write_latency_max_ns;
 };
 
 /* Rows from this point to the next one; the last point's go to the tablet's end. */
@@ -101,6 +110,69 @@ struct list_hot_tablets_response {
     const struct hot_tablet *tablets; /* in order of time; those of number 0 last */
     size_t tablet_count;
     uint64_t next; /* others follow: ask again, after this number; 0 = that was all */
+};
+
+/* --- where in a tablet the load is: the newest that each one's server has told --------------------- */
+
+struct list_hot_keys_request {
+    struct bytes table; /* name; empty = all */
+    uint32_t count_max; /* of tablets; 0 = as many as fit */
+};
+
+/* A tablet that was busy when it was heard of last.  Divide by elapsed_ns for rates. */
+struct hot_keys {
+    uint64_t table;
+    struct bytes table_name;
+    uint64_t tablet;
+    uint64_t server;
+    struct row_range range;
+    uint64_t age_us;     /* since it was heard */
+    uint64_t elapsed_ns; /* that the figures are about: some of the last seconds, the newest most */
+    uint64_t capacity_ns;
+    struct load_figures figures;
+    struct load_detail detail; /* of the newest report */
+};
+
+struct list_hot_keys_response {
+    const struct hot_keys *tablets; /* those that take most of their server first */
+    size_t tablet_count;
+    bool more; /* there are others, that take less */
+};
+
+/* --- what is wrong with a table's row keys, in words ------------------------------------------------ */
+
+enum advice_kind {
+    ADVICE_BALANCED = 1,      /* nothing to be said against it */
+    ADVICE_TOO_FEW = 2,       /* too little was seen to say anything */
+    ADVICE_POPULAR_KEY = 3,   /* one row takes much of the load */
+    ADVICE_MONOTONIC = 4,     /* rows only grow at the end of a tablet */
+    ADVICE_NARROW_RANGE = 5,  /* few tablets of many, or few rows of a tablet, take most */
+    ADVICE_HIGH_PRESSURE = 6, /* a tablet takes most of what its server can do */
+    ADVICE_LARGE_ROWS = 7,    /* rows so large that few of them are much work */
+};
+
+struct advise_request {
+    struct bytes table; /* name */
+};
+
+struct advice_finding {
+    uint32_t kind;           /* enum advice_kind; another = of a newer version */
+    uint32_t share_permille; /* of the table's load; of the tablet's server for HIGH_PRESSURE */
+    uint64_t tablet;         /* 0 = it is about the table */
+    struct row_range range; /* what it is about; all of the table where nothing narrower is meant */
+    struct bytes key;       /* POPULAR_KEY */
+    struct bytes text;      /* a sentence */
+    struct bytes pattern;   /* that cures it, as schema-patterns call it; may be empty */
+    struct bytes cure;      /* how, in a sentence; may be empty */
+};
+
+struct advise_response {
+    const struct advice_finding *findings; /* the worst first; at least one */
+    size_t finding_count;
+    uint64_t observations; /* sampled operations behind it */
+    uint64_t operations_per_second;
+    uint64_t tablet_count; /* of the table, */
+    uint64_t busy_count;   /* and of these: those that there is something to be said about */
 };
 
 #endif /* COMMON_WIRE_MESSAGE_LOAD_H */

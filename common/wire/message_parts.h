@@ -85,6 +85,18 @@ void wire_read_server(struct wire_reader *reader,
                       struct wire_array *fields,
                       struct server_information *ret_server);
 
+void wire_write_figures(struct buffer *out, const struct load_figures *figures);
+struct load_figures wire_read_figures(struct wire_reader *reader, struct wire_array *fields);
+
+/* Nothing in it?  Then it need not be written. */
+bool wire_is_no_load_detail(const struct load_detail *detail);
+void wire_write_load_detail(struct buffer *out, const struct load_detail *detail);
+/* Of one that says more than there may be, the first are taken.  One that cannot be (rows that do not
+ * ascend, or are no keys) counts for nothing and is no failure: a server must be heard all the same. */
+void wire_read_load_detail(struct wire_reader *reader,
+                           struct wire_array *fields,
+                           struct load_detail *ret_detail);
+
 void wire_write_load_report(struct buffer *out, const struct load_report *report);
 void wire_read_load_report(struct wire_reader *reader,
                            struct wire_array *fields,

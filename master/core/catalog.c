@@ -139,6 +139,18 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
         if (status == STATUS_OK) {
             read_list_hot_tablets(catalog, event->number, &list);
         }
+    } else if (event->method == METHOD_LIST_HOT_KEYS) {
+        struct list_hot_keys_request list;
+        status = list_hot_keys_request_decode(event->body, &catalog->scratch, &list, &error);
+        if (status == STATUS_OK) {
+            read_list_hot_keys(catalog, event->number, &list);
+        }
+    } else if (event->method == METHOD_ADVISE) {
+        struct advise_request ask;
+        status = advise_request_decode(event->body, &catalog->scratch, &ask, &error);
+        if (status == STATUS_OK) {
+            read_advise(catalog, event->number, &ask);
+        }
     } else {
         struct sync_request sync;
         ASSERT(event->method == METHOD_SYNC);
@@ -175,6 +187,8 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_GET_TABLE:
     case METHOD_LIST_DOCUMENTS:
     case METHOD_LIST_HOT_TABLETS:
+    case METHOD_LIST_HOT_KEYS:
+    case METHOD_ADVISE:
     case METHOD_SYNC:
         return on_read(catalog, event);
     case METHOD_LIST_TABLES:
@@ -406,6 +420,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     number_map_init(&catalog->stores);
     document_map_init(&catalog->documents);
     load_history_init(&catalog->load);
+    load_details_init(&catalog->load_details);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
@@ -489,6 +504,7 @@ void catalog_destroy(struct catalog *catalog)
     number_map_deinit(&catalog->stores);
     document_map_deinit(&catalog->documents);
     load_history_deinit(&catalog->load);
+    load_details_deinit(&catalog->load_details);
     memory_free(catalog->by_name);
     memory_free(catalog->servers);
     memory_free(catalog->effects);

@@ -196,4 +196,8 @@ void catalog_check(const struct catalog *catalog)
     check_documents(catalog);
     check_requests(catalog);
     load_history_check(&catalog->load);
+    load_details_check(&catalog->load_details);
+    LIST_FOREACH(const struct load_entry_detail, detail, &catalog->load_details.entries) {
+        ASSERT(number_map_get(&catalog->tablets, detail->tablet) != NULL);
+    }
 }

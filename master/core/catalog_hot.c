@@ -19,7 +19,9 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync)
         .incarnation = sync->server.incarnation,
         .now_us = catalog->now_us,
     };
-    load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog);
+    if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog)) {
+        load_details_take(&catalog->load_details, &source, &sync->load, find_tablet, catalog);
+    }
 }
 
 /* Leave out what tables that are gone had to do, and name the others. */

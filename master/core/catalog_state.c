@@ -443,6 +443,7 @@ void state_unlink_tablet(struct catalog *catalog, struct tablet *tablet)
     list_remove(&tablet->unsettled);
     list_remove(&tablet->dirty);
     list_remove(&tablet->astray);
+    load_details_drop(&catalog->load_details, tablet->record.number);
     state_tablet_destroy(tablet);
 }
 

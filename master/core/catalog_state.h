@@ -14,6 +14,7 @@
 #include "master/core/catalog.h"
 #include "master/core/document_map.h"
 #include "master/core/list.h"
+#include "master/core/load_details.h"
 #include "master/core/load_history.h"
 #include "master/core/number_map.h"
 #include "master/placement/placement.h"
@@ -251,6 +252,7 @@ struct catalog {
 
     struct document_map documents;
     struct load_history load;
+    struct load_details load_details;
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
@@ -475,6 +477,16 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync);
 void read_list_hot_tablets(struct catalog *catalog,
                            uint64_t request,
                            const struct list_hot_tablets_request *list);
+
+/* catalog_hot_keys.c */
+void read_list_hot_keys(struct catalog *catalog,
+                        uint64_t request,
+                        const struct list_hot_keys_request *list);
+void read_advise(struct catalog *catalog, uint64_t request, const struct advise_request *ask);
+/* What is to be said of the table's keys; in the scratch arena.  Errors: STATUS_NO_MEMORY. */
+enum status hot_advise(struct catalog *catalog,
+                       const struct table_entry *table,
+                       struct advise_response *ret_response);
 
 /* catalog_identity.c.  Do the server's stores belong to this catalog, as it is now?  Errors:
  * STATUS_FAILED_PRECONDITION, noted. */

@@ -31,6 +31,11 @@ static bool is_hot(const struct load_figures *figures, uint64_t capacity_ns)
     return cpu_ns > 0 && cpu_ns >= capacity_ns / 100 * LOAD_HOT_PERCENT;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static void add_figures(struct load_figures *sum, const struct load_figures *added)
 {
     sum->reads += added->reads;
@@ -41,6 +46,12 @@ static void add_figures(struct load_figures *sum, const struct load_figures *add
     sum->write_cells += added->write_cells;
     sum->write_bytes += added->write_bytes;
     sum->write_cpu_ns += added->write_cpu_ns;
+    sum->read_wait_ns += added->read_wait_ns;
+    sum->read_latency_ns += added->read_latency_ns;
+    sum->read_latency_max_ns = larger(sum->read_latency_max_ns, added->read_latency_max_ns);
+    sum->write_wait_ns += added->write_wait_ns;
+    sum->write_latency_ns += added->write_latency_ns;
+    sum->write_latency_max_ns = larger(sum->write_latency_max_ns, added->write_latency_max_ns);
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */
@@ -258,7 +269,7 @@ static void take_time(struct load_server *server,
     server->capacity_ns += report->capacity_ns;
 }
 
-void load_history_take(struct load_history *history,
+bool load_history_take(struct load_history *history,
                        const struct load_source *source,
                        const struct load_report *report,
                        load_find find,
@@ -266,11 +277,11 @@ void load_history_take(struct load_history *history,
 {
     look_at_clock(history, source->now_us);
     if (report->number == 0) {
-        return;
+        return false;
     }
     struct load_server *server = find_server(history, source->server);
     if (server == NULL || !is_news(server, source, report) || !is_possible(report)) {
-        return;
+        return false;
     }
     take_time(server, report, history->minute_us, source->now_us);
     for (size_t i = 0; i < report->tablet_count; i++) {
@@ -283,6 +294,7 @@ void load_history_take(struct load_history *history,
             add_figures(&entry->hot.figures, &load->figures);
         }
     }
+    return true;
 }
 
 /* --- listing ------------------------------------------------------------------------------------ */

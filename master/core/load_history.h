@@ -74,8 +74,9 @@ struct load_source {
 void load_history_init(struct load_history *history);
 void load_history_deinit(struct load_history *history);
 
-/* Take a report in; one of number 0 is none. */
-void load_history_take(struct load_history *history,
+/* Take a report in; one of number 0 is none.  True: it counts; false: it was heard before, or cannot
+ * be. */
+bool load_history_take(struct load_history *history,
                        const struct load_source *source,
                        const struct load_report *report,
                        load_find find,

@@ -28,6 +28,8 @@ static struct method_series series[] = {
     {.method = METHOD_PUT_DOCUMENTS, .name = "put_documents"},
     {.method = METHOD_LIST_DOCUMENTS, .name = "list_documents"},
     {.method = METHOD_LIST_HOT_TABLETS, .name = "list_hot_tablets"},
+    {.method = METHOD_LIST_HOT_KEYS, .name = "list_hot_keys"},
+    {.method = METHOD_ADVISE, .name = "advise"},
     {.method = METHOD_SYNC, .name = "sync"},
     {.name = "other"}, /* last: no method has its number */
 };

@@ -1,10 +1,10 @@
 #include "tabletserver/serve/load_meter.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/processors.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/tablet/load_share.h"
 
@@ -21,7 +21,8 @@ struct load_meter {
     int64_t begun_ns; /* of the period that is being counted; 0 = none yet */
     struct load_item *items;
     struct tablet_load *tablets;
-    size_t capacity; /* of both */
+    uint32_t *places; /* in the sampling, of each */
+    size_t capacity;  /* of all three */
     struct load_report report;
     int64_t report_ns; /* when it was made */
 };
@@ -44,12 +45,6 @@ static uint64_t since(int64_t before_ns, int64_t now_ns)
     return now_ns > before_ns ? (uint64_t)(now_ns - before_ns) : 0;
 }
 
-static uint64_t processors(void)
-{
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (uint64_t)count : 1;
-}
-
 /* --- counts ------------------------------------------------------------------------------------- */
 
 /* All of it or none: the report that waits lies in what there is. */
@@ -60,15 +55,19 @@ static bool make_room(struct load_meter *meter, size_t count)
     }
     struct load_item *items = memory_allocate(count * sizeof *items);
     struct tablet_load *tablets = memory_allocate(count * sizeof *tablets);
-    if (items == NULL || tablets == NULL) {
+    uint32_t *places = memory_allocate(count * sizeof *places);
+    if (items == NULL || tablets == NULL || places == NULL) {
         memory_free(items);
         memory_free(tablets);
+        memory_free(places);
         return false;
     }
     memory_free(meter->items);
     memory_free(meter->tablets);
+    memory_free(meter->places);
     meter->items = items;
     meter->tablets = tablets;
+    meter->places = places;
     meter->capacity = count;
     return true;
 }
@@ -101,9 +100,11 @@ static void collect(void *context, const struct served *served)
         return;
     }
     struct load_counts counts = load_counters_take(store_tablet_load(served->tablet));
+    uint32_t place = load_sampling_see(meter->server->sampling, served->tablet, &counts);
     if (is_idle(&counts)) {
         return;
     }
+    meter->places[at] = place;
     meter->items[at] = (struct load_item){.loop = loop, .counts = counts};
     meter->tablets[at] = (struct tablet_load){
         .tablet = store_tablet_describe(served->tablet)->tablet,
@@ -112,7 +113,13 @@ static void collect(void *context, const struct served *served)
                     .read_bytes = counts.read.bytes,
                     .writes = counts.write.writes,
                     .write_cells = counts.write.cells,
-                    .write_bytes = counts.write.bytes},
+                    .write_bytes = counts.write.bytes,
+                    .read_wait_ns = counts.read.wait_ns,
+                    .read_latency_ns = counts.read.latency_ns,
+                    .read_latency_max_ns = counts.read.latency_max_ns,
+                    .write_wait_ns = counts.write.wait_ns,
+                    .write_latency_ns = counts.write.latency_ns,
+                    .write_latency_max_ns = counts.write.latency_max_ns},
     };
     meter->report.tablet_count += 1;
 }
@@ -141,6 +148,15 @@ static void share_out(struct load_meter *meter, const struct cpu_times *now)
     }
 }
 
+static void add_details(struct load_meter *meter)
+{
+    struct load_sampling *sampling = meter->server->sampling;
+    load_sampling_end(sampling);
+    for (size_t i = 0; i < meter->report.tablet_count; i++) {
+        meter->tablets[i].detail = load_sampling_detail(sampling, meter->places[i]);
+    }
+}
+
 /* The first one is empty: nobody knows since when its counts are. */
 static void make_report(struct load_meter *meter, int64_t now_ns)
 {
@@ -148,14 +164,16 @@ static void make_report(struct load_meter *meter, int64_t now_ns)
     struct cpu_times times;
 
     look_at_clocks(meter->server, &times);
+    meter->report.elapsed_ns = first ? 0 : since(meter->begun_ns, now_ns);
+    load_sampling_begin(meter->server->sampling, now_ns, meter->report.elapsed_ns);
     meter->report.tablets = meter->tablets;
     meter->report.tablet_count = 0;
     served_map_visit(meter->server->served, collect, meter);
     meter->report.tablet_count = first ? 0 : meter->report.tablet_count;
+    add_details(meter);
     share_out(meter, &times);
     meter->report.number += 1;
-    meter->report.elapsed_ns = first ? 0 : since(meter->begun_ns, now_ns);
-    meter->report.capacity_ns = meter->report.elapsed_ns * processors();
+    meter->report.capacity_ns = meter->report.elapsed_ns / 1000 * processors_permille();
     meter->before = times;
     meter->begun_ns = now_ns;
     meter->report_ns = now_ns;
@@ -200,6 +218,7 @@ void load_meter_destroy(struct load_meter *meter)
     if (meter != NULL) {
         memory_free(meter->items);
         memory_free(meter->tablets);
+        memory_free(meter->places);
         memory_free(meter);
     }
 }

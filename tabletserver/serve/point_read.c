@@ -4,6 +4,7 @@
 #include "common/io/clock.h"
 #include "tabletserver/serve/row_read.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/storage/key_ring.h"
 
 /* A worker answers after so many bytes, so that a batch of large rows does not pile up. */
 #define ANSWER_BYTES (512 * 1024)
@@ -24,13 +25,20 @@ struct reading {
     struct served served;
     struct store_read *read;
     struct load_read_counts counts; /* of the tablet */
-    int64_t begun_ns;               /* when its first row was asked for */
+    struct key_ring *ring;          /* wants one in `every` of the rows; NULL: none */
+    uint32_t every;
+    int64_t begun_ns; /* when its first row was asked for */
 };
 
 /* What the tablet has had to do for us: told once, and not row by row. */
 static void count_read(struct reading *reading)
 {
-    reading->counts.busy_ns = (uint64_t)(clock_monotonic_ns() - reading->begun_ns);
+    int64_t now_ns = clock_monotonic_ns();
+    int64_t received_ns = reading->part->batch->received_ns;
+    reading->counts.busy_ns = (uint64_t)(now_ns - reading->begun_ns);
+    reading->counts.wait_ns = reading->counts.reads * (uint64_t)(reading->begun_ns - received_ns);
+    reading->counts.latency_max_ns = (uint64_t)(now_ns - received_ns);
+    reading->counts.latency_ns = reading->counts.reads * reading->counts.latency_max_ns;
     load_counters_add_read(store_tablet_load(reading->served.tablet), &reading->counts);
     reading->counts = (struct load_read_counts){0};
 }
@@ -92,6 +100,8 @@ static enum status begin_read(struct reading *reading,
         return status;
     }
     reading->served = served;
+    reading->ring = load_counters_ring(store_tablet_load(served.tablet));
+    reading->every = reading->ring != NULL ? key_ring_every(reading->ring, KEY_READ) : 0;
     reading->begun_ns = now_ns;
     return STATUS_OK;
 }
@@ -169,6 +179,10 @@ static void answer(struct reading *reading, struct work *work)
     reading->counts.reads += 1;
     reading->counts.rows += 1;
     reading->counts.bytes += rows->size_bytes - start;
+    if (reading->ring != NULL && key_ring_wants(reading->every, (uint64_t)now_ns)) {
+        key_ring_put(reading->ring, store_tablet_load(reading->served.tablet), KEY_READ,
+                     work->operation->row, BYTES_EMPTY);
+    }
     if (status == STATUS_OK && transport_reply_must_wait(batch->reply, rows->size_bytes - start)) {
         status = error_set(&error, STATUS_UNAVAILABLE, "%s", TOO_MUCH_QUEUED);
     }

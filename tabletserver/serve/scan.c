@@ -8,6 +8,7 @@
 #include "tabletserver/serve/record_metrics.h"
 #include "tabletserver/serve/row_read.h"
 #include "tabletserver/serve/server.h"
+#include "tabletserver/storage/key_ring.h"
 
 #define SCAN_SLICE_BYTES       (256 * 1024)
 #define SCAN_SLICE_NS          (INT64_C(4) * 1000 * 1000)
@@ -114,6 +115,11 @@ struct slice {
     uint32_t until_clock;
     struct bytes failed_row; /* could not be read */
     bool done;               /* the scan is */
+    struct key_ring *ring;   /* wants to know of one row in `every`; NULL: of none */
+    uint32_t every;
+    uint32_t until_told; /* so many rows are not told before the next one */
+    bool told;           /* where this slice begins and ends, too: */
+    struct buffer begin; /* the row before it, or its first */
 };
 
 static const struct row_range *current_range(const struct scan *scan)
@@ -166,6 +172,49 @@ static bool limit_is_reached(const struct scan *scan)
            scan->rows_returned + scan->statistics.rows_returned >= scan->request.rows_limit;
 }
 
+/* --- what is told of a slice: some rows, and of some slices where they begin and end -------------- */
+
+static void begin_telling(const struct scan *scan, struct slice *slice, uint64_t entropy)
+{
+    slice->ring = load_counters_ring(store_tablet_load(scan->served.tablet));
+    if (slice->ring == NULL) {
+        return;
+    }
+    slice->every = key_ring_every(slice->ring, KEY_READ);
+    slice->until_told = key_ring_first(slice->every, entropy);
+    slice->told = key_ring_wants(key_ring_every(slice->ring, KEY_SCANNED), entropy + 1);
+    if (slice->told && scan->has_resume) {
+        buffer_append_bytes(&slice->begin, buffer_bytes(&scan->resume));
+    }
+}
+
+/* The row that is done with now. */
+static void tell_row(const struct scan *scan, struct slice *slice)
+{
+    if (slice->told && slice->begin.size_bytes == 0) {
+        buffer_append_bytes(&slice->begin, buffer_bytes(&scan->resume));
+    }
+    if (slice->until_told > 0) {
+        slice->until_told -= 1;
+        return;
+    }
+    slice->until_told = slice->every - 1;
+    key_ring_put(slice->ring, store_tablet_load(scan->served.tablet), KEY_READ,
+                 buffer_bytes(&scan->resume), BYTES_EMPTY);
+}
+
+static void end_telling(const struct scan *scan, struct slice *slice)
+{
+    struct bytes begin = buffer_bytes(&slice->begin);
+    struct bytes end = buffer_bytes(&scan->resume);
+    bool reversed = scan->request.reversed;
+    if (slice->told && begin.size_bytes > 0) {
+        key_ring_put(slice->ring, store_tablet_load(scan->served.tablet), KEY_SCANNED,
+                     reversed ? end : begin, reversed ? begin : end);
+    }
+    buffer_deinit(&slice->begin);
+}
+
 /* Read one row into the slice; the row is then done with. */
 static enum status read_row(struct scan *scan,
                             struct slice *slice,
@@ -191,6 +240,9 @@ static enum status read_row(struct scan *scan,
         scan->looking = scan->resume;
         scan->resume = done;
         scan->has_resume = true;
+        if (slice->ring != NULL) {
+            tell_row(scan, slice);
+        }
     } else {
         slice->failed_row = buffer_bytes(&scan->looking);
     }
@@ -233,11 +285,16 @@ static enum status compile(struct scan *scan, struct error *ret_error)
 
 static void count_slice(struct scan *scan, const struct slice *slice, int64_t begun_ns)
 {
+    int64_t now_ns = clock_monotonic_ns();
+    uint64_t first = scan->counted ? 0 : 1;
     const struct load_read_counts counts = {
-        .reads = scan->counted ? 0 : 1,
+        .reads = first,
         .rows = scan->statistics.rows_seen,
         .bytes = slice->rows.size_bytes,
-        .busy_ns = (uint64_t)(clock_monotonic_ns() - begun_ns),
+        .busy_ns = (uint64_t)(now_ns - begun_ns),
+        .wait_ns = first * (uint64_t)(begun_ns - scan->received_ns),
+        .latency_ns = first * (uint64_t)(now_ns - scan->received_ns),
+        .latency_max_ns = first * (uint64_t)(now_ns - scan->received_ns),
     };
     scan->counted = true;
     load_counters_add_read(store_tablet_load(scan->served.tablet), &counts);
@@ -268,7 +325,9 @@ static enum status run_slice(struct scan *scan, struct slice *slice, struct erro
     slice->end_ns = begun_ns + SCAN_SLICE_NS;
     slice->until_clock = SCAN_LOOK_AT_CLOCK;
     row_block_writer_init(&slice->writer, &slice->rows);
+    begin_telling(scan, slice, (uint64_t)begun_ns);
     status = store_read_explain(read, read_slice(scan, slice, ret_error), ret_error);
+    end_telling(scan, slice);
     store_read_end(read);
     filter_destroy(scan->program);
     scan->program = NULL;

@@ -324,7 +324,8 @@ static enum status open_maps(struct server *server, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
-    if (served_map_create(&server->served) != STATUS_OK ||
+    if (load_sampling_create((uint64_t)clock_monotonic_ns(), &server->sampling) != STATUS_OK ||
+        served_map_create(&server->served) != STATUS_OK ||
         location_map_create(&server->locations) != STATUS_OK ||
         worker_pool_create((uint32_t)threads, &server->workers) != STATUS_OK) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
@@ -429,6 +430,7 @@ void server_close(struct server *server)
     sync_destroy(server->sync);
     served_map_destroy(server->served);
     location_map_destroy(server->locations);
+    load_sampling_destroy(server->sampling);
     schema_cache_close(server->schemas);
     server_clock_deinit(&server->clock);
     memory_free(server);

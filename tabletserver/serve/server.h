@@ -15,6 +15,7 @@
 #include "common/base/error.h"
 #include "common/io/http.h"
 #include "common/io/transport.h"
+#include "tabletserver/serve/load_sampling.h"
 #include "tabletserver/serve/location_map.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/schema_cache.h"
@@ -54,6 +55,7 @@ struct server {
     uint32_t unopened_count;
     struct transport_listener *listener;
     struct http_server *http;
+    struct load_sampling *sampling; /* which rows are touched; outlives who touches them */
     struct sync *sync;
     atomic_bool open;                   /* all of the above is there, and not about to go */
     atomic_uint_fast64_t request_bytes; /* requests under way, and what their evaluations hold */

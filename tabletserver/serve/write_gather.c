@@ -4,7 +4,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "tabletserver/serve/evaluate.h"
+#include "tabletserver/storage/key_ring.h"
 
 #define GATHER_BYTES_MAX  (4 * 1024 * 1024)
 #define GATHER_SPARES_MAX 16
@@ -201,6 +203,7 @@ static struct gather *gather_take(struct write_order *order)
     gather->size_bytes = 0;
     gather->cell_count = 0;
     gather->row_bytes = 0;
+    gather->received_ns = 0;
     memset(gather->seen, 0, sizeof gather->seen);
     return gather;
 }
@@ -255,6 +258,28 @@ static enum status append(struct write_order *order,
     return status;
 }
 
+/* What the tablet has to do: told once a record; and some of its rows. */
+static void count_gathered(const struct tablet_order *tablet, const struct gather *gather)
+{
+    struct load_counters *load = store_tablet_load(tablet->tablet);
+    uint64_t now_ns = (uint64_t)clock_monotonic_ns();
+    const struct load_write_counts counts = {
+        .writes = gather->count,
+        .cells = gather->cell_count,
+        .bytes = gather->size_bytes + gather->row_bytes,
+        .wait_ns = gather->count * now_ns - gather->received_ns,
+    };
+    struct key_ring *ring = load_counters_ring(load);
+
+    load_counters_add_write(load, &counts);
+    if (ring != NULL) {
+        uint32_t every = key_ring_every(ring, KEY_WRITTEN);
+        for (uint32_t i = key_ring_first(every, now_ns); i < gather->count; i += every) {
+            key_ring_put(ring, load, KEY_WRITTEN, gather->entries[i].row, BYTES_EMPTY);
+        }
+    }
+}
+
 void write_flush(struct write_order *order, struct tablet_order *tablet)
 {
     struct gather *gather = tablet->gather;
@@ -262,11 +287,7 @@ void write_flush(struct write_order *order, struct tablet_order *tablet)
         return;
     }
     tablet->gather = NULL;
-    load_counters_add_write(
-        store_tablet_load(tablet->tablet),
-        &(struct load_write_counts){.writes = gather->count,
-                                    .cells = gather->cell_count,
-                                    .bytes = gather->size_bytes + gather->row_bytes});
+    count_gathered(tablet, gather);
     enum status status = append(order, tablet, gather, 0, gather->count);
     if (status == STATUS_NO_SPACE && gather->count > 1) {
         /* On a full disk deletes still pass, but not in one record with what does not. */
@@ -301,6 +322,7 @@ static void put_entry(struct gather *gather,
     gather->seen[bit / 64] |= UINT64_C(1) << bit % 64;
     gather->cell_count += change_count;
     gather->row_bytes += work->operation->row.size_bytes;
+    gather->received_ns += (uint64_t)work->part->batch->received_ns;
     for (size_t i = 0; i < change_count; i++) {
         gather->size_bytes += changes[i].value.size_bytes + changes[i].qualifier.size_bytes;
     }

@@ -290,10 +290,18 @@ void write_order_committed(struct write_order *order,
                            bool answers)
 {
     struct tablet_order *tablet = store_tablet_context(stored);
+    struct load_write_counts counts = {.writes = 0};
 
-    while (tablet != NULL && tablet->pending_first != NULL &&
-           tablet->pending_first->sequence <= sequence) {
+    if (tablet == NULL || tablet->pending_first == NULL) {
+        return;
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    while (tablet->pending_first != NULL && tablet->pending_first->sequence <= sequence) {
         struct work *work = tablet->pending_first;
+        uint64_t latency_ns = (uint64_t)(now_ns - work->part->batch->received_ns);
+        counts.latency_ns += latency_ns;
+        counts.latency_max_ns = latency_ns > counts.latency_max_ns ? latency_ns
+                                                                   : counts.latency_max_ns;
         tablet->pending_first = work->next;
         if (tablet->pending_first == NULL) {
             tablet->pending_last = NULL;
@@ -306,6 +314,7 @@ void write_order_committed(struct write_order *order,
             write_succeed(order, work);
         }
     }
+    load_counters_add_write(store_tablet_load(stored), &counts);
 }
 
 void write_order_look_again(struct store_tablet *stored)

@@ -35,6 +35,7 @@ struct gather {
     uint64_t size_bytes; /* of values and qualifiers */
     uint64_t cell_count;
     uint64_t row_bytes;
+    uint64_t received_ns;                 /* when each of them came, added up */
     uint64_t seen[GATHER_SEEN_BITS / 64]; /* a bit for each request gathered (a Bloom filter) */
     struct record_entry entries[GATHER_ENTRIES_MAX];
     struct work *works[GATHER_ENTRIES_MAX];

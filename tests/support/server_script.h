@@ -53,6 +53,12 @@ struct script {
     bool silent;             /* answer nothing */
     uint64_t load_number;    /* of the last load report that was heard, answered or not */
     uint64_t load_capacity_ns;
+    size_t detail_points; /* of the last detail that had any */
+    uint32_t detail_appended;
+    uint64_t detail_crossing; /* of its last point */
+    char detail_key[64];      /* the most frequent row, and how often */
+    uint64_t detail_key_reads;
+    uint64_t detail_key_writes;
     struct load_figures load; /* of all tablets, all reports */
     atomic_uint syncs;
 };
@@ -98,6 +104,21 @@ static void script_answer(struct script *script,
     sync_response_encode(&response, message);
 }
 
+static void script_hear_detail(struct script *script, const struct load_detail *detail)
+{
+    if (detail->point_count > 0) {
+        script->detail_points = detail->point_count;
+        script->detail_appended = detail->appended_permille;
+        script->detail_crossing = detail->points[detail->point_count - 1].crossing;
+        script->detail_key_reads = detail->key_count > 0 ? detail->keys[0].reads : 0;
+        script->detail_key_writes = detail->key_count > 0 ? detail->keys[0].writes : 0;
+    }
+    if (detail->key_count > 0) {
+        (void)snprintf(script->detail_key, sizeof script->detail_key, "%.*s",
+                       (int)detail->keys[0].row.size_bytes, (const char *)detail->keys[0].row.data);
+    }
+}
+
 /* As a master does: what was heard already is passed over. */
 static void script_hear_load(struct script *script, const struct load_report *report)
 {
@@ -116,6 +137,11 @@ static void script_hear_load(struct script *script, const struct load_report *re
         script->load.write_cells += figures->write_cells;
         script->load.write_bytes += figures->write_bytes;
         script->load.write_cpu_ns += figures->write_cpu_ns;
+        script->load.read_wait_ns += figures->read_wait_ns;
+        script->load.read_latency_ns += figures->read_latency_ns;
+        script->load.write_wait_ns += figures->write_wait_ns;
+        script->load.write_latency_ns += figures->write_latency_ns;
+        script_hear_detail(script, &report->tablets[i].detail);
     }
 }
 

@@ -99,3 +99,118 @@ Test(catalog, a_malformed_question_about_hot_tablets_is_refused)
     driver_assert_refused(&driver, driver_send(&driver, METHOD_LIST_HOT_TABLETS, &body),
                           STATUS_INVALID_ARGUMENT, "list_hot_tablets_request");
 }
+
+/* --- hot keys and advice ------------------------------------------------------------------------ */
+
+/* A report of one tablet that appends, and has one row that is written to often. */
+static void send_detail(struct fake_server *server,
+                        uint64_t number,
+                        uint64_t tablet,
+                        const char *start)
+{
+    const struct load_point points[] = {{bytes_of_text(start), 0, 600, 0},
+                                        {bytes_of_text("kz"), 0, 400, 2}};
+    const struct load_key key = {bytes_of_text("kx"), 0, 300};
+    const struct tablet_load load = {
+        .tablet = tablet,
+        .figures = {.writes = 1000, .write_cpu_ns = SECOND_CPU_NS / 100 * 70},
+        .detail = {points, 2, &key, 1, 500, 950},
+    };
+    server->load = (struct load_report){number, 1000000000, SECOND_CPU_NS, &load, 1};
+    (void)driver_body(&driver, fake_send(&driver, server));
+    server->load = (struct load_report){0};
+    driver_forget_replies(&driver);
+}
+
+static uint64_t ask_hot_keys(const char *table)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct list_hot_keys_request list = {bytes_of_text(table), 0};
+    list_hot_keys_request_encode(&list, &body);
+    return driver_send(&driver, METHOD_LIST_HOT_KEYS, &body);
+}
+
+static struct list_hot_keys_response hot_keys(const char *table)
+{
+    struct list_hot_keys_response response;
+    uint64_t request = ask_hot_keys(table);
+    cr_assert_eq(list_hot_keys_response_decode(driver_body(&driver, request), &driver.arena,
+                                               &response, NULL),
+                 STATUS_OK);
+    return response;
+}
+
+static uint64_t ask_advice(const char *table)
+{
+    struct buffer body = BUFFER_INIT;
+    advise_request_encode(&(struct advise_request){bytes_of_text(table)}, &body);
+    return driver_send(&driver, METHOD_ADVISE, &body);
+}
+
+static struct advise_response advice(const char *table)
+{
+    struct advise_response response;
+    uint64_t request = ask_advice(table);
+    cr_assert_eq(
+        advise_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response;
+}
+
+Test(catalog, hot_keys_are_listed_with_their_table_and_go_with_it)
+{
+    const char *const splits[] = {"h", "p"};
+    uint64_t tablet = 0;
+    make_table("METRIC", splits, 2);
+    make_table("OTHER", NULL, 0);
+    cr_assert_eq(hot_keys("").tablet_count, 0);
+    struct fake_server *server = holder("METRIC", "k", &tablet);
+    send_detail(server, 1, tablet, "h");
+    send_detail(server, 1, tablet, "h"); /* its answer was lost: it does not count twice */
+    struct list_hot_keys_response list = hot_keys("METRIC");
+    cr_assert(list.tablet_count == 1 && !list.more);
+    const struct hot_keys *hot = &list.tablets[0];
+    cr_assert(hot->tablet == tablet && hot->server == server->number);
+    cr_assert(bytes_equal(hot->table_name, bytes_of_text("METRIC")));
+    cr_assert(bytes_equal(hot->range.end, bytes_of_text("p")));
+    cr_assert(hot->figures.writes == 1000 && hot->elapsed_ns == 1000000000);
+    cr_assert(hot->detail.point_count == 2 && hot->detail.appended_permille == 950);
+    cr_assert(bytes_equal(hot->detail.keys[0].row, bytes_of_text("kx")));
+    cr_assert_eq(hot_keys("OTHER").tablet_count, 0);
+    cr_assert_eq(hot_keys("").tablet_count, 1);
+    (void)driver_by_name(&driver, METHOD_DELETE_TABLE, "METRIC");
+    fakes_settle(&driver, servers, 3);
+    driver_forget_replies(&driver);
+    cr_assert_eq(hot_keys("").tablet_count, 0);
+}
+
+Test(catalog, keys_are_advised_about)
+{
+    uint64_t tablet = 0;
+    make_table("METRIC", NULL, 0);
+    cr_assert_eq(advice("METRIC").findings[0].kind, ADVICE_TOO_FEW);
+    struct fake_server *server = holder("METRIC", "k", &tablet);
+    send_detail(server, 1, tablet, "");
+    struct advise_response response = advice("METRIC");
+    cr_assert_eq(response.finding_count, 3);
+    cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC);
+    cr_assert_eq(response.findings[1].kind, ADVICE_POPULAR_KEY);
+    cr_assert(bytes_equal(response.findings[1].key, bytes_of_text("kx")));
+    cr_assert_eq(response.findings[2].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert_eq(response.tablet_count, 1);
+}
+
+Test(catalog, questions_about_keys_of_no_table_are_refused)
+{
+    struct buffer body = BUFFER_INIT;
+    driver_assert_refused(&driver, ask_hot_keys("NOWHERE"), STATUS_NOT_FOUND, "NOWHERE");
+    driver_assert_refused(&driver, ask_advice("NOWHERE"), STATUS_NOT_FOUND, "NOWHERE");
+    driver_assert_refused(&driver, ask_advice(""), STATUS_NOT_FOUND, "no table");
+    buffer_append_u8(&body, 0xc1);
+    driver_assert_refused(&driver, driver_send(&driver, METHOD_LIST_HOT_KEYS, &body),
+                          STATUS_INVALID_ARGUMENT, "list_hot_keys_request");
+    body = BUFFER_INIT;
+    buffer_append_u8(&body, 0xc1);
+    driver_assert_refused(&driver, driver_send(&driver, METHOD_ADVISE, &body),
+                          STATUS_INVALID_ARGUMENT, "advise_request");
+}

@@ -24,6 +24,7 @@ static void setup(void)
     fixture_init(&fixture);
     fixture_open(&fixture);
     cr_assert_eq(served_map_create(&server.served), STATUS_OK);
+    cr_assert_eq(load_sampling_create(1, &server.sampling), STATUS_OK);
     serve(1, "", "100");
     cr_assert_eq(load_meter_create(&server, &meter), STATUS_OK);
 }
@@ -32,6 +33,7 @@ static void teardown(void)
 {
     load_meter_destroy(meter);
     served_map_destroy(server.served);
+    load_sampling_destroy(server.sampling);
     fixture_deinit(&fixture);
 }
 
@@ -68,7 +70,7 @@ Test(load_meter, a_report_that_waits_outlives_a_lack_of_memory)
         serve(2 + i, start, end);
     }
     int64_t late_ns = 100 * SECOND_NS + LOAD_REPORT_AGE_MAX_NS + 1;
-    for (uint64_t after = 0; after < 2; after++) {
+    for (uint64_t after = 0; after < 3; after++) {
         memory_fail_arm(after, 0);
         load_meter_tick(meter, late_ns);
         memory_fail_disarm();

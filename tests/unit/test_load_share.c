@@ -129,6 +129,28 @@ Test(load_share, never_more_than_was_used)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
+Test(load_counters, times_add_up_and_the_longest_is_since_the_last_report)
+{
+    static struct load_counters counters;
+    load_counters_add_read(
+        &counters, &(struct load_read_counts){.wait_ns = 1, .latency_ns = 5, .latency_max_ns = 5});
+    load_counters_add_read(
+        &counters, &(struct load_read_counts){.wait_ns = 2, .latency_ns = 3, .latency_max_ns = 3});
+    load_counters_add_write(&counters, &(struct load_write_counts){.wait_ns = 7});
+    load_counters_add_write(&counters,
+                            &(struct load_write_counts){.latency_ns = 30, .latency_max_ns = 20});
+    struct load_counts taken = load_counters_take(&counters);
+    cr_assert(taken.read.wait_ns == 3 && taken.read.latency_ns == 8);
+    cr_assert_eq(taken.read.latency_max_ns, 5);
+    cr_assert(taken.write.wait_ns == 7 && taken.write.latency_ns == 30);
+    cr_assert_eq(taken.write.latency_max_ns, 20);
+    load_counters_add_read(&counters,
+                           &(struct load_read_counts){.latency_ns = 2, .latency_max_ns = 2});
+    taken = load_counters_take(&counters);
+    cr_assert(taken.read.latency_ns == 2 && taken.read.latency_max_ns == 2);
+    cr_assert_eq(taken.write.latency_max_ns, 0);
+}
+
 Test(load_counters, are_taken_once)
 {
     static struct load_counters counters;

@@ -141,3 +141,83 @@ Test(server, reports_nothing_twice)
     client_stop(client);
     fixture_deinit(&fixture);
 }
+
+/* --- where the load is -------------------------------------------------------------------------- */
+
+struct seen {
+    size_t points;
+    uint32_t appended;
+    uint64_t crossing;
+    char key[64];
+    uint64_t key_reads;
+    uint64_t key_writes;
+};
+
+static struct seen seen(void)
+{
+    pthread_mutex_lock(&fixture.script.lock);
+    struct seen seen = {.points = fixture.script.detail_points,
+                        .appended = fixture.script.detail_appended,
+                        .crossing = fixture.script.detail_crossing,
+                        .key_reads = fixture.script.detail_key_reads,
+                        .key_writes = fixture.script.detail_key_writes};
+    memcpy(seen.key, fixture.script.detail_key, sizeof seen.key);
+    pthread_mutex_unlock(&fixture.script.lock);
+    return seen;
+}
+
+/* One second after the other of the same load, until a report shows what is looked for, or a minute is
+ * over. */
+#define REPEAT_UNTIL(condition, load)                                                           \
+    for (int64_t until_ns = clock_monotonic_ns() + INT64_C(60000000000);                        \
+         !(condition) && clock_monotonic_ns() < until_ns;) {                                    \
+        load;                                                                                   \
+    }                                                                                           \
+    cr_assert(condition, "points %zu, appended %u, crossing %lu, %s: %lu + %lu", seen().points, \
+              seen().appended, seen().crossing, seen().key, seen().key_reads, seen().key_writes)
+
+static uint64_t written;
+
+static void append_row(struct client *client)
+{
+    char row[16];
+    (void)snprintf(row, sizeof row, "row%08llu", (unsigned long long)++written);
+    expect_ok(client, client_put(client, row, "q", "0123456789", written));
+}
+
+Test(server, reports_rows_that_grow_at_the_end)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    REPEAT_UNTIL(seen().points > 8 && seen().appended > 800, append_row(client));
+    cr_assert_eq(seen().key[0], '\0', "none is popular");
+    cr_assert_gt(reported().write_latency_ns, reported().write_wait_ns);
+    cr_assert_gt(reported().write_wait_ns, 0);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+Test(server, reports_a_row_that_all_read)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    expect_ok(client, client_put(client, "popular", "q", "0123456789", 1));
+    REPEAT_UNTIL(strcmp(seen().key, "popular") == 0 && seen().key_reads > 50,
+                 expect_ok(client, client_get(client, "popular")));
+    cr_assert_gt(reported().read_latency_ns, reported().read_wait_ns);
+    cr_assert_gt(reported().read_wait_ns, 0);
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
+Test(server, reports_where_scans_cross)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 5);
+    for (int i = 0; i < 100; i++) {
+        append_row(client);
+    }
+    REPEAT_UNTIL(seen().points > 8 && seen().crossing > 10, scan_all(client));
+    client_stop(client);
+    fixture_deinit(&fixture);
+}

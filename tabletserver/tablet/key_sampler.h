@@ -1,0 +1,95 @@
+/*
+ * Where in a tablet is its load?  Made of sampled rows.
+ *
+ *    samples of a second --> merged into the rows known --> points of about equal weight (struct load_detail)
+ *                        \-> the rows that are most frequent
+ *
+ * What is known is a list of rows in order, each with a weight: the operations that it stands for.  Weights
+ * decay to about a third in KEY_SAMPLER_WINDOW, so that the list is about what happened lately.  When there
+ * are too many rows, as many as may stay are drawn by their weights: along the ordered list, one every so
+ * many units from a random start (systematic resampling).  So every row is drawn by its share, and those
+ * drawn lie along the load as evenly as they can.  Where scans began and ended is kept the same way.
+ *
+ * A write is APPENDED if its row is above every row that is known to have been written up to the samples
+ * before.  What was written in the same second does not count against it: writers that run abreast come in
+ * another order than their rows have.
+ *
+ * Memory: two lists of KEY_SAMPLER_ROWS_MAX rows with KEY_SAMPLER_BYTES_MAX of keys, and the frequent keys.
+ *
+ * Thread rule: one owner.  Pure.
+ */
+#ifndef TABLETSERVER_TABLET_KEY_SAMPLER_H
+#define TABLETSERVER_TABLET_KEY_SAMPLER_H
+
+#include "common/base/prng.h"
+#include "common/base/status.h"
+#include "common/wire/message_load.h"
+#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/tablet/frequent_keys.h"
+
+#define KEY_SAMPLER_ROWS_MAX  1024
+#define KEY_SAMPLER_SCANS_MAX 128
+#define KEY_SAMPLER_BYTES_MAX (64 * 1024)
+#define KEY_SAMPLER_WINDOW_NS INT64_C(10000000000)
+#define KEY_SAMPLER_KEY_SHARE 0.01 /* of the load: a row of less is not frequent */
+
+struct sampled_row {
+    struct bytes row;
+    struct bytes end; /* of scans: the last row */
+    double reads;     /* operations that it stands for; scans: these */
+    double writes;
+};
+
+/* Rows that lie in keys, ascending where they are rows. */
+struct sampled_rows {
+    struct sampled_row *rows;
+    uint32_t count;
+    struct buffer keys; /* never grows while rows point into it */
+};
+
+struct key_sampler {
+    struct prng prng;
+    struct sampled_rows known;
+    struct sampled_rows spare;
+    struct sampled_rows scans;
+    struct sampled_rows spare_scans;
+    struct frequent_keys frequent;
+    double elapsed_ns; /* decayed like the weights: what they happened in */
+    double observations;
+    double appended; /* of the written: weights */
+    double judged;   /* those that could be told from appended ones */
+    /* What key_sampler_detail() gives out. */
+    struct load_point points[LOAD_POINTS_MAX];
+    struct load_key keys[LOAD_KEYS_MAX];
+};
+
+/* Errors: STATUS_NO_MEMORY; then there is nothing to deinit. */
+enum status key_sampler_init(struct key_sampler *sampler, uint64_t seed);
+void key_sampler_deinit(struct key_sampler *sampler);
+/* Nothing is known. */
+void key_sampler_forget(struct key_sampler *sampler);
+
+/* Samples of one period, and how many operations one of each kind stands for.  The samples are sorted
+ * where they are.  Without memory they are left out. */
+void key_sampler_take(struct key_sampler *sampler,
+                      struct key_sample *samples,
+                      size_t count,
+                      const double weights[KEY_TOUCH_COUNT],
+                      uint64_t elapsed_ns);
+
+/* What the period had altogether: the detail's figures are parts of it. */
+struct key_sampler_period {
+    struct bytes start; /* of the tablet; borrowed until the next change */
+    uint64_t reads;     /* rows looked at */
+    uint64_t writes;
+    uint64_t elapsed_ns;
+};
+
+/* Good until the next change.  Without points when nothing is known. */
+struct load_detail key_sampler_detail(struct key_sampler *sampler,
+                                      const struct key_sampler_period *period);
+
+/* Abort unless the lists are sound.  Linear: for tests. */
+void key_sampler_check(const struct key_sampler *sampler);
+
+#endif /* TABLETSERVER_TABLET_KEY_SAMPLER_H */

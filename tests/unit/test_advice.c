@@ -1,0 +1,237 @@
+/* What is said of a table's keys: known loads, and what must be found in each. */
+#include "master/placement/advice.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/prng.h"
+
+#define TABLETS_MAX 40
+#define SECOND_NS   UINT64_C(1000000000)
+
+static struct arena arena;
+static struct advice_tablet tablets[TABLETS_MAX];
+static struct load_point points[TABLETS_MAX][LOAD_POINTS_MAX];
+static struct load_key keys[TABLETS_MAX][LOAD_KEYS_MAX];
+static char rows[TABLETS_MAX][LOAD_POINTS_MAX][16];
+static size_t count;
+
+static void start(void)
+{
+    arena_init(&arena, 4096, SIZE_MAX);
+    count = 0;
+}
+
+static void stop(void)
+{
+    arena_deinit(&arena);
+}
+
+TestSuite(advice, .init = start, .fini = stop);
+
+/* A tablet whose load is even over its rows. */
+static struct advice_tablet *tablet(uint64_t reads, uint64_t writes, uint64_t cpu_percent)
+{
+    struct advice_tablet *added = &tablets[count];
+    for (size_t i = 0; i < LOAD_POINTS_MAX; i++) {
+        (void)snprintf(rows[count][i], sizeof rows[count][i], "T%02zu#%03zu", count, i);
+        points[count][i] = (struct load_point){
+            bytes_of_text(rows[count][i]), reads / LOAD_POINTS_MAX, writes / LOAD_POINTS_MAX, 0};
+    }
+    *added = (struct advice_tablet){
+        .tablet = count + 1,
+        .range = {bytes_of_text(rows[count][0]), BYTES_EMPTY},
+        .elapsed_ns = SECOND_NS,
+        .capacity_ns = SECOND_NS,
+        .figures = {.reads = reads,
+                    .read_rows = reads,
+                    .read_bytes = reads * 100,
+                    .read_cpu_ns = SECOND_NS / 100 * cpu_percent,
+                    .writes = writes,
+                    .write_bytes = writes * 100},
+        .detail = {points[count], LOAD_POINTS_MAX, keys[count], 0, 1000, 0},
+    };
+    count += 1;
+    return added;
+}
+
+static void add_key(struct advice_tablet *to, const char *row, uint64_t reads, uint64_t writes)
+{
+    size_t at = (size_t)(to - tablets);
+    keys[at][to->detail.key_count++] = (struct load_key){bytes_of_text(row), reads, writes};
+}
+
+static struct advise_response ask(uint64_t all_count)
+{
+    const struct advice_table table = {tablets, count, all_count};
+    struct advise_response response = {0};
+    cr_assert_eq(advise(&table, &arena, &response), STATUS_OK);
+    cr_assert(response.finding_count >= 1 && response.finding_count <= ADVICE_FINDINGS_MAX);
+    return response;
+}
+
+static bool says(struct bytes text, const char *part)
+{
+    char whole[1024];
+    (void)snprintf(whole, sizeof whole, "%.*s", (int)text.size_bytes, (const char *)text.data);
+    return strstr(whole, part) != NULL;
+}
+
+Test(advice, of_little_nothing_is_said)
+{
+    struct advise_response response = ask(4);
+    cr_assert_eq(response.findings[0].kind, ADVICE_TOO_FEW);
+    tablet(1000, 1000, 10)->detail.observations = ADVICE_OBSERVATIONS_MIN - 1;
+    cr_assert_eq(ask(4).findings[0].kind, ADVICE_TOO_FEW);
+    tablets[0].detail.observations = 1000;
+    tablets[0].elapsed_ns = 60 * SECOND_NS;
+    cr_assert_eq(ask(4).findings[0].kind, ADVICE_TOO_FEW);
+    tablets[0].elapsed_ns = SECOND_NS;
+    cr_assert_neq(ask(1).findings[0].kind, ADVICE_TOO_FEW);
+}
+
+Test(advice, an_even_load_is_balanced)
+{
+    for (int i = 0; i < 8; i++) {
+        tablet(1000, 3200, 20);
+    }
+    struct advise_response response = ask(8);
+    cr_assert_eq(response.finding_count, 1);
+    cr_assert_eq(response.findings[0].kind, ADVICE_BALANCED);
+    cr_assert(says(response.findings[0].text, "of 8 tablets the busiest takes 12 %"));
+    cr_assert_eq(response.operations_per_second, 8 * 4200);
+    cr_assert(response.tablet_count == 8 && response.busy_count == 8);
+    cr_assert_eq(response.observations, 8000);
+}
+
+Test(advice, a_popular_row_is_named)
+{
+    tablet(1000, 1000, 20);
+    add_key(tablet(4000, 0, 30), "celebrity", 3000, 0);
+    tablet(1000, 1000, 20);
+    tablet(1000, 1000, 20);
+    struct advise_response response = ask(4);
+    const struct advice_finding *finding = &response.findings[0];
+    cr_assert(finding->kind == ADVICE_POPULAR_KEY && finding->tablet == 2);
+    cr_assert(bytes_equal(finding->key, bytes_of_text("celebrity")));
+    cr_assert_eq(finding->share_permille, 300, "%u", finding->share_permille);
+    cr_assert(says(finding->text, "30 % of the table's load hits one row, 'celebrity'"));
+    cr_assert(says(finding->text, "mostly reads"));
+    cr_assert(says(finding->pattern, "salting"));
+}
+
+Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
+{
+    for (int i = 0; i < 3; i++) {
+        tablet(0, 64, 5);
+    }
+    tablet(0, 3200, 90)->detail.appended_permille = 970;
+    struct advise_response response = ask(4);
+    const struct advice_finding *finding = &response.findings[0];
+    cr_assert(finding->kind == ADVICE_MONOTONIC && finding->tablet == 4);
+    cr_assert(says(finding->text, "94 % of writes hit one tablet; its rows only grow at the end"));
+    cr_assert(says(finding->text, "begin with 'T03#0'"));
+    cr_assert(says(finding->pattern, "field promotion"));
+    cr_assert(says(finding->cure, "in front of the time"));
+    cr_assert_eq(response.finding_count, 2, "its pressure is what comes of it");
+    cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert_eq(response.findings[1].share_permille, 900);
+    tablets[3].detail.appended_permille = 400;
+    cr_assert_neq(ask(4).findings[0].kind, ADVICE_MONOTONIC);
+}
+
+Test(advice, few_tablets_that_take_most_are_a_narrow_range)
+{
+    tablet(3000, 0, 30);
+    tablet(3000, 0, 30);
+    for (int i = 0; i < 14; i++) {
+        tablet(64, 0, 1);
+    }
+    struct advise_response response = ask(20);
+    cr_assert_eq(response.findings[0].kind, ADVICE_NARROW_RANGE);
+    cr_assert(says(response.findings[0].text, "of reads hit 2 of the table's 20 tablets"));
+    cr_assert_eq(response.findings[0].tablet, 0);
+    cr_assert_eq(ask(16).findings[0].kind, ADVICE_NARROW_RANGE);
+    cr_assert_eq(ask(15).findings[0].kind, ADVICE_BALANCED);
+    tablets[0].figures.read_rows = 30000;
+    response = ask(4);
+    cr_assert(response.findings[0].kind == ADVICE_NARROW_RANGE && response.findings[0].tablet == 1);
+    cr_assert_eq(ask(3).findings[0].kind, ADVICE_BALANCED, "too few tablets to be narrow");
+}
+
+Test(advice, large_rows_are_told)
+{
+    tablet(200, 0, 10)->figures.read_bytes = UINT64_C(200) * 3 * ADVICE_ROW_BYTES;
+    struct advise_response response = ask(1);
+    cr_assert_eq(response.findings[0].kind, ADVICE_LARGE_ROWS);
+    cr_assert(says(response.findings[0].text, "Rows of 3.0 MiB on average are read"));
+}
+
+Test(advice, the_worst_comes_first_and_there_are_not_too_many)
+{
+    for (int i = 0; i < 12; i++) {
+        struct advice_tablet *hot = tablet(0, 320 + 32 * (uint64_t)i, 90);
+        hot->detail.appended_permille = 1000;
+        add_key(hot, "a", 0, 200);
+    }
+    struct advise_response response = ask(12);
+    cr_assert_eq(response.finding_count, ADVICE_FINDINGS_MAX);
+    for (size_t i = 1; i < response.finding_count; i++) {
+        const struct advice_finding *before = &response.findings[i - 1];
+        const struct advice_finding *finding = &response.findings[i];
+        bool grave = finding->kind <= ADVICE_MONOTONIC;
+        cr_assert(!grave || before->kind <= ADVICE_MONOTONIC);
+        cr_assert(grave != (before->kind <= ADVICE_MONOTONIC) ||
+                  before->share_permille >= finding->share_permille);
+    }
+}
+
+/* Whatever servers claim. */
+Test(advice, figures_that_cannot_be_do_no_harm)
+{
+    struct prng prng = prng_of_seed(3);
+    for (int round = 0; round < 2000; round++) {
+        uint64_t shift = prng_below(&prng, 64);
+        arena_reset(&arena);
+        count = 0;
+        for (uint64_t i = prng_below(&prng, 5); i > 0; i--) {
+            struct advice_tablet *any = tablet(prng_next(&prng) >> shift, prng_next(&prng) >> shift,
+                                               prng_next(&prng) >> 40);
+            any->elapsed_ns = prng_next(&prng) >> prng_below(&prng, 64);
+            any->capacity_ns = prng_next(&prng) >> prng_below(&prng, 64);
+            any->figures.read_bytes = prng_next(&prng) >> prng_below(&prng, 64);
+            any->detail.appended_permille = (uint32_t)prng_below(&prng, 1001);
+            any->detail.point_count = prng_below(&prng, LOAD_POINTS_MAX + 1);
+            any->detail.observations = prng_next(&prng) >> 8;
+            add_key(any, "k", prng_next(&prng) >> shift, prng_next(&prng));
+        }
+        struct advise_response response = ask(prng_below(&prng, 50));
+        for (size_t i = 0; i < response.finding_count; i++) {
+            cr_assert_leq(response.findings[i].share_permille, 1000);
+            cr_assert_neq(strcmp(advice_kind_name(response.findings[i].kind), "unknown"), 0);
+        }
+    }
+}
+
+Test(advice, without_memory_it_says_so)
+{
+    for (int i = 0; i < 3; i++) {
+        tablet(0, 64, 5);
+    }
+    tablet(0, 3200, 90)->detail.appended_permille = 970;
+    bool done = false;
+    for (uint64_t after = 0; !done; after++) {
+        const struct advice_table table = {tablets, count, 4};
+        struct advise_response response;
+        struct arena small;
+        arena_init(&small, 64, SIZE_MAX);
+        memory_fail_arm(after, 1);
+        enum status status = advise(&table, &small, &response);
+        memory_fail_disarm();
+        done = status == STATUS_OK;
+        cr_assert(done || status == STATUS_NO_MEMORY);
+        arena_deinit(&small);
+    }
+}

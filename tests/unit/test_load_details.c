@@ -1,0 +1,176 @@
+/* The master's memory of where in tablets the load is: the newest of each, bounded, dropped in time. */
+#include "master/core/load_details.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/base/memory.h"
+
+#define SECOND_US INT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+static struct load_details details;
+static uint64_t tablet_gone;
+
+static void start(void)
+{
+    load_details_init(&details);
+}
+
+static void stop(void)
+{
+    load_details_check(&details);
+    load_details_deinit(&details);
+}
+
+TestSuite(load_details, .init = start, .fini = stop);
+
+/* Tablet n holds the rows from n to n + 1, written with three digits. */
+static bool find(void *context, uint64_t tablet, struct load_place *ret_place)
+{
+    static char first[24];
+    static char end[24];
+    (void)context;
+    (void)snprintf(first, sizeof first, "%03llu", (unsigned long long)tablet);
+    (void)snprintf(end, sizeof end, "%03llu", (unsigned long long)tablet + 1);
+    *ret_place = (struct load_place){1, {bytes_of_text(first), bytes_of_text(end)}};
+    return tablet != tablet_gone;
+}
+
+/* Of a second that ends `at` seconds after some time: points at the tablet's start and at `row`. */
+static void report(uint64_t server, int64_t at, uint64_t tablet, const char *row, uint64_t writes)
+{
+    char first[24];
+    (void)snprintf(first, sizeof first, "%03llu", (unsigned long long)tablet);
+    const struct load_point points[] = {{bytes_of_text(first), 1, 2, 0},
+                                        {bytes_of_text(row), 3, 4, 5}};
+    const struct load_key key = {bytes_of_text(row), 6, 7};
+    const struct tablet_load load = {
+        tablet, {.writes = writes, .write_cpu_ns = SECOND_NS / 4}, {points, 2, &key, 1, 99, 500}};
+    const struct load_report one = {1, SECOND_NS, SECOND_NS, &load, 1};
+    const struct load_source source = {server, 1, (1000 + at) * SECOND_US};
+    load_details_take(&details, &source, &one, find, NULL);
+    load_details_check(&details);
+}
+
+Test(load_details, keep_the_newest_of_each_tablet_with_its_rows)
+{
+    cr_assert_null(load_details_find(&details, 100));
+    report(1, 0, 100, "100b", 10);
+    report(1, 0, 200, "200b", 10);
+    report(1, 1, 100, "100c", 10);
+    const struct load_entry_detail *entry = load_details_find(&details, 100);
+    cr_assert(entry->tablet == 100 && entry->server == 1 && entry->detail.point_count == 2);
+    cr_assert(bytes_equal(entry->detail.points[0].row, bytes_of_text("100")));
+    cr_assert(bytes_equal(entry->detail.points[1].row, bytes_of_text("100c")));
+    cr_assert(entry->detail.points[1].writes == 4 && entry->detail.points[1].crossing == 5);
+    cr_assert(bytes_equal(entry->detail.keys[0].row, bytes_of_text("100c")));
+    cr_assert(entry->detail.observations == 99 && entry->detail.appended_permille == 500);
+    cr_assert(
+        bytes_equal(load_details_find(&details, 200)->detail.keys[0].row, bytes_of_text("200b")));
+    cr_assert_eq(load_details_cpu_permille(entry), 250);
+}
+
+Test(load_details, figures_are_of_the_last_seconds)
+{
+    for (int64_t at = 0; at < 60; at++) {
+        report(1, at, 100, "100b", 1000);
+    }
+    const struct load_entry_detail *entry = load_details_find(&details, 100);
+    cr_assert(entry->elapsed_ns > 8 * SECOND_NS && entry->elapsed_ns <= 10 * SECOND_NS);
+    double rate = (double)entry->figures.writes / ((double)entry->elapsed_ns / 1e9);
+    cr_assert(rate > 990 && rate < 1010, "%f a second", rate);
+    report(1, 100, 100, "100b", 7);
+    entry = load_details_find(&details, 100);
+    cr_assert(entry->figures.writes == 7 && entry->elapsed_ns == SECOND_NS, "after a long time");
+    report(2, 101, 100, "100b", 8);
+    entry = load_details_find(&details, 100);
+    cr_assert(entry->figures.writes == 8 && entry->server == 2, "another server begins anew");
+}
+
+Test(load_details, figures_that_cannot_be_counted_do_no_harm)
+{
+    report(1, 0, 100, "100b", UINT64_MAX);
+    report(1, 0, 100, "100b", UINT64_MAX);
+    report(1, 1, 100, "100b", 5);
+    cr_assert_not_null(load_details_find(&details, 100));
+}
+
+Test(load_details, of_a_tablet_that_is_another_now_nothing_is_believed)
+{
+    report(1, 0, 100, "101b", 10); /* behind its end */
+    cr_assert_null(load_details_find(&details, 100));
+    const struct load_point point = {bytes_of_text("100a"), 1, 2, 0}; /* not from its start on */
+    const struct load_point whole = {bytes_of_text("100"), 1, 2, 0};
+    const struct load_key outside = {bytes_of_text("0"), 1, 2};
+    const struct tablet_load loads[] = {
+        {100, {.writes = 1}, {.points = &point, .point_count = 1}},
+        {100,
+         {.writes = 1},
+         {.points = &whole, .point_count = 1, .keys = &outside, .key_count = 1}},
+        {0, {.writes = 1}, {.points = &whole, .point_count = 1}},
+        {100, {.writes = 1}, {.observations = 9}},
+    };
+    const struct load_report all = {1, SECOND_NS, SECOND_NS, loads, 4};
+    const struct load_source source = {1, 1, 1000 * SECOND_US};
+    load_details_take(&details, &source, &all, find, NULL);
+    tablet_gone = 300;
+    report(1, 0, 300, "300b", 10);
+    cr_assert_eq(details.by_tablet.count, 0);
+}
+
+Test(load_details, go_with_the_tablet_and_with_age)
+{
+    report(1, 0, 100, "100b", 10);
+    report(1, 5, 200, "200b", 10);
+    load_details_drop(&details, 100);
+    load_details_drop(&details, 100);
+    cr_assert_null(load_details_find(&details, 100));
+    load_details_expire(&details, 1005 * SECOND_US + LOAD_DETAIL_AGE_MAX_US);
+    cr_assert_not_null(load_details_find(&details, 200));
+    load_details_expire(&details, 1005 * SECOND_US + LOAD_DETAIL_AGE_MAX_US + 1);
+    cr_assert_null(load_details_find(&details, 200));
+}
+
+Test(load_details, of_a_clock_that_is_set_back_what_is_to_come_goes)
+{
+    report(1, 0, 100, "100b", 10);
+    report(1, 500, 200, "200b", 10);
+    report(1, 10, 300, "300b", 10);
+    cr_assert_not_null(load_details_find(&details, 100));
+    cr_assert_null(load_details_find(&details, 200));
+    cr_assert_not_null(load_details_find(&details, 300));
+}
+
+Test(load_details, are_bounded_and_the_oldest_go)
+{
+    details.entries_max = 5;
+    for (uint64_t i = 0; i < 20; i++) {
+        report(1, (int64_t)i, 100 + i, "z", 10);
+        char row[8];
+        (void)snprintf(row, sizeof row, "%03ub", 100 + (unsigned)i);
+        report(1, (int64_t)i, 100 + i, row, 10);
+    }
+    cr_assert_eq(details.by_tablet.count, 5);
+    cr_assert_null(load_details_find(&details, 114));
+    cr_assert_not_null(load_details_find(&details, 115));
+    details.bytes_max = details.size_bytes / 2;
+    report(1, 20, 119, "119b", 10);
+    cr_assert(details.by_tablet.count <= 3 && load_details_find(&details, 119) != NULL);
+}
+
+Test(load_details, without_memory_it_is_the_one_of_before)
+{
+    for (uint64_t after = 0; after < 2; after++) {
+        memory_fail_arm(after, 1);
+        report(1, 0, 100, "100b", 10);
+        memory_fail_disarm();
+        cr_assert_null(load_details_find(&details, 100));
+    }
+    report(1, 1, 100, "100b", 10);
+    memory_fail_arm(0, 1);
+    report(1, 2, 100, "100c", 10);
+    memory_fail_disarm();
+    const struct load_entry_detail *entry = load_details_find(&details, 100);
+    cr_assert(bytes_equal(entry->detail.keys[0].row, bytes_of_text("100b")));
+}
