@@ -88,6 +88,7 @@ int run_createfamily(struct session *session);
 int run_deletefamily(struct session *session);
 int run_setgcpolicy(struct session *session);
 int run_protect(struct session *session);
+int run_pin(struct session *session);
 /* write.c */
 int run_set(struct session *session);
 int run_addtocell(struct session *session);
@@ -125,6 +126,8 @@ int run_drain(struct session *session);
 int run_recover(struct session *session);
 /* hot_tablets.c */
 int run_hottablets(struct session *session);
+/* events.c */
+int run_events(struct session *session);
 /* documents.c */
 int run_documents(struct session *session);
 int run_document(struct session *session);

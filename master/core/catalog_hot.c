@@ -12,7 +12,7 @@ static bool find_tablet(void *context, uint64_t number, struct load_place *ret_p
     return true;
 }
 
-void hot_take(struct catalog *catalog, const struct sync_request *sync)
+void hot_take(struct catalog *catalog, struct server *server, const struct sync_request *sync)
 {
     const struct load_source source = {
         .server = sync->server.number,
@@ -21,6 +21,7 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync)
     };
     if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog)) {
         load_details_take(&catalog->load_details, &source, &sync->load, find_tablet, catalog);
+        balance_take(catalog, server, &sync->load);
     }
 }
 

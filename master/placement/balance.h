@@ -43,7 +43,6 @@
 #include "master/placement/balance_state.h"
 
 #define BALANCE_SECONDARY_SHARE 0.5
-#define BALANCE_PIECES_MAX      16
 #define BALANCE_DECISIONS_MAX   256 /* of a round; what is left over comes in the next */
 #define BALANCE_TEXT_SIZE_MAX   240
 
@@ -102,21 +101,6 @@ enum balance_kind {
     BALANCE_REFUSE,
 };
 
-/* In tenths of a percent, where they are shares; 0 where it does not apply. */
-struct balance_figures {
-    uint32_t share_permille;    /* of its server's time, that the tablet takes */
-    uint32_t limit_permille;    /* the bound that it is above (or, to be merged, below) */
-    uint64_t operations;        /* a second */
-    uint64_t observations;      /* behind where its load is */
-    uint32_t key_permille;      /* popular key: of the tablet's load */
-    uint32_t crossing_permille; /* operations that a cut would part */
-    uint32_t appended_permille; /* of the writes */
-    uint32_t off_permille;      /* how unequal a split's parts are, 0 = equal */
-    uint32_t from_permille;     /* LEAD, MOVE: of its time, that the server uses which loses */
-    uint32_t to_permille;       /* the same of the one which gains: before */
-    uint32_t mean_permille;     /* of all */
-};
-
 struct balance_decision {
     enum balance_kind kind;
     enum balance_reason reason;
@@ -128,7 +112,7 @@ struct balance_decision {
     const struct bytes *rows; /* SPLIT: ascending; in the arena, or the detail's */
     size_t row_count;
     struct bytes key; /* popular key; else empty */
-    struct balance_figures figures;
+    struct event_figures figures;
     char text[BALANCE_TEXT_SIZE_MAX]; /* all of it in a sentence */
 };
 

@@ -59,7 +59,7 @@ static bool is_ripe(const struct balance_work *work, const struct hot *hot)
 
 static void put_figures(const struct balance_work *work,
                         const struct hot *hot,
-                        struct balance_figures *figures)
+                        struct event_figures *figures)
 {
     const struct balance_tablet *state = hot->tablet->state;
     figures->share_permille = work_permille(hot->share);

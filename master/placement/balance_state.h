@@ -21,6 +21,7 @@
 #define BALANCE_SLOW_NS         INT64_C(10000000000)
 #define BALANCE_SILENCE_NS      INT64_C(3000000000)
 #define BALANCE_OBSERVATIONS_NS INT64_C(10000000000)
+#define BALANCE_PIECES_MAX      16
 
 struct balance_settings {
     bool enabled;

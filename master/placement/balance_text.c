@@ -20,7 +20,7 @@ static double percent(uint32_t permille)
 /* What the tablet does: so every sentence about a hot one begins.  Returns its length. */
 static size_t describe_load(struct balance_decision *decision)
 {
-    const struct balance_figures *figures = &decision->figures;
+    const struct event_figures *figures = &decision->figures;
     int length = snprintf(
         decision->text, sizeof decision->text,
         "%.0f %% of its server's time (limit %.0f %%), %" PRIu64 " operations/s: ",
@@ -31,7 +31,7 @@ static size_t describe_load(struct balance_decision *decision)
 static void describe_split(struct balance_decision *decision, char *rest, size_t rest_bytes)
 {
     char row[BYTES_PRINTABLE_SIZE_MAX];
-    const struct balance_figures *figures = &decision->figures;
+    const struct event_figures *figures = &decision->figures;
 
     (void)bytes_printable(decision->rows[0], row);
     if (decision->reason == BALANCE_AHEAD) {
@@ -52,7 +52,7 @@ static void describe_split(struct balance_decision *decision, char *rest, size_t
 static void describe_refusal(struct balance_decision *decision, char *rest, size_t rest_bytes)
 {
     char key[BYTES_PRINTABLE_SIZE_MAX];
-    const struct balance_figures *figures = &decision->figures;
+    const struct event_figures *figures = &decision->figures;
 
     switch ((int)decision->reason) {
     case BALANCE_POPULAR_KEY:
@@ -86,7 +86,7 @@ static void describe_refusal(struct balance_decision *decision, char *rest, size
 
 void work_describe(struct balance_decision *decision)
 {
-    const struct balance_figures *figures = &decision->figures;
+    const struct event_figures *figures = &decision->figures;
 
     if (decision->kind == BALANCE_MERGE) {
         (void)snprintf(decision->text, sizeof decision->text,
