@@ -573,8 +573,7 @@ struct edubba_schema {
     bool pinned;           /* nothing is split, merged or moved because of load */
 };
 
-/* "maxage=10d or maxversions=1" <-> rule, as cbt writes it; *rule to be freed with
- * edubba_gc_rule_free; text with edubba_free. */
+/* "maxage=10d or maxversions=1" <-> rule, as cbt has it; edubba_gc_rule_free(rule), edubba_free(text). */
 enum edubba_code edubba_gc_rule_parse(const char *text,
                                       struct edubba_gc_rule **rule,
                                       struct edubba_error *error);
@@ -644,9 +643,8 @@ struct edubba_sample {
     uint64_t offset_bytes;
 };
 
-/* Keys that cut the table into about equal parts (the ends of its tablets, and inside of them about
- * one in 16 MiB) with the bytes before them, both ascending; the last key is empty: the table's end.
- * edubba_free() it. */
+/* Keys that cut the table into about equal parts (the ends of its tablets, and inside about one in 16
+ * MiB) with the bytes before them, ascending; the last is empty: the table's end.  edubba_free() it. */
 enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
                                         struct edubba_sample **samples,
                                         size_t *count,
