@@ -602,8 +602,6 @@ struct sync_response {
     X(list_documents_response)   \
     X(list_hot_tablets_request)  \
     X(list_hot_tablets_response) \
-    X(list_events_request)       \
-    X(list_events_response)      \
     X(propose_request)           \
     X(propose_response)          \
     X(drain_server_request)      \
@@ -615,7 +613,9 @@ struct sync_response {
     X(list_hot_keys_request)     \
     X(list_hot_keys_response)    \
     X(advise_request)            \
-    X(advise_response)
+    X(advise_response)           \
+    X(list_events_request)       \
+    X(list_events_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

@@ -69,6 +69,10 @@ static inline void fake_dispatch(struct fake_server *server,
         message = fake_list_hot_tablets(cluster, request);
         transport_reply_send(reply, &message, true);
         return;
+    case METHOD_LIST_EVENTS:
+        message = fake_list_events(cluster, request);
+        transport_reply_send(reply, &message, true);
+        return;
     case METHOD_STATUS:
         message = fake_message(STATUS_OK);
         buffer_append_bytes(&message, cluster->status_body);

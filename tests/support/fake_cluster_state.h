@@ -117,6 +117,9 @@ struct fake_cluster {
     const struct hot_tablet *hot_tablets; /* what LIST_HOT_TABLETS does, one a page */
     size_t hot_tablet_count;
     bool hot_pages_end_nowhere;
+    const struct event *events; /* what LIST_EVENTS does, one a page */
+    size_t event_count;
+    bool event_pages_end_nowhere;
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
     struct transport_reply *frozen[FAKE_HELD_MAX];
