@@ -24,7 +24,8 @@ static enum status make_create_request(struct master_call *state,
                   .families = families,
                   .family_count = (uint32_t)schema->family_count,
                   .replicas = schema->replicas,
-                  .min_in_sync = schema->min_in_sync},
+                  .min_in_sync = schema->min_in_sync,
+                  .pinned = schema->pinned},
         .splits = keys,
         .split_count = split_count,
     };
@@ -167,7 +168,7 @@ static enum status make_alter_request(struct master_call *state,
     }
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)alterations[i].kind < EDUBBA_CREATE_FAMILY ||
-            (unsigned)alterations[i].kind > EDUBBA_SET_REPLICATION) {
+            (unsigned)alterations[i].kind > EDUBBA_SET_PINNED) {
             return error_set(&state->error, STATUS_INVALID_ARGUMENT,
                              "alteration #%zu has unknown kind %d", i, (int)alterations[i].kind);
         }

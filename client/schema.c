@@ -150,6 +150,7 @@ static void write_schema(struct block *block, const struct table *table, uint32_
             .tablet_count = tablet_count,
             .replicas = table->replicas,
             .min_in_sync = table->min_in_sync,
+            .pinned = table->pinned,
         };
     }
 }

@@ -9,13 +9,15 @@
 
 const struct command COMMANDS[] = {
     {"createtable",
-     "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...] [replicas=N] [min-in-sync=N]",
+     "TABLE [families=FAMILY[:RULE[:TYPE]],...] [splits=KEY,KEY,...] [replicas=N] [min-in-sync=N] "
+     "[pinned=true]",
      "Create a table",
      "RULE is a garbage-collection rule as in setgcpolicy (empty: keep everything); TYPE is intsum, intmin,\n"
      "intmax, inthll or byteshll for a family of aggregate cells (none: plain cells).  replicas and\n"
      "min-in-sync are as in setreplication; not said, they are as the masters' configuration says.\n"
+     "pinned is as in pin.\n"
      "  ebt createtable METRIC families=METRIC:maxage=14d,seen::inthll splits=h,p replicas=3",
-     1, 5, run_createtable},
+     1, 6, run_createtable},
     {"deletetable", "TABLE", "Delete a table and all that is in it", "", 1, 1, run_deletetable},
     {"ls", "[TABLE]", "List tables, or the families of one", "  ebt ls\n  ebt ls METRIC", 0, 1,
      run_ls},
@@ -40,6 +42,10 @@ const struct command COMMANDS[] = {
      2, 3, run_setreplication},
     {"protect", "TABLE on|off", "Protect a table from being deleted, or no longer", "", 2, 2,
      run_protect},
+    {"pin", "TABLE on|off", "Leave a table as it is cut and placed, or no longer",
+     "Nothing of a pinned table is split, merged or moved because of load.  It is split by size and by\n"
+     "hand, and leaves servers that are drained or lost, as any other.",
+     2, 2, run_pin},
     {"set", "TABLE ROW FAMILY:COLUMN=VALUE[@TIMESTAMP]...", "Write cells of one row",
      "TIMESTAMP is in microseconds since 1970, a multiple of 1000; without it, or with -1, the server's\n"
      "time is taken.  A number behind the last @ is always the TIMESTAMP; anything else behind it belongs\n"
@@ -172,6 +178,13 @@ const struct command COMMANDS[] = {
      "balanced: none of these.  too_few: put load on it first, for some ten seconds.\n"
      "  ebt advise METRIC",
      1, 1, run_advise},
+    {"events", "[TABLE] [follow=true]",
+     "List what was decided about load, why, and what came of it; and what was refused",
+     "The master splits what is hot, merges what is cold, hands over and moves what is too much for a\n"
+     "server; where it cannot it says why, once.  With follow=true it goes on until it is ended.  The\n"
+     "master has the last ones in memory: what was before its start is not there.\n"
+     "  ebt events\n  ebt events METRIC follow=true",
+     0, 2, run_events},
     {"documents", "[prefix=NAME]", "List the documents that the master keeps for other programs",
      "The gateway keeps instances, clusters and app profiles so.", 0, 1, run_documents},
     {"document", "NAME", "Print one document",

@@ -88,6 +88,7 @@ int run_createfamily(struct session *session);
 int run_deletefamily(struct session *session);
 int run_setgcpolicy(struct session *session);
 int run_protect(struct session *session);
+int run_pin(struct session *session);
 /* write.c */
 int run_set(struct session *session);
 int run_addtocell(struct session *session);
@@ -128,6 +129,8 @@ int run_hottablets(struct session *session);
 /* hot_keys.c */
 int run_hotkeys(struct session *session);
 int run_advise(struct session *session);
+/* events.c */
+int run_events(struct session *session);
 /* documents.c */
 int run_documents(struct session *session);
 int run_document(struct session *session);

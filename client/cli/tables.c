@@ -66,16 +66,21 @@ int run_createtable(struct session *session)
                 }
                 splits[split_count++] = EDUBBA_TEXT(key);
             }
+        } else if (word_value(word, "pinned") != NULL) {
+            if (!word_bool(word_value(word, "pinned"), &schema.pinned)) {
+                families_free(&families);
+                return session_misuse(session, "'%s' is neither pinned=true nor pinned=false",
+                                      word);
+            }
         } else {
             code = word_replication(session, word, &schema.replicas, &schema.min_in_sync);
             if (code != EXIT_CODE_OK) {
                 families_free(&families);
-                return code > 0
-                           ? code
-                           : session_misuse(session,
-                                            "'%s' is none of families=, splits=, replicas= and "
-                                            "min-in-sync=",
-                                            word);
+                return code > 0 ? code
+                                : session_misuse(session,
+                                                 "'%s' is none of families=, splits=, replicas=, "
+                                                 "min-in-sync= and pinned=",
+                                                 word);
             }
         }
     }
@@ -163,14 +168,16 @@ static void print_replication(const struct session *session, const struct edubba
         fputs("{\"table\":", session->out);
         print_json_text(session->out, schema->name);
         fprintf(session->out,
-                ",\"replicas\":%u,\"min_in_sync\":%u,\"tablets\":%u,\"protected\":%s}\n",
+                ",\"replicas\":%u,\"min_in_sync\":%u,\"tablets\":%u,\"protected\":%s,"
+                "\"pinned\":%s}\n",
                 schema->replicas, schema->min_in_sync, schema->tablet_count,
-                schema->deletion_protection ? "true" : "false");
+                schema->deletion_protection ? "true" : "false", schema->pinned ? "true" : "false");
     } else {
-        fprintf(session->out, "\n%u tablet%s, %u replica%s each, at least %u in sync%s\n",
+        fprintf(session->out, "\n%u tablet%s, %u replica%s each, at least %u in sync%s%s\n",
                 schema->tablet_count, schema->tablet_count == 1 ? "" : "s", schema->replicas,
                 schema->replicas == 1 ? "" : "s", schema->min_in_sync,
-                schema->deletion_protection ? ", protected from deletion" : "");
+                schema->deletion_protection ? ", protected from deletion" : "",
+                schema->pinned ? ", pinned" : "");
     }
 }
 
@@ -255,6 +262,18 @@ int run_setgcpolicy(struct session *session)
     int code = alter(session, &alteration);
     edubba_gc_rule_free(rule);
     return code;
+}
+
+int run_pin(struct session *session)
+{
+    struct edubba_alteration alteration = {.kind = EDUBBA_SET_PINNED};
+    const char *word = session->arguments[1];
+
+    if (strcmp(word, "on") != 0 && strcmp(word, "off") != 0) {
+        return session_misuse(session, "'%s' is neither on nor off", word);
+    }
+    alteration.flag = strcmp(word, "on") == 0;
+    return alter(session, &alteration);
 }
 
 int run_protect(struct session *session)

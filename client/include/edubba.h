@@ -570,10 +570,10 @@ struct edubba_schema {
     uint32_t tablet_count; /* told by the servers, not looked at by create */
     uint32_t replicas;     /* of each tablet, 1 to 6; to create: 0 = as the masters are set to */
     uint32_t min_in_sync;  /* with fewer of them writes are refused; 0 the same */
+    bool pinned;           /* nothing is split, merged or moved because of load */
 };
 
-/* "maxage=10d or maxversions=1" <-> rule, as cbt writes it; *rule to be freed with
- * edubba_gc_rule_free; text with edubba_free. */
+/* "maxage=10d or maxversions=1" <-> rule, as cbt has it; edubba_gc_rule_free(rule), edubba_free(text). */
 enum edubba_code edubba_gc_rule_parse(const char *text,
                                       struct edubba_gc_rule **rule,
                                       struct edubba_error *error);
@@ -608,12 +608,13 @@ enum edubba_alteration_kind {
     EDUBBA_DROP_FAMILY = 3,
     EDUBBA_SET_PROTECTION = 4,
     EDUBBA_SET_REPLICATION = 5, /* replicas, min_in_sync; 0 = as it is */
+    EDUBBA_SET_PINNED = 6,
 };
 
 struct edubba_alteration {
     enum edubba_alteration_kind kind;
     struct edubba_family family;
-    bool flag;         /* EDUBBA_SET_PROTECTION */
+    bool flag;         /* EDUBBA_SET_PROTECTION, EDUBBA_SET_PINNED */
     uint32_t replicas; /* EDUBBA_SET_REPLICATION: copies are made, or given up, after the answer */
     uint32_t min_in_sync;
 };
@@ -642,9 +643,8 @@ struct edubba_sample {
     uint64_t offset_bytes;
 };
 
-/* Keys that cut the table into about equal parts (the ends of its tablets, and inside of them about
- * one in 16 MiB) with the bytes before them, both ascending; the last key is empty: the table's end.
- * edubba_free() it. */
+/* Keys that cut the table into about equal parts (the ends of its tablets, and inside about one in 16
+ * MiB) with the bytes before them, ascending; the last is empty: the table's end.  edubba_free() it. */
 enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
                                         struct edubba_sample **samples,
                                         size_t *count,

@@ -161,6 +161,55 @@ enum edubba_code edubba_advise(struct edubba_client *client,
                                struct edubba_advice_basis *basis,
                                struct edubba_error *error);
 
+/* --- what is done about it ------------------------------------------------------------------------- */
+
+/* What was decided about load, and what came of it; or why nothing could be.  Shares are in percent,
+ * 0 where they do not apply. */
+struct edubba_event {
+    uint64_t number;
+    uint64_t change; /* rises with every event and with every outcome */
+    int64_t time_us;
+    int64_t ended_us; /* 0 = it is under way */
+    const char *kind; /* "split", "merge", "lead" (another replica leads), "move", "refuse" */
+    const char
+        *reason; /* "hot", "far_over", "ahead", "cold", "imbalance"; of a refusal "popular_key",
+                             "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another */
+    const char *outcome; /* "under_way", "done", "given_up"; of a refusal "refused" */
+    const char *text;    /* a sentence, with its numbers */
+    const char *why;     /* given_up: what was in the way; else "" */
+    const char *table;
+    uint64_t tablet;
+    uint64_t right; /* merge: the other one */
+    uint64_t from;  /* lead, move: servers */
+    uint64_t to;
+    struct edubba_bytes start; /* the tablet's rows then */
+    struct edubba_bytes end;
+    struct edubba_bytes row; /* split: the first cut */
+    uint32_t row_count;      /* split: how many */
+    struct edubba_bytes key; /* popular_key: that row */
+    double share_percent;    /* of its server's CPU time, that the tablet takes */
+    double limit_percent;    /* the bound that it is above; merge: below */
+    double key_percent;      /* popular_key: of the tablet's load */
+    double crossing_percent; /* of the operations, that a cut would part */
+    double appended_percent; /* of the writes */
+    double off_percent;      /* split: how unequal its parts are */
+    double from_percent; /* lead, move: that the servers used of their time; and the mean of all */
+    double to_percent;
+    double mean_percent;
+    uint64_t operations; /* a second */
+    uint64_t observations;
+};
+
+/* Events of a table (NULL = all) whose change is above after (0 = all that the master has: some
+ * thousands, in memory), ascending by change.  Asked with the last one's change it tells what is new: an
+ * event comes again when it has ended.  *events: edubba_free() it.  Errors as above. */
+enum edubba_code edubba_list_events(struct edubba_client *client,
+                                    const char *table,
+                                    uint64_t after,
+                                    struct edubba_event **events,
+                                    size_t *count,
+                                    struct edubba_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -62,6 +62,7 @@ struct table {
     uint32_t family_count;
     uint32_t replicas;    /* copies wanted of each tablet, up to LIMIT_REPLICAS; 0 = not said */
     uint32_t min_in_sync; /* with fewer members no write is acknowledged; 0 = not said */
+    bool pinned;          /* nothing is split, merged or moved because of load */
 };
 
 /* NULL when there is none. */

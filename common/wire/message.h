@@ -28,6 +28,7 @@
 #include "common/model/mutation.h"
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
+#include "common/wire/message_events.h"
 #include "common/wire/message_load.h"
 #include "common/wire/message_replica.h"
 
@@ -63,6 +64,7 @@ enum method {
     METHOD_ADVISE = 47,           /* advise_request -> advise_response */
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
+    METHOD_LIST_EVENTS = 50,      /* list_events_request -> list_events_response */
     /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
     METHOD_BEACON = 64,    /* beacon -> beacon_ack */
     METHOD_REPLICATE = 65, /* a batch of replica_message.h -> nothing */
@@ -391,6 +393,7 @@ enum alter_kind {
     ALTER_DROP_FAMILY = 3,   /* family.name */
     ALTER_PROTECT = 4,       /* flag = deletion protection */
     ALTER_REPLICATION = 5,   /* replicas, min_in_sync; 0 = as it is */
+    ALTER_PINNED = 6,        /* flag = nothing is done about its load */
 };
 
 struct alteration {
@@ -610,7 +613,9 @@ struct sync_response {
     X(list_hot_keys_request)     \
     X(list_hot_keys_response)    \
     X(advise_request)            \
-    X(advise_response)
+    X(advise_response)           \
+    X(list_events_request)       \
+    X(list_events_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

@@ -247,8 +247,8 @@ enum status alter_table_request_decode(struct bytes in,
     message.alteration_count = list.left;
     for (size_t i = 0; i < message.alteration_count && reader.status == STATUS_OK; i++) {
         struct wire_array parts = wire_read_array(&reader, &list, "alteration");
-        alterations[i].kind = (enum alter_kind)wire_read_choice(
-            &reader, &parts, "alteration.kind", ALTER_CREATE_FAMILY, ALTER_REPLICATION);
+        alterations[i].kind = (enum alter_kind)wire_read_choice(&reader, &parts, "alteration.kind",
+                                                                ALTER_CREATE_FAMILY, ALTER_PINNED);
         wire_read_family(&reader, &parts, &alterations[i].family);
         alterations[i].flag = wire_read_bool(&reader, &parts, "alteration.flag");
         alterations[i].replicas = wire_read_u32(&reader, &parts, "alteration.replicas");

@@ -203,7 +203,7 @@ void wire_read_family(struct wire_reader *reader,
 
 void wire_write_table(struct buffer *out, const struct table *table)
 {
-    wire_write_array(out, 9);
+    wire_write_array(out, 10);
     wire_write_u64(out, table->number);
     wire_write_u64(out, table->version);
     wire_write_bytes(out, table->id);
@@ -216,6 +216,7 @@ void wire_write_table(struct buffer *out, const struct table *table)
     }
     wire_write_u64(out, table->replicas);
     wire_write_u64(out, table->min_in_sync);
+    wire_write_bool(out, table->pinned);
 }
 
 void wire_read_table(struct wire_reader *reader,
@@ -245,6 +246,7 @@ void wire_read_table(struct wire_reader *reader,
     wire_array_end(reader, &list);
     ret_table->replicas = wire_read_u32(reader, &parts, "table.replicas");
     ret_table->min_in_sync = wire_read_u32(reader, &parts, "table.min_in_sync");
+    ret_table->pinned = wire_read_bool(reader, &parts, "table.pinned");
     wire_array_end(reader, &parts);
 }
 

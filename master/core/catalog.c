@@ -133,6 +133,12 @@ static enum status on_read(struct catalog *catalog, const struct catalog_event *
         if (status == STATUS_OK) {
             read_list_documents(catalog, event->number, &list);
         }
+    } else if (event->method == METHOD_LIST_EVENTS) {
+        struct list_events_request list;
+        status = list_events_request_decode(event->body, &catalog->scratch, &list, &error);
+        if (status == STATUS_OK) {
+            read_list_events(catalog, event->number, &list);
+        }
     } else if (event->method == METHOD_LIST_HOT_TABLETS) {
         struct list_hot_tablets_request list;
         status = list_hot_tablets_request_decode(event->body, &catalog->scratch, &list, &error);
@@ -189,6 +195,7 @@ static enum status on_request(struct catalog *catalog, const struct catalog_even
     case METHOD_LIST_HOT_TABLETS:
     case METHOD_LIST_HOT_KEYS:
     case METHOD_ADVISE:
+    case METHOD_LIST_EVENTS:
     case METHOD_SYNC:
         return on_read(catalog, event);
     case METHOD_LIST_TABLES:
@@ -397,6 +404,7 @@ void catalog_settings_default(struct catalog_settings *settings)
         .tables_max = 10000,
         .tablets_max = 1000000,
     };
+    balance_settings_default(&settings->balance);
 }
 
 enum status catalog_create(const struct catalog_settings *settings, struct catalog **ret_catalog)
@@ -421,6 +429,7 @@ enum status catalog_create(const struct catalog_settings *settings, struct catal
     document_map_init(&catalog->documents);
     load_history_init(&catalog->load);
     load_details_init(&catalog->load_details);
+    event_log_init(&catalog->events);
     list_init(&catalog->all_stores);
     list_init(&catalog->changed);
     list_init(&catalog->unsettled);
@@ -505,6 +514,8 @@ void catalog_destroy(struct catalog *catalog)
     document_map_deinit(&catalog->documents);
     load_history_deinit(&catalog->load);
     load_details_deinit(&catalog->load_details);
+    event_log_deinit(&catalog->events);
+    load_order_forget_all(catalog);
     memory_free(catalog->by_name);
     memory_free(catalog->servers);
     memory_free(catalog->effects);

@@ -39,8 +39,11 @@
  *
  * Replicated tablets change by proposals (catalog_propose.c), which follow goals (catalog_goal.c).
  *
+ * What is done about load is decided by master/placement/balance.h, once a second, and carried out as
+ * splits, merges and goals (catalog_balance.c).
+ *
  * Beside tables it keeps documents: named bytes of a version, which only clients understand; and, in
- * memory only, which tablets were hot (load_history.h).
+ * memory only, which tablets were hot (load_history.h), and what was decided about them (event_log.h).
  *
  * What servers may rely on stands in docs/catalog.md.
  *
@@ -57,6 +60,7 @@
 #include "common/wire/message.h"
 #include "master/core/located_load.h"
 #include "master/core/record.h"
+#include "master/placement/balance_state.h"
 
 #define CATALOG_NEVER INT64_MAX /* as a deadline */
 
@@ -83,6 +87,7 @@ struct catalog_settings {
     int64_t replace_after_ns;        /* a store not heard of for so long is replaced in goals */
     int64_t keep_outsiders_ns;       /* copies that do not count stay for so long */
     uint32_t moves_per_server;       /* under way at once, where nothing is lost */
+    struct balance_settings balance; /* what is done about load */
     uint32_t requests_max;           /* waiting at once; more are refused */
     uint64_t tables_max;
     uint64_t tablets_max;

@@ -200,4 +200,5 @@ void catalog_check(const struct catalog *catalog)
     LIST_FOREACH(const struct load_entry_detail, detail, &catalog->load_details.entries) {
         ASSERT(number_map_get(&catalog->tablets, detail->tablet) != NULL);
     }
+    event_log_check(&catalog->events);
 }

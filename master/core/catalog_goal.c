@@ -465,11 +465,13 @@ static void spread_leading(struct review *review, struct server *server)
             return;
         }
         if (tablet_record_leader(&tablet->record).server != server->number ||
-            list_is_linked(&tablet->astray) || !is_free(review, tablet)) {
+            list_is_linked(&tablet->astray) || !is_free(review, tablet) ||
+            balance_looks_after(catalog, tablet)) {
             continue;
         }
         uint64_t other = choose_leader(catalog, &goal, &other_leads);
-        if (other != 0 && leads_too_many(leads, other_leads + moving)) {
+        if (other != 0 && leads_too_many(leads, other_leads + moving) &&
+            !balance_is_busier(catalog, state_owner(catalog, other), server)) {
             goal.leader = other;
             change_goal(review, tablet, &goal, "its server leads many");
             moving++;

@@ -31,7 +31,7 @@ static void hand_over(struct catalog *catalog,
     }
 }
 
-void hot_take(struct catalog *catalog, const struct sync_request *sync)
+void hot_take(struct catalog *catalog, struct server *server, const struct sync_request *sync)
 {
     const struct load_source source = {
         .server = sync->server.number,
@@ -43,6 +43,7 @@ void hot_take(struct catalog *catalog, const struct sync_request *sync)
         if (catalog->settings.shows_load) {
             hand_over(catalog, &source, &sync->load);
         }
+        balance_take(catalog, server, &sync->load);
     }
 }
 

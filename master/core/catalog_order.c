@@ -104,6 +104,29 @@ static void stage_merge(struct transaction *transaction, struct tablet *left, st
     transaction_update_tablet(transaction, right, &records[1]);
 }
 
+enum status order_merge(struct catalog *catalog,
+                        struct transaction *transaction,
+                        struct tablet *left,
+                        struct tablet *right,
+                        struct error *ret_error)
+{
+    enum status status = check_part(catalog, left, ret_error);
+
+    if (status == STATUS_OK) {
+        status = check_part(catalog, right, ret_error);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    stage_merge(transaction, left, right);
+    emit_note(catalog,
+              &(struct catalog_note){.event = "tablets_to_merge",
+                                     .table = left->record.table,
+                                     .tablet = left->record.number},
+              "with %llu", (unsigned long long)right->record.number);
+    return STATUS_OK;
+}
+
 enum status order_stage_merge(struct catalog *catalog,
                               struct transaction *transaction,
                               struct open_request *request,
@@ -129,21 +152,12 @@ enum status order_stage_merge(struct catalog *catalog,
                          bytes_printable(merge.row, text));
     }
     struct tablet *left = entry->tablets[at - 1];
-    status = check_part(catalog, left, ret_error);
-    if (status == STATUS_OK) {
-        status = check_part(catalog, right, ret_error);
-    }
+    status = order_merge(catalog, transaction, left, right, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     request->left = left->record.number;
     request->right = right->record.number;
-    stage_merge(transaction, left, right);
     *ret_staged = true;
-    emit_note(catalog,
-              &(struct catalog_note){.event = "tablets_to_merge",
-                                     .table = left->record.table,
-                                     .tablet = left->record.number},
-              "with %llu", (unsigned long long)right->record.number);
     return STATUS_OK;
 }

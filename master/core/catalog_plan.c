@@ -3,7 +3,6 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "master/core/catalog_state.h"
-#include "master/core/placement.h"
 #include "master/core/transaction.h"
 
 #define PLAN_RETRY_NS INT64_C(1000000000)
@@ -428,6 +427,7 @@ void plan_stage_split(struct catalog *catalog,
     struct tablet_heirs heirs = {.left = transaction_next_tablet(transaction)};
 
     heirs.right = transaction_next_tablet(transaction);
+    tablet->ahead = false;
     ret_children[0] = heirs.left;
     ret_children[1] = heirs.right;
     if (state_leads_by_proposal(catalog, tablet)) {
@@ -454,9 +454,9 @@ bool plan_may_split(const struct catalog *catalog, const struct tablet *tablet)
 }
 
 /* Two children a split; those staged before in this transaction count too. */
-static bool may_split_on(const struct catalog *catalog,
-                         const struct transaction *transaction,
-                         const struct server *server)
+bool plan_may_split_on(const struct catalog *catalog,
+                       const struct transaction *transaction,
+                       const struct server *server)
 {
     size_t children = server->splitting_count;
     for (size_t i = 0; i < transaction->change_count; i++) {
@@ -489,7 +489,7 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
             continue;
         }
         struct replica_member leader = tablet_record_leader(&tablet->record);
-        if (!may_split_on(catalog, transaction, state_server(catalog, leader.server))) {
+        if (!plan_may_split_on(catalog, transaction, state_server(catalog, leader.server))) {
             index++;
             continue;
         }
@@ -510,10 +510,14 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
 
 bool plan_begin(struct catalog *catalog)
 {
+    if (catalog->now_ns < catalog->plan_not_before_ns) {
+        return false;
+    }
+    balance_decide(catalog);
     bool work = catalog->servers_dirty || !list_is_empty(&catalog->dirty) ||
                 !list_is_empty(&catalog->unsettled) || catalog->wish_count > 0 ||
-                goal_deadline_ns(catalog) <= catalog->now_ns;
-    if (catalog->now_ns < catalog->plan_not_before_ns || !work) {
+                load_order_waits(catalog) || goal_deadline_ns(catalog) <= catalog->now_ns;
+    if (!work) {
         return false;
     }
     struct transaction *transaction = transaction_begin(catalog, NULL);
@@ -526,6 +530,7 @@ bool plan_begin(struct catalog *catalog)
     plan_place_again(catalog, transaction);
     plan_splits(catalog, transaction);
     goal_plan(catalog, transaction);
+    load_order_plan(catalog, transaction);
     if (transaction->change_count == 0 && !transaction->failed) {
         transaction_destroy(transaction);
         return false;
@@ -572,5 +577,7 @@ int64_t plan_deadline_ns(const struct catalog *catalog)
     int64_t goal_ns = goal_deadline_ns(catalog);
     goal_ns = goal_ns < catalog->plan_not_before_ns ? catalog->plan_not_before_ns : goal_ns;
     deadline_ns = goal_ns < deadline_ns ? goal_ns : deadline_ns;
+    int64_t balance_ns = balance_deadline_ns(catalog);
+    deadline_ns = balance_ns < deadline_ns ? balance_ns : deadline_ns;
     return deadline_ns;
 }

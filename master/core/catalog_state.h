@@ -13,12 +13,14 @@
 #include "common/base/arena.h"
 #include "master/core/catalog.h"
 #include "master/core/document_map.h"
+#include "master/core/event_log.h"
 #include "master/core/list.h"
 #include "master/core/load_details.h"
 #include "master/core/load_history.h"
 #include "master/core/number_map.h"
-#include "master/core/placement.h"
 #include "master/core/record.h"
+#include "master/placement/balance.h"
+#include "master/placement/placement.h"
 
 /* --- what changed, in order of version -------------------------------------------------------- */
 
@@ -85,6 +87,11 @@ struct tablet {
     int64_t led_ns;          /* when it was known last that somebody leads it, or might */
     int64_t members_ns;      /* since when it has these members, as far as this process knows */
     uint64_t batch;          /* number of the transaction that staged it last */
+    struct balance_tablet balance;
+    uint64_t reported_operations; /* by the report that told last where its load is */
+    uint64_t reported_ns;
+    bool ahead;   /* the split that is wished is one ahead of who appends */
+    bool ordered; /* an order about it is open, as the running round sees it */
 };
 
 static inline bool state_is_there(const struct copy *copy)
@@ -146,6 +153,10 @@ struct server {
     size_t leading_count;       /* of those, led from here; of these: */
     size_t unsettled_count;     /* CREATING or SPLITTING */
     size_t splitting_count;     /* children to come */
+    struct balance_server balance;
+    double capacity_ns; /* of CPU time a second, as it said last; 0 = it has not */
+    double load_ns;     /* what it leads took of that, as the last round saw it */
+    uint32_t place;     /* in the running round's snapshot */
     struct parked_sync sync;
     struct replica_name {
         uint64_t tablet;
@@ -215,6 +226,26 @@ struct split_wish {
 
 #define CATALOG_WISHES_MAX 256
 
+/* A decision about load that is being carried out (catalog_order_load.c). */
+struct load_order {
+    enum balance_kind kind;
+    enum balance_reason reason;
+    bool staged;    /* the transaction was begun: what comes of it is waited for */
+    uint64_t event; /* in the log; several cuts of a split share one */
+    uint64_t table;
+    uint64_t
+        tablet; /* SPLIT: the one that holds the row is looked up, as cuts follow one another */
+    uint64_t right;
+    uint64_t from; /* servers */
+    uint64_t to;
+    uint64_t store; /* on it, that the goal names for this */
+    uint8_t *row;   /* owned */
+    size_t row_bytes;
+    int64_t decided_ns;
+};
+
+#define CATALOG_LOAD_ORDERS_MAX 512
+
 #define CATALOG_REFUSALS 64
 
 struct transaction;
@@ -253,6 +284,11 @@ struct catalog {
     struct document_map documents;
     struct load_history load;
     struct load_details load_details;
+    struct event_log events;
+    struct load_order load_orders[CATALOG_LOAD_ORDERS_MAX];
+    size_t load_order_count;
+    int64_t balance_ns; /* when the next round is */
+    int64_t loaded_ns;  /* when a server last had anything to report */
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
@@ -449,6 +485,12 @@ enum status order_stage_merge(struct catalog *catalog,
                               struct open_request *request,
                               bool *ret_staged,
                               struct error *ret_error);
+/* The same of two neighbours.  Errors: they cannot be merged now. */
+enum status order_merge(struct catalog *catalog,
+                        struct transaction *transaction,
+                        struct tablet *left,
+                        struct tablet *right,
+                        struct error *ret_error);
 
 /* catalog_recover.c: tablets whose members are all lost.  As document_stage(); and what there is. */
 enum status recover_stage(struct catalog *catalog,
@@ -475,7 +517,7 @@ void read_list_documents(struct catalog *catalog,
                          const struct list_documents_request *list);
 
 /* catalog_hot.c */
-void hot_take(struct catalog *catalog, const struct sync_request *sync);
+void hot_take(struct catalog *catalog, struct server *server, const struct sync_request *sync);
 void read_list_hot_tablets(struct catalog *catalog,
                            uint64_t request,
                            const struct list_hot_tablets_request *list);
@@ -489,6 +531,32 @@ void read_advise(struct catalog *catalog, uint64_t request, const struct advise_
 enum status hot_advise(struct catalog *catalog,
                        const struct table_entry *table,
                        struct advise_response *ret_response);
+/* catalog_balance.c: what is done about load (docs/hotspots.md).  A report that counts: */
+void balance_take(struct catalog *catalog, struct server *server, const struct load_report *report);
+/* Look at all tablets, if it is time to, and make orders of what is decided. */
+void balance_decide(struct catalog *catalog);
+int64_t balance_deadline_ns(const struct catalog *catalog);
+/* What is known of the load of a tablet that is being made goes over to it from those that it is made of. */
+void balance_inherit(const struct catalog *catalog, struct tablet *made);
+/* Has `other` so much more to do than `server` that leading should not be spread to it? */
+bool balance_is_busier(const struct catalog *catalog,
+                       const struct server *other,
+                       const struct server *server);
+/* Has the tablet so much to do that its load decides where it is led, not the number of others? */
+bool balance_looks_after(const struct catalog *catalog, const struct tablet *tablet);
+void read_list_events(struct catalog *catalog,
+                      uint64_t request,
+                      const struct list_events_request *list);
+
+/* catalog_order_load.c: the orders carried out. */
+void load_order_add(struct catalog *catalog, const struct load_order *order, struct bytes row);
+/* Stage those whose time has come, as far as the transaction has room. */
+void load_order_plan(struct catalog *catalog, struct transaction *transaction);
+/* Has any of them work for a transaction? */
+bool load_order_waits(const struct catalog *catalog);
+/* What has come of those that were staged? */
+void load_order_look(struct catalog *catalog);
+void load_order_forget_all(struct catalog *catalog);
 
 /* catalog_identity.c.  Do the server's stores belong to this catalog, as it is now?  Errors:
  * STATUS_FAILED_PRECONDITION, noted. */
@@ -531,6 +599,10 @@ enum status plan_server_record(struct catalog *catalog,
 bool plan_server_differs(const struct server_record *a, const struct server_record *b);
 /* May it be split now, by whoever would have to do it? */
 bool plan_may_split(const struct catalog *catalog, const struct tablet *tablet);
+/* Has the server room for one more split? */
+bool plan_may_split_on(const struct catalog *catalog,
+                       const struct transaction *transaction,
+                       const struct server *server);
 /* The records of the two that come of a split, but for their numbers: the version is the next. */
 void plan_children(const struct tablet_record *parent,
                    struct bytes row,

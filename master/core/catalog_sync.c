@@ -284,7 +284,7 @@ enum status sync_receive(struct catalog *catalog,
         catalog->servers_dirty = true;
     }
     report_take(catalog, server, sync);
-    hot_take(catalog, sync);
+    hot_take(catalog, server, sync);
     server->known_version = sync->known_generation == catalog->identity.generation
                                 ? sync->known_version
                                 : 0;

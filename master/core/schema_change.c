@@ -135,6 +135,9 @@ static enum status draft_alter(struct draft *draft,
         return STATUS_OK;
     case ALTER_REPLICATION:
         return draft_replicate(draft, alteration, ret_error);
+    case ALTER_PINNED:
+        draft->table.pinned = alteration->flag;
+        return STATUS_OK;
     }
     return error_set(ret_error, STATUS_INVALID_ARGUMENT, "unknown kind of alteration: %u",
                      (unsigned)alteration->kind);
@@ -176,6 +179,7 @@ enum status schema_create(struct arena *arena,
         .family_number_next = 1,
         .replicas = wanted->replicas,
         .min_in_sync = wanted->min_in_sync,
+        .pinned = wanted->pinned,
     };
     status = table_replicas_check(wanted, ret_error);
     for (uint32_t i = 0; i < wanted->family_count && status == STATUS_OK; i++) {

@@ -357,6 +357,11 @@ enum status transaction_seal(struct catalog *catalog, struct transaction *transa
     }
     transaction->number = ++catalog->transactions;
     catalog->pending = transaction;
+    for (size_t i = 0; i < transaction->change_count; i++) {
+        if (transaction->changes[i].kind == STAGED_ADD_TABLET) {
+            balance_inherit(catalog, transaction->changes[i].tablet);
+        }
+    }
     emit_persist(catalog, transaction);
     return STATUS_OK;
 }

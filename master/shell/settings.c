@@ -31,6 +31,26 @@ static struct {
     int64_t requests_max;
     int64_t tables_max;
     int64_t tablets_max;
+    struct {
+        int64_t split_percent;
+        int64_t split_rate;
+        int64_t split_after_us;
+        int64_t split_after_far_us;
+        int64_t split_pause_us;
+        int64_t pieces_max;
+        int64_t observations_min;
+        int64_t monotonic_percent;
+        int64_t ahead_pause_us;
+        int64_t merge_after_us;
+        int64_t merge_after_split_us;
+        int64_t merges_max;
+        int64_t imbalance_percent;
+        int64_t imbalance_after_us;
+        int64_t imbalance_after_far_us;
+        int64_t impact_permille;
+        int64_t idle_percent;
+        int64_t move_pause_us;
+    } balance;
     const char *coordinator;
     const char *succeeds;
     const char *log_level;
@@ -72,6 +92,34 @@ static const struct config_key keys[] = {
     {"replication.keep_outsiders", CONFIG_DURATION_US, &raw.keep_outsiders_us, 0, 720 * HOUR_US,
      false},
     {"replication.moves_per_server", CONFIG_NUMBER, &raw.moves_per_server, 1, 1000, false},
+    {"balance.enabled", CONFIG_BOOL, &raw.settings.catalog.balance.enabled, 0, 0, false},
+    {"balance.split_percent", CONFIG_NUMBER, &raw.balance.split_percent, 1, 100, false},
+    {"balance.split_rate", CONFIG_NUMBER, &raw.balance.split_rate, 0, INT64_MAX, false},
+    {"balance.split_after", CONFIG_DURATION_US, &raw.balance.split_after_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.split_after_far", CONFIG_DURATION_US, &raw.balance.split_after_far_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.split_pause", CONFIG_DURATION_US, &raw.balance.split_pause_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.pieces_max", CONFIG_NUMBER, &raw.balance.pieces_max, 2, BALANCE_PIECES_MAX, false},
+    {"balance.observations_min", CONFIG_NUMBER, &raw.balance.observations_min, 1, 1000000, false},
+    {"balance.monotonic_percent", CONFIG_NUMBER, &raw.balance.monotonic_percent, 1, 100, false},
+    {"balance.ahead_pause", CONFIG_DURATION_US, &raw.balance.ahead_pause_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.merge_after", CONFIG_DURATION_US, &raw.balance.merge_after_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.merge_after_split", CONFIG_DURATION_US, &raw.balance.merge_after_split_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.merges_max", CONFIG_NUMBER, &raw.balance.merges_max, 1, 1000, false},
+    {"balance.imbalance_percent", CONFIG_NUMBER, &raw.balance.imbalance_percent, 1, 1000, false},
+    {"balance.imbalance_after", CONFIG_DURATION_US, &raw.balance.imbalance_after_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.imbalance_after_far", CONFIG_DURATION_US, &raw.balance.imbalance_after_far_us,
+     SECOND_US, 720 * HOUR_US, false},
+    {"balance.impact_permille", CONFIG_NUMBER, &raw.balance.impact_permille, 1, 1000, false},
+    {"balance.idle_percent", CONFIG_NUMBER, &raw.balance.idle_percent, 0, 100, false},
+    {"balance.move_pause", CONFIG_DURATION_US, &raw.balance.move_pause_us, SECOND_US, 720 * HOUR_US,
+     false},
     {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
     {"limits.answer_bytes_max", CONFIG_SIZE_BYTES, &raw.settings.answer_bytes_max, MIB, MIB << 20,
      false},
@@ -87,6 +135,29 @@ static const struct config_key keys[] = {
     {"log.level", CONFIG_TEXT, &raw.log_level, 0, 0, false},
     {"log.format", CONFIG_TEXT, &raw.log_format, 0, 0, false},
 };
+
+/* Of balance, as the file has them. */
+static void put_balance_defaults(const struct balance_settings *balance)
+{
+    raw.balance.split_percent = balance->split_percent;
+    raw.balance.split_rate = (int64_t)balance->split_rate;
+    raw.balance.split_after_us = balance->split_after_ns / MICROSECOND_NS;
+    raw.balance.split_after_far_us = balance->split_after_far_ns / MICROSECOND_NS;
+    raw.balance.split_pause_us = balance->split_pause_ns / MICROSECOND_NS;
+    raw.balance.pieces_max = balance->pieces_max;
+    raw.balance.observations_min = balance->observations_min;
+    raw.balance.monotonic_percent = balance->monotonic_percent;
+    raw.balance.ahead_pause_us = balance->ahead_pause_ns / MICROSECOND_NS;
+    raw.balance.merge_after_us = balance->merge_after_ns / MICROSECOND_NS;
+    raw.balance.merge_after_split_us = balance->merge_after_split_ns / MICROSECOND_NS;
+    raw.balance.merges_max = balance->merges_max;
+    raw.balance.imbalance_percent = balance->imbalance_percent;
+    raw.balance.imbalance_after_us = balance->imbalance_after_ns / MICROSECOND_NS;
+    raw.balance.imbalance_after_far_us = balance->imbalance_after_far_ns / MICROSECOND_NS;
+    raw.balance.impact_permille = balance->impact_permille;
+    raw.balance.idle_percent = balance->idle_percent;
+    raw.balance.move_pause_us = balance->move_pause_ns / MICROSECOND_NS;
+}
 
 struct master_settings *settings_with_defaults(void)
 {
@@ -128,6 +199,7 @@ struct master_settings *settings_with_defaults(void)
     raw.requests_max = catalog->requests_max;
     raw.tables_max = (int64_t)catalog->tables_max;
     raw.tablets_max = (int64_t)catalog->tablets_max;
+    put_balance_defaults(&catalog->balance);
     raw.log_level = "info";
     raw.log_format = "text";
     return &raw.settings;
@@ -259,6 +331,29 @@ static void check_together(const struct catalog_settings *catalog, struct config
     }
 }
 
+static void take_balance(struct balance_settings *balance)
+{
+    balance->split_percent = (uint32_t)raw.balance.split_percent;
+    balance->split_rate = (uint64_t)raw.balance.split_rate;
+    balance->split_after_ns = raw.balance.split_after_us * MICROSECOND_NS;
+    balance->split_after_far_ns = raw.balance.split_after_far_us * MICROSECOND_NS;
+    balance->split_pause_ns = raw.balance.split_pause_us * MICROSECOND_NS;
+    balance->pieces_max = (uint32_t)raw.balance.pieces_max;
+    balance->observations_min = (uint32_t)raw.balance.observations_min;
+    balance->monotonic_percent = (uint32_t)raw.balance.monotonic_percent;
+    balance->ahead_pause_ns = raw.balance.ahead_pause_us * MICROSECOND_NS;
+    balance->merge_after_ns = raw.balance.merge_after_us * MICROSECOND_NS;
+    balance->merge_after_split_ns = raw.balance.merge_after_split_us * MICROSECOND_NS;
+    balance->merges_max = (uint32_t)raw.balance.merges_max;
+    balance->imbalance_percent = (uint32_t)raw.balance.imbalance_percent;
+    balance->imbalance_after_ns = raw.balance.imbalance_after_us * MICROSECOND_NS;
+    balance->imbalance_after_far_ns = raw.balance.imbalance_after_far_us * MICROSECOND_NS;
+    balance->impact_permille = (uint32_t)raw.balance.impact_permille;
+    balance->idle_percent = (uint32_t)raw.balance.idle_percent;
+    balance->move_pause_ns = raw.balance.move_pause_us * MICROSECOND_NS;
+    balance->moves_per_server = (uint32_t)raw.moves_per_server;
+}
+
 void settings_check(void *context, struct config_reading *reading)
 {
     struct master_settings *settings = context;
@@ -277,6 +372,7 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->replace_after_ns = raw.replace_after_us * MICROSECOND_NS;
     catalog->keep_outsiders_ns = raw.keep_outsiders_us * MICROSECOND_NS;
     catalog->moves_per_server = (uint32_t)raw.moves_per_server;
+    take_balance(&catalog->balance);
     catalog->requests_max = (uint32_t)raw.requests_max;
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;

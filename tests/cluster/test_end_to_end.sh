@@ -98,7 +98,7 @@ says "debug bundle is JSON" 0 '' bash -c "$BUILD/client/cli/ebt debug bundle | p
 
 # --- replicas, where servers hold one copy each -------------------------------------------------
 says "ls tells how many" 0 '4 tablets, 1 replica each, at least 1 in sync' ebt ls T
-same "and as JSON" "$(ebt --json ls T | tail -n 1)" '{"table":"T","replicas":1,"min_in_sync":1,"tablets":4,"protected":false}'
+same "and as JSON" "$(ebt --json ls T | tail -n 1)" '{"table":"T","replicas":1,"min_in_sync":1,"tablets":4,"protected":false,"pinned":false}'
 says "tablets tell who is in sync" 0 '"in_sync":1,"wanted":1,"replicas":\[\{"server":"[0-9]+","address":"tcp:[^"]*","role":"primary"' ebt --json tablets T
 says "more copies than servers" 1 'INVALID_ARGUMENT: 9 replicas are too many' ebt setreplication T replicas=9
 says "fewer in sync than there can be" 1 'INVALID_ARGUMENT: min_in_sync is 2' ebt setreplication T min-in-sync=2

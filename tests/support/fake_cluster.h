@@ -77,6 +77,10 @@ static inline void fake_dispatch(struct fake_server *server,
         message = fake_advise(cluster, request);
         transport_reply_send(reply, &message, true);
         return;
+    case METHOD_LIST_EVENTS:
+        message = fake_list_events(cluster, request);
+        transport_reply_send(reply, &message, true);
+        return;
     case METHOD_STATUS:
         message = fake_message(STATUS_OK);
         buffer_append_bytes(&message, cluster->status_body);

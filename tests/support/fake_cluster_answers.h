@@ -90,6 +90,27 @@ static inline struct buffer fake_advise(const struct fake_cluster *cluster,
     return message;
 }
 
+static inline struct buffer fake_list_events(const struct fake_cluster *cluster,
+                                             const struct transport_request *request)
+{
+    struct list_events_request list;
+    size_t at = 0;
+    enum status status = list_events_request_decode(request->body, NULL, &list, NULL);
+    ASSERT(status == STATUS_OK);
+    while (at < cluster->event_count && cluster->events[at].change <= list.after) {
+        at++;
+    }
+    size_t left = cluster->event_count - at;
+    const struct list_events_response response = {
+        .events = &cluster->events[at],
+        .event_count = left > 0,
+        .more = left > 1 || cluster->event_pages_end_nowhere,
+    };
+    struct buffer message = fake_message(STATUS_OK);
+    list_events_response_encode(&response, &message);
+    return message;
+}
+
 static inline void fake_write_row(struct row_block_writer *writer, const struct fake_row *row)
 {
     uint8_t sum[8];

@@ -119,6 +119,9 @@ struct fake_cluster {
     bool hot_pages_end_nowhere;
     const struct list_hot_keys_response *hot_keys; /* what LIST_HOT_KEYS answers */
     const struct advise_response *advice;          /* and ADVISE */
+    const struct event *events;                    /* what LIST_EVENTS does, one a page */
+    size_t event_count;
+    bool event_pages_end_nowhere;
     struct fake_held held[FAKE_HELD_MAX];
     int held_count;
     struct transport_reply *frozen[FAKE_HELD_MAX];

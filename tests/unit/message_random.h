@@ -221,6 +221,7 @@ static inline struct table any_table(struct random_source *source)
     }
     table.replicas = any_u32(source);
     table.min_in_sync = any_u32(source);
+    table.pinned = any_bool(source);
     return table;
 }
 

@@ -358,6 +358,50 @@ static void any_advise_response(struct random_source *s, struct buffer *out)
     advise_response_encode(&message, out);
 }
 
+static struct event any_event(struct random_source *s)
+{
+    return (struct event){
+        .number = any_u64(s),
+        .change = any_u64(s),
+        .time_us = any_i64(s),
+        .ended_us = any_i64(s),
+        .kind = any_bytes(s),
+        .reason = any_bytes(s),
+        .outcome = any_bytes(s),
+        .text = any_bytes(s),
+        .why = any_bytes(s),
+        .table = any_u64(s),
+        .table_name = any_bytes(s),
+        .tablet = any_u64(s),
+        .right = any_u64(s),
+        .from = any_u64(s),
+        .to = any_u64(s),
+        .range = any_range(s),
+        .row = any_bytes(s),
+        .row_count = any_u32(s),
+        .key = any_bytes(s),
+        .figures = {any_u32(s), any_u32(s), any_u64(s), any_u64(s), any_u32(s), any_u32(s),
+                    any_u32(s), any_u32(s), any_u32(s), any_u32(s), any_u32(s)},
+    };
+}
+
+static void any_list_events_request(struct random_source *s, struct buffer *out)
+{
+    struct list_events_request message = {any_bytes(s), any_u64(s), any_u32(s)};
+    list_events_request_encode(&message, out);
+}
+
+static void any_list_events_response(struct random_source *s, struct buffer *out)
+{
+    struct list_events_response message = {.more = any_bool(s)};
+    struct event *events = any_list(s, sizeof *events, &message.event_count);
+    for (size_t i = 0; i < message.event_count; i++) {
+        events[i] = any_event(s);
+    }
+    message.events = events;
+    list_events_response_encode(&message, out);
+}
+
 static void any_sync_request(struct random_source *s, struct buffer *out)
 {
     struct sync_request message = {.server = any_server(s),

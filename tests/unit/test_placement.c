@@ -2,7 +2,7 @@
 
 #include "common/base/prng.h"
 #include "master/core/number_map.h"
-#include "master/core/placement.h"
+#include "master/placement/placement.h"
 
 static struct placement_store store_of(uint64_t server, uint64_t store, const char *zone)
 {

@@ -9,8 +9,8 @@
  *
  * Pure: no clock, no randomness, no allocation.
  */
-#ifndef MASTER_CORE_PLACEMENT_H
-#define MASTER_CORE_PLACEMENT_H
+#ifndef MASTER_PLACEMENT_PLACEMENT_H
+#define MASTER_PLACEMENT_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,4 +62,4 @@ void placement_lead(struct placement_store *stores,
                     size_t *chosen,
                     size_t chosen_count);
 
-#endif /* MASTER_CORE_PLACEMENT_H */
+#endif /* MASTER_PLACEMENT_PLACEMENT_H */

@@ -1,4 +1,4 @@
-#include "master/core/placement.h"
+#include "master/placement/placement.h"
 
 /* What one candidate would mean, in order of importance: smaller is better. */
 struct score {

@@ -1,0 +1,131 @@
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "client/cli/words.h"
+#include "edubba_hotspots.h"
+
+/* What was decided about load: a line each, and one more when it has ended. */
+
+static void print_json(FILE *out, const struct edubba_event *event)
+{
+    fprintf(out,
+            "{\"number\":%" PRIu64 ",\"change\":%" PRIu64 ",\"time_us\":%" PRId64
+            ",\"ended_us\":%" PRId64 ",\"kind\":",
+            event->number, event->change, event->time_us, event->ended_us);
+    print_json_text(out, event->kind);
+    fputs(",\"reason\":", out);
+    print_json_text(out, event->reason);
+    fputs(",\"outcome\":", out);
+    print_json_text(out, event->outcome);
+    fputs(",\"text\":", out);
+    print_json_text(out, event->text);
+    fputs(",\"why\":", out);
+    print_json_text(out, event->why);
+    fputs(",\"table\":", out);
+    print_json_text(out, event->table);
+    fprintf(out,
+            ",\"tablet\":\"%" PRIu64 "\",\"right\":\"%" PRIu64 "\",\"from\":\"%" PRIu64
+            "\",\"to\":\"%" PRIu64 "\",",
+            event->tablet, event->right, event->from, event->to);
+    print_json_bytes(out, "start", event->start);
+    fputc(',', out);
+    print_json_bytes(out, "end", event->end);
+    fputc(',', out);
+    print_json_bytes(out, "row", event->row);
+    fprintf(out, ",\"row_count\":%" PRIu32 ",", event->row_count);
+    print_json_bytes(out, "key", event->key);
+    fprintf(out,
+            ",\"share_percent\":%.1f,\"limit_percent\":%.1f,\"key_percent\":%.1f"
+            ",\"crossing_percent\":%.1f,\"appended_percent\":%.1f,\"off_percent\":%.1f"
+            ",\"from_percent\":%.1f,\"to_percent\":%.1f,\"mean_percent\":%.1f"
+            ",\"operations\":%" PRIu64 ",\"observations\":%" PRIu64 "}\n",
+            event->share_percent, event->limit_percent, event->key_percent, event->crossing_percent,
+            event->appended_percent, event->off_percent, event->from_percent, event->to_percent,
+            event->mean_percent, event->operations, event->observations);
+}
+
+static void print_line(FILE *out, const struct edubba_event *event)
+{
+    time_t time = (time_t)(event->time_us / 1000000);
+    struct tm parts;
+    char text[32] = "";
+
+    if (localtime_r(&time, &parts) != NULL) {
+        (void)strftime(text, sizeof text, "%Y/%m/%d-%H:%M:%S", &parts);
+    }
+    fprintf(out, "%-19s %-6s %-12s %-9s", text, event->kind, event->reason, event->outcome);
+    if (event->ended_us > event->time_us) {
+        fprintf(out, " %5.1fs", (double)(event->ended_us - event->time_us) / 1e6);
+    } else {
+        fprintf(out, " %6s", "");
+    }
+    fprintf(out, " %s %" PRIu64 " ", event->table, event->tablet);
+    if (event->to != 0) {
+        fprintf(out, "%" PRIu64 " -> %" PRIu64 " ", event->from, event->to);
+    }
+    fprintf(out, "%s%s%s\n", event->text, event->why[0] != '\0' ? "; given up: " : "", event->why);
+}
+
+/* Those after *after, which is where the next ones begin then.  Returns an exit code. */
+static int print_new(struct session *session, const char *table, uint64_t *after, size_t *ret_count)
+{
+    struct edubba_event *events = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+
+    if (edubba_list_events(session->client, table, *after, &events, &count, &error) != EDUBBA_OK) {
+        return session_fail(session, &error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (session->json) {
+            print_json(session->out, &events[i]);
+        } else {
+            print_line(session->out, &events[i]);
+        }
+        *after = events[i].change;
+    }
+    *ret_count += count;
+    edubba_free(events);
+    return EXIT_CODE_OK;
+}
+
+int run_events(struct session *session)
+{
+    const struct timespec pause = {.tv_sec = 1};
+    const char *table = NULL;
+    bool follow = false;
+    uint64_t after = 0;
+    size_t count = 0;
+
+    for (int i = 0; i < session->argument_count; i++) {
+        const char *word = session->arguments[i];
+        if (word_value(word, "follow") != NULL) {
+            if (!word_bool(word_value(word, "follow"), &follow)) {
+                return session_misuse(session, "'%s' is neither follow=true nor follow=false",
+                                      word);
+            }
+        } else if (table == NULL) {
+            table = word;
+        } else {
+            return session_misuse(session, "events takes one TABLE and follow=true, not '%s'",
+                                  word);
+        }
+    }
+    if (session_client(session) == NULL) {
+        return EXIT_CODE_FAILED;
+    }
+    int code = print_new(session, table, &after, &count);
+    while (code == EXIT_CODE_OK && follow) {
+        fflush(session->out);
+        (void)nanosleep(&pause, NULL);
+        code = print_new(session, table, &after, &count);
+    }
+    if (code == EXIT_CODE_OK && count == 0 && !session->json) {
+        fprintf(session->out, "nothing was decided about load%s%s since the master was started\n",
+                table != NULL ? " of " : "", table != NULL ? table : "");
+    }
+    return code;
+}

@@ -1,0 +1,350 @@
+/* What a catalog does about load, with servers that propose: reports in, splits, merges and moves out. */
+#include "master/core/event_log.h"
+#include "tests/support/replica_fixture.h"
+
+TestSuite(catalog_balance, .init = start, .fini = stop, .timeout = 300);
+
+#define SECOND_CPU_NS UINT64_C(1000000000)
+#define LOADS_MAX     32
+
+/* Load on rows of table "t": each row is a point, and takes so much of a server's time. */
+struct row_load {
+    const char *row;
+    double percent;
+};
+
+static struct row_load loads[LOADS_MAX];
+static size_t load_count;
+static uint64_t reports;
+static uint64_t observations = 100;
+static uint32_t appended_permille;
+
+/* Rows "a0", "a1", ... of equal load, together `percent` of a server's time. */
+static void spread_load(size_t count, double percent)
+{
+    static char rows[LOADS_MAX][8];
+    load_count = count;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(rows[i], sizeof rows[i], "a%02zu", i);
+        loads[i] = (struct row_load){rows[i], percent / (double)count};
+    }
+}
+
+/* What a server's primaries have had to do in the last second. */
+struct told {
+    struct tablet_load tablets[64];
+    struct load_point points[64][LOAD_POINTS_MAX];
+    struct load_key keys[64][1];
+    size_t count;
+};
+
+static void tell(struct told *told, const struct location *location)
+{
+    struct tablet_load *load = &told->tablets[told->count];
+    struct load_point *points = told->points[told->count];
+    struct load_key *key = told->keys[told->count];
+    size_t count = 1;
+    double most = 0;
+
+    cr_assert_lt(told->count, 64);
+    *load = (struct tablet_load){.tablet = location->tablet};
+    points[0] = (struct load_point){.row = location->range.start};
+    for (size_t i = 0; i < load_count; i++) {
+        const struct bytes row = bytes_of_text(loads[i].row);
+        if (!row_range_contains(&location->range, row)) {
+            continue;
+        }
+        if (bytes_compare(row, location->range.start) > 0) {
+            points[count++] = (struct load_point){.row = row};
+        }
+        points[count - 1].writes = (uint64_t)(loads[i].percent * 100);
+        load->figures.writes += (uint64_t)(loads[i].percent * 100);
+        load->figures.write_cpu_ns += (uint64_t)(loads[i].percent * 1e7);
+        if (loads[i].percent > most) {
+            most = loads[i].percent;
+            key[0] = (struct load_key){row, 0, (uint64_t)(loads[i].percent * 100)};
+        }
+    }
+    if (load->figures.writes > 0) {
+        load->detail = (struct load_detail){points, count, key, 1, observations, appended_permille};
+        told->count++;
+    }
+}
+
+/* A second goes by: everybody reports, proposes, follows. */
+static void second(void)
+{
+    static struct told told[SERVERS];
+    struct locate_response where = driver_locate(&driver, "t", "");
+
+    memset(told, 0, sizeof told);
+    reports++;
+    for (size_t i = 0; i < where.location_count; i++) {
+        tell(&told[where.locations[i].server - 1], &where.locations[i]);
+    }
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].fake.load = (struct load_report){reports, 1000000000, SECOND_CPU_NS,
+                                                    told[i].tablets, told[i].count};
+        if (!servers[i].down) {
+            (void)replica_sync(&driver, &servers[i]);
+        }
+        servers[i].fake.load = (struct load_report){0};
+    }
+    replicas_work(&driver, servers, SERVERS, 4);
+}
+
+static void seconds(int count)
+{
+    for (int i = 0; i < count; i++) {
+        second();
+    }
+}
+
+static struct list_events_response list_events(const char *table, uint64_t after)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct list_events_request list = {bytes_of_text(table), after, 0};
+    struct list_events_response response;
+    list_events_request_encode(&list, &body);
+    uint64_t request = driver_send(&driver, METHOD_LIST_EVENTS, &body);
+    cr_assert_eq(
+        list_events_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response;
+}
+
+static size_t count_events(const char *kind, const char *reason, const char *outcome)
+{
+    struct list_events_response list = list_events("", 0);
+    size_t count = 0;
+    for (size_t i = 0; i < list.event_count; i++) {
+        const struct event *event = &list.events[i];
+        count += (kind == NULL || bytes_equal(event->kind, bytes_of_text(kind))) &&
+                 (reason == NULL || bytes_equal(event->reason, bytes_of_text(reason))) &&
+                 (outcome == NULL || bytes_equal(event->outcome, bytes_of_text(outcome)));
+    }
+    return count;
+}
+
+static void make_table(uint32_t replicas)
+{
+    uint64_t request = create_table("t", replicas, 1, NULL, 0);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)driver_body(&driver, request);
+    driver_forget_replies(&driver);
+    reports = 0;
+    load_count = 0;
+    observations = 100;
+    appended_permille = 0;
+}
+
+static size_t count_tablets(void)
+{
+    return driver_locate(&driver, "t", "").location_count;
+}
+
+/* Percent of its time that the busiest server uses. */
+static double busiest(void)
+{
+    struct locate_response where = driver_locate(&driver, "t", "");
+    double use[SERVERS] = {0};
+    double most = 0;
+    for (size_t i = 0; i < where.location_count; i++) {
+        for (size_t j = 0; j < load_count; j++) {
+            if (row_range_contains(&where.locations[i].range, bytes_of_text(loads[j].row))) {
+                use[where.locations[i].server - 1] += loads[j].percent;
+            }
+        }
+    }
+    for (size_t i = 0; i < SERVERS; i++) {
+        most = use[i] > most ? use[i] : most;
+    }
+    return most;
+}
+
+Test(catalog_balance, a_hot_tablet_is_split_and_spread_and_then_it_is_quiet)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    cr_assert_geq(count_tablets(), 6);
+    cr_assert_leq(busiest(), 96 / 6.0 * 2, "%.1f", busiest());
+    cr_assert_geq(count_events("split", "far_over", "done"), 1);
+    cr_assert_geq(count_events("move", "imbalance", "done"), 4);
+    cr_assert_eq(count_events(NULL, NULL, "given_up"), 0);
+    seconds(120);
+    cr_assert_leq(busiest(), 28.1, "seven parts on six servers: %.1f", busiest());
+    struct list_events_response list = list_events("", 0);
+    uint64_t last = list.events[list.event_count - 1].change;
+    seconds(600);
+    cr_assert_eq(list_events("t", last).event_count, 0, "load that stays is left where it is");
+    cr_assert_eq(count_events(NULL, NULL, "under_way"), 0);
+}
+
+Test(catalog_balance, an_event_says_what_was_decided_with_its_numbers)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(10);
+    struct list_events_response list = list_events("t", 0);
+    cr_assert_geq(list.event_count, 1);
+    const struct event *event = &list.events[0];
+    cr_assert(bytes_equal(event->kind, bytes_of_text("split")));
+    cr_assert(bytes_equal(event->table_name, bytes_of_text("t")));
+    cr_assert_gt(event->figures.share_permille, 500);
+    cr_assert_eq(event->figures.limit_permille, 250);
+    cr_assert_geq(event->row_count, 4);
+    cr_assert_gt(event->text.size_bytes, 20);
+    cr_assert_gt(event->ended_us, event->time_us);
+    cr_assert_eq(list_events("other", 0).event_count, 0);
+    cr_assert_eq(list_events("t", event->change - 1).events[0].number, event->number);
+}
+
+Test(catalog_balance, replicas_are_handed_over_before_any_is_moved)
+{
+    make_table(3);
+    spread_load(24, 96);
+    seconds(60);
+    cr_assert_geq(count_events("lead", "imbalance", "done"), 1);
+    cr_assert_leq(busiest(), 60, "%.1f", busiest());
+}
+
+Test(catalog_balance, a_popular_row_is_refused_once_and_named)
+{
+    make_table(1);
+    spread_load(4, 10);
+    loads[2].percent = 70;
+    seconds(120);
+    cr_assert_eq(count_tablets(), 1);
+    struct list_events_response list = list_events("t", 0);
+    cr_assert_eq(list.event_count, 1);
+    cr_assert(bytes_equal(list.events[0].reason, bytes_of_text("popular_key")));
+    cr_assert(bytes_equal(list.events[0].key, bytes_of_text("a02")));
+    cr_assert(bytes_equal(list.events[0].outcome, bytes_of_text("refused")));
+    cr_assert_gt(list.events[0].figures.key_permille, 850);
+}
+
+Test(catalog_balance, who_appends_is_awaited_on_another_server)
+{
+    make_table(1);
+    spread_load(10, 60);
+    appended_permille = 990;
+    uint64_t before = driver_locate(&driver, "t", "").locations[0].server;
+    seconds(15);
+    struct locate_response where = driver_locate(&driver, "t", "");
+    cr_assert_eq(where.location_count, 2);
+    cr_assert_gt(bytes_compare(where.locations[1].range.start, bytes_of_text("a09")), 0);
+    cr_assert_eq(where.locations[0].server, before);
+    cr_assert_neq(where.locations[1].server, before);
+    cr_assert_eq(count_events("split", "ahead", "done"), 1);
+    cr_assert_eq(count_events("move", "ahead", "done"), 1);
+    cr_assert_eq(count_events("refuse", "monotonic", "refused"), 1);
+}
+
+Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_by_hand)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    size_t tablets = count_tablets();
+    uint64_t request = driver_split(&driver, "t", "a00x");
+    replicas_work(&driver, servers, SERVERS, 8);
+    cr_assert_eq(count_tablets(), tablets + 1);
+    (void)request;
+    load_count = 0;
+    seconds(3500);
+    cr_assert_eq(count_tablets(), tablets + 1);
+    seconds(1200);
+    cr_assert_eq(count_tablets(), 2, "%zu are left", count_tablets());
+    cr_assert_eq(count_events("merge", "cold", "done"), tablets - 1);
+}
+
+static void pin(bool pinned)
+{
+    const struct alteration alteration = {.kind = ALTER_PINNED, .flag = pinned};
+    uint64_t request = driver_alter(&driver, "t", &alteration, 1);
+    replicas_settle(&driver, servers, SERVERS);
+    cr_assert_eq(driver_table(&driver, request).table.pinned, pinned);
+    driver_forget_replies(&driver);
+}
+
+Test(catalog_balance, a_pinned_table_is_left_as_it_is)
+{
+    make_table(1);
+    pin(true);
+    spread_load(24, 96);
+    seconds(60);
+    cr_assert_eq(count_tablets(), 1);
+    driver_crash(&driver);
+    seconds(60);
+    cr_assert_eq(count_tablets(), 1, "it is remembered");
+    pin(false);
+    seconds(20);
+    cr_assert_gt(count_tablets(), 1);
+}
+
+Test(catalog_balance, a_server_that_is_drained_gets_nothing_and_loses_all)
+{
+    struct buffer body = BUFFER_INIT;
+    make_table(1);
+    uint64_t drained = driver_locate(&driver, "t", "").locations[0].server % SERVERS + 1;
+    const struct drain_server_request request = {drained, true};
+    drain_server_request_encode(&request, &body);
+    (void)driver_body(&driver, driver_send(&driver, METHOD_DRAIN_SERVER, &body));
+    spread_load(24, 96);
+    seconds(60);
+    struct locate_response where = driver_locate(&driver, "t", "");
+    cr_assert_geq(where.location_count, 5);
+    for (size_t i = 0; i < where.location_count; i++) {
+        cr_assert_neq(where.locations[i].server, drained);
+    }
+}
+
+Test(catalog_balance, a_write_that_fails_is_done_again)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(3);
+    driver_crash(&driver); /* what was decided is forgotten, what was staged goes on */
+    seconds(60);
+    cr_assert_geq(count_tablets(), 6);
+    cr_assert_eq(count_events(NULL, NULL, "under_way"), 0);
+}
+
+/* --- the log by itself ---------------------------------------------------------------------------- */
+
+Test(event_log, it_is_bounded_and_an_outcome_comes_again)
+{
+    struct event_log log;
+    struct arena arena;
+    struct list_events_response response;
+    struct list_events_request all = {BYTES_EMPTY, 0, 0};
+    struct event event = {.kind = bytes_of_text("split"),
+                          .outcome = bytes_of_text("under_way"),
+                          .table_name = bytes_of_text("t")};
+    event_log_init(&log);
+    arena_init(&arena, 4096, SIZE_MAX);
+    log.count_max = 3;
+    for (uint64_t i = 1; i <= 5; i++) {
+        event.tablet = i;
+        cr_assert_eq(event_log_add(&log, &event), i);
+    }
+    event_log_end(&log, 1, "done", "", 9); /* it is gone */
+    event_log_end(&log, 3, "given_up", "there was no time", 9);
+    event_log_check(&log);
+    cr_assert_eq(event_log_list(&log, &all, &arena, &response), STATUS_OK);
+    cr_assert_eq(response.event_count, 3);
+    cr_assert_eq(response.events[0].number, 4);
+    cr_assert_eq(response.events[2].number, 3);
+    cr_assert_eq(response.events[2].change, 6);
+    cr_assert_eq(response.events[2].ended_us, 9);
+    cr_assert(bytes_equal(response.events[2].why, bytes_of_text("there was no time")));
+    all.count_max = 2;
+    cr_assert_eq(event_log_list(&log, &all, &arena, &response), STATUS_OK);
+    cr_assert(response.more);
+    all = (struct list_events_request){bytes_of_text("other"), 0, 0};
+    cr_assert_eq(event_log_list(&log, &all, &arena, &response), STATUS_OK);
+    cr_assert_eq(response.event_count, 0);
+    arena_deinit(&arena);
+    event_log_deinit(&log);
+}
