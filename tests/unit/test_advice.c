@@ -104,6 +104,10 @@ Test(advice, an_even_load_is_balanced)
     cr_assert_eq(response.operations_per_second, 8 * 4200);
     cr_assert(response.tablet_count == 8 && response.busy_count == 8);
     cr_assert_eq(response.observations, 8000);
+    for (int i = 0; i < 8; i++) {
+        tablets[i].detail.appended_permille = 1000; /* of an eighth of the writes each */
+    }
+    cr_assert_eq(ask(8).findings[0].kind, ADVICE_BALANCED);
 }
 
 Test(advice, a_popular_row_is_named)
