@@ -32,6 +32,7 @@
 #include "tabletserver/storage/memtable.h"
 #include "tabletserver/storage/store.h"
 #include "tabletserver/storage/store_barrier.h"
+#include "tabletserver/storage/store_event.h"
 #include "tabletserver/storage/store_identity.h"
 #include "tabletserver/storage/store_meta.h"
 #include "tabletserver/storage/store_replica.h"
@@ -45,26 +46,6 @@
 #define STORE_POSITION_NONE    UINT64_MAX
 
 _Static_assert(STORE_LAYERS_MAX + 1 <= ROW_READER_LAYERS_MAX, "all layers and the base are read");
-
-/* --- events from the work thread to the loop ---------------------------------------------------- */
-
-enum store_event_kind {
-    STORE_EVENT_LAYER_FLUSHED,
-    STORE_EVENT_SPLIT_FINISHED, /* parent and children are written */
-    STORE_EVENT_CREATED,
-    STORE_EVENT_DROPPED,
-    STORE_EVENT_MERGED,
-    STORE_EVENT_RANGE_DELETE_DONE,
-    STORE_EVENT_TAUGHT,
-    STORE_EVENT_COLLECT, /* garbage collection asks for records to be appended */
-};
-
-/* Lives inside what it tells of, so that telling cannot fail. */
-struct store_event {
-    struct store_event *next;
-    enum store_event_kind kind;
-    void *subject;
-};
 
 /* --- parts of a tablet ---------------------------------------------------------------------------- */
 
