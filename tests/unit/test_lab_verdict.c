@@ -252,6 +252,17 @@ Test(lab_verdict, what_failed_is_no_schema_s_fault)
     drop(result);
 }
 
+Test(lab_verdict, what_was_interrupted_is_not_judged)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    result->variants[0].has_run = true;
+    result->interrupted = true;
+    lab_verdict(result);
+    cr_assert_str_eq(result->variants[0].verdict, "it was interrupted before its writes");
+    cr_assert_eq(result->variants[0].fault_count, 0);
+    drop(result);
+}
+
 Test(lab_verdict, one_tablet_cannot_spread)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);

@@ -262,6 +262,10 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
         say(&sentence, "%s", variant->failure);
         return;
     }
+    if (!variant->write.has_run && result->interrupted) {
+        say(&sentence, "it was interrupted before its writes");
+        return;
+    }
     if (!variant->write.has_run || variant->write.operations == 0) {
         say(&sentence, "not one write came to its end%s%s",
             variant->write.first_error[0] != '\0' ? ": " : "", variant->write.first_error);
