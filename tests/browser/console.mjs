@@ -43,8 +43,10 @@ const heatOf = async (page) => { await page.waitForSelector('.heat .bands button
 
 /** Lightness, 0 to 255, of the picture at x and y from 0 to 1. */
 const lightness = (page, points) => page.evaluate((all) => {
-  const canvas = document.querySelector('.picture canvas');
-  const context = canvas.getContext('2d');
+  const shown = document.querySelector('.picture canvas');
+  const canvas = Object.assign(document.createElement('canvas'), { width: shown.width, height: shown.height });
+  const context = canvas.getContext('2d', { willReadFrequently: true }); // a copy to read from, else the browser complains
+  context.drawImage(shown, 0, 0);
   return all.map(([x, y]) => {
     const [r, g, b] = context.getImageData(Math.round(x * (canvas.width - 1)), Math.round(y * (canvas.height - 1)), 1, 1).data;
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;

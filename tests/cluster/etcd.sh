@@ -68,7 +68,7 @@ start_master_on_etcd() {
     shift
     [[ -n ${TLS:-} ]] && tls=("etcd.ca=$WORK/tls/ca.pem" "etcd.certificate=$WORK/tls/client.pem" "etcd.key=$WORK/tls/client.key")
     launch "master$n" "$BUILD/master/edubba-master" coordinator=etcd "etcd.endpoints=$ETCD_ENDPOINTS" \
-        "address=tcp://127.0.0.1:$((PORT + 20 + n))" "http.address=127.0.0.1:$((PORT + 120 + n))" "${tls[@]}" "$@"
+        "folder=$WORK/master$n" "address=tcp://127.0.0.1:$((PORT + 20 + n))" "http.address=127.0.0.1:$((PORT + 120 + n))" "${tls[@]}" "$@"
 }
 
 # The number of the active master, waited for.
