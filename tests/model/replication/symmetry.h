@@ -10,21 +10,21 @@ typedef unsigned char byte_type;
 
 /* By server: something about it. */
 static byte_type *const FIELDS[] = {
-    now.version,  now.clean,   now.synced,  now.committed, now.noted,          now.counted,  now.up,
-    now.appended, now.attached, now.away,   now.reigns,    now.yielded,        now.waiting,  now.split_proposed,
-    now.cached,   now.proposed, now.base,   now.next_child,
+    now.version,  now.clean,          now.synced,   now.committed, now.noted,  now.counted,
+    now.up,       now.appended,       now.attached, now.away,      now.reigns, now.yielded,
+    now.waiting,  now.split_proposed, now.cached,   now.proposed,  now.base,   now.next_child,
 #ifdef STORE_LAGS
     now.shown,
 #endif
 #ifdef OLD_DISK
-    now.doubtful, now.borne,   now.asks,
+    now.doubtful, now.borne,          now.asks,
 #endif
 };
 /* By server: a set of servers. */
 static byte_type *const SETS[] = {now.opened, now.joining, now.doubt, now.next_members};
 /* By two servers. */
 static byte_type *const MATRICES[] = {
-    now.has, now.held, now.grace, now.beacon,
+    now.has,  now.held, now.grace, now.beacon,
 #ifdef EXCEPTIONS
     now.shut,
 #endif
@@ -52,7 +52,8 @@ static unsigned long key_of(int s)
         key = mixed(key, __builtin_popcount(SETS[i][s]) * 2 + (SETS[i][s] >> s & 1));
     }
     for (int v = 0; v < VERSIONS_MAX; v++) {
-        key = mixed(key, (now.members[v] >> s & 1) * 2 + (now.members[v] != 0 && now.leader[v] == s));
+        key = mixed(key,
+                    (now.members[v] >> s & 1) * 2 + (now.members[v] != 0 && now.leader[v] == s));
     }
     key = mixed(key, now.proposed[s] && now.next_leader[s] == s);
     key = mixed(key, now.yield_sent && now.yield_to == s);
