@@ -24,8 +24,8 @@ struct tablet {
     struct balance_tablet state;
     struct balance_detail detail;
     struct load_point points[LOAD_POINTS_MAX];
-    char rows[LOAD_POINTS_MAX][16];
-    char start[16];
+    char rows[LOAD_POINTS_MAX][24];
+    char start[24];
     struct load_figures figures;
     uint32_t done_s; /* what is under way is done */
 };
@@ -92,7 +92,8 @@ static void make_world(struct world *world, uint64_t seed)
     for (size_t i = 0; i < world->tablet_count; i++) {
         struct balance_tablet_input *input = &world->inputs[i];
         if (i > 0) {
-            snprintf(world->tablets[i].start, 16, "%08lu", (unsigned long)i * 1000);
+            snprintf(world->tablets[i].start, sizeof world->tablets[i].start, "%08lu",
+                     (unsigned long)i * 1000);
         }
         *input = (struct balance_tablet_input){
             .tablet = i + 1,

@@ -20,7 +20,7 @@ struct fixture_detail {
     struct balance_detail detail;
     struct load_point points[LOAD_POINTS_MAX];
     struct load_key keys[LOAD_KEYS_MAX];
-    char rows[LOAD_POINTS_MAX][8];
+    char rows[LOAD_POINTS_MAX][24];
 };
 
 struct fixture {

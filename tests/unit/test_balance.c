@@ -47,6 +47,26 @@ Test(balance, what_is_below_the_limit_is_left_alone)
     cr_assert_eq(fixture_pass(&fixture, 300), 0);
 }
 
+Test(balance, a_cut_lies_inside_whatever_the_report_says)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 30, 0);
+    fixture_points(&fixture, 0, 8,
+                   0); /* of before it was split: row04 is where it ends, or begins */
+    fixture.tablets[0].range.end = bytes_of_text("row04");
+    cr_assert_eq(fixture_pass(&fixture, 13), 1);
+    cr_assert_str_eq(fixture.last_rows[0], "row03");
+    fixture.tablets[0].range = (struct row_range){bytes_of_text("row04"), BYTES_EMPTY};
+    fixture.states[0].split_ns = 0;
+    cr_assert_eq(fixture_pass(&fixture, 13), 1);
+    cr_assert_str_eq(fixture.last_rows[0], "row05");
+    fixture.costs[0] = 80;
+    fixture.tablets[0].range = (struct row_range){bytes_of_text("row02"), bytes_of_text("row06")};
+    cr_assert_eq(fixture_pass(&fixture, 6), 1);
+    cr_assert_str_eq(fixture.last_rows[0], "row03");
+    cr_assert_str_eq(fixture.last_rows[fixture.last.row_count - 1], "row05");
+}
+
 Test(balance, far_over_it_is_split_after_three_seconds_into_several)
 {
     fixture_servers(&fixture, 3);
@@ -281,6 +301,17 @@ Test(balance, the_hot_tablet_is_not_moved_round_but_the_others_are)
     cr_assert_eq(fixture.tablets[0].wanted.servers[0], 0, "it has stayed");
 }
 
+Test(balance, what_gains_next_to_nothing_is_not_moved)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 70, 0); /* and cannot be split */
+    fixture.tablets[0].may_split = false;
+    fixture_tablet(&fixture, "b", 0, 0.1, 0);
+    fixture_tablet(&fixture, "c", 0, 0.1, 0);
+    fixture_pass(&fixture, 300);
+    cr_assert_eq(fixture.moves, 0);
+}
+
 Test(balance, who_leads_comes_before_who_has_a_replica)
 {
     fixture_servers(&fixture, 3);
@@ -319,7 +350,7 @@ Test(balance, a_few_at_a_time)
 {
     fixture_servers(&fixture, 8);
     for (int i = 0; i < 30; i++) {
-        char row[8];
+        char row[16];
         snprintf(row, sizeof row, "%02d", i);
         fixture_tablet(&fixture, i == 0 ? "" : row, 0, 2, 0);
     }

@@ -22,7 +22,7 @@ static uint32_t appended_permille;
 /* Rows "a0", "a1", ... of equal load, together `percent` of a server's time. */
 static void spread_load(size_t count, double percent)
 {
-    static char rows[LOADS_MAX][8];
+    static char rows[LOADS_MAX][24];
     load_count = count;
     for (size_t i = 0; i < count; i++) {
         snprintf(rows[i], sizeof rows[i], "a%02zu", i);
