@@ -933,8 +933,10 @@ inline save(s)
     old_entry[2] = LOG(s, 2)
 }
 
-/* What cannot be known (rules 19 to 21) is left out: that its former life has proposed what leaves it alone. */
-#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && !(proposed[s] && next_members[s] == BIT(s)))
+/* What cannot be known (rules 19 to 21) is left out: what its former life has proposed is taken yet, and leaves
+ * it alone, or was to end that it is. */
+#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && \
+                        !(proposed[s] && (next_members[s] == BIT(s) || MEMBERS(s) == BIT(s))))
 inline go_back(s)
 {
     version[s] = old_version;
