@@ -40,13 +40,14 @@ static const struct path paths[] = {
     {"/api/v1/tablets", NULL, api_ask_tablets},
     {"/api/v1/hot_tablets", NULL, api_ask_hot_tablets},
     {"/api/v1/advice", NULL, api_ask_advice},
+    {"/api/v1/events", NULL, api_ask_events},
 };
 
 #define PATHS (sizeof paths / sizeof *paths)
 
 const char *const page_api_paths[] = {
-    "/api/v1/cluster",     "/api/v1/load",   "/api/v1/heat", "/api/v1/tablets",
-    "/api/v1/hot_tablets", "/api/v1/advice", NULL,
+    "/api/v1/cluster",     "/api/v1/load",   "/api/v1/heat",   "/api/v1/tablets",
+    "/api/v1/hot_tablets", "/api/v1/advice", "/api/v1/events", NULL,
 };
 
 /* --- answering ---------------------------------------------------------------------------------- */

@@ -40,5 +40,9 @@ enum status api_ask_advice(struct console *console,
                            const struct query *query,
                            struct api_wait *wait,
                            struct error *ret_error);
+enum status api_ask_events(struct console *console,
+                           const struct query *query,
+                           struct api_wait *wait,
+                           struct error *ret_error);
 
 #endif /* MASTER_CONSOLE_CONSOLE_API_H */

@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { diagnosticsPage } from './diagnostics.js';
+import { eventsPage } from './events.js';
 import { overviewPage, serversPage, tablesPage } from './overview.js';
 import { setGround } from './palette.js';
 import { link, tablePage } from './table.js';
@@ -35,6 +36,7 @@ function route() {
     tablePage(main, state, go, signal);
   } else if (view === 'tables') { show('tables', 'Heat maps'); tablesPage(main, signal);
   } else if (view === 'servers') { show('servers', 'Servers'); serversPage(main, signal);
+  } else if (view === 'events') { show('events', 'Events'); eventsPage(main, signal);
   } else if (view === 'diagnostics') { show('diagnostics', 'Diagnostics'); diagnosticsPage(main, signal);
   } else if (view === '') { show('overview', 'Cluster'); overviewPage(main, signal);
   } else main.replaceChildren(h('p', { class: 'empty' }, 'There is nothing here. ', h('a', { href: '#/' }, 'To the overview')));

@@ -1,0 +1,35 @@
+// What the master has decided about load, and what came of it.
+
+import { ask, look } from './api.js';
+import { empty, grid, h } from './dom.js';
+import { key, moment, span } from './format.js';
+import { repeat } from './repeat.js';
+import { link } from './table.js';
+
+const SHOWN = 300;
+const OUTCOMES = { done: 'good', given_up: 'bad', under_way: 'warn', refused: '' };
+const KINDS = { split: 'Split', merge: 'Merge', lead: 'Lead', move: 'Move', refuse: 'Refused' };
+
+export function eventsPage(main, signal) {
+  const place = h('div', {});
+  const events = new Map(); // by number: an outcome takes the place of what is under way
+  let after = 0;
+  main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Events'), h('span', { class: 'soft' }, 'what was decided about load, with the numbers that led to it')),
+    h('section', { class: 'card', 'aria-label': 'Events' }, place));
+  repeat(signal, async () => {
+    const seen = await look(signal);
+    for (let page = { next: 1 }; page.next > 0;) {
+      page = await ask('events', { after, count: 1000 }, signal);
+      for (const event of page.events) { events.set(event.number, event); after = event.change; }
+    }
+    const address = new Map(seen.servers.map((server) => [server.number, server.address.replace('tcp://', '')]));
+    const newest = [...events.values()].sort((a, b) => b.time_us - a.time_us || Number(b.number) - Number(a.number)).slice(0, SHOWN);
+    place.replaceChildren(newest.length === 0 ? empty('Nothing was decided about load so far.') : grid('Events', [['Time', ''], ['What', ''], ['Outcome', ''], ['Table', ''], ['Keys', ''], ['Why', '']], newest.map((event) => [
+      moment(event.time_us), KINDS[event.kind] ?? event.kind,
+      [h('span', { class: `chip ${OUTCOMES[event.outcome] ?? ''}` }, event.outcome.replace('_', ' ')), event.ended_us > event.time_us && h('span', { class: 'soft' }, ` ${span(event.ended_us - event.time_us)}`)],
+      h('a', { href: link({ name: event.name || event.table, start: event.start, end: event.end }) }, event.name || event.table),
+      h('span', { class: 'key' }, key(event.start, 'first key'), ' … ', key(event.end, 'last key')),
+      [h('span', {}, event.text), event.why && h('span', { class: 'soft' }, ` ${event.why}`), event.to !== '0' && h('span', { class: 'soft' }, ` ${address.get(event.from) ?? ''} → ${address.get(event.to) ?? event.to}`)],
+    ])));
+  });
+}
