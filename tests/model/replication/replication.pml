@@ -933,9 +933,9 @@ inline save(s)
     old_entry[2] = LOG(s, 2)
 }
 
-/* What cannot be known (rules 19 to 21) is left out: what its former life has proposed is taken yet, and leaves
+/* What cannot be known (rules 19 to 21) is left out: it is the only member by then; or what its former life has proposed is taken yet, and leaves
  * it alone, or was to end that it is. */
-#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && \
+#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && members[newest] != BIT(s) && \
                         !(proposed[s] && (next_members[s] == BIT(s) || MEMBERS(s) == BIT(s))))
 inline go_back(s)
 {
