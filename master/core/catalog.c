@@ -399,7 +399,7 @@ void catalog_settings_default(struct catalog_settings *settings)
         .min_in_sync = 1,
         .replace_after_ns = 60000 * MILLISECOND_NS,
         .keep_outsiders_ns = 600000 * MILLISECOND_NS,
-        .moves_per_server = 4,
+        .moves_per_server = 6,
         .requests_max = 1024,
         .tables_max = 10000,
         .tablets_max = 1000000,

@@ -25,7 +25,7 @@ void balance_settings_default(struct balance_settings *settings)
         .impact_permille = 5,
         .idle_percent = 5,
         .move_pause_ns = 60 * SECOND_NS,
-        .moves_per_server = 4,
+        .moves_per_server = 6,
     };
 }
 

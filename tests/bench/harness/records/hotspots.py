@@ -37,7 +37,7 @@ def hot_range(bench):
     seconds = bench.plan.seconds(45)
     rows = bench.plan.rows(200000)
     with cluster_of(bench) as cluster:
-        load = bench.load(cluster, "read", records=rows, value_size=100, in_flight=256, verify=True)
+        load = bench.load(cluster, "read", records=rows, value_size=100, in_flight=2048, verify=True)
 
         def ours():
             bench.load(cluster, "write", records=rows, value_size=100).fill()
