@@ -259,11 +259,11 @@ Test(goals, draining_moves_a_few_at_a_time_until_nothing_is_left)
     wait_idle(10 * SECOND_NS);
     progress = drain(1, true);
     cr_assert_eq(progress.member_count, 12, "nobody has moved anything");
-    cr_assert_eq(progress.goal_count, 8, "four are on their way");
+    cr_assert_eq(progress.goal_count, 6, "six are on their way");
     driver_crash(&driver);
     wait_idle(3 * SECOND_NS);
     progress = drain(1, true);
-    cr_assert_eq(progress.goal_count, 8, "it is remembered, and so are those");
+    cr_assert_eq(progress.goal_count, 6, "it is remembered, and so are those");
     replicas_work(&driver, servers, SERVERS, 4 * 20);
     progress = drain(1, true);
     cr_assert_eq(progress.member_count, 0);
