@@ -2,20 +2,33 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "edubba_hotspots.h"
 
 #define PATIENCE_MS     2000
 #define MINUTE_US       INT64_C(60000000)
 #define HOT_TABLETS_MAX 1
+#define REFUSALS_MAX    3
 #define KEY_SHOWN       40
 
-static void tell_hot(const struct edubba_hot_tablet *hot, struct lab_variant_result *result)
+/* Who asks, about what, and where the answers go. */
+struct asking {
+    struct edubba_client *client;
+    const char *table;
+    int64_t since_us;
+    struct lab_variant_result *result;
+};
+
+/* Where the next thing that was told goes; NULL when there is no room. */
+static char *next_line(struct lab_variant_result *result)
 {
-    if (result->told_count == LAB_TOLD_MAX) {
-        return;
-    }
-    (void)snprintf(result->told[result->told_count++], LAB_ERROR_BYTES,
+    return result->told_count < LAB_TOLD_MAX ? result->told[result->told_count++] : NULL;
+}
+
+static void tell_hot(const struct edubba_hot_tablet *hot, char *line)
+{
+    (void)snprintf(line, LAB_ERROR_BYTES,
                    "tablet %" PRIu64 " from \"%.*s\" took %.1f %% of its server's CPU time for a "
                    "minute (reads %.1f, writes %.1f)",
                    hot->tablet, (int)(hot->start.size < KEY_SHOWN ? hot->start.size : KEY_SHOWN),
@@ -23,27 +36,90 @@ static void tell_hot(const struct edubba_hot_tablet *hot, struct lab_variant_res
                    hot->write_cpu_percent);
 }
 
-void lab_told(struct edubba_client *client,
-              const char *table,
-              int64_t since_us,
-              struct lab_variant_result *result)
+/* The hottest tablet. */
+static void ask_hot(const struct asking *asking)
 {
     struct edubba_hot_window window = {
-        .start_us = since_us - since_us % MINUTE_US,
+        .start_us = asking->since_us - asking->since_us % MINUTE_US,
         .interval_us = INT64_MAX,
     };
     struct edubba_hot_tablet *tablets = NULL;
     struct edubba_error error;
     size_t count = 0;
     size_t told = 0;
-    edubba_thread_deadline(PATIENCE_MS);
-    enum edubba_code code = edubba_list_hot_tablets(client, &window, &tablets, &count, &error);
-    edubba_thread_deadline(0);
+    enum edubba_code code = edubba_list_hot_tablets(asking->client, &window, &tablets, &count,
+                                                    &error);
     for (size_t i = 0; code == EDUBBA_OK && i < count && told < HOT_TABLETS_MAX; i++) {
-        if (strcmp(tablets[i].table, table) == 0) {
-            tell_hot(&tablets[i], result);
+        char *line = strcmp(tablets[i].table, asking->table) == 0 ? next_line(asking->result)
+                                                                  : NULL;
+        if (line != NULL) {
+            tell_hot(&tablets[i], line);
             told++;
         }
     }
     edubba_free(tablets);
+}
+
+/* What was decided by load, counted; and the first refusals, in the master's words. */
+static void ask_events(const struct asking *asking)
+{
+    struct edubba_event *events = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    size_t decided = 0;
+    size_t done = 0;
+    size_t refused = 0;
+    enum edubba_code code = edubba_list_events(asking->client, asking->table, 0, &events, &count,
+                                               &error);
+    for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
+        bool refuses = strcmp(events[i].kind, "refuse") == 0;
+        char *line = refuses && refused < REFUSALS_MAX ? next_line(asking->result) : NULL;
+        decided += !refuses;
+        done += strcmp(events[i].outcome, "done") == 0;
+        refused += refuses;
+        if (line != NULL) {
+            (void)snprintf(line, LAB_ERROR_BYTES, "refused, %s: %s", events[i].reason,
+                           events[i].text);
+        }
+    }
+    edubba_free(events);
+    char *line = decided > 0 ? next_line(asking->result) : NULL;
+    if (line != NULL) {
+        (void)snprintf(
+            line, LAB_ERROR_BYTES,
+            "the master decided on %zu splits, merges and moves because of load; %zu are "
+            "done (ebt events)",
+            decided, done);
+    }
+}
+
+static void ask_advice(const struct asking *asking)
+{
+    struct edubba_advice *advice = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    enum edubba_code code = edubba_advise(asking->client, asking->table, &advice, &count, NULL,
+                                          &error);
+    for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
+        bool says = advice[i].kind != EDUBBA_ADVICE_BALANCED &&
+                    advice[i].kind != EDUBBA_ADVICE_TOO_FEW;
+        char *line = says ? next_line(asking->result) : NULL;
+        if (line != NULL) {
+            (void)snprintf(line, LAB_ERROR_BYTES, "advice: %s %s", advice[i].text, advice[i].cure);
+        }
+    }
+    edubba_free(advice);
+}
+
+void lab_told(struct edubba_client *client,
+              const char *table,
+              int64_t since_us,
+              struct lab_variant_result *result)
+{
+    const struct asking asking = {client, table, since_us, result};
+    edubba_thread_deadline(PATIENCE_MS);
+    ask_advice(&asking);
+    ask_events(&asking);
+    ask_hot(&asking);
+    edubba_thread_deadline(0);
 }

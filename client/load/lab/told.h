@@ -1,8 +1,7 @@
 /*
  * What the cluster itself says of a table: beside the figures that we count, those that it has.
  *
- * So far which of its tablets were hot.  What the master decides (splits that it refused, and why) and
- * what it advises belong here when edubba_hotspots.h tells it.
+ * What it advises, what the master decided and what it refused, and which tablet was the hottest.
  *
  * Thread rule: the main thread.
  */

@@ -53,6 +53,8 @@ class Load:
                      "--masters", self.cluster.masters, "--table", TABLE,
                      "--format", "json", "--quiet"]
         for option, value in options.items():
+            if value is False:
+                continue
             arguments.append("--" + option.replace("_", "-"))
             if value is not True:
                 arguments.append(str(value))

@@ -262,7 +262,8 @@ static void print_variant(FILE *out,
         print_changes(out, result, &variant->write.timeline);
     }
     for (size_t i = 0; i < variant->told_count; i++) {
-        fprintf(out, "    the cluster says: %s\n", variant->told[i]);
+        fputs("    the cluster says: ", out);
+        print_wrapped(out, variant->told[i], VERDICT_INDENT);
     }
 }
 
