@@ -74,8 +74,13 @@ fi
 output=$(./quickstart 2>&1); verdict $? "quickstart over old data: $output"
 output=$(./quickstart 2>&1); verdict $? "quickstart twice: $output"
 grep -q 'runs already' <<<"$output"; verdict $? "the second run does not say what runs"
-[[ $(EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls | sort | tr '\n' ' ') == "CURRENT_METRIC METRIC PROCESS " ]]
-verdict $? "the load's table is still there"
+[[ $(EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls | sort | tr '\n' ' ') == "CURRENT_METRIC METRIC PROCESS QUICKSTART_HOT " ]]
+verdict $? "the tables are not what they should be: the load's is still there, or the hotspot's is not"
+# The hotspot is told, and its place on the console has what was read.
+grep -qE "^  http://127.0.0.1:$((EDUBBA_PORT + 80))/#/table/QUICKSTART_HOT$" <<<"$output"; verdict $? "it does not say where the hotspot is to be seen: $output"
+grep -q '(ebt advise QUICKSTART_HOT)' <<<"$output"; verdict $? "nothing is said about the hotspot: $output"
+curl -sf "http://127.0.0.1:$((EDUBBA_PORT + 80))/" | grep -q '<title>'; verdict $? "the console has no page"
+curl -sf "http://127.0.0.1:$((EDUBBA_PORT + 80))/api/v1/heat?table=QUICKSTART_HOT&metric=reads" | grep -qE '"total":[1-9]'; verdict $? "the heat map has no reads"
 for table in CURRENT_METRIC METRIC PROCESS; do
     EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls $table | grep -q '3 replicas each, at least 2 in sync'
     verdict $? "$table does not have three copies"
