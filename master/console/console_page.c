@@ -41,11 +41,26 @@ void page_refuse(struct http_call *call, uint16_t code, const char *status, cons
     page_answer(call, code, &body);
 }
 
+/* Length of a name of this machine that host begins with; 0 = there is none.  "127.0.0.1.evil.example" is a
+ * name that anybody may own, and "127." of digits and dots alone is an address. */
+static size_t local_name_bytes(const char *host)
+{
+    static const char *const names[] = {"localhost", "[::1]"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strncmp(host, names[i], strlen(names[i])) == 0) {
+            return strlen(names[i]);
+        }
+    }
+    return strncmp(host, "127.", 4) == 0 ? strspn(host, "0123456789.") : 0;
+}
+
 /* "localhost:7480", "127.0.0.1:7480", "[::1]:7480"; or nobody says: then it is no browser. */
 static bool is_of_this_machine(const char *host)
 {
-    return host == NULL || strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
-           strcmp(host, "localhost") == 0 || strncmp(host, "localhost:", 10) == 0;
+    size_t name_bytes = host == NULL ? 0 : local_name_bytes(host);
+    return host == NULL ||
+           (name_bytes > 0 && (host[name_bytes] == '\0' || host[name_bytes] == ':'));
 }
 
 /* True: it has been answered. */

@@ -176,8 +176,12 @@ Test(console, only_for_this_machine)
 {
     hear(ask_raw("/api/v1/cluster", "evil.example:7480", ""));
     cr_assert_eq(atoi(answer + 9), 403);
-    hear(ask_raw("/", "localhost.evil.example", ""));
-    cr_assert_eq(atoi(answer + 9), 403);
+    static const char *const foreign[] = {"localhost.evil.example", "127.evil.example",
+                                          "127.0.0.1.evil.example:7480", "[::1].evil.example"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        hear(ask_raw("/", foreign[i], ""));
+        cr_assert_eq(atoi(answer + 9), 403, "%s", foreign[i]);
+    }
     hear(ask_raw("/", "[::1]:7480", ""));
     cr_assert_eq(atoi(answer + 9), 200);
     says("/api/v1/cluster", 200, "{\"role\":\"active\"}");
