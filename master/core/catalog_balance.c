@@ -109,12 +109,15 @@ void balance_inherit(const struct catalog *catalog, struct tablet *made)
 
 /* --- the snapshot ------------------------------------------------------------------------------- */
 
-static bool has_usable_store(const struct catalog *catalog, const struct server *server)
+static bool has_usable_store(const struct catalog *catalog,
+                             const struct server *server,
+                             uint64_t free_bytes_min)
 {
     for (size_t i = 0; i < server->image->record.store_count; i++) {
         const struct store *store = number_map_get(&catalog->stores,
                                                    server->image->record.stores[i].number);
-        if (store->owner == server && store->seen_on == server && store->condition == 0) {
+        if (store->owner == server && store->seen_on == server && store->condition == 0 &&
+            store->free_bytes >= free_bytes_min) {
             return true;
         }
     }
@@ -154,7 +157,8 @@ static struct balance_server_input *put_servers(struct catalog *catalog,
             .capacity_ns = server->capacity_ns,
             .zone = zone_of(catalog, i),
             .usable = server->alive && server->replicates && !server->image->record.draining &&
-                      has_usable_store(catalog, server),
+                      has_usable_store(catalog, server, 0),
+            .full = !has_usable_store(catalog, server, PLACEMENT_FREE_BYTES_LOW),
         };
     }
     return servers;

@@ -54,6 +54,7 @@ struct balance_server_input {
     double capacity_ns; /* a second; 0 = it has not said so: nothing is expected of it */
     uint32_t zone;      /* equal numbers = the same zone */
     bool usable;        /* alive, and may get tablets and lead them */
+    bool full;          /* has no store with room: it gets no replicas, and may lead what it has */
 };
 
 /* Servers, by their place in the snapshot.  Members whose servers are not in it are left out. */

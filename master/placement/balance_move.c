@@ -82,14 +82,14 @@ static void weigh(const struct balance_work *work, struct step *step, struct ste
 
 /* --- targets ------------------------------------------------------------------------------------- */
 
-/* The servers with the least to do, least first. */
+/* The servers with the least to do that have room, least first. */
 static size_t find_coldest(const struct balance_work *work, uint32_t coldest[COLDEST_MAX])
 {
     size_t count = 0;
 
     for (uint32_t i = 0; i < work->snapshot->server_count; i++) {
         size_t at = count;
-        if (!takes_more(work, i)) {
+        if (!takes_more(work, i) || work_server(work, i)->full) {
             continue;
         }
         while (at > 0 && work_use(work, i) < work_use(work, coldest[at - 1])) {

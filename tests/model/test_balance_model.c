@@ -333,7 +333,8 @@ Test(balance_model, a_round_of_a_thousand_servers_is_quick, .timeout = 300)
     balance_settings_default(&settings);
     arena_init(&arena, 1 << 20, SIZE_MAX);
     for (uint32_t i = 0; i < MANY_SERVERS; i++) {
-        servers[i] = (struct balance_server_input){i + 1, &server_states[i], 1e9, i % 3, true};
+        servers[i] = (struct balance_server_input){i + 1, &server_states[i], 1e9, i % 3, true,
+                                                   false};
     }
     for (uint32_t i = 0; i < MANY_TABLETS; i++) {
         inputs[i] = (struct balance_tablet_input){

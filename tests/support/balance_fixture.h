@@ -63,8 +63,8 @@ static inline void fixture_deinit(struct fixture *fixture)
 static inline void fixture_servers(struct fixture *fixture, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        fixture->servers[i] = (struct balance_server_input){i + 1, &fixture->server_states[i], 1e9,
-                                                            (uint32_t)i, true};
+        fixture->servers[i] = (struct balance_server_input){
+            i + 1, &fixture->server_states[i], 1e9, (uint32_t)i, true, false};
     }
     fixture->server_count = count;
 }

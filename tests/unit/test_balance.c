@@ -378,6 +378,17 @@ Test(balance, nothing_goes_to_a_server_that_is_not_usable)
     cr_assert_eq(fixture.last.to, 3);
 }
 
+Test(balance, nothing_moves_to_a_server_without_room)
+{
+    fixture_servers(&fixture, 3);
+    fixture.servers[1].full = true;
+    fixture_tablet(&fixture, "", 0, 20, 0);
+    fixture_tablet(&fixture, "b", 0, 20, 0);
+    fixture_pass(&fixture, 20);
+    cr_assert_eq(fixture.moves, 1);
+    cr_assert_eq(fixture.last.to, 3);
+}
+
 Test(balance, without_memory_nothing_is_decided)
 {
     struct arena none;

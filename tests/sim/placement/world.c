@@ -304,8 +304,8 @@ static struct balance_snapshot snapshot_of(struct world *world, int64_t now_ns)
     ASSERT(servers != NULL && tablets != NULL);
     for (uint32_t i = 0; i < world->server_count; i++) {
         struct server *server = &world->servers[i];
-        servers[i] = (struct balance_server_input){i + 1, &server->state, server->capacity_ns,
-                                                   server->zone, server->usable};
+        servers[i] = (struct balance_server_input){
+            i + 1, &server->state, server->capacity_ns, server->zone, server->usable, false};
     }
     for (size_t i = 0; i < world->tablet_count; i++) {
         struct tablet *tablet = &world->tablets[i];
