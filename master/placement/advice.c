@@ -36,6 +36,12 @@ static double sum_of(struct rates rates)
     return rates.reads + rates.writes;
 }
 
+/* Whoever claims to have done more than can be counted is not believed all of it. */
+static uint64_t whole_number(double value)
+{
+    return value >= 1e18 ? UINT64_C(1000000000000000000) : (uint64_t)value;
+}
+
 static uint32_t permille(double part, double whole)
 {
     if (whole <= 0 || part <= 0) {
@@ -435,7 +441,7 @@ enum status advise(const struct advice_table *table,
         .findings = advising.findings,
         .finding_count = advising.count,
         .observations = observations,
-        .operations_per_second = (uint64_t)sum_of(advising.all),
+        .operations_per_second = whole_number(sum_of(advising.all)),
         .tablet_count = table->all_count,
         .busy_count = table->tablet_count,
     };

@@ -153,7 +153,7 @@ static bool take(struct balance_work *work, const struct step *step, enum balanc
                                                      work_server(work, step->from)->capacity_ns);
     decision->figures.limit_permille = work_permille(
         work_mean(work) * (1 + work->settings->imbalance_percent / 100.0));
-    decision->figures.operations = (uint64_t)step->tablet->state->slow.operations;
+    decision->figures.operations = work_count(step->tablet->state->slow.operations);
     decision->figures.from_permille = work_permille(work_use(work, step->from));
     decision->figures.to_permille = work_permille(work_use(work, step->to));
     decision->figures.mean_permille = work_permille(work_mean(work));

@@ -64,8 +64,8 @@ static void put_figures(const struct balance_work *work,
     const struct balance_tablet *state = hot->tablet->state;
     figures->share_permille = work_permille(hot->share);
     figures->limit_permille = work->settings->split_percent * 10;
-    figures->operations = (uint64_t)state->quick.operations;
-    figures->observations = (uint64_t)state->observations;
+    figures->operations = work_count(state->quick.operations);
+    figures->observations = work_count(state->observations);
     if (hot->tablet->detail != NULL) {
         figures->appended_permille = hot->tablet->detail->load.appended_permille;
     }

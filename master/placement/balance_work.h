@@ -73,6 +73,12 @@ static inline uint32_t work_permille(double share)
     return share <= 0 ? 0 : share >= 4000 ? 4000000 : (uint32_t)(share * 1000 + 0.5);
 }
 
+/* What reports claim may be more than can be counted. */
+static inline uint64_t work_count(double value)
+{
+    return value <= 0 ? 0 : value >= 1e18 ? UINT64_C(1000000000000000000) : (uint64_t)value;
+}
+
 /* Room for one more decision, all zero but what is known of the tablet; NULL when the round is full. */
 struct balance_decision *work_decide(struct balance_work *work,
                                      enum balance_kind kind,
