@@ -203,7 +203,7 @@ static bool put_tablet(struct catalog *catalog,
         .start_by_hand = (record->flags & TABLET_FLAG_START_BY_HAND) != 0,
         .pinned = entry->image->record.table.pinned,
         .settled = is_settled(tablet),
-        .may_split = plan_may_split(catalog, tablet),
+        .may_split = leader->alive && plan_may_split(catalog, tablet),
         .may_merge = proposes,
         .may_move = proposes,
     };

@@ -215,7 +215,7 @@ static void consider(struct balance_work *work, const struct hot *hot)
     bool cooling = state->split_ns != 0 &&
                    work->snapshot->now_ns - state->split_ns < work->settings->split_pause_ns;
 
-    if (work->usable_count < 2) {
+    if (work->usable_count < 2 || !hot->tablet->may_move) { /* its parts would stay where it is */
         refuse(work, hot, BALANCE_ALONE, NULL);
     } else if (is_monotonic(work, hot)) {
         split_ahead(work, hot);

@@ -378,6 +378,17 @@ Test(balance, nothing_goes_to_a_server_that_is_not_usable)
     cr_assert_eq(fixture.last.to, 3);
 }
 
+Test(balance, what_cannot_move_is_not_split)
+{
+    fixture_servers(&fixture, 2);
+    fixture_tablet(&fixture, "", 0, 90, 0);
+    fixture_points(&fixture, 0, 32, 0);
+    fixture.tablets[0].may_move = false;
+    fixture_pass(&fixture, 60);
+    cr_assert_eq(fixture.splits, 0);
+    cr_assert_eq(fixture.refusals[BALANCE_ALONE], 1);
+}
+
 Test(balance, nothing_moves_to_a_server_without_room)
 {
     fixture_servers(&fixture, 3);
