@@ -239,9 +239,8 @@ static void run_command(struct store_loop *loop, struct store_command *command)
 
     switch (command->kind) {
     case STORE_COMMAND_CREATE:
-        if (tablet == NULL) { /* else it came of a split meanwhile */
-            status = create(loop, &command->descriptor);
-        }
+        /* It may have come of a split meanwhile, or not have been added for want of memory. */
+        status = tablet == NULL ? create(loop, &command->descriptor) : add_tablet(loop, tablet);
         break;
     case STORE_COMMAND_DROP:
         if (tablet != NULL) {
