@@ -16,9 +16,21 @@ static bool has_rested(const struct balance_work *work, const struct balance_tab
            now_ns - split_ns >= work->settings->merge_after_split_ns && state->over_ns == 0;
 }
 
+/* A merge that was begun is not taken back, and until it is done its tablets are neither split nor moved for
+ * load: it is not begun where a member may be gone for long. */
+static bool are_there(const struct balance_work *work, const struct balance_members *members)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < members->count; i++) {
+        all = all && work_server(work, members->servers[i])->usable;
+    }
+    return all;
+}
+
 static bool is_fit(const struct balance_work *work, const struct balance_tablet_input *tablet)
 {
-    return tablet->settled && tablet->may_merge && !tablet->pinned && !tablet->state->ahead &&
+    return tablet->settled && are_there(work, &tablet->wanted) && tablet->may_merge &&
+           !tablet->pinned && !tablet->state->ahead &&
            !work->decided[tablet - work->snapshot->tablets] && has_rested(work, tablet->state);
 }
 

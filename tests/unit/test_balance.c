@@ -378,6 +378,20 @@ Test(balance, nothing_goes_to_a_server_that_is_not_usable)
     cr_assert_eq(fixture.last.to, 3);
 }
 
+Test(balance, nothing_is_merged_while_a_member_is_gone)
+{
+    fixture_servers(&fixture, 2);
+    fixture_tablet(&fixture, "", 0, 0, 0);
+    fixture_tablet(&fixture, "b", 0, 0, 0);
+    fixture_member(&fixture, 1, 1);
+    fixture.servers[1].usable = false;
+    fixture_pass(&fixture, 3700);
+    cr_assert_eq(fixture.merges, 0);
+    fixture.servers[1].usable = true;
+    fixture_pass(&fixture, 1);
+    cr_assert_eq(fixture.merges, 1);
+}
+
 Test(balance, what_cannot_move_is_not_split)
 {
     fixture_servers(&fixture, 2);
