@@ -396,7 +396,7 @@ Test(balance, what_cannot_move_is_not_split)
 {
     fixture_servers(&fixture, 2);
     fixture_tablet(&fixture, "", 0, 90, 0);
-    fixture_points(&fixture, 0, 32, 0);
+    fixture_points(&fixture, 0, 8, 0);
     fixture.tablets[0].may_move = false;
     fixture_pass(&fixture, 60);
     cr_assert_eq(fixture.splits, 0);
