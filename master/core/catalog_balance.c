@@ -307,6 +307,9 @@ static uint64_t note(struct catalog *catalog, const struct balance_decision *dec
                                      .tablet = decision->tablet,
                                      .server = decision->to},
               "%s: %s", balance_reason_name(decision->reason), decision->text);
+    if (catalog->events.last_change == 0) {
+        event_log_begin(&catalog->events, catalog->now_us);
+    }
     return event_log_add(&catalog->events, &event);
 }
 

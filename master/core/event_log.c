@@ -19,6 +19,13 @@ void event_log_init(struct event_log *log)
     list_init(&log->entries);
 }
 
+void event_log_begin(struct event_log *log, int64_t now_us)
+{
+    ASSERT(log->count == 0);
+    log->last_number = now_us > 0 ? (uint64_t)now_us : 0;
+    log->last_change = log->last_number;
+}
+
 static void drop(struct event_log *log, struct event_entry *entry)
 {
     list_remove(&entry->link);

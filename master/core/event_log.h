@@ -37,6 +37,10 @@ struct event_log {
 void event_log_init(struct event_log *log);
 void event_log_deinit(struct event_log *log);
 
+/* Of an empty log: numbers and changes are above what any master before this one has given out, so that who
+ * asks on after a change of that one's misses nothing.  They are counted from the time on, in us. */
+void event_log_begin(struct event_log *log, int64_t now_us);
+
 /* A copy is kept; number and change are given here.  Returns the number; 0 without memory. */
 uint64_t event_log_add(struct event_log *log, const struct event *event);
 

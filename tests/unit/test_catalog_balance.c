@@ -348,3 +348,14 @@ Test(event_log, it_is_bounded_and_an_outcome_comes_again)
     arena_deinit(&arena);
     event_log_deinit(&log);
 }
+
+Test(event_log, a_new_master_goes_on_above_the_one_before)
+{
+    struct event_log log;
+    const struct event event = {.kind = bytes_of_text("split")};
+    event_log_init(&log);
+    event_log_begin(&log, 1795647838825238);
+    cr_assert_eq(event_log_add(&log, &event), 1795647838825239);
+    event_log_check(&log);
+    event_log_deinit(&log);
+}
