@@ -34,7 +34,7 @@ enum heat_value {
     HEAT_WRITE_BYTES,
     HEAT_WRITE_CPU_NS,
     HEAT_SIZE_BYTES,   /* stored: not a count but as it was last */
-    HEAT_READ_WAIT_NS, /* of reads by key, added up; scans have none */
+    HEAT_READ_WAIT_NS, /* added up: of reads by key, and of scans until their first part */
     HEAT_READ_LATENCY_NS,
     HEAT_WRITE_WAIT_NS,
     HEAT_WRITE_LATENCY_NS,
