@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,6 +18,7 @@
 #define CLEAR_LINE        "\r\033[K"
 #define SILENT_S          2               /* without an answer: progress says so */
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
+#define SAME_SIGNAL_NS    (NS_PER_S / 2)
 #define HINT_BYTES_MAX    512
 #define REPORT_UNWRITABLE "the report could not be written"
 #define LOAD_PHASE_BATCH  1
@@ -25,13 +27,21 @@
 
 static volatile sig_atomic_t interrupted; /* the signal's number */
 static volatile sig_atomic_t has_begun;   /* a phase: there is something to report */
+static atomic_llong interrupted_ns;       /* when; 0 = not yet */
 
+/* The second one quits; but `timeout` signals the child and its group, so that one Ctrl-C comes twice. */
 static void on_signal(int number)
 {
-    if (interrupted || !has_begun) {
+    long long first_ns = 0;
+    long long now_ns = load_now_ns();
+    if (!has_begun) {
         _exit(EXIT_CODE_SIGNAL + number);
     }
-    interrupted = number;
+    if (atomic_compare_exchange_strong(&interrupted_ns, &first_ns, now_ns)) {
+        interrupted = number;
+    } else if (now_ns - first_ns > SAME_SIGNAL_NS) {
+        _exit(EXIT_CODE_SIGNAL + number);
+    }
 }
 
 void load_signals_catch(void)

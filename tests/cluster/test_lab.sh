@@ -137,6 +137,8 @@ pid=$!
 eventually "the table of an experiment that runs" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_quote'"
 sleep 1
 kill -INT $pid
+sleep 0.05
+kill -INT $pid # as `timeout` does it: to the child, and to its group
 wait $pid
 same "interrupted, it says so by its status" $? 130
 says "and tells what it has" 0 'INTERRUPTED' cat "$WORK/interrupted.text"

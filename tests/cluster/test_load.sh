@@ -172,7 +172,7 @@ interrupt() {
     : >"$WORK/report"
     "$LOAD" write --duration 60 --interval 0.2 "$@" >"$WORK/report" 2>&1 & pid=$!
     for ((i = 0; i < limit; i++)); do [[ -s $WORK/report ]] && break; sleep 0.05; done
-    for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep 0.2; done
+    for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep 0.7; done
     wait "$pid" || status=$?
     echo "$status"
 }
