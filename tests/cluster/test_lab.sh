@@ -109,6 +109,7 @@ grep '^FAILED' "$WORK/figures" && FAILED=$((FAILED + $(grep -c '^FAILED' "$WORK/
 PASSED=$((PASSED + $(sed -n 's/^PASSED //p' "$WORK/figures")))
 
 # --- text and page ------------------------------------------------------------------------------
+says "the text tells the copies" 0 '3 servers; 1 copy of each tablet; 64 requests' cat "$WORK/battery.text"
 says "the text has the table" 0 'one tablet +one server' cat "$WORK/battery.text"
 says "and the verdict" 0 'BATTERY#TS grows at its$|BATTERY#TS grows at its end' cat "$WORK/battery.text"
 for name in $experiments; do
@@ -124,6 +125,7 @@ for v in json.load(open('$WORK/rate.json'))['variants']:
     assert 300 < v['write']['per_second'] < 520, v['write']['per_second']"
 says "one tablet" 0 'tcp://.* 100.0 %' lab battery --duration 0.3 --records 500 --presplit 1 --keep
 same "--keep leaves the tables" "$(ebt ls | grep -c '^LAB_battery_')" 3
+same "of one copy" "$(ebt --json ls LAB_battery_salted | grep -o '"replicas":[0-9]*,"min_in_sync":[0-9]*')" '"replicas":1,"min_in_sync":1'
 says "what was left is dropped" 0 'compared with' lab battery --duration 0.3 --records 500
 same "and not left again" "$(ebt ls | grep -c '^LAB_')" 0
 ebt createtable LAB_battery_by-time families=precious
@@ -176,6 +178,8 @@ says "no list of processes" 2 'server-pids is a list' lab battery --confine 0.5 
 says "a share of nothing" 2 'confine cannot be' lab battery --confine 0
 says "options of other loads" 2 'value-size does not go with the lab' lab battery --value-size 5
 says "options of the lab elsewhere" 2 'lab. only' "$LOAD" write --keep
+says "copies elsewhere" 2 'lab. only' "$LOAD" write --replicas 3
+says "too many copies" 2 'replicas cannot be' lab battery --replicas 7
 says "a folder that is not there" 1 'nowhere/page.html' lab battery --html "$WORK/nowhere/page.html"
 says "no cluster" 1 'UNAVAILABLE' lab battery --masters tcp://127.0.0.1:1 --timeout 1
 says "help of an experiment" 0 'BATTERY#USER#TS' "$LOAD" help lab battery

@@ -292,6 +292,39 @@ Test(lab_verdict, variants_are_compared_with_the_bad_one)
     drop(result);
 }
 
+/* A hotspot that costs nothing is explained by what hides it, where that is so and nowhere else. */
+Test(lab_verdict, a_cure_that_does_not_win_is_explained)
+{
+    static const char WHY[] = "No cure wrote faster";
+    static const char STORED[] = "with 2 copies on 2 servers every server stores every write";
+    static const char SHARED[] = "the servers share processors and are not confined";
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    set_writes(&result->variants[0], ONE);
+    result->variants[0].write.behind = 1000;
+    set_writes(&result->variants[1], EVEN);
+    set_writes(&result->variants[2], EVEN);
+    result->replicas = 1;
+    lab_verdict(result);
+    cr_assert_null(strstr(result->verdict, WHY), "nothing hides it: %s", result->verdict);
+    result->replicas = 2;
+    lab_verdict(result);
+    SAYS(result->verdict, WHY);
+    SAYS(result->verdict, STORED);
+    cr_assert_null(strstr(result->verdict, SHARED));
+    result->shares_processors = true;
+    lab_verdict(result);
+    SAYS(result->verdict, STORED);
+    SAYS(result->verdict, SHARED);
+    result->replicas = 1;
+    lab_verdict(result);
+    SAYS(result->verdict, SHARED);
+    cr_assert_null(strstr(result->verdict, STORED));
+    result->variants[2].write.operations *= 2;
+    lab_verdict(result);
+    cr_assert_null(strstr(result->verdict, WHY), "one cure won: %s", result->verdict);
+    drop(result);
+}
+
 Test(lab_verdict, fits_whatever_it_says)
 {
     struct lab_result *result = result_of(&LAB_CELEBRITY);
@@ -344,14 +377,17 @@ Test(lab_reports, tell_figures_and_verdict)
     result->variants[0].write.behind = 1000;
     (void)snprintf(result->variants[0].told[0], LAB_ERROR_BYTES, "</script><b>\"&");
     result->variants[0].told_count = 1;
+    result->replicas = 1;
     lab_verdict(result);
     char *text = printed(print_text, result);
+    SAYS(text, "2 servers; 1 copy of each tablet; ");
     SAYS(text, "by time");
     SAYS(text, "grows at its");
     SAYS(text, "tcp://127.0.0.1:2             98.0 %");
     free(text);
     text = printed(lab_json, result);
     SAYS(text, "\"faults\":[\"monotonic\"]");
+    SAYS(text, "\"replicas\":1,");
     SAYS(text, "\"by_tablet\":[10,10,10,970]");
     SAYS(text, "{\"server\":\"2\",\"operations\":980,\"share\":0.980000}");
     cr_assert_null(strchr(text, '<')); /* nothing of it ends a script of the page */

@@ -27,6 +27,7 @@
 #define INTERVAL_S_MIN  0.001
 #define CONFINE_MIN     0.01
 #define CONFINE_MAX     64
+#define REPLICAS_MAX    6 /* edubba.h's, of a tablet */
 #define AT(member)      offsetof(struct load_options, member)
 
 const struct load_option LOAD_OPTIONS[] = {
@@ -122,6 +123,10 @@ const struct load_option LOAD_OPTIONS[] = {
      "write the figures there as JSON, whatever --format says", NULL},
     {"keep", NULL, LOAD_OPTION_FLAG, AT(keep), 0, 0,
      "leave the tables that were made; default: drop them", NULL},
+    {"replicas", "N", LOAD_OPTION_COUNT, AT(replicas), 1, REPLICAS_MAX,
+     "copies of each tablet of the tables that it makes (1): as many as there are servers make\n"
+     "every server store every write, and then no key is better than another",
+     NULL},
 };
 const size_t LOAD_OPTION_COUNT_ALL = sizeof LOAD_OPTIONS / sizeof LOAD_OPTIONS[0];
 
@@ -497,10 +502,11 @@ static bool go_together(const struct load_options *options,
                        " is more than 100k: cells of one call",
                        options->batch, options->fields);
     }
-    if (options->list || options->keep || options->confine > 0 || options->server_pids != NULL ||
-        options->html != NULL || options->json != NULL) {
-        return PROBLEM("--list, --keep, --confine, --server-pids, --html and --json go with "
-                       "`edubba-load lab` only");
+    if (options->list || options->keep || options->replicas > 0 || options->confine > 0 ||
+        options->server_pids != NULL || options->html != NULL || options->json != NULL) {
+        return PROBLEM(
+            "--list, --keep, --replicas, --confine, --server-pids, --html and --json go with "
+            "`edubba-load lab` only");
     }
     if (options->late_max_s > 0 && !(options->rate > 0)) {
         return PROBLEM("--late-max goes with --rate");

@@ -54,7 +54,8 @@ struct load_options {
     /* of the lab */
     bool list;
     bool keep;
-    double confine; /* share of a CPU of each tablet server; 0 = not confined */
+    uint64_t replicas; /* copies of each tablet of its tables; 0 = one */
+    double confine;    /* share of a CPU of each tablet server; 0 = not confined */
     const char *server_pids;
     const char *html;
     const char *json;

@@ -101,18 +101,17 @@ static int close_outlets(struct outlets *outlets, const struct load_options *opt
 
 /* --- confinement ------------------------------------------------------------------------------ */
 
-static void confine(struct lab_confine *confine,
-                    const struct load_options *options,
-                    const struct lab_server *servers,
-                    size_t server_count,
-                    char said[LAB_ERROR_BYTES])
+static void confine(struct lab_confine *confine, struct lab_trial *trial)
 {
+    const struct load_options *options = trial->options;
+    char *said = trial->confinement;
     pid_t pids[LAB_SERVERS_MAX];
     size_t count = 0;
     said[0] = '\0';
     if (options->confine <= 0) {
         /* Of what shares a processor the busy one takes what the idle ones leave. */
-        if (lab_pids_find(servers, server_count, pids) > 1) {
+        trial->shares_processors = lab_pids_find(trial->servers, trial->server_count, pids) > 1;
+        if (trial->shares_processors) {
             (void)snprintf(said, LAB_ERROR_BYTES,
                            "the servers share one machine and are not confined: shares tell, rates "
                            "hardly do (--confine 0.25)");
@@ -122,10 +121,11 @@ static void confine(struct lab_confine *confine,
     if (options->server_pids != NULL) {
         (void)lab_pids_parse(options->server_pids, pids, &count); /* was looked at before */
     } else {
-        count = lab_pids_find(servers, server_count, pids);
+        count = lab_pids_find(trial->servers, trial->server_count, pids);
     }
     if (!lab_confine_begin(confine, pids, count, options->confine, said, LAB_ERROR_BYTES)) {
         load_warn(said);
+        trial->shares_processors = count > 1;
     }
 }
 
@@ -191,7 +191,7 @@ static int run(const struct load_options *options, struct choice choice, struct 
         exit_code = load_complain(&error);
     } else {
         load_signals_matter();
-        confine(&confined, options, trial.servers, trial.server_count, trial.confinement);
+        confine(&confined, &trial);
         exit_code = run_chosen(&trial, choice, outlets);
         lab_confine_end(&confined);
     }
@@ -203,6 +203,7 @@ static int run(const struct load_options *options, struct choice choice, struct 
 
 #define DURATION_S    10
 #define HISTORY       20000
+#define REPLICAS      1
 #define CLOSED_FLIGHT 64
 #define OPEN_FLIGHT   4096
 #define FLIGHT_MAX    100000
@@ -257,6 +258,7 @@ static bool complete(struct load_options *options, int *ret_exit_code)
         options->in_flight = options->rate > 0 ? OPEN_FLIGHT : CLOSED_FLIGHT;
     }
     options->records = options->records > 0 ? options->records : HISTORY;
+    options->replicas = options->replicas > 0 ? options->replicas : REPLICAS;
     options->duration_s = options->duration_s > 0 ? options->duration_s : DURATION_S;
     if (stray != NULL) {
         (void)snprintf(problem, sizeof problem, "%s does not go with the lab", stray);

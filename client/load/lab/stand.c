@@ -139,6 +139,23 @@ static size_t families_of(const struct lab_variant *variant,
     return count;
 }
 
+/* A table of the lab has the copies that the lab wants, whatever the masters are set to; a majority of them
+ * has each write. */
+static struct edubba_schema schema_of(const struct lab_stand *stand,
+                                      const struct lab_variant *variant,
+                                      const char *name,
+                                      struct edubba_family families[LAB_FAMILIES_MAX])
+{
+    uint32_t replicas = (uint32_t)stand->options->replicas;
+    return (struct edubba_schema){
+        .name = name,
+        .families = families,
+        .family_count = families_of(variant, families),
+        .replicas = replicas,
+        .min_in_sync = replicas / 2 + 1,
+    };
+}
+
 static bool is_ours(const struct edubba_schema *schema, const struct lab_variant *variant)
 {
     struct edubba_family families[LAB_FAMILIES_MAX];
@@ -185,11 +202,7 @@ static enum edubba_code create(struct lab_stand *stand,
                                struct edubba_error *error)
 {
     struct edubba_family families[LAB_FAMILIES_MAX];
-    struct edubba_schema schema = {
-        .name = stand->table,
-        .families = families,
-        .family_count = families_of(variant, families),
-    };
+    struct edubba_schema schema = schema_of(stand, variant, stand->table, families);
     struct lab_cut *cuts = calloc(tablets, sizeof *cuts);
     struct edubba_bytes *splits = calloc(tablets, sizeof *splits);
     size_t count = 0;
@@ -269,11 +282,7 @@ enum edubba_code lab_stand_make_other(struct lab_stand *stand,
                                       struct edubba_error *error)
 {
     struct edubba_family families[LAB_FAMILIES_MAX];
-    struct edubba_schema schema = {
-        .name = name,
-        .families = families,
-        .family_count = families_of(variant, families),
-    };
+    struct edubba_schema schema = schema_of(stand, variant, name, families);
     enum edubba_code code = drop_old(stand, variant, name, error);
     if (code == EDUBBA_OK) {
         code = edubba_create_table(stand->observer, &schema, NULL, 0, error);

@@ -218,9 +218,11 @@ static void describe(const struct lab_trial *trial, struct lab_result *result)
     result->in_flight = options->in_flight;
     result->clients = options->clients;
     result->history = options->records;
+    result->replicas = options->replicas;
     result->duration_s = options->duration_s;
     result->server_count = trial->server_count;
     memcpy(result->servers, trial->servers, sizeof result->servers);
+    result->shares_processors = trial->shares_processors;
     memcpy(result->confinement, trial->confinement, sizeof result->confinement);
 }
 

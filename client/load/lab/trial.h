@@ -19,6 +19,7 @@ struct lab_trial {
     struct lab_server servers[LAB_SERVERS_MAX];
     size_t server_count;
     char confinement[LAB_ERROR_BYTES];
+    bool shares_processors; /* as of struct lab_result */
 };
 
 /* Run the experiment that the result was made for, and fill it.  Of a variant that fails the result

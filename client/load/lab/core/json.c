@@ -223,9 +223,9 @@ void lab_json(FILE *out, const struct lab_result *result)
     member(out, "confinement", result->confinement);
     fprintf(out,
             "\"rate\":%g,\"in_flight\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"history\":%" PRIu64
-            ",\"duration_s\":%g,\"interrupted\":%s,\"servers\":[",
-            result->rate, result->in_flight, result->clients, result->history, result->duration_s,
-            result->interrupted ? "true" : "false");
+            ",\"replicas\":%" PRIu64 ",\"duration_s\":%g,\"interrupted\":%s,\"servers\":[",
+            result->rate, result->in_flight, result->clients, result->history, result->replicas,
+            result->duration_s, result->interrupted ? "true" : "false");
     for (size_t i = 0; i < result->server_count; i++) {
         fprintf(out, "%s{\"server\":\"%" PRIu64 "\",\"address\":", i > 0 ? "," : "",
                 result->servers[i].number);

@@ -91,8 +91,10 @@ struct lab_result {
     uint64_t in_flight;
     uint64_t clients;
     uint64_t history;
+    uint64_t replicas;                 /* copies of each tablet */
     double duration_s;                 /* of writes; queries have half of it each */
     char confinement[LAB_ERROR_BYTES]; /* what came of --confine, or what is to be said without */
+    bool shares_processors; /* several servers, on one machine, and nothing keeps them apart */
     bool interrupted;
     struct lab_server servers[LAB_SERVERS_MAX];
     size_t server_count;

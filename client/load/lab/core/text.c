@@ -230,7 +230,8 @@ static void print_head(FILE *out, const struct lab_result *result)
 {
     fprintf(out, "%s: %s\n\n  ", result->experiment->name, result->experiment->summary);
     print_wrapped(out, result->experiment->story, 2);
-    fprintf(out, "\n  %zu servers; ", result->server_count);
+    fprintf(out, "\n  %zu servers; %" PRIu64 " %s of each tablet; ", result->server_count,
+            result->replicas, result->replicas == 1 ? "copy" : "copies");
     if (result->rate > 0) {
         fprintf(out, "%g requests a second", result->rate);
     } else {

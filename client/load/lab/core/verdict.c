@@ -356,6 +356,61 @@ static void compare(const struct lab_result *result,
     }
 }
 
+static bool is_hot(const struct lab_variant_result *variant)
+{
+    for (size_t i = 0; i < variant->fault_count; i++) {
+        enum lab_fault fault = variant->faults[i];
+        if (fault == LAB_MONOTONIC || fault == LAB_POPULAR_ROW || fault == LAB_POPULAR_SERIES ||
+            fault == LAB_HOT_RANGE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Cures were run, and none of them wrote faster. */
+static bool no_cure_won(const struct lab_result *result,
+                        const struct lab_variant_result *base,
+                        figure figure_of)
+{
+    size_t cures = 0;
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        const struct lab_variant_result *other = &result->variants[i];
+        if (!other->has_run || other->variant->role != LAB_GOOD || figure_of(other, 0) <= 0) {
+            continue;
+        }
+        if (figure_of(other, 0) > figure_of(base, 0)) {
+            return false;
+        }
+        cures++;
+    }
+    return cures > 0;
+}
+
+/* A hotspot that cost nothing: what can have hidden it. */
+static void explain_draw(const struct lab_result *result,
+                         const struct lab_variant_result *base,
+                         figure figure_of,
+                         struct sentence *sentence)
+{
+    bool stores_all = result->server_count > 1 && result->replicas >= result->server_count;
+    if (!is_hot(base) || (!stores_all && !result->shares_processors) ||
+        !no_cure_won(result, base, figure_of)) {
+        return;
+    }
+    say(sentence, ". No cure wrote faster, and this can be why: ");
+    if (stores_all) {
+        say(sentence,
+            "with %" PRIu64 " copies on %zu servers every server stores every write "
+            "(--replicas 1)%s",
+            result->replicas, result->server_count, result->shares_processors ? "; " : "");
+    }
+    if (result->shares_processors) {
+        say(sentence, "the servers share processors and are not confined, so the busy one takes "
+                      "what the idle ones leave (--confine 0.25, as root)");
+    }
+}
+
 static void judge_experiment(struct lab_result *result)
 {
     const struct lab_experiment *experiment = result->experiment;
@@ -374,6 +429,7 @@ static void judge_experiment(struct lab_result *result)
                        is_open ? ", quickness at p99" : "");
         compare(result, base, what, is_open ? query_quickness : query_rate, i, &sentence);
     }
+    explain_draw(result, base, is_open ? write_quickness : write_rate, &sentence);
 }
 
 void lab_verdict(struct lab_result *result)

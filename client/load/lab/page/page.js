@@ -177,7 +177,7 @@ function experiment(result) {
     `<dl class="verdicts">${result.variants.map((v, i) =>
       `<dt>${swatch(VARIANT_COLOURS[i])}${safe(v.name)}<code>${safe(v.key)}</code></dt><dd class="${v.faults.length ? v.role : "good"}">${safe(v.verdict)}</dd>`).join("")}</dl>` +
     (result.verdict ? `<p class="outcome">${safe(result.verdict)}</p>` : "") +
-    `<p class="soft">${servers.length} servers, ${load}, ${round(result.history)} events there before.${
+    `<p class="soft">${servers.length} servers, ${result.replicas} ${result.replicas === 1 ? "copy" : "copies"} of each tablet, ${load}, ${round(result.history)} events there before.${
       result.confinement ? ` ${safe(result.confinement)}.` : ""}${result.interrupted ? " Interrupted: what there is." : ""}</p>` +
     `<h3>Writes over time</h3>${chart(W => lines_chart(drawn, "events a second", W))}<ul class="legend">${
       drawn.map(d => `<li>${swatch(d.colour)}${safe(d.name)}</li>`).join("")}</ul>` +
