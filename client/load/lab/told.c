@@ -3,11 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "edubba_hotspots.h"
 
 #define PATIENCE_MS     2000
-#define MINUTE_US       INT64_C(60000000)
+#define US_PER_S        1000000
+#define MINUTE_US       (INT64_C(60) * US_PER_S)
 #define HOT_TABLETS_MAX 1
 #define REFUSALS_MAX    3
 #define KEY_SHOWN       40
@@ -36,7 +38,7 @@ static void tell_hot(const struct edubba_hot_tablet *hot, char *line)
                    hot->write_cpu_percent);
 }
 
-/* The hottest tablet. */
+/* The hottest tablet.  The cluster tells averages of a minute: of a shorter run they say too little. */
 static void ask_hot(const struct asking *asking)
 {
     struct edubba_hot_window window = {
@@ -47,6 +49,9 @@ static void ask_hot(const struct asking *asking)
     struct edubba_error error;
     size_t count = 0;
     size_t told = 0;
+    if ((int64_t)time(NULL) * US_PER_S - asking->since_us < MINUTE_US) {
+        return;
+    }
     enum edubba_code code = edubba_list_hot_tablets(asking->client, &window, &tablets, &count,
                                                     &error);
     for (size_t i = 0; code == EDUBBA_OK && i < count && told < HOT_TABLETS_MAX; i++) {

@@ -1,7 +1,8 @@
 /*
  * What the cluster itself says of a table: beside the figures that we count, those that it has.
  *
- * What it advises, what the master decided and what it refused, and which tablet was the hottest.
+ * What it advises, what the master decided and what it refused, and, of a run of a minute or more, which
+ * tablet was the hottest.
  *
  * Thread rule: the main thread.
  */
