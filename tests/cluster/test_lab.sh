@@ -153,10 +153,13 @@ groups() { find /sys/fs/cgroup -maxdepth 2 -name 'edubba-lab-*' 2>/dev/null | wc
 before=$(groups)
 home=$(cat "/proc/$(pid_of server1)/cgroup")
 lab battery --duration 0.4 --records 500 --confine 0.5 >"$WORK/confined" 2>"$WORK/errors" || bad "--confine: $(cat "$WORK/errors")"
-if grep -q '3 tablet servers had 0.5 of a CPU each' "$WORK/confined"; then
+if grep -q '3 tablet servers had 0.5 CPU each' "$WORK/confined"; then
     ok
     same "the groups are gone" "$(groups)" "$before"
     same "the servers are back where they were" "$(cat "/proc/$(pid_of server1)/cgroup")" "$home"
+    lab battery --duration 0.3 --records 500 --confine "$(nproc)" >"$WORK/wide" 2>"$WORK/errors"
+    says "shares that confine nobody are warned of" 0 'warning: --confine .* they still share them' cat "$WORK/errors"
+    says "and the report says so" 0 'CPU each, all that the [0-9]+ processors here have' cat "$WORK/wide"
     "$LOAD" lab quote --quiet --duration 60 --confine 0.5 --server-pids "$(pid_of server1),$(pid_of server2)" >/dev/null 2>&1 &
     pid=$!
     eventually "two groups" grouped $((before + 2))

@@ -297,7 +297,7 @@ Test(lab_verdict, a_cure_that_does_not_win_is_explained)
 {
     static const char WHY[] = "No cure wrote faster";
     static const char STORED[] = "with 2 copies on 2 servers every server stores every write";
-    static const char SHARED[] = "the servers share processors and are not confined";
+    static const char SHARED[] = "the servers share processors and nothing confines them";
     struct lab_result *result = result_of(&LAB_BATTERY);
     set_writes(&result->variants[0], ONE);
     result->variants[0].write.behind = 1000;

@@ -283,7 +283,7 @@ bool lab_confine_begin(struct lab_confine *confine,
         lab_confine_end(confine);
         return false;
     }
-    (void)snprintf(ret_said, said_size, "%zu tablet servers had %g of a CPU each", confine->count,
+    (void)snprintf(ret_said, said_size, "%zu tablet servers had %g CPU each", confine->count,
                    share);
     return true;
 }

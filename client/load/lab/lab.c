@@ -101,6 +101,25 @@ static int close_outlets(struct outlets *outlets, const struct load_options *opt
 
 /* --- confinement ------------------------------------------------------------------------------ */
 
+/* Shares that add up to all processors keep nobody apart: the load and the masters need some, too. */
+static void warn_of_wide_shares(struct lab_trial *trial, size_t count)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t length = strlen(trial->confinement);
+    char warning[LAB_ERROR_BYTES];
+    if (processors < 1 || trial->options->confine * (double)count < (double)processors) {
+        return;
+    }
+    (void)snprintf(warning, sizeof warning,
+                   "--confine %g for each of %zu servers is all that the %ld processors here have: "
+                   "they still share them",
+                   trial->options->confine, count, processors);
+    load_warn(warning);
+    (void)snprintf(trial->confinement + length, sizeof trial->confinement - length,
+                   ", all that the %ld processors here have: they still share them", processors);
+    trial->shares_processors = count > 1;
+}
+
 static void confine(struct lab_confine *confine, struct lab_trial *trial)
 {
     const struct load_options *options = trial->options;
@@ -126,6 +145,8 @@ static void confine(struct lab_confine *confine, struct lab_trial *trial)
     if (!lab_confine_begin(confine, pids, count, options->confine, said, LAB_ERROR_BYTES)) {
         load_warn(said);
         trial->shares_processors = count > 1;
+    } else {
+        warn_of_wide_shares(trial, count);
     }
 }
 

@@ -406,8 +406,9 @@ static void explain_draw(const struct lab_result *result,
             result->replicas, result->server_count, result->shares_processors ? "; " : "");
     }
     if (result->shares_processors) {
-        say(sentence, "the servers share processors and are not confined, so the busy one takes "
-                      "what the idle ones leave (--confine 0.25, as root)");
+        say(sentence,
+            "the servers share processors and nothing confines them, so the busy one takes "
+            "what the idle ones leave (--confine 0.25, as root)");
     }
 }
 
