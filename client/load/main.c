@@ -51,7 +51,12 @@ static int printed(void)
 static int run_help(size_t count, const char *const *words)
 {
     const struct load_workload *workload = NULL;
-    if (count > 1 && strcmp(words[0], "lab") == 0 && lab_help(stdout, words[1])) {
+    if (count > 1 && strcmp(words[0], "lab") == 0) {
+        if (strcmp(words[1], "all") == 0) {
+            load_help_command(stdout, "lab");
+        } else if (!lab_help(stdout, words[1])) {
+            return lab_unknown(words[1]);
+        }
         return printed();
     }
     for (size_t i = 0; i < count; i++) {

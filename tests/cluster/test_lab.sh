@@ -186,6 +186,8 @@ says "too many copies" 2 'replicas cannot be' lab battery --replicas 7
 says "a folder that is not there" 1 'nowhere/page.html' lab battery --html "$WORK/nowhere/page.html"
 says "no cluster" 1 'UNAVAILABLE' lab battery --masters tcp://127.0.0.1:1 --timeout 1
 says "help of an experiment" 0 'BATTERY#USER#TS' "$LOAD" help lab battery
+says "help of an unknown one" 2 "no experiment 'batery'; is battery meant" "$LOAD" help lab batery
+says "help of all" 0 '^celebrity ' "$LOAD" lab all --help
 says "help of the lab" 0 '^celebrity ' "$LOAD" help lab
 says "completion" 0 '^donations$' "$LOAD" --words lab
 says "the man page" 0 'EXPERIMENTS OF THE LAB' "$LOAD" --man

@@ -301,7 +301,7 @@ static bool complete(struct load_options *options, int *ret_exit_code)
     return false;
 }
 
-static int unknown_experiment(const char *name)
+int lab_unknown(const char *name)
 {
     char problem[LOAD_PROBLEM_BYTES];
     const char *nearest = NULL;
@@ -336,7 +336,7 @@ int lab_command(struct load_options *options, size_t count, const char *const *w
             choice.first++;
         }
         if (choice.first == choice.end) {
-            return unknown_experiment(words[0]);
+            return lab_unknown(words[0]);
         }
         choice.end = choice.first + 1;
     }

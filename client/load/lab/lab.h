@@ -17,6 +17,8 @@ int lab_command(struct load_options *options, size_t count, const char *const *w
 /* Help: what the experiments are, or one of them; false = there is none of that name. */
 void lab_help_list(FILE *out);
 bool lab_help(FILE *out, const char *name);
+/* Say so, and which one may be meant.  The exit code. */
+int lab_unknown(const char *name);
 /* For the man page. */
 void lab_help_each(
     void (*each)(void *context, const char *name, const char *summary, const char *story),
