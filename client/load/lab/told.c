@@ -78,6 +78,9 @@ static void ask_events(const struct asking *asking)
                                                &error);
     for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
         bool refuses = strcmp(events[i].kind, "refuse") == 0;
+        if (events[i].time_us < asking->since_us) {
+            continue; /* of a table of that name that an earlier run had */
+        }
         char *line = refuses && refused < REFUSALS_MAX ? next_line(asking->result) : NULL;
         decided += !refuses;
         done += strcmp(events[i].outcome, "done") == 0;
