@@ -311,9 +311,9 @@ int lab_unknown(const char *name)
             nearest = LAB_EXPERIMENTS[i]->name;
         }
     }
-    (void)snprintf(problem, sizeof problem, "there is no experiment '%.60s'%s%s%s: lab --list",
-                   name, nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? " meant?" : "");
+    (void)snprintf(problem, sizeof problem, "there is no experiment '%.60s'%s%s%s", name,
+                   nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? " meant?" : ": lab --list names them");
     return load_complain_usage(problem);
 }
 
