@@ -129,19 +129,19 @@ Test(lab_timeline, tells_what_became_of_tablets)
     cr_assert_float_eq(timeline.changes[0].at_s, 2, 1e-9);
     model.servers[2] = 3;
     cr_assert(lab_timeline_look(&timeline, map_of(&model), 3));
-    cr_assert_eq(timeline.changes[1].kind, LAB_MOVE);
+    cr_assert_eq(timeline.changes[1].kind, LAB_HANDED_OVER);
     cr_assert_eq(timeline.changes[1].tablet, 101);
     cr_assert_eq(timeline.changes[1].to, 3);
     merge(&model, 0);
     cr_assert(lab_timeline_look(&timeline, map_of(&model), 4));
     cr_assert_eq(timeline.changes[2].kind, LAB_MERGE);
     cr_assert_eq(timeline.changes[2].tablet, 102);
-    cr_assert_eq(timeline.splits + timeline.moves * 10 + timeline.merges * 100, 111);
+    cr_assert_eq(timeline.splits + timeline.hand_overs * 10 + timeline.merges * 100, 111);
     cr_assert_eq(timeline.change_count, 3);
     lab_timeline_deinit(&timeline);
 }
 
-/* Random splits, merges and moves, each looked at: every one is told, once. */
+/* Random splits, merges and hand-overs, each looked at: every one is told, once. */
 Test(lab_timeline, every_change_is_told_once)
 {
     uint64_t state = 5;
@@ -150,7 +150,7 @@ Test(lab_timeline, every_change_is_told_once)
         struct model model = model_of(1 + load_random_below(&state, 8));
         uint64_t splits = 0;
         uint64_t merges = 0;
-        uint64_t moves = 0;
+        uint64_t hand_overs = 0;
         cr_assert(lab_timeline_init(&timeline));
         (void)lab_timeline_look(&timeline, map_of(&model), 0);
         for (int i = 0; i < 30; i++) {
@@ -167,13 +167,13 @@ Test(lab_timeline, every_change_is_told_once)
                 merges++;
             } else {
                 model.servers[at] = model.servers[at] % 3 + 1;
-                moves++;
+                hand_overs++;
             }
             (void)lab_timeline_look(&timeline, map_of(&model), i);
         }
         cr_assert_eq(timeline.splits, splits);
         cr_assert_eq(timeline.merges, merges);
-        cr_assert_eq(timeline.moves, moves);
+        cr_assert_eq(timeline.hand_overs, hand_overs);
         lab_timeline_deinit(&timeline);
     }
 }

@@ -381,6 +381,8 @@ Test(lab_reports, tell_figures_and_verdict)
     lab_verdict(result);
     char *text = printed(print_text, result);
     SAYS(text, "2 servers; 1 copy of each tablet; ");
+    SAYS(text, "tablets splits hand-overs\n");
+    SAYS(text, "4 > 4      0          0\n");
     SAYS(text, "by time");
     SAYS(text, "grows at its");
     SAYS(text, "tcp://127.0.0.1:2             98.0 %");

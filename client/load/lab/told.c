@@ -95,7 +95,7 @@ static void ask_events(const struct asking *asking)
     if (line != NULL) {
         (void)snprintf(
             line, LAB_ERROR_BYTES,
-            "the master decided on %zu splits, merges and moves because of load; %zu are "
+            "since the table was made the master decided on %zu splits, merges, moves and hand-overs because of load; %zu are "
             "done (ebt events)",
             decided, done);
     }

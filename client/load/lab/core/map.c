@@ -131,7 +131,7 @@ void lab_map_compare(const struct lab_map *before,
             on_change(context, &change);
         } else if (old_count == 1 && was->server != is->server && was->server != 0 &&
                    is->server != 0) {
-            change.kind = LAB_MOVE;
+            change.kind = LAB_HANDED_OVER;
             change.from = was->server;
             change.to = is->server;
             on_change(context, &change);

@@ -36,9 +36,9 @@ size_t lab_map_find(const struct lab_map *map, const void *row, size_t size);
 bool lab_map_is_equal(const struct lab_map *a, const struct lab_map *b);
 
 enum lab_change_kind {
-    LAB_SPLIT, /* `tablet` into `pieces` */
-    LAB_MERGE, /* `pieces` into `tablet` */
-    LAB_MOVE,  /* `tablet` to another server */
+    LAB_SPLIT,       /* `tablet` into `pieces` */
+    LAB_MERGE,       /* `pieces` into `tablet` */
+    LAB_HANDED_OVER, /* `tablet`: another server has its primary */
 };
 
 struct lab_map_change {
@@ -46,12 +46,12 @@ struct lab_map_change {
     enum lab_change_kind kind;
     uint64_t tablet;
     size_t pieces;
-    uint64_t from; /* servers, of a move */
+    uint64_t from; /* servers, of a hand-over */
     uint64_t to;
 };
 
 /* What became of the tablets of `before`: calls back for each change, at_s left 0.  A tablet that is
- * both split and moved between the two is one split. */
+ * both split and handed over between the two is one split. */
 void lab_map_compare(const struct lab_map *before,
                      const struct lab_map *after,
                      void (*on_change)(void *context, const struct lab_map_change *change),

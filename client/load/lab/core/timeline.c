@@ -46,8 +46,8 @@ static void note(void *context, const struct lab_map_change *change)
     case LAB_MERGE:
         timeline->merges += change->pieces - 1;
         break;
-    case LAB_MOVE:
-        timeline->moves++;
+    case LAB_HANDED_OVER:
+        timeline->hand_overs++;
         break;
     }
     if (timeline->change_count < LAB_CHANGES_MAX) {
