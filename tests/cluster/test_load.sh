@@ -165,14 +165,15 @@ for i in 1 2 3 4 5; do both "two that make one table" write --table "BOTH$i" --o
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
 # interrupt TIMES LOOKS ARGUMENTS...: SIGINT (or $SIGNAL) so often to a run that has told of an interval, or has been
-# looked at so often; prints its status.
+# looked at so often; prints its status.  PAUSE: seconds after each; FREEZE=1: its servers stop answering before.
 interrupt() {
     local times=$1 limit=$2 status=0 pid i
     shift 2
     : >"$WORK/report"
     "$LOAD" write --duration 60 --interval 0.2 "$@" >"$WORK/report" 2>&1 & pid=$!
     for ((i = 0; i < limit; i++)); do [[ -s $WORK/report ]] && break; sleep 0.05; done
-    for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep 0.7; done
+    [[ -z ${FREEZE:-} ]] || kill -STOP "$(pid_of server1)" "$(pid_of server2)"
+    for ((; times > 0; times--)); do kill -"${SIGNAL:-INT}" "$pid"; sleep "${PAUSE:-0.7}"; done
     wait "$pid" || status=$?
     echo "$status"
 }
@@ -180,6 +181,14 @@ same "status after an interrupt" "$(interrupt 1 2000)" 130
 same "status after SIGTERM" "$(SIGNAL=TERM interrupt 1 2000)" 143
 same "status after SIGHUP" "$(SIGNAL=HUP interrupt 1 2000)" 129
 grep -q 'interrupted' "$WORK/report" && grep -qE 'operations +[1-9]' "$WORK/report" && ok || bad "an interrupted run reports what it has"
+
+same "status after two that come together" "$(PAUSE=0.05 interrupt 2 2000)" 130
+grep -q 'interrupted' "$WORK/report" && ok || bad "two that come together are one, and the run reports what it has"
+begun=$SECONDS
+same "status after a second one, later, whatever is in flight" "$(FREEZE=1 interrupt 2 2000 --timeout 60)" 130
+kill -CONT "$(pid_of server1)" "$(pid_of server2)"
+same "it quits at once" $((SECONDS - begun < 25)) 1
+grep -q 'interrupted' "$WORK/report" && bad "a second one, later, waits for no report" || ok
 
 "$LOAD" write --masters tcp://127.0.0.1:1 --timeout 60 >"$WORK/report" 2>&1 & pid=$!
 sleep 1
@@ -202,7 +211,7 @@ says "what is waited for at the start" 1 'waiting for tcp://127.0.0.1:[0-9]+, wh
     "$LOAD" write --table P-write --timeout 5 --duration 60
 says "servers that nobody can connect to" 1 'client 1 of 1 could not connect: .*Connection refused' load write --table P-write --timeout 0.5 --duration 60
 begun=$SECONDS
-same "a second interrupt quits at once, whatever is in flight" "$(interrupt 2 20 --timeout 30)" 130
+same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
 same "and does not wait" $((SECONDS - begun < 25)) 1
 start_server 1; start_server 2
 during outage >/dev/null
