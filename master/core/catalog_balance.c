@@ -62,14 +62,14 @@ bool balance_looks_after(const struct catalog *catalog, const struct tablet *tab
 
 /* --- what a new tablet is known by -------------------------------------------------------------- */
 
-/* Where its load was told to be; false: it was not. */
+/* Where its load was told to be; false: it was not.  Nothing is cut by what was told of another one. */
 static bool find_detail(const struct catalog *catalog,
                         const struct tablet *tablet,
                         struct balance_detail *ret_detail)
 {
     const struct load_entry_detail *entry = load_details_find(&catalog->load_details,
                                                               tablet->record.number);
-    if (entry == NULL) {
+    if (entry == NULL || entry->inherited) {
         return false;
     }
     *ret_detail = (struct balance_detail){entry->detail, tablet->reported_operations,

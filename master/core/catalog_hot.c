@@ -47,6 +47,13 @@ void hot_take(struct catalog *catalog, struct server *server, const struct sync_
     }
 }
 
+void hot_inherit(struct catalog *catalog, const struct tablet_record *made)
+{
+    if (made->parent != 0 && made->absorbed == 0) {
+        load_details_inherit(&catalog->load_details, made->parent, made->number, &made->range);
+    }
+}
+
 /* Leave out what tables that are gone had to do, and name the others. */
 static size_t name_tables(const struct catalog *catalog, struct hot_tablet *tablets, size_t count)
 {

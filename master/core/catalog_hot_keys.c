@@ -6,6 +6,7 @@
 
 #define HOT_KEYS_MAX       1000 /* tablets of an answer */
 #define HOT_KEYS_BYTES_MAX (4 * 1024 * 1024)
+#define ADVICE_WINDOW_US   (INT64_C(15) * 1000 * 1000) /* before what was told last of the table */
 
 /* What is known of one tablet, and the tablet. */
 struct known {
@@ -134,6 +135,23 @@ static int by_range(const void *a, const void *b)
     return bytes_compare(left->tablet->record.range.start, right->tablet->record.range.start);
 }
 
+/* What was told long before the newest says nothing of now.  How many are left of them. */
+static size_t keep_recent(struct known *known, size_t count)
+{
+    int64_t newest_us = INT64_MIN;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        newest_us = known[i].entry->heard_us > newest_us ? known[i].entry->heard_us : newest_us;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (newest_us - known[i].entry->heard_us <= ADVICE_WINDOW_US) {
+            known[kept++] = known[i];
+        }
+    }
+    return kept;
+}
+
 enum status hot_advise(struct catalog *catalog,
                        const struct table_entry *table,
                        struct advise_response *ret_response)
@@ -145,6 +163,7 @@ enum status hot_advise(struct catalog *catalog,
     if (known == NULL || tablets == NULL) {
         return STATUS_NO_MEMORY;
     }
+    count = keep_recent(known, count);
     qsort(known, count, sizeof *known, by_range);
     for (size_t i = 0; i < count; i++) {
         tablets[i] = (struct advice_tablet){

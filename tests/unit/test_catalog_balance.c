@@ -241,6 +241,25 @@ Test(catalog_balance, who_appends_is_awaited_on_another_server)
     cr_assert_eq(count_events("refuse", "monotonic", "refused"), 1);
 }
 
+Test(catalog_balance, what_was_known_of_a_tablet_is_advised_about_after_its_split)
+{
+    struct buffer body = BUFFER_INIT;
+    struct advise_response response;
+    make_table(1);
+    spread_load(10, 60);
+    appended_permille = 990;
+    for (int i = 0; i < 15 && count_tablets() == 1; i++) {
+        second();
+    }
+    cr_assert_eq(count_tablets(), 2);
+    advise_request_encode(&(struct advise_request){bytes_of_text("t")}, &body);
+    uint64_t request = driver_send(&driver, METHOD_ADVISE, &body);
+    cr_assert_eq(
+        advise_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC, "%u", response.findings[0].kind);
+}
+
 Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_by_hand)
 {
     make_table(1);
