@@ -257,6 +257,19 @@ Test(catalog, advice_is_by_what_was_told_at_about_the_same_time)
     cr_assert_eq(hot_keys("METRIC").tablet_count, 2, "they are still listed");
 }
 
+Test(catalog, only_who_leads_a_tablet_is_believed_where_its_load_is)
+{
+    uint64_t tablet = 0;
+    make_table("METRIC", NULL, 0);
+    struct fake_server *server = holder("METRIC", "k", &tablet);
+    send_detail(&servers[server->number % 3], 1, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablet_count, 0);
+    send_detail(server, 1, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablet_count, 1);
+    send_detail(&servers[server->number % 3], 2, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablets[0].server, server->number);
+}
+
 Test(catalog, questions_about_keys_of_no_table_are_refused)
 {
     struct buffer body = BUFFER_INIT;
