@@ -268,12 +268,13 @@ static void find_narrow_range(struct advising *advising)
     }
     qsort(sorted, table->tablet_count, sizeof(const struct advice_tablet *), by_load);
     size_t few = count_busiest(advising, sorted, &load);
+    uint32_t share = permille(load, sum_of(advising->all));
     bool narrow = few * ADVICE_FEW_ONE_OF <= table->all_count ||
-                  (few == 1 && table->all_count >= ADVICE_SEVERAL);
+                  (few == 1 && table->all_count >= ADVICE_SEVERAL) ||
+                  (few == 1 && table->all_count > 1 && share >= ADVICE_NEARLY_PERMILLE);
     if (!narrow || has_finding(advising, sorted[0]->tablet)) {
         return;
     }
-    uint32_t share = permille(load, sum_of(advising->all));
     buffer_append_format(&text, "%u %% of %s hit %zu of the table's %llu tablets.", share / 10,
                          load_name(advising->all), few, (unsigned long long)table->all_count);
     struct advice_finding *finding = add(advising, ADVICE_NARROW_RANGE, share, &text);

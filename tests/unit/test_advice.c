@@ -165,6 +165,18 @@ Test(advice, few_tablets_that_take_most_are_a_narrow_range)
     cr_assert_eq(ask(3).findings[0].kind, ADVICE_BALANCED, "too few tablets to be narrow");
 }
 
+Test(advice, one_tablet_of_two_that_takes_all_is_a_narrow_range)
+{
+    tablet(0, 3200, 30);
+    struct advise_response response = ask(2);
+    cr_assert(response.findings[0].kind == ADVICE_NARROW_RANGE && response.findings[0].tablet == 1);
+    cr_assert(says(response.findings[0].text, "100 % of writes hit 1 of the table's 2 tablets"));
+    cr_assert_eq(ask(3).findings[0].kind, ADVICE_NARROW_RANGE);
+    cr_assert_eq(ask(1).findings[0].kind, ADVICE_BALANCED, "there is no other");
+    tablet(0, 320, 3);
+    cr_assert_eq(ask(2).findings[0].kind, ADVICE_BALANCED, "a tenth is elsewhere");
+}
+
 Test(advice, large_rows_are_told)
 {
     tablet(200, 0, 10)->figures.read_bytes = UINT64_C(200) * 3 * ADVICE_ROW_BYTES;
