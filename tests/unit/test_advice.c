@@ -142,8 +142,26 @@ Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
     cr_assert_eq(response.finding_count, 2, "its pressure is what comes of it");
     cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
     cr_assert_eq(response.findings[1].share_permille, 900);
+    cr_assert_not(says(response.findings[1].text, "spread"), "a split would only move it");
+    cr_assert_eq(response.findings[1].cure.size_bytes, 0);
     tablets[3].detail.appended_permille = 400;
-    cr_assert_neq(ask(4).findings[0].kind, ADVICE_MONOTONIC);
+    response = ask(4);
+    cr_assert_neq(response.findings[0].kind, ADVICE_MONOTONIC);
+}
+
+Test(advice, a_split_is_the_cure_of_pressure_only_where_it_can_part_the_load)
+{
+    tablet(1000, 1000, 20);
+    struct advice_tablet *hot = tablet(1000, 1000, 90);
+    struct advise_response response = ask(2);
+    cr_assert_eq(response.findings[0].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert(says(response.findings[0].cure, "a split lets another server take half"));
+    add_key(hot, "celebrity", 1000, 0);
+    response = ask(2);
+    cr_assert_eq(response.finding_count, 2);
+    cr_assert_eq(response.findings[0].kind, ADVICE_POPULAR_KEY);
+    cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert_eq(response.findings[1].cure.size_bytes, 0);
 }
 
 Test(advice, few_tablets_that_take_most_are_a_narrow_range)
