@@ -297,7 +297,7 @@ static uint64_t note(struct catalog *catalog, const struct balance_decision *dec
         .range = tablet->record.range,
         .row = decision->row_count > 0 ? decision->rows[0] : BYTES_EMPTY,
         .row_count = (uint32_t)decision->row_count,
-        .key = decision->key,
+        .key = decision->sampled ? BYTES_EMPTY : decision->key,
         .figures = decision->figures,
     };
 

@@ -44,7 +44,7 @@
 
 #define BALANCE_SECONDARY_SHARE 0.5
 #define BALANCE_DECISIONS_MAX   256 /* of a round; what is left over comes in the next */
-#define BALANCE_TEXT_SIZE_MAX   240
+#define BALANCE_TEXT_SIZE_MAX   280
 
 /* --- the snapshot ------------------------------------------------------------------------------- */
 
@@ -113,6 +113,7 @@ struct balance_decision {
     const struct bytes *rows; /* SPLIT: ascending; in the arena, or the detail's */
     size_t row_count;
     struct bytes key; /* popular key; else empty */
+    bool sampled;     /* key is no row that was seen to be popular, but begins a range that is */
     struct event_figures figures;
     char text[BALANCE_TEXT_SIZE_MAX]; /* all of it in a sentence */
 };

@@ -89,6 +89,7 @@ static void refuse(struct balance_work *work,
     put_figures(work, hot, &decision->figures);
     if (cut != NULL) {
         decision->key = cut->key;
+        decision->sampled = cut->sampled;
         decision->figures.key_permille = work_permille(cut->key_share);
         decision->figures.crossing_permille = work_permille(cut->crossing);
     }

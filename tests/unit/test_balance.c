@@ -107,6 +107,21 @@ Test(balance, a_popular_row_is_named)
     cr_assert(fixture.last.figures.key_permille > 850 && fixture.last.figures.key_permille < 900);
 }
 
+Test(balance, a_sampled_point_is_not_called_a_row)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 60, 0);
+    fixture_points(&fixture, 0, 8, 0);
+    fixture.details[0].points[5].reads = 9000;
+    cr_assert_eq(fixture_pass(&fixture, 60), 1, "said once");
+    cr_assert_eq(fixture.last.reason, BALANCE_POPULAR_KEY);
+    cr_assert(fixture.last.sampled);
+    cr_assert_not_null(strstr(fixture.last.text, "not split: rows from 'row05' up to the next "
+                                                 "sampled one are 93 % of it, and none of them "
+                                                 "can be named"),
+                       "%s", fixture.last.text);
+}
+
 Test(balance, a_refusal_is_said_again_when_it_changes)
 {
     fixture_servers(&fixture, 3);
