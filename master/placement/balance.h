@@ -12,7 +12,8 @@
  * MERGE   two cold neighbours of a table
  * LEAD    another member becomes primary      } a server has more to do than the others: what is
  * MOVE    another server gets the replica     } cheap is tried first
- * REFUSE  a tablet is hot, and is not split: why not.  Said once, and again when the reason changes
+ * REFUSE  a tablet is hot, and is not split: why not.  Said once, and again when the reason
+ *         changes, each once a minute
  *
  * Rules, and where they come from: docs/hotspots.md, "Deciding".  What is promised:
  *   1. A split's rows ascend and lie strictly inside the tablet.
