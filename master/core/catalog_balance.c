@@ -396,6 +396,15 @@ void read_list_events(struct catalog *catalog,
         emit_error(catalog, request, &error);
         return;
     }
+    if (list->after == 0 && response.event_count == 0 && list->table.size_bytes > 0 &&
+        state_table_by_name(catalog, list->table) == NULL) {
+        struct error error = {0};
+        char text[BYTES_PRINTABLE_SIZE_MAX];
+        (void)error_set(&error, STATUS_NOT_FOUND, "no table is named '%s', and no event is of one",
+                        bytes_printable(list->table, text));
+        emit_error(catalog, request, &error);
+        return;
+    }
     struct buffer message = effects_begin_message();
     list_events_response_encode(&response, &message);
     emit_reply(catalog, request, &message);
