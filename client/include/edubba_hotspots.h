@@ -149,6 +149,7 @@ struct edubba_advice_basis {
     uint64_t operations_per_second;
     uint64_t tablet_count; /* of the table */
     uint64_t busy_count;   /* of these, tablets that were busy */
+    int64_t age_us;        /* since the newest of it was told; 0 where nothing was */
 };
 
 /* What is to be said of the table's keys, the worst first; at least one.  basis may be NULL.

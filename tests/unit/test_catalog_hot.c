@@ -254,6 +254,10 @@ Test(catalog, advice_is_by_what_was_told_at_about_the_same_time)
     send_load_at(server, 3, tablet, "p");
     cr_assert_eq(advice("METRIC").busy_count, 1);
     cr_assert_eq(advice("METRIC").tablet_count, 3);
+    cr_assert_lt(advice("METRIC").age_us, 1000000);
+    driver_pass(&driver, 24 * SECOND_NS);
+    uint64_t age_us = advice("METRIC").age_us;
+    cr_assert(age_us >= 24000000 && age_us < 25000000, "%lu", (unsigned long)age_us);
     cr_assert_eq(hot_keys("METRIC").tablet_count, 2, "they are still listed");
 }
 
