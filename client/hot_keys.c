@@ -232,6 +232,7 @@ enum edubba_code edubba_advise(struct edubba_client *client,
             .operations_per_second = response.operations_per_second,
             .tablet_count = response.tablet_count,
             .busy_count = response.busy_count,
+            .age_us = response.age_us <= INT64_MAX ? (int64_t)response.age_us : INT64_MAX,
         };
     }
     return master_call_conclude(&call, status, error);

@@ -107,7 +107,7 @@ int run_events(struct session *session)
                 return session_misuse(session, "'%s' is neither follow=true nor follow=false",
                                       word);
             }
-        } else if (table == NULL) {
+        } else if (table == NULL && strchr(word, '=') == NULL) {
             table = word;
         } else {
             return session_misuse(session, "events takes one TABLE and follow=true, not '%s'",
@@ -124,7 +124,9 @@ int run_events(struct session *session)
         code = print_new(session, table, &after, &count);
     }
     if (code == EXIT_CODE_OK && count == 0 && !session->json) {
-        fprintf(session->out, "nothing was decided about load%s%s since the master was started\n",
+        fprintf(session->out,
+                "nothing was decided about load%s%s since the master was started (splits by size "
+                "are not listed)\n",
                 table != NULL ? " of " : "", table != NULL ? table : "");
     }
     return code;

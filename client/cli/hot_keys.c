@@ -160,7 +160,9 @@ static const char *kind_name(int kind)
     }
 }
 
-static void print_advice_json(FILE *out, const struct edubba_advice *advice)
+static void print_advice_json(FILE *out,
+                              const struct edubba_advice *advice,
+                              const struct edubba_advice_basis *basis)
 {
     fprintf(out, "{\"kind\":\"%s\",\"share_percent\":%.1f,\"tablet\":\"%" PRIu64 "\",",
             kind_name(advice->kind), advice->share_percent, advice->tablet);
@@ -175,7 +177,7 @@ static void print_advice_json(FILE *out, const struct edubba_advice *advice)
     print_json_text(out, advice->pattern);
     fputs(",\"cure\":", out);
     print_json_text(out, advice->cure);
-    fputs("}\n", out);
+    fprintf(out, ",\"age_us\":%" PRId64 "}\n", basis->age_us);
 }
 
 static void print_advice(FILE *out, const struct edubba_advice *advice)
@@ -215,15 +217,19 @@ int run_advise(struct session *session)
     }
     for (size_t i = 0; i < count; i++) {
         if (session->json) {
-            print_advice_json(session->out, &advice[i]);
+            print_advice_json(session->out, &advice[i], &basis);
         } else {
             print_advice(session->out, &advice[i]);
         }
     }
     edubba_free(advice);
     if (!session->json) {
+        fputc('(', session->out);
+        if (basis.busy_count > 0) {
+            fprintf(session->out, "as of %.0f s ago, ", (double)basis.age_us / 1e6);
+        }
         fprintf(session->out,
-                "(by %" PRIu64 " samples of %" PRIu64 " rows touched a second in %" PRIu64
+                "by %" PRIu64 " samples of %" PRIu64 " rows touched a second in %" PRIu64
                 " of %" PRIu64 " tablets)\n",
                 basis.observations, basis.operations_per_second, basis.busy_count,
                 basis.tablet_count);

@@ -149,6 +149,7 @@ struct edubba_advice_basis {
     uint64_t operations_per_second;
     uint64_t tablet_count; /* of the table */
     uint64_t busy_count;   /* of these, tablets that were busy */
+    int64_t age_us;        /* since the newest of it was told; 0 where nothing was */
 };
 
 /* What is to be said of the table's keys, the worst first; at least one.  basis may be NULL.
@@ -202,7 +203,8 @@ struct edubba_event {
 
 /* Events of a table (NULL = all) whose change is above after (0 = all that the master has: some
  * thousands, in memory), ascending by change.  Asked with the last one's change it tells what is new: an
- * event comes again when it has ended.  *events: edubba_free() it.  Errors as above. */
+ * event comes again when it has ended.  *events: edubba_free() it.  Errors as above; a
+ * table that is gone is found as long as there are events of it. */
 enum edubba_code edubba_list_events(struct edubba_client *client,
                                     const char *table,
                                     uint64_t after,

@@ -148,7 +148,7 @@ static void read_finding(struct wire_reader *reader,
 
 void advise_response_encode(const struct advise_response *message, struct buffer *out)
 {
-    wire_write_array(out, 5);
+    wire_write_array(out, 6);
     wire_write_array(out, message->finding_count);
     for (size_t i = 0; i < message->finding_count; i++) {
         write_finding(out, &message->findings[i]);
@@ -157,6 +157,7 @@ void advise_response_encode(const struct advise_response *message, struct buffer
     wire_write_u64(out, message->operations_per_second);
     wire_write_u64(out, message->tablet_count);
     wire_write_u64(out, message->busy_count);
+    wire_write_u64(out, message->age_us);
 }
 
 enum status advise_response_decode(struct bytes in,
@@ -180,6 +181,7 @@ enum status advise_response_decode(struct bytes in,
     message.operations_per_second = wire_read_u64(&reader, &fields, "operations_per_second");
     message.tablet_count = wire_read_u64(&reader, &fields, "tablet_count");
     message.busy_count = wire_read_u64(&reader, &fields, "busy_count");
+    message.age_us = wire_read_u64(&reader, &fields, "age_us");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

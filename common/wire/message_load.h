@@ -173,6 +173,7 @@ struct advise_response {
     uint64_t operations_per_second;
     uint64_t tablet_count; /* of the table, */
     uint64_t busy_count;   /* and of these: those that there is something to be said about */
+    uint64_t age_us; /* since the newest of what it is said by was told; 0 where nothing was */
 };
 
 #endif /* COMMON_WIRE_MESSAGE_LOAD_H */

@@ -46,11 +46,12 @@ static enum status tell_advice(struct bytes body, struct buffer *out, struct err
     if (status == STATUS_OK) {
         buffer_append_format(out,
                              "{\"observations\":%llu,\"operations_per_second\":%llu,"
-                             "\"tablets\":%llu,\"busy\":%llu,\"findings\":[",
+                             "\"tablets\":%llu,\"busy\":%llu,\"age_us\":%llu,\"findings\":[",
                              (unsigned long long)response.observations,
                              (unsigned long long)response.operations_per_second,
                              (unsigned long long)response.tablet_count,
-                             (unsigned long long)response.busy_count);
+                             (unsigned long long)response.busy_count,
+                             (unsigned long long)response.age_us);
         for (size_t i = 0; i < response.finding_count; i++) {
             buffer_append_format(out, i == 0 ? "" : ",");
             tell_finding(out, &response.findings[i]);

@@ -62,14 +62,14 @@ bool balance_looks_after(const struct catalog *catalog, const struct tablet *tab
 
 /* --- what a new tablet is known by -------------------------------------------------------------- */
 
-/* Where its load was told to be; false: it was not. */
+/* Where its load was told to be; false: it was not.  Nothing is cut by what was told of another one. */
 static bool find_detail(const struct catalog *catalog,
                         const struct tablet *tablet,
                         struct balance_detail *ret_detail)
 {
     const struct load_entry_detail *entry = load_details_find(&catalog->load_details,
                                                               tablet->record.number);
-    if (entry == NULL) {
+    if (entry == NULL || entry->inherited) {
         return false;
     }
     *ret_detail = (struct balance_detail){entry->detail, tablet->reported_operations,
@@ -297,7 +297,7 @@ static uint64_t note(struct catalog *catalog, const struct balance_decision *dec
         .range = tablet->record.range,
         .row = decision->row_count > 0 ? decision->rows[0] : BYTES_EMPTY,
         .row_count = (uint32_t)decision->row_count,
-        .key = decision->key,
+        .key = decision->sampled ? BYTES_EMPTY : decision->key,
         .figures = decision->figures,
     };
 
@@ -393,6 +393,15 @@ void read_list_events(struct catalog *catalog,
     if (event_log_list(&catalog->events, list, &catalog->scratch, &response) != STATUS_OK) {
         struct error error = {0};
         (void)error_set(&error, STATUS_RESOURCE_EXHAUSTED, "the master has no memory to answer");
+        emit_error(catalog, request, &error);
+        return;
+    }
+    if (list->after == 0 && response.event_count == 0 && list->table.size_bytes > 0 &&
+        state_table_by_name(catalog, list->table) == NULL) {
+        struct error error = {0};
+        char text[BYTES_PRINTABLE_SIZE_MAX];
+        (void)error_set(&error, STATUS_NOT_FOUND, "no table is named '%s', and no event is of one",
+                        bytes_printable(list->table, text));
         emit_error(catalog, request, &error);
         return;
     }

@@ -12,6 +12,24 @@ static bool find_tablet(void *context, uint64_t number, struct load_place *ret_p
     return true;
 }
 
+/* Who reports, and to whom. */
+struct reporter {
+    const struct catalog *catalog;
+    uint64_t server;
+};
+
+/* Where load is in a tablet its leader alone says: what one that led it says late is of before. */
+static bool find_led_tablet(void *context, uint64_t number, struct load_place *ret_place)
+{
+    const struct reporter *reporter = context;
+    const struct tablet *tablet = number_map_get(&reporter->catalog->tablets, number);
+    if (tablet == NULL || tablet_record_leader(&tablet->record).server != reporter->server) {
+        return false;
+    }
+    *ret_place = (struct load_place){tablet->record.table, tablet->record.range};
+    return true;
+}
+
 /* The report again, for whoever shows it: with where each tablet is.  Without memory it is not shown. */
 static void hand_over(struct catalog *catalog,
                       const struct load_source *source,
@@ -39,11 +57,19 @@ void hot_take(struct catalog *catalog, struct server *server, const struct sync_
         .now_us = catalog->now_us,
     };
     if (load_history_take(&catalog->load, &source, &sync->load, find_tablet, catalog)) {
-        load_details_take(&catalog->load_details, &source, &sync->load, find_tablet, catalog);
+        struct reporter reporter = {catalog, server->number};
+        load_details_take(&catalog->load_details, &source, &sync->load, find_led_tablet, &reporter);
         if (catalog->settings.shows_load) {
             hand_over(catalog, &source, &sync->load);
         }
         balance_take(catalog, server, &sync->load);
+    }
+}
+
+void hot_inherit(struct catalog *catalog, const struct tablet_record *made)
+{
+    if (made->parent != 0 && made->absorbed == 0) {
+        load_details_inherit(&catalog->load_details, made->parent, made->number, &made->range);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #define HOT_KEYS_MAX       1000 /* tablets of an answer */
 #define HOT_KEYS_BYTES_MAX (4 * 1024 * 1024)
+#define ADVICE_WINDOW_US   (INT64_C(15) * 1000 * 1000) /* before what was told last of the table */
 
 /* What is known of one tablet, and the tablet. */
 struct known {
@@ -134,6 +135,30 @@ static int by_range(const void *a, const void *b)
     return bytes_compare(left->tablet->record.range.start, right->tablet->record.range.start);
 }
 
+/* INT64_MIN: nothing. */
+static int64_t told_last_us(const struct known *known, size_t count)
+{
+    int64_t newest_us = INT64_MIN;
+    for (size_t i = 0; i < count; i++) {
+        newest_us = known[i].entry->heard_us > newest_us ? known[i].entry->heard_us : newest_us;
+    }
+    return newest_us;
+}
+
+/* What was told long before the newest says nothing of now.  How many are left of them. */
+static size_t keep_recent(struct known *known, size_t count)
+{
+    int64_t newest_us = told_last_us(known, count);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (newest_us - known[i].entry->heard_us <= ADVICE_WINDOW_US) {
+            known[kept++] = known[i];
+        }
+    }
+    return kept;
+}
+
 enum status hot_advise(struct catalog *catalog,
                        const struct table_entry *table,
                        struct advise_response *ret_response)
@@ -145,6 +170,7 @@ enum status hot_advise(struct catalog *catalog,
     if (known == NULL || tablets == NULL) {
         return STATUS_NO_MEMORY;
     }
+    count = keep_recent(known, count);
     qsort(known, count, sizeof *known, by_range);
     for (size_t i = 0; i < count; i++) {
         tablets[i] = (struct advice_tablet){
@@ -157,7 +183,11 @@ enum status hot_advise(struct catalog *catalog,
         };
     }
     const struct advice_table all = {tablets, count, table->tablet_count};
-    return advise(&all, &catalog->scratch, ret_response);
+    enum status status = advise(&all, &catalog->scratch, ret_response);
+    if (status == STATUS_OK && count > 0) {
+        ret_response->age_us = (uint64_t)(catalog->now_us - told_last_us(known, count));
+    }
+    return status;
 }
 
 void read_advise(struct catalog *catalog, uint64_t request, const struct advise_request *ask)

@@ -518,6 +518,8 @@ void read_list_documents(struct catalog *catalog,
 
 /* catalog_hot.c */
 void hot_take(struct catalog *catalog, struct server *server, const struct sync_request *sync);
+/* Where the load of a tablet that is being made was told to be, in the one that it is made of: known on. */
+void hot_inherit(struct catalog *catalog, const struct tablet_record *made);
 void read_list_hot_tablets(struct catalog *catalog,
                            uint64_t request,
                            const struct list_hot_tablets_request *list);

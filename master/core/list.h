@@ -54,6 +54,15 @@ static inline void list_append(struct list *list, struct list_link *link, void *
     list->head.previous = link;
 }
 
+/* Put right behind one that is in a list. */
+static inline void list_insert_behind(struct list_link *before, struct list_link *link, void *owner)
+{
+    list_remove(link);
+    *link = (struct list_link){before, before->next, owner};
+    before->next->previous = link;
+    before->next = link;
+}
+
 /* All of from, in order, into to, which need not be initialised; from is empty after it. */
 static inline void list_move(struct list *from, struct list *to)
 {

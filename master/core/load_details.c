@@ -186,6 +186,15 @@ static void take_one(struct load_details *details,
     details->size_bytes += entry->size_bytes;
 }
 
+/* Those heard of longest ago go. */
+static void drop_surplus(struct load_details *details)
+{
+    while (details->by_tablet.count > details->entries_max ||
+           details->size_bytes > details->bytes_max) {
+        drop(details, list_first(&details->entries));
+    }
+}
+
 void load_details_take(struct load_details *details,
                        const struct load_source *source,
                        const struct load_report *report,
@@ -202,10 +211,121 @@ void load_details_take(struct load_details *details,
             take_one(details, source, report, load);
         }
     }
-    while (details->by_tablet.count > details->entries_max ||
-           details->size_bytes > details->bytes_max) {
-        drop(details, list_first(&details->entries));
+    drop_surplus(details);
+}
+
+/* --- splits ------------------------------------------------------------------------------------- */
+
+/* Points that begin in the range, and one at its start; keys in it.  Rows stay where they are. */
+static struct load_detail part_of(const struct load_detail *whole,
+                                  const struct row_range *range,
+                                  struct load_point points[LOAD_POINTS_MAX],
+                                  struct load_key keys[LOAD_KEYS_MAX])
+{
+    struct bytes last = whole->points[whole->point_count - 1].row;
+    struct load_detail part = {.points = points, .keys = keys};
+
+    for (size_t i = 0; i < whole->point_count; i++) {
+        struct bytes row = whole->points[i].row;
+        if (!row_range_contains(range, row)) {
+            continue;
+        }
+        if (part.point_count == 0 && !bytes_equal(row, range->start)) {
+            points[part.point_count++] = (struct load_point){.row = range->start};
+        }
+        points[part.point_count++] = whole->points[i];
     }
+    for (size_t i = 0; i < whole->key_count; i++) {
+        if (row_range_contains(range, whole->keys[i].row)) {
+            keys[part.key_count++] = whole->keys[i];
+        }
+    }
+    part.appended_permille = row_range_contains(range, last) ? whole->appended_permille : 0;
+    return part;
+}
+
+/* How much of what there is. */
+struct shares {
+    double reads;
+    double writes;
+    double both;
+};
+
+static struct shares add_points(const struct load_detail *detail)
+{
+    struct shares sum = {0};
+    for (size_t i = 0; i < detail->point_count; i++) {
+        sum.reads += (double)detail->points[i].reads;
+        sum.writes += (double)detail->points[i].writes;
+    }
+    sum.both = sum.reads + sum.writes;
+    return sum;
+}
+
+static struct shares shares_of(const struct load_detail *part, const struct load_detail *whole)
+{
+    struct shares own = add_points(part);
+    struct shares all = add_points(whole);
+    return (struct shares){
+        .reads = all.reads > 0 ? own.reads / all.reads : 0,
+        .writes = all.writes > 0 ? own.writes / all.writes : 0,
+        .both = all.both > 0 ? own.both / all.both : 0,
+    };
+}
+
+static struct load_figures take_shares(const struct load_figures *whole, struct shares shares)
+{
+    return (struct load_figures){
+        .reads = faded(whole->reads, shares.reads),
+        .read_rows = faded(whole->read_rows, shares.reads),
+        .read_bytes = faded(whole->read_bytes, shares.reads),
+        .read_cpu_ns = faded(whole->read_cpu_ns, shares.reads),
+        .writes = faded(whole->writes, shares.writes),
+        .write_cells = faded(whole->write_cells, shares.writes),
+        .write_bytes = faded(whole->write_bytes, shares.writes),
+        .write_cpu_ns = faded(whole->write_cpu_ns, shares.writes),
+        .read_wait_ns = faded(whole->read_wait_ns, shares.reads),
+        .read_latency_ns = faded(whole->read_latency_ns, shares.reads),
+        .read_latency_max_ns = whole->read_latency_max_ns,
+        .write_wait_ns = faded(whole->write_wait_ns, shares.writes),
+        .write_latency_ns = faded(whole->write_latency_ns, shares.writes),
+        .write_latency_max_ns = whole->write_latency_max_ns,
+    };
+}
+
+void load_details_inherit(struct load_details *details,
+                          uint64_t parent,
+                          uint64_t tablet,
+                          const struct row_range *range)
+{
+    struct load_entry_detail *whole = number_map_get(&details->by_tablet, parent);
+    struct load_point points[LOAD_POINTS_MAX];
+    struct load_key keys[LOAD_KEYS_MAX];
+
+    if (whole == NULL || number_map_get(&details->by_tablet, tablet) != NULL) {
+        return;
+    }
+    struct load_detail part = part_of(&whole->detail, range, points, keys);
+    struct shares shares = shares_of(&part, &whole->detail);
+    part.observations = faded(whole->detail.observations, shares.both);
+    if (shares.both <= 0 || number_map_reserve(&details->by_tablet, 1) != STATUS_OK) {
+        return;
+    }
+    struct load_entry_detail *entry = entry_create(&part);
+    if (entry == NULL) {
+        return;
+    }
+    entry->tablet = tablet;
+    entry->server = whole->server;
+    entry->heard_us = whole->heard_us;
+    entry->elapsed_ns = whole->elapsed_ns;
+    entry->capacity_ns = whole->capacity_ns;
+    entry->figures = take_shares(&whole->figures, shares);
+    entry->inherited = true;
+    list_insert_behind(&whole->link, &entry->link, entry);
+    (void)number_map_put(&details->by_tablet, tablet, entry);
+    details->size_bytes += entry->size_bytes;
+    drop_surplus(details);
 }
 
 /* --- life --------------------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@
  *      then those heard of longest ago go.
  *   3. Points lie in the tablet's range as the catalog has it, the first one at its start.  A detail of
  *      which that is not so is passed over: its tablet was split just now.
- *   4. Without memory the entry is the one of before, or missing.
+ *   4. What a split makes has what was told of its part, until its own server tells.
+ *   5. Without memory the entry is the one of before, or missing.
  *
  * Thread rule: one owner.  Pure.
  */
@@ -45,6 +46,7 @@ struct load_entry_detail {
     struct load_figures figures; /* the longest latencies are of the newest report */
     struct load_detail detail;   /* behind the struct */
     size_t size_bytes;
+    bool inherited; /* of the tablet that this one is made of: nothing was told of this one yet */
 };
 
 void load_details_init(struct load_details *details);
@@ -56,6 +58,13 @@ void load_details_take(struct load_details *details,
                        const struct load_report *report,
                        load_find find,
                        void *context);
+
+/* A tablet was made of a part of another one, which is still there: what was told of that part counts for it,
+ * as old as it is, until its server tells more.  Nothing where it had no load, or without memory. */
+void load_details_inherit(struct load_details *details,
+                          uint64_t parent,
+                          uint64_t tablet,
+                          const struct row_range *range);
 
 /* The tablet is gone. */
 void load_details_drop(struct load_details *details, uint64_t tablet);

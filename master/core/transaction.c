@@ -526,6 +526,11 @@ void transaction_apply(struct catalog *catalog)
     ASSERT(transaction != NULL);
     ASSERT(transaction->counters.version > catalog->counters.version);
     for (size_t i = 0; i < transaction->change_count; i++) {
+        if (transaction->changes[i].kind == STAGED_ADD_TABLET) {
+            hot_inherit(catalog, &transaction->changes[i].tablet->record);
+        }
+    }
+    for (size_t i = 0; i < transaction->change_count; i++) {
         apply_change(catalog, &transaction->changes[i]);
     }
     catalog->counters = transaction->counters;

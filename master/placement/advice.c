@@ -268,12 +268,13 @@ static void find_narrow_range(struct advising *advising)
     }
     qsort(sorted, table->tablet_count, sizeof(const struct advice_tablet *), by_load);
     size_t few = count_busiest(advising, sorted, &load);
+    uint32_t share = permille(load, sum_of(advising->all));
     bool narrow = few * ADVICE_FEW_ONE_OF <= table->all_count ||
-                  (few == 1 && table->all_count >= ADVICE_SEVERAL);
+                  (few == 1 && table->all_count >= ADVICE_SEVERAL) ||
+                  (few == 1 && table->all_count > 1 && share >= ADVICE_NEARLY_PERMILLE);
     if (!narrow || has_finding(advising, sorted[0]->tablet)) {
         return;
     }
-    uint32_t share = permille(load, sum_of(advising->all));
     buffer_append_format(&text, "%u %% of %s hit %zu of the table's %llu tablets.", share / 10,
                          load_name(advising->all), few, (unsigned long long)table->all_count);
     struct advice_finding *finding = add(advising, ADVICE_NARROW_RANGE, share, &text);
@@ -287,12 +288,25 @@ static void find_narrow_range(struct advising *advising)
     }
 }
 
+/* A split moves its load, or leaves it where it is. */
+static bool cannot_be_parted(const struct advising *advising, uint64_t tablet)
+{
+    bool found = false;
+    for (size_t i = 0; i < advising->count; i++) {
+        const struct advice_finding *finding = &advising->findings[i];
+        found = found || (finding->tablet == tablet && (finding->kind == ADVICE_MONOTONIC ||
+                                                        finding->kind == ADVICE_POPULAR_KEY));
+    }
+    return found;
+}
+
 static void find_pressure(struct advising *advising)
 {
     for (size_t i = 0; i < advising->table->tablet_count; i++) {
         const struct advice_tablet *tablet = &advising->table->tablets[i];
         uint32_t share = cpu_permille(tablet);
-        bool can_be_cut = tablet->detail.point_count >= LOAD_POINTS_MAX / 4;
+        bool can_be_cut = tablet->detail.point_count >= LOAD_POINTS_MAX / 4 &&
+                          !cannot_be_parted(advising, tablet->tablet);
         struct buffer text = BUFFER_INIT;
 
         if (share < ADVICE_PRESSURE_PERMILLE) {

@@ -7,7 +7,7 @@
  * |---|---|
  * | popular key | one row is ADVICE_KEY_PERMILLE of the table's load, or twice ADVICE_TABLET_PERMILLE of that of a tablet under pressure |
  * | monotonic | a tablet has ADVICE_TABLET_PERMILLE of the table's writes, and half of its own are appended |
- * | narrow range | a few tablets, of many, have most of the load; and none of the above says why |
+ * | narrow range | a few tablets, of many, have most of the load, or one of two or three nearly all; and none of the above says why |
  * | high pressure | a tablet takes ADVICE_PRESSURE_PERMILLE of its server's CPU time |
  * | large rows | rows of ADVICE_ROW_BYTES and more are read or written, ADVICE_ROW_BYTES a second and more |
  * | balanced | none of these |
@@ -35,6 +35,7 @@
 #define ADVICE_MOST_PERMILLE     800 /* of the load: is that on few tablets? */
 #define ADVICE_FEW_ONE_OF        8   /* few: at most one of so many, or one of several */
 #define ADVICE_SEVERAL           4
+#define ADVICE_NEARLY_PERMILLE   950 /* of the load on one of fewer */
 #define ADVICE_ROW_BYTES         (1024 * 1024)
 
 /* A tablet that was busy, as its server has told: master/core/load_details.h has these. */

@@ -12,7 +12,8 @@
  * MERGE   two cold neighbours of a table
  * LEAD    another member becomes primary      } a server has more to do than the others: what is
  * MOVE    another server gets the replica     } cheap is tried first
- * REFUSE  a tablet is hot, and is not split: why not.  Said once, and again when the reason changes
+ * REFUSE  a tablet is hot, and is not split: why not.  Said once, and again when the reason
+ *         changes, each once a minute
  *
  * Rules, and where they come from: docs/hotspots.md, "Deciding".  What is promised:
  *   1. A split's rows ascend and lie strictly inside the tablet.
@@ -44,7 +45,7 @@
 
 #define BALANCE_SECONDARY_SHARE 0.5
 #define BALANCE_DECISIONS_MAX   256 /* of a round; what is left over comes in the next */
-#define BALANCE_TEXT_SIZE_MAX   240
+#define BALANCE_TEXT_SIZE_MAX   280
 
 /* --- the snapshot ------------------------------------------------------------------------------- */
 
@@ -113,6 +114,7 @@ struct balance_decision {
     const struct bytes *rows; /* SPLIT: ascending; in the arena, or the detail's */
     size_t row_count;
     struct bytes key; /* popular key; else empty */
+    bool sampled;     /* key is no row that was seen to be popular, but begins a range that is */
     struct event_figures figures;
     char text[BALANCE_TEXT_SIZE_MAX]; /* all of it in a sentence */
 };

@@ -49,7 +49,7 @@ static double off_of(const struct weights *weights, size_t index)
     return off < 0 ? -off : off;
 }
 
-/* The row that takes most, by name where it is known. */
+/* The row that takes most, by name where it is known; else the rows between two points that do. */
 static void find_popular(const struct cut_wanted *wanted,
                          const struct weights *weights,
                          struct cut *ret_cut)
@@ -69,6 +69,7 @@ static void find_popular(const struct cut_wanted *wanted,
         double cost = weights->before[i + 1] - weights->before[i];
         if (all > 0 && cost / all > ret_cut->key_share) {
             ret_cut->key = load->points[i].row;
+            ret_cut->sampled = true;
             ret_cut->key_share = cost / all;
         }
     }

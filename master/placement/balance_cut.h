@@ -29,7 +29,8 @@ struct cut {
     size_t count;
     double off;      /* of two: as above; of several: how much the largest is above an equal part */
     double crossing; /* share of the operations that touch both sides of the worst one */
-    struct bytes key; /* POPULAR_KEY: the row that takes most */
+    struct bytes key; /* POPULAR_KEY: the row that takes most, */
+    bool sampled; /* or the first of those, up to the next point, that do: none of them is known */
     double key_share;
 };
 

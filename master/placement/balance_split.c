@@ -6,6 +6,7 @@
 #define OFF_MAX_FAR    0.5                        /* a worse cut is better than none */
 #define AHEAD_NS       (UINT64_C(5) * 1000000000) /* a split and a move take less */
 #define PIECE_OF_LIMIT 0.5                        /* how hot a piece should be */
+#define SAY_AGAIN_NS   (INT64_C(60) * 1000000000) /* a refusal, when there was another one since */
 
 /* A tablet, looked at. */
 struct hot {
@@ -33,6 +34,12 @@ static struct hot look_at(const struct balance_work *work,
     return hot;
 }
 
+static void forget_refusals(struct balance_tablet *state)
+{
+    state->refused = BALANCE_REASON_NONE;
+    memset(state->refused_ns, 0, sizeof state->refused_ns);
+}
+
 /* Since when is it so? */
 static void follow(const struct balance_work *work, const struct hot *hot)
 {
@@ -45,7 +52,7 @@ static void follow(const struct balance_work *work, const struct hot *hot)
         state->warm_ns = now_ns;
     }
     if (!hot->over) {
-        state->refused = BALANCE_REASON_NONE;
+        forget_refusals(state);
     }
 }
 
@@ -71,14 +78,16 @@ static void put_figures(const struct balance_work *work,
     }
 }
 
-/* Said when it is not what was said last. */
+/* Said when it is not what was said last; but of two that alternate each once in SAY_AGAIN_NS. */
 static void refuse(struct balance_work *work,
                    const struct hot *hot,
                    enum balance_reason reason,
                    const struct cut *cut)
 {
     struct balance_tablet *state = hot->tablet->state;
-    if (state->refused == reason) {
+    int64_t *said_ns = &state->refused_ns[reason - BALANCE_POPULAR_KEY];
+    int64_t now_ns = work->snapshot->now_ns;
+    if (state->refused == reason || (*said_ns != 0 && now_ns - *said_ns < SAY_AGAIN_NS)) {
         return;
     }
     struct balance_decision *decision = work_decide(work, BALANCE_REFUSE, reason, hot->tablet);
@@ -86,9 +95,11 @@ static void refuse(struct balance_work *work,
         return;
     }
     state->refused = reason;
+    *said_ns = now_ns;
     put_figures(work, hot, &decision->figures);
     if (cut != NULL) {
         decision->key = cut->key;
+        decision->sampled = cut->sampled;
         decision->figures.key_permille = work_permille(cut->key_share);
         decision->figures.crossing_permille = work_permille(cut->crossing);
     }
@@ -114,7 +125,7 @@ static struct balance_decision *decide(struct balance_work *work,
     put_figures(work, hot, &decision->figures);
     work->decided[hot->tablet - work->snapshot->tablets] = true;
     work->tablet_count += row_count;
-    hot->tablet->state->refused = BALANCE_REASON_NONE;
+    forget_refusals(hot->tablet->state);
     hot->tablet->state->over_ns = 0; /* should it fail, it is not tried again at once */
     hot->tablet->state->far_ns = 0;
     return decision;

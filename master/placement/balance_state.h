@@ -65,6 +65,7 @@ enum balance_reason {
 };
 
 #define BALANCE_REASON_LAST BALANCE_ALONE
+#define BALANCE_REFUSALS    (BALANCE_REASON_LAST - BALANCE_POPULAR_KEY + 1)
 
 const char *balance_reason_name(enum balance_reason reason); /* "popular_key" */
 
@@ -101,7 +102,9 @@ struct balance_tablet {
     int64_t moved_ns;    /* when LEAD or MOVE was decided for it */
     int64_t ahead_ns;    /* when it was split ahead, or what it came of */
     bool ahead;          /* it is the right-hand one of such a split, and has not been placed yet */
-    enum balance_reason refused; /* what was said last */
+    enum balance_reason
+        refused; /* what was said last; and when each was, since it was last not refused */
+    int64_t refused_ns[BALANCE_REFUSALS]; /* from BALANCE_POPULAR_KEY on */
 };
 
 struct balance_server {

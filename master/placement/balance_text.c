@@ -56,7 +56,11 @@ static void describe_refusal(struct balance_decision *decision, char *rest, size
 
     switch ((int)decision->reason) {
     case BALANCE_POPULAR_KEY:
-        (void)snprintf(rest, rest_bytes, "not split: row '%s' alone is %.0f %% of it",
+        (void)snprintf(rest, rest_bytes,
+                       decision->sampled
+                           ? "not split: rows from '%s' up to the next sampled one are %.0f %% of "
+                             "it, and none of them can be named"
+                           : "not split: row '%s' alone is %.0f %% of it",
                        bytes_printable(decision->key, key), percent(figures->key_permille));
         break;
     case BALANCE_MONOTONIC:

@@ -24,6 +24,8 @@ holders() { ebt --json tablets "$1" | sed -nE 's/.*"end":[^,]*,"server":"([0-9]+
 events() { ebt --json events "$@"; }
 
 says "nothing was decided" 0 'nothing was decided about load' ebt events
+says "no events of a table that is not there" 1 'NOT_FOUND' ebt --json events NOWHERE
+says "a word that is no table" 2 'follow=true' ebt events foo=bar
 "$BUILD/client/load/edubba-load" --quiet load read --table T --records 20000 >/dev/null || bad "load"
 "$BUILD/client/load/edubba-load" --quiet load read --table PINNED --records 20000 >/dev/null || bad "load"
 ebt pin PINNED on

@@ -142,8 +142,26 @@ Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
     cr_assert_eq(response.finding_count, 2, "its pressure is what comes of it");
     cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
     cr_assert_eq(response.findings[1].share_permille, 900);
+    cr_assert_not(says(response.findings[1].text, "spread"), "a split would only move it");
+    cr_assert_eq(response.findings[1].cure.size_bytes, 0);
     tablets[3].detail.appended_permille = 400;
-    cr_assert_neq(ask(4).findings[0].kind, ADVICE_MONOTONIC);
+    response = ask(4);
+    cr_assert_neq(response.findings[0].kind, ADVICE_MONOTONIC);
+}
+
+Test(advice, a_split_is_the_cure_of_pressure_only_where_it_can_part_the_load)
+{
+    tablet(1000, 1000, 20);
+    struct advice_tablet *hot = tablet(1000, 1000, 90);
+    struct advise_response response = ask(2);
+    cr_assert_eq(response.findings[0].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert(says(response.findings[0].cure, "a split lets another server take half"));
+    add_key(hot, "celebrity", 1000, 0);
+    response = ask(2);
+    cr_assert_eq(response.finding_count, 2);
+    cr_assert_eq(response.findings[0].kind, ADVICE_POPULAR_KEY);
+    cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
+    cr_assert_eq(response.findings[1].cure.size_bytes, 0);
 }
 
 Test(advice, few_tablets_that_take_most_are_a_narrow_range)
@@ -163,6 +181,18 @@ Test(advice, few_tablets_that_take_most_are_a_narrow_range)
     response = ask(4);
     cr_assert(response.findings[0].kind == ADVICE_NARROW_RANGE && response.findings[0].tablet == 1);
     cr_assert_eq(ask(3).findings[0].kind, ADVICE_BALANCED, "too few tablets to be narrow");
+}
+
+Test(advice, one_tablet_of_two_that_takes_all_is_a_narrow_range)
+{
+    tablet(0, 3200, 30);
+    struct advise_response response = ask(2);
+    cr_assert(response.findings[0].kind == ADVICE_NARROW_RANGE && response.findings[0].tablet == 1);
+    cr_assert(says(response.findings[0].text, "100 % of writes hit 1 of the table's 2 tablets"));
+    cr_assert_eq(ask(3).findings[0].kind, ADVICE_NARROW_RANGE);
+    cr_assert_eq(ask(1).findings[0].kind, ADVICE_BALANCED, "there is no other");
+    tablet(0, 320, 3);
+    cr_assert_eq(ask(2).findings[0].kind, ADVICE_BALANCED, "a tenth is elsewhere");
 }
 
 Test(advice, large_rows_are_told)

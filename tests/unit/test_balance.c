@@ -107,6 +107,43 @@ Test(balance, a_popular_row_is_named)
     cr_assert(fixture.last.figures.key_permille > 850 && fixture.last.figures.key_permille < 900);
 }
 
+Test(balance, a_sampled_point_is_not_called_a_row)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 60, 0);
+    fixture_points(&fixture, 0, 8, 0);
+    fixture.details[0].points[5].reads = 9000;
+    cr_assert_eq(fixture_pass(&fixture, 60), 1, "said once");
+    cr_assert_eq(fixture.last.reason, BALANCE_POPULAR_KEY);
+    cr_assert(fixture.last.sampled);
+    cr_assert_not_null(strstr(fixture.last.text, "not split: rows from 'row05' up to the next "
+                                                 "sampled one are 93 % of it, and none of them "
+                                                 "can be named"),
+                       "%s", fixture.last.text);
+}
+
+Test(balance, a_refusal_that_alternates_is_said_once_a_minute)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 60, 0);
+    fixture_points(&fixture, 0, 8, 0);
+    fixture.details[0].points[5].reads = 9000;
+    for (int second = 0; second < 60; second++) {
+        fixture.tablets[0].may_move = second % 2 == 0;
+        (void)fixture_pass(&fixture, 1);
+    }
+    cr_assert_eq(fixture.refusals[BALANCE_ALONE], 1, "%u", fixture.refusals[BALANCE_ALONE]);
+    cr_assert_eq(fixture.refusals[BALANCE_POPULAR_KEY], 1);
+    cr_assert_eq(fixture_pass(&fixture, 60), 1, "when it stays as it is now that is said");
+    cr_assert_eq(fixture_pass(&fixture, 60), 0);
+    fixture.tablets[0].may_move = !fixture.tablets[0].may_move;
+    cr_assert_eq(fixture_pass(&fixture, 1), 1, "after a minute it may be said again");
+    fixture.costs[0] = 1;
+    (void)fixture_pass(&fixture, 30);
+    fixture.costs[0] = 60;
+    cr_assert_eq(fixture_pass(&fixture, 20), 1, "it was not refused in between");
+}
+
 Test(balance, a_refusal_is_said_again_when_it_changes)
 {
     fixture_servers(&fixture, 3);

@@ -196,7 +196,7 @@ Test(catalog_balance, an_event_says_what_was_decided_with_its_numbers)
     cr_assert_geq(event->row_count, 4);
     cr_assert_gt(event->text.size_bytes, 20);
     cr_assert_gt(event->ended_us, event->time_us);
-    cr_assert_eq(list_events("other", 0).event_count, 0);
+    cr_assert_eq(list_events("other", 1).event_count, 0);
     cr_assert_eq(list_events("t", event->change - 1).events[0].number, event->number);
 }
 
@@ -239,6 +239,25 @@ Test(catalog_balance, who_appends_is_awaited_on_another_server)
     cr_assert_eq(count_events("split", "ahead", "done"), 1);
     cr_assert_eq(count_events("move", "ahead", "done"), 1);
     cr_assert_eq(count_events("refuse", "monotonic", "refused"), 1);
+}
+
+Test(catalog_balance, what_was_known_of_a_tablet_is_advised_about_after_its_split)
+{
+    struct buffer body = BUFFER_INIT;
+    struct advise_response response;
+    make_table(1);
+    spread_load(10, 60);
+    appended_permille = 990;
+    for (int i = 0; i < 15 && count_tablets() == 1; i++) {
+        second();
+    }
+    cr_assert_eq(count_tablets(), 2);
+    advise_request_encode(&(struct advise_request){bytes_of_text("t")}, &body);
+    uint64_t request = driver_send(&driver, METHOD_ADVISE, &body);
+    cr_assert_eq(
+        advise_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC, "%u", response.findings[0].kind);
 }
 
 Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_by_hand)
@@ -309,6 +328,22 @@ Test(catalog_balance, a_write_that_fails_is_done_again)
     seconds(60);
     cr_assert_geq(count_tablets(), 6);
     cr_assert_eq(count_events(NULL, NULL, "under_way"), 0);
+}
+
+Test(catalog_balance, events_of_what_is_no_table_and_never_was_one_are_refused)
+{
+    struct buffer body = BUFFER_INIT;
+    make_table(1);
+    cr_assert_eq(list_events("t", 0).event_count, 0);
+    list_events_request_encode(&(struct list_events_request){bytes_of_text("NOPE"), 0, 0}, &body);
+    driver_assert_refused(&driver, driver_send(&driver, METHOD_LIST_EVENTS, &body),
+                          STATUS_NOT_FOUND, "no table is named 'NOPE'");
+    cr_assert_eq(list_events("NOPE", 1).event_count, 0, "who asks on has been told");
+    spread_load(24, 96);
+    seconds(10);
+    (void)driver_by_name(&driver, METHOD_DELETE_TABLE, "t");
+    replicas_settle(&driver, servers, SERVERS);
+    cr_assert_geq(list_events("t", 0).event_count, 1, "events outlive their table");
 }
 
 /* --- the log by itself ---------------------------------------------------------------------------- */

@@ -178,6 +178,24 @@ static struct advise_response advice(const char *table)
     return response;
 }
 
+/* A report of one tablet with one point, at its start. */
+static void send_load_at(struct fake_server *server,
+                         uint64_t number,
+                         uint64_t tablet,
+                         const char *start)
+{
+    const struct load_point point = {bytes_of_text(start), 0, 1000, 0};
+    const struct tablet_load load = {
+        .tablet = tablet,
+        .figures = {.writes = 1000, .write_cpu_ns = SECOND_CPU_NS / 100 * 20},
+        .detail = {&point, 1, NULL, 0, 500, 0},
+    };
+    server->load = (struct load_report){number, 1000000000, SECOND_CPU_NS, &load, 1};
+    (void)driver_body(&driver, fake_send(&driver, server));
+    server->load = (struct load_report){0};
+    driver_forget_replies(&driver);
+}
+
 Test(catalog, hot_keys_are_listed_with_their_table_and_go_with_it)
 {
     const char *const splits[] = {"h", "p"};
@@ -219,6 +237,41 @@ Test(catalog, keys_are_advised_about)
     cr_assert(bytes_equal(response.findings[1].key, bytes_of_text("kx")));
     cr_assert_eq(response.findings[2].kind, ADVICE_HIGH_PRESSURE);
     cr_assert_eq(response.tablet_count, 1);
+}
+
+Test(catalog, advice_is_by_what_was_told_at_about_the_same_time)
+{
+    const char *const splits[] = {"h", "p"};
+    uint64_t tablet = 0;
+    make_table("METRIC", splits, 2);
+    struct fake_server *server = holder("METRIC", "a", &tablet);
+    send_load_at(server, 1, tablet, "");
+    driver_pass(&driver, 15 * SECOND_NS - SECOND_NS / 2);
+    server = holder("METRIC", "q", &tablet);
+    send_load_at(server, 2, tablet, "p");
+    cr_assert_eq(advice("METRIC").busy_count, 2);
+    driver_pass(&driver, SECOND_NS);
+    send_load_at(server, 3, tablet, "p");
+    cr_assert_eq(advice("METRIC").busy_count, 1);
+    cr_assert_eq(advice("METRIC").tablet_count, 3);
+    cr_assert_lt(advice("METRIC").age_us, 1000000);
+    driver_pass(&driver, 24 * SECOND_NS);
+    uint64_t age_us = advice("METRIC").age_us;
+    cr_assert(age_us >= 24000000 && age_us < 25000000, "%lu", (unsigned long)age_us);
+    cr_assert_eq(hot_keys("METRIC").tablet_count, 2, "they are still listed");
+}
+
+Test(catalog, only_who_leads_a_tablet_is_believed_where_its_load_is)
+{
+    uint64_t tablet = 0;
+    make_table("METRIC", NULL, 0);
+    struct fake_server *server = holder("METRIC", "k", &tablet);
+    send_detail(&servers[server->number % 3], 1, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablet_count, 0);
+    send_detail(server, 1, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablet_count, 1);
+    send_detail(&servers[server->number % 3], 2, tablet, "");
+    cr_assert_eq(hot_keys("METRIC").tablets[0].server, server->number);
 }
 
 Test(catalog, questions_about_keys_of_no_table_are_refused)

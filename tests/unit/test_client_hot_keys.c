@@ -78,7 +78,7 @@ static const struct advice_finding findings[] = {
      .cure = {(const uint8_t *)"Salt it.", 8}},
     {.kind = 4000000000, .text = {(const uint8_t *)"of a newer master", 17}},
 };
-static const struct advise_response advice = {findings, 2, 500, 8000, 4, 3};
+static const struct advise_response advice = {findings, 2, 500, 8000, 4, 3, 24000000};
 
 Test(client, advice_is_told_with_what_it_stands_on)
 {
@@ -102,6 +102,7 @@ Test(client, advice_is_told_with_what_it_stands_on)
     cr_assert_str_eq(list[1].cure, "");
     cr_assert(basis.observations == 500 && basis.operations_per_second == 8000);
     cr_assert(basis.tablet_count == 4 && basis.busy_count == 3);
+    cr_assert_eq(basis.age_us, 24000000);
     edubba_free(list);
     cr_assert_eq(edubba_advise(session.client, "METRIC", &list, &count, NULL, &error), EDUBBA_OK);
     edubba_free(list);

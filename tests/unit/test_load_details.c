@@ -132,6 +132,58 @@ Test(load_details, go_with_the_tablet_and_with_age)
     cr_assert_null(load_details_find(&details, 200));
 }
 
+/* Of the parts of tablet 100, which was told of at "100" and at "100b", 4 and 6 of ten. */
+Test(load_details, go_over_to_what_a_split_makes)
+{
+    const struct row_range left = {bytes_of_text("100"), bytes_of_text("100b")};
+    const struct row_range right = {bytes_of_text("100b"), bytes_of_text("101")};
+    report(1, 0, 100, "100b", 90);
+    report(1, 7, 200, "200b", 10);
+    load_details_inherit(&details, 100, 1001, &left);
+    load_details_inherit(&details, 100, 1002, &right);
+    load_details_check(&details);
+    load_details_drop(&details, 100);
+    const struct load_entry_detail *first = load_details_find(&details, 1001);
+    const struct load_entry_detail *second = load_details_find(&details, 1002);
+    cr_assert(first->heard_us == 1000 * SECOND_US && first->server == 1 && first->inherited);
+    cr_assert(first->detail.point_count == 1 && first->detail.key_count == 0);
+    cr_assert_eq(first->figures.writes, 30, "2 of 6 writes");
+    cr_assert_eq(first->detail.appended_permille, 0);
+    cr_assert(second->detail.point_count == 1 && second->detail.key_count == 1);
+    cr_assert(bytes_equal(second->detail.points[0].row, right.start));
+    cr_assert_eq(second->figures.writes, 60);
+    cr_assert_eq(second->detail.appended_permille, 500);
+    cr_assert_eq(first->detail.observations + second->detail.observations, 98, "99, rounded down");
+    load_details_expire(&details, 1000 * SECOND_US + LOAD_DETAIL_AGE_MAX_US + 1);
+    cr_assert_eq(details.by_tablet.count, 1, "they are as old as what they are from");
+}
+
+Test(load_details, of_a_part_without_load_nothing_goes_over)
+{
+    const struct row_range before = {bytes_of_text("100"), bytes_of_text("100d")};
+    const struct row_range behind = {bytes_of_text("100d"), bytes_of_text("101")};
+    const struct row_range inside = {bytes_of_text("100a"), bytes_of_text("101")};
+    load_details_inherit(&details, 100, 1001, &before);
+    report(1, 0, 100, "100b", 90);
+    load_details_inherit(&details, 100, 1001, &before);
+    load_details_inherit(&details, 100, 1002, &behind);
+    load_details_inherit(&details, 100, 1003, &inside);
+    cr_assert_null(load_details_find(&details, 1002));
+    cr_assert_eq(load_details_find(&details, 1001)->figures.writes, 90);
+    cr_assert_eq(load_details_find(&details, 1001)->detail.appended_permille, 500);
+    const struct load_entry_detail *entry = load_details_find(&details, 1003);
+    cr_assert_eq(entry->detail.point_count, 2, "one at its start");
+    cr_assert(bytes_equal(entry->detail.points[0].row, inside.start));
+    cr_assert_eq(entry->detail.points[0].writes, 0);
+    details.entries_max = 3;
+    load_details_inherit(&details, 100, 1004, &before);
+    load_details_check(&details);
+    memory_fail_arm(0, 1);
+    load_details_inherit(&details, 1001, 1005, &before);
+    memory_fail_disarm();
+    cr_assert_null(load_details_find(&details, 1005));
+}
+
 Test(load_details, of_a_clock_that_is_set_back_what_is_to_come_goes)
 {
     report(1, 0, 100, "100b", 10);

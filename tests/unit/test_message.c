@@ -347,7 +347,8 @@ static void any_advise_response(struct random_source *s, struct buffer *out)
     struct advise_response message = {.observations = any_u64(s),
                                       .operations_per_second = any_u64(s),
                                       .tablet_count = any_u64(s),
-                                      .busy_count = any_u64(s)};
+                                      .busy_count = any_u64(s),
+                                      .age_us = any_u64(s)};
     struct advice_finding *findings = any_list(s, sizeof *findings, &message.finding_count);
     for (size_t i = 0; i < message.finding_count; i++) {
         findings[i] = (struct advice_finding){any_u32(s),   any_u32(s),   any_u64(s),
