@@ -150,7 +150,7 @@ function advice(state, signal) {
   const words = h('div', {});
   const place = h('section', { class: 'card', 'aria-label': 'Advice', hidden: true }, h('header', {}, h('h2', {}, 'What its keys say')), words);
   repeat(signal, async () => {
-    const said = await adviceOf(state.name, signal, false).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+    const said = await adviceOf(state.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
     place.hidden = said === null;
     if (said) words.replaceChildren(said);
   });
