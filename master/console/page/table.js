@@ -125,7 +125,7 @@ function heatTab(main, state, go, signal) {
     } catch (error) {
       if (error.name === 'AbortError') return;
       card.hidden = !map.heat;
-      trouble.replaceChildren(map.heat && !(error instanceof ApiError) ? h('p', { class: 'trouble' }, 'The master does not answer; what is shown is from before.') : noHeat(state, error));
+      trouble.replaceChildren(map.heat && !(error instanceof ApiError) ? h('p', { class: 'trouble' }, 'The master does not answer; what is shown is from before.') : await noHeat(state, error, signal));
     }
     if (!signal.aborted && !state.from) timer = setTimeout(load, document.hidden ? 5 * REFRESH_MS : REFRESH_MS);
   }
@@ -137,12 +137,12 @@ function heatTab(main, state, go, signal) {
   load();
 }
 
-function noHeat(state, error) {
-  if (error.status === 'NOT_FOUND') {
-    return empty('No load was seen on ', h('b', {}, state.name), ' so far. Put some on it, and this fills within seconds: ',
-      h('code', {}, `edubba-load run read --table ${state.name}`));
-  }
-  return h('p', { class: 'trouble' }, error instanceof ApiError ? error.message : 'The master does not answer.');
+async function noHeat(state, error, signal) {
+  if (error.status !== 'NOT_FOUND') return h('p', { class: 'trouble' }, error instanceof ApiError ? error.message : 'The master does not answer.');
+  const tables = await ask('cluster', {}, signal).then((cluster) => cluster.tables, () => null);
+  return tables && !tables.some((table) => table.name === state.name || table.number === state.name)
+    ? empty('There is no table ', h('b', {}, state.name), ' (dropped?). ', h('a', { href: '#/tables' }, 'To those that there are'))
+    : empty('No load was seen on ', h('b', {}, state.name), ' so far. As soon as there is some, this fills within seconds.');
 }
 
 /** What is to be said of this table's keys; nothing where there is nothing. */
