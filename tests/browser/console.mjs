@@ -193,7 +193,7 @@ for (const colorScheme of ['light', 'dark']) {
 
 // --- other views, phone, names for readers ----------------------------------------------------------------------------
 
-for (const [name, hash, words] of [['overview', '#/', 'USERS'], ['tables', '#/tables', 'QUIET'], ['servers', '#/servers', 'alive'], ['diagnostics', '#/diagnostics', 'Busy tablets'], ['events', '#/events', 'Nothing was decided'], ['tablets', '#/table/USERS/tablets', 'serving'], ['quiet', '#/table/QUIET', 'No load was seen'], ['nope', '#/table/NOPE', 'There is no table NOPE']]) {
+for (const [name, hash, words] of [['overview', '#/', 'USERS'], ['tables', '#/tables', 'QUIET'], ['servers', '#/servers', 'alive'], ['diagnostics', '#/diagnostics', 'Busy tablets'], ['events', '#/events', 'Nothing was decided'], ['tablets', '#/table/USERS/tablets', 'serving'], ['quiet', '#/table/QUIET', 'No load was seen'], ['nope', '#/table/NOPE', 'There is no table NOPE'], ['begin', `#/table/USERS?${window_}`, 'These keys begin with user']]) {
   const page = await open(hash);
   const shown = await page.waitForFunction((text) => document.querySelector('main').innerText.includes(text), words, { timeout: 10000 }).then(() => true, () => false);
   check(`${name} shows ${words}`, shown, shown ? '' : await page.locator('main').innerText());

@@ -6,6 +6,7 @@ import { bar, empty, grid, h } from './dom.js';
 import { METRICS, bytes, count, key, moment, percent, rate, say, span } from './format.js';
 import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
+import { commonStart } from './scale.js';
 
 const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hours'], [86400, '1 day'], [345600, '4 days'], [1209600, '14 days']];
 const REFRESH_MS = 3000;
@@ -104,7 +105,8 @@ function heatTab(main, state, go, signal) {
   map.set({ gain: kept.gain, by: kept.by, pins: kept.pins.get(state.name) ?? [] });
   pins.replaceChildren(...pinList(map));
   const details = h('details', { ontoggle: () => details.open && map.heat && words.replaceChildren(asTable(map)) }, h('summary', {}, 'The same as a table'), words);
-  const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, map.root);
+  const begin = h('p', { class: 'note begin', hidden: true });
+  const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, begin, map.root);
   main.append(tools(state, go, map, () => load()), trouble, card,
     h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, advice(state, signal), details, help());
 
@@ -121,6 +123,7 @@ function heatTab(main, state, go, signal) {
       trouble.replaceChildren();
       map.show(heat);
       tellScale(heat);
+      tellBegin(heat);
       if (details.open) words.replaceChildren(asTable(map));
     } catch (error) {
       if (error.name === 'AbortError') return;
@@ -132,6 +135,11 @@ function heatTab(main, state, go, signal) {
   function tellScale(heat) {
     note.textContent = `${heat.rows} ranges of keys, columns of ${span(heat.step_us)}; known since ${heat.oldest_us ? moment(heat.oldest_us) : 'just now'}.`;
     scale.textContent = heat.total > 0 ? `hottest: ${map.facts(map.hottest()).words}` : 'nothing was counted in this time';
+  }
+  function tellBegin(heat) {
+    const text = commonStart(heat);
+    begin.hidden = text.length < 2;
+    begin.replaceChildren('These keys begin with ', h('span', { class: 'key' }, text));
   }
   signal.addEventListener('abort', () => clearTimeout(timer));
   load();
