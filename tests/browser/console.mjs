@@ -191,6 +191,25 @@ for (const colorScheme of ['light', 'dark']) {
   await page.close();
 }
 
+// --- where the address names no window: what is known -----------------------------------------------------------------
+
+{
+  const page = await open('#/servers');
+  const spans = [];
+  await page.route('**/api/v1/heat?**', async (route) => {
+    const answer = await route.fetch();
+    const heat = await answer.json();
+    spans.push(new URL(route.request().url()).searchParams.get('last_s'));
+    heat.column_totals = heat.column_totals.map((_, i) => (i + 3 < heat.columns ? 0 : 1)); // as if all else had been quiet
+    await route.fulfill({ response: answer, json: heat });
+  });
+  await page.goto(`${base}/#/table/USERS`);
+  await heatOf(page);
+  check('of 15 minutes only what is known is shown', spans.slice(0, 2).join() === '900,120', spans);
+  check('and the list says so', (await page.locator('#last option:checked').innerText()) === 'up to 15 min');
+  await page.close();
+}
+
 // --- other views, phone, names for readers ----------------------------------------------------------------------------
 
 for (const [name, hash, words] of [['overview', '#/', 'USERS'], ['tables', '#/tables', 'QUIET'], ['servers', '#/servers', 'alive'], ['diagnostics', '#/diagnostics', 'Busy tablets'], ['events', '#/events', 'Nothing was decided'], ['tablets', '#/table/USERS/tablets', 'serving'], ['quiet', '#/table/QUIET', 'No load was seen'], ['nope', '#/table/NOPE', 'There is no table NOPE'], ['begin', `#/table/USERS?${window_}`, 'These keys begin with user']]) {

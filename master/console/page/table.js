@@ -9,6 +9,7 @@ import { HeatMap } from './heatmap.js';
 import { commonStart } from './scale.js';
 
 const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hours'], [86400, '1 day'], [345600, '4 days'], [1209600, '14 days']];
+const SPAN_LEAST_S = 120, SPAN_MOST_S = 900; // of what is known, where the address names no window
 const REFRESH_MS = 3000;
 const PAGE = 100;
 
@@ -42,8 +43,20 @@ export function link(state) {
 
 /** Those that are offered, and the one that the address says. */
 function spans({ last }) {
-  if (!last || SPANS.some(([seconds]) => String(seconds) === String(last))) return SPANS;
-  return [...SPANS, [last, span(last * 1e6)]].sort((a, b) => a[0] - b[0]);
+  const own = !last || SPANS.some(([seconds]) => String(seconds) === String(last)) ? [] : [[last, span(last * 1e6)]];
+  return [['', 'up to 15 min'], ...[...SPANS, ...own].sort((a, b) => a[0] - b[0])];
+}
+
+/** When something was first counted, as far as the picture says; null: nothing was. */
+function firstCounted(heat) {
+  const column = heat.column_totals.findIndex((total) => total > 0);
+  return column < 0 ? null : heat.start_us + column * heat.step_us;
+}
+
+/** So many seconds show all that was counted; in steps, so that columns do not change their width all the time. */
+function spanSince(first_us, now_us) {
+  if (first_us === null) return SPAN_MOST_S;
+  return Math.max(SPAN_LEAST_S, Math.min(SPAN_MOST_S, Math.ceil((now_us - first_us) / 60e6) * 60));
 }
 
 function tools(state, go, map, refresh) {
@@ -51,7 +64,7 @@ function tools(state, go, map, refresh) {
   const live = h('button', { type: 'button', 'aria-pressed': String(!state.from), title: 'Follow what happens now', onclick: () => go(state.from ? { from: null, to: null } : { from: map.heat?.start_us, to: map.heat ? map.heat.start_us + map.heat.columns * map.heat.step_us : null }) }, 'Live');
   return h('div', { class: 'tools', role: 'group', 'aria-label': 'What the heat map shows' },
     h('label', {}, 'Show', h('select', { id: 'metric', onchange: (event) => go({ metric: event.target.value }) }, METRICS.map((metric) => option(metric.name, metric.title, state.metric ?? 'ops')))),
-    h('label', {}, 'of the last', h('select', { id: 'last', onchange: (event) => go({ last: event.target.value, from: null, to: null }) }, spans(state).map(([seconds, text]) => option(seconds, text, state.last ?? 900)))),
+    h('label', {}, 'of the last', h('select', { id: 'last', onchange: (event) => go({ last: event.target.value, from: null, to: null }) }, spans(state).map(([seconds, text]) => option(seconds, text, state.last ?? '')))),
     live,
     h('button', { type: 'button', id: 'back', disabled: !zoomed, onclick: () => history.back() }, 'Zoom out'),
     h('button', { type: 'button', id: 'whole', disabled: !zoomed, onclick: () => go({ from: null, to: null, start: null, end: null }) }, 'Whole table'),
@@ -110,15 +123,24 @@ function heatTab(main, state, go, signal) {
   main.append(tools(state, go, map, () => load()), trouble, card,
     h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, advice(state, signal), details, help());
 
-  let timer = 0;
+  let timer = 0, first_us = null, skew_us = 0; // skew: of the master's clock against ours
+  const asked = (last_s) => ask('heat', {
+    table: state.name, metric: state.metric, last_s, from_us: state.from, to_us: state.to, start: state.start, end: state.end,
+    rows: Math.max(60, Math.min(400, Math.floor((map.picture.clientHeight || 500) / 2))),
+    columns: Math.max(30, Math.min(600, Math.floor((map.picture.clientWidth || 800) / 3))),
+  }, signal);
+  /** Where the address names no window: all that was counted, of at most 15 minutes. */
+  async function known() {
+    if (first_us !== null) return asked(spanSince(first_us, Date.now() * 1000 + skew_us));
+    const heat = await asked(SPAN_MOST_S);
+    first_us = firstCounted(heat);
+    skew_us = heat.now_us - Date.now() * 1000;
+    return spanSince(first_us, heat.now_us) < SPAN_MOST_S ? asked(spanSince(first_us, heat.now_us)) : heat;
+  }
   async function load() {
     clearTimeout(timer);
-    const wide = map.picture.clientWidth || 800;
     try {
-      const heat = await ask('heat', {
-        table: state.name, metric: state.metric, last_s: state.from ? null : state.last ?? 900, from_us: state.from, to_us: state.to,
-        start: state.start, end: state.end, rows: Math.max(60, Math.min(400, Math.floor((map.picture.clientHeight || 500) / 2))), columns: Math.max(30, Math.min(600, Math.floor(wide / 3))),
-      }, signal);
+      const heat = await (state.from ? asked(null) : state.last ? asked(state.last) : known());
       card.hidden = false;
       trouble.replaceChildren();
       map.show(heat);
