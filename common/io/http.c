@@ -94,6 +94,11 @@ static void on_http_request(nng_aio *aio)
     finish(aio, &response);
 }
 
+const char *http_call_method(const struct http_call *call)
+{
+    return nng_http_req_get_method(call->req);
+}
+
 const char *http_call_uri(const struct http_call *call)
 {
     return nng_http_req_get_uri(call->req);
@@ -243,6 +248,7 @@ static enum status add_route(struct http_server *server,
                              const char *path,
                              http_handler handler,
                              http_call_handler call_handler,
+                             bool tree,
                              void *context)
 {
     size_t path_bytes = strlen(path) + 1;
@@ -259,7 +265,9 @@ static enum status add_route(struct http_server *server,
         memory_free(route);
         return STATUS_NO_MEMORY;
     }
-    if (nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
+    bool failed = tree && (nng_http_handler_set_tree(nng_handler) != 0 ||
+                           nng_http_handler_set_method(nng_handler, NULL) != 0);
+    if (failed || nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
         nng_http_server_add_handler(server->server, nng_handler) != 0) {
         nng_http_handler_free(nng_handler);
         memory_free(route);
@@ -277,7 +285,7 @@ enum status http_server_handle(struct http_server *server,
                                http_handler handler,
                                void *context)
 {
-    return add_route(server, path, handler, NULL, context);
+    return add_route(server, path, handler, NULL, false, context);
 }
 
 enum status http_server_handle_call(struct http_server *server,
@@ -285,7 +293,15 @@ enum status http_server_handle_call(struct http_server *server,
                                     http_call_handler handler,
                                     void *context)
 {
-    return add_route(server, path, NULL, handler, context);
+    return add_route(server, path, NULL, handler, false, context);
+}
+
+enum status http_server_handle_tree(struct http_server *server,
+                                    const char *path,
+                                    http_call_handler handler,
+                                    void *context)
+{
+    return add_route(server, path, NULL, handler, true, context);
 }
 
 uint16_t http_server_port(const struct http_server *server)

@@ -108,12 +108,23 @@ static void on_file(void *context, struct http_call *call)
     http_call_answer(call, &response);
 }
 
+static bool only_reads(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 static void on_api(void *context, struct http_call *call)
 {
     const struct page *page = context;
-    if (!refuse_foreign(page, call)) {
-        page->on_call(page->context, call);
+    if (refuse_foreign(page, call)) {
+        return;
     }
+    if (!only_reads(http_call_method(call))) {
+        page_refuse(call, 405, "INVALID_ARGUMENT",
+                    "nothing can be changed here: GET and HEAD only");
+        return;
+    }
+    page->on_call(page->context, call);
 }
 
 enum status page_serve(struct page *page, struct http_server *server, struct error *ret_error)
@@ -124,8 +135,8 @@ enum status page_serve(struct page *page, struct http_server *server, struct err
          file++) {
         status = http_server_handle_call(server, file->path, on_file, page);
     }
-    for (const char *const *path = page_api_paths; *path != NULL && status == STATUS_OK; path++) {
-        status = http_server_handle_call(server, *path, on_api, page);
+    if (status == STATUS_OK) {
+        status = http_server_handle_tree(server, "/api", on_api, page);
     }
     return status == STATUS_OK ? STATUS_OK
                                : error_set(ret_error, status, "cannot serve the console");
