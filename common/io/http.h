@@ -32,6 +32,7 @@ struct http_response {
 typedef void (*http_handler)(void *context, const char *path, struct http_response *response);
 
 /* address "127.0.0.1:7480"; same rule for addresses that are not local as transport_listen().
+ * Without insecure it answers only who asks for a name of this machine (http_host.h): else 403, as JSON.
  * Serves /metrics itself. */
 enum status http_server_open(const char *address,
                              bool insecure,

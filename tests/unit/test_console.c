@@ -79,13 +79,12 @@ static void open_console(bool local)
     const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
     logger_init(&log);
     test_folder_make(folder, sizeof folder, "console");
-    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error), STATUS_OK, "%s",
+    cr_assert_eq(http_server_open("127.0.0.1:0", !local, &server, &error), STATUS_OK, "%s",
                  error.text);
     const struct console_options options = {
         .server = server,
         .folder = folder,
         .heat_bytes_max = 1 << 20,
-        .local = local,
         .ask = ask_catalog,
         .append_status = append_status,
     };
