@@ -9,6 +9,7 @@
 #include <nng/supplemental/http/http.h>
 
 #include "common/base/memory.h"
+#include "common/io/http_host.h"
 #include "common/io/metrics.h"
 #include "common/io/transport_address.h"
 #include "common/io/transport_threads.h"
@@ -21,6 +22,7 @@ struct route {
     http_handler handler;           /* one of them */
     http_call_handler call_handler; /* is there */
     void *context;
+    bool local; /* as the server */
     char path[];
 };
 
@@ -35,6 +37,7 @@ struct http_server {
     pthread_mutex_t lock; /* guards routes */
     struct route *routes; /* live as long as the server: nng's handlers point at them */
     uint16_t port;
+    bool local; /* for this machine alone */
     char address[ADDRESS_BYTES_MAX];
 };
 
@@ -70,6 +73,25 @@ static void finish(nng_aio *aio, struct http_response *response)
     nng_aio_finish(aio, error);
 }
 
+static bool is_foreign(const struct route *route, nng_aio *aio)
+{
+    return route->local &&
+           !http_host_is_local(nng_http_req_get_header(nng_aio_get_input(aio, 0), "Host"));
+}
+
+static void refuse_foreign(nng_aio *aio)
+{
+    struct http_response response = {
+        .status = 403,
+        .content_type = "application/json",
+        .headers = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}},
+    };
+    buffer_append_format(&response.body,
+                         "{\"error\":{\"status\":\"PERMISSION_DENIED\",\"text\":"
+                         "\"this is for this machine: ask for it as localhost\"}}\n");
+    finish(aio, &response);
+}
+
 static void take_call(const struct route *route, nng_aio *aio)
 {
     struct http_call *call = memory_allocate(sizeof *call);
@@ -85,6 +107,10 @@ static void on_http_request(nng_aio *aio)
 {
     nng_http_handler *handler = nng_aio_get_input(aio, 1);
     struct route *route = nng_http_handler_get_data(handler);
+    if (is_foreign(route, aio)) {
+        refuse_foreign(aio);
+        return;
+    }
     if (route->call_handler != NULL) {
         take_call(route, aio);
         return;
@@ -92,6 +118,11 @@ static void on_http_request(nng_aio *aio)
     struct http_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
     route->handler(route->context, route->path, &response);
     finish(aio, &response);
+}
+
+const char *http_call_method(const struct http_call *call)
+{
+    return nng_http_req_get_method(call->req);
 }
 
 const char *http_call_uri(const struct http_call *call)
@@ -219,6 +250,7 @@ enum status http_server_open(const char *address,
         return error_set(ret_error, STATUS_NO_MEMORY, "listen on %s: no memory", address);
     }
     (void)snprintf(server->address, sizeof server->address, "%s", address);
+    server->local = !insecure;
     status = claim_address(server, ret_error);
     if (status != STATUS_OK) {
         memory_free(server);
@@ -243,6 +275,7 @@ static enum status add_route(struct http_server *server,
                              const char *path,
                              http_handler handler,
                              http_call_handler call_handler,
+                             bool tree,
                              void *context)
 {
     size_t path_bytes = strlen(path) + 1;
@@ -254,12 +287,15 @@ static enum status add_route(struct http_server *server,
     route->handler = handler;
     route->call_handler = call_handler;
     route->context = context;
+    route->local = server->local;
     memcpy(route->path, path, path_bytes);
     if (nng_http_handler_alloc(&nng_handler, path, on_http_request) != 0) {
         memory_free(route);
         return STATUS_NO_MEMORY;
     }
-    if (nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
+    bool failed = tree && (nng_http_handler_set_tree(nng_handler) != 0 ||
+                           nng_http_handler_set_method(nng_handler, NULL) != 0);
+    if (failed || nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
         nng_http_server_add_handler(server->server, nng_handler) != 0) {
         nng_http_handler_free(nng_handler);
         memory_free(route);
@@ -277,7 +313,7 @@ enum status http_server_handle(struct http_server *server,
                                http_handler handler,
                                void *context)
 {
-    return add_route(server, path, handler, NULL, context);
+    return add_route(server, path, handler, NULL, false, context);
 }
 
 enum status http_server_handle_call(struct http_server *server,
@@ -285,7 +321,15 @@ enum status http_server_handle_call(struct http_server *server,
                                     http_call_handler handler,
                                     void *context)
 {
-    return add_route(server, path, NULL, handler, context);
+    return add_route(server, path, NULL, handler, false, context);
+}
+
+enum status http_server_handle_tree(struct http_server *server,
+                                    const char *path,
+                                    http_call_handler handler,
+                                    void *context)
+{
+    return add_route(server, path, NULL, handler, true, context);
 }
 
 uint16_t http_server_port(const struct http_server *server)

@@ -1,7 +1,8 @@
 /*
  * A small HTTP server (nng's) for metrics, health and the console.
  *
- * Handlers run on nng's threads, must not block long, and see GET and HEAD requests only.
+ * Handlers run on nng's threads, must not block long, and see GET and HEAD requests only, but for those of a
+ * whole tree.
  */
 #ifndef COMMON_IO_HTTP_H
 #define COMMON_IO_HTTP_H
@@ -31,6 +32,7 @@ struct http_response {
 typedef void (*http_handler)(void *context, const char *path, struct http_response *response);
 
 /* address "127.0.0.1:7480"; same rule for addresses that are not local as transport_listen().
+ * Without insecure it answers only who asks for a name of this machine (http_host.h): else 403, as JSON.
  * Serves /metrics itself. */
 enum status http_server_open(const char *address,
                              bool insecure,
@@ -53,6 +55,13 @@ enum status http_server_handle_call(struct http_server *server,
                                     const char *path,
                                     http_call_handler handler,
                                     void *context);
+/* As that, of path and all below that has no handler of its own; and of any method. */
+enum status http_server_handle_tree(struct http_server *server,
+                                    const char *path,
+                                    http_call_handler handler,
+                                    void *context);
+/* Good until it is answered: "GET". */
+const char *http_call_method(const struct http_call *call);
 /* Good until it is answered: "/api/v1/heat?table=7"; and a header's value, NULL without one. */
 const char *http_call_uri(const struct http_call *call);
 const char *http_call_header(const struct http_call *call, const char *name);

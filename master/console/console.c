@@ -199,7 +199,7 @@ static enum status start(struct console_thread *thread, struct error *ret_error)
         return error_set(ret_error, STATUS_IO, "cannot start the console: %s", strerror(result));
     }
     thread->started = true;
-    thread->page = (struct page){console->options.local, on_call, console};
+    thread->page = (struct page){on_call, console};
     return page_serve(&thread->page, console->options.server, ret_error);
 }
 

@@ -27,7 +27,6 @@ struct console_options {
     struct http_server *server; /* borrowed */
     const char *folder;         /* of the master; borrowed */
     uint64_t heat_bytes_max;
-    bool local; /* answer only who says that it is on this machine: see console_page.h */
     void *context;
     /* Any thread: put the question to the catalog.  False: not now, it is still the console's. */
     bool (*ask)(void *context, struct question *question);

@@ -45,11 +45,6 @@ static const struct path paths[] = {
 
 #define PATHS (sizeof paths / sizeof *paths)
 
-const char *const page_api_paths[] = {
-    "/api/v1/cluster",     "/api/v1/load",   "/api/v1/heat",   "/api/v1/tablets",
-    "/api/v1/hot_tablets", "/api/v1/advice", "/api/v1/events", NULL,
-};
-
 /* --- answering ---------------------------------------------------------------------------------- */
 
 static uint16_t code_of(enum status status)

@@ -41,39 +41,6 @@ void page_refuse(struct http_call *call, uint16_t code, const char *status, cons
     page_answer(call, code, &body);
 }
 
-/* Length of a name of this machine that host begins with; 0 = there is none.  "127.0.0.1.evil.example" is a
- * name that anybody may own, and "127." of digits and dots alone is an address. */
-static size_t local_name_bytes(const char *host)
-{
-    static const char *const names[] = {"localhost", "[::1]"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strncmp(host, names[i], strlen(names[i])) == 0) {
-            return strlen(names[i]);
-        }
-    }
-    return strncmp(host, "127.", 4) == 0 ? strspn(host, "0123456789.") : 0;
-}
-
-/* "localhost:7480", "127.0.0.1:7480", "[::1]:7480"; or nobody says: then it is no browser. */
-static bool is_of_this_machine(const char *host)
-{
-    size_t name_bytes = host == NULL ? 0 : local_name_bytes(host);
-    return host == NULL ||
-           (name_bytes > 0 && (host[name_bytes] == '\0' || host[name_bytes] == ':'));
-}
-
-/* True: it has been answered. */
-static bool refuse_foreign(const struct page *page, struct http_call *call)
-{
-    if (!page->local || is_of_this_machine(http_call_header(call, "Host"))) {
-        return false;
-    }
-    page_refuse(call, 403, "PERMISSION_DENIED",
-                "this console is for this machine: ask for it as localhost");
-    return true;
-}
-
 static const struct page_file *find_file(const char *uri)
 {
     size_t path_bytes = strcspn(uri, "?#");
@@ -88,10 +55,7 @@ static const struct page_file *find_file(const char *uri)
 
 static void on_file(void *context, struct http_call *call)
 {
-    const struct page *page = context;
-    if (refuse_foreign(page, call)) {
-        return;
-    }
+    (void)context;
     const struct page_file *file = find_file(http_call_uri(call));
     const char *known = http_call_header(call, "If-None-Match");
     bool same = known != NULL && strcmp(known, file->tag) == 0;
@@ -108,12 +72,20 @@ static void on_file(void *context, struct http_call *call)
     http_call_answer(call, &response);
 }
 
+static bool only_reads(const char *method)
+{
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
 static void on_api(void *context, struct http_call *call)
 {
     const struct page *page = context;
-    if (!refuse_foreign(page, call)) {
-        page->on_call(page->context, call);
+    if (!only_reads(http_call_method(call))) {
+        page_refuse(call, 405, "INVALID_ARGUMENT",
+                    "nothing can be changed here: GET and HEAD only");
+        return;
     }
+    page->on_call(page->context, call);
 }
 
 enum status page_serve(struct page *page, struct http_server *server, struct error *ret_error)
@@ -124,8 +96,8 @@ enum status page_serve(struct page *page, struct http_server *server, struct err
          file++) {
         status = http_server_handle_call(server, file->path, on_file, page);
     }
-    for (const char *const *path = page_api_paths; *path != NULL && status == STATUS_OK; path++) {
-        status = http_server_handle_call(server, *path, on_api, page);
+    if (status == STATUS_OK) {
+        status = http_server_handle_tree(server, "/api", on_api, page);
     }
     return status == STATUS_OK ? STATUS_OK
                                : error_set(ret_error, status, "cannot serve the console");

@@ -1,9 +1,6 @@
 /*
- * What the console serves at all: the page's files, which are part of the program, and the paths of the API;
- * what headers answers have; and who is refused.
- *
- * A console that only this machine can reach is there for who sits at it, not for a page from elsewhere that
- * has its name point here: so what a browser says it has asked for (Host) must be a name of this machine.
+ * What the console serves at all: the page's files, which are part of the program, and the API; and
+ * what headers answers have.
  *
  * Thread rule: any.
  */
@@ -24,12 +21,8 @@ struct page_file {
 
 extern const struct page_file page_files[];
 
-/* Paths of the API; NULL at the end. */
-extern const char *const page_api_paths[];
-
 struct page {
-    bool local;
-    http_call_handler on_call; /* of the API: by now it may be answered */
+    http_call_handler on_call; /* of all below /api: by now it may be answered */
     void *context;
 };
 

@@ -86,6 +86,7 @@ static enum status choose_rows(const struct selection *selection, struct heat_gr
         return status;
     }
     (void)each_column(selection, gather, &grid->rows);
+    heat_rows_join_unsized(&grid->rows);
     heat_rows_join(&grid->rows, selection->question->rows_max);
     grid->row_count = grid->rows.count;
     return STATUS_OK;

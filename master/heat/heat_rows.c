@@ -431,6 +431,11 @@ static void join_next(struct heat_rows *rows, struct heat_row *row, struct heat_
     memory_free(next);
 }
 
+static bool is_load_of_nothing(const struct heat_row *row)
+{
+    return row->width == 0 && cost_of(&row->values) > 0;
+}
+
 /* How much a row made of both would stand out. */
 static double weight_of_both(const struct heat_rows *rows, size_t index)
 {
@@ -486,23 +491,39 @@ void heat_rows_join(struct heat_rows *rows, size_t count_max)
     }
 }
 
+void heat_rows_join_unsized(struct heat_rows *rows)
+{
+    size_t kept = 0;
+    uint64_t width = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        width += rows->rows[i]->width;
+    }
+    if (width == 0) {
+        return;
+    }
+    for (size_t at = 1; at < rows->count; at++) {
+        if (is_load_of_nothing(rows->rows[kept])) {
+            join_next(rows, rows->rows[kept], rows->rows[at]);
+        } else {
+            rows->rows[++kept] = rows->rows[at];
+        }
+    }
+    for (; kept > 0 && is_load_of_nothing(rows->rows[kept]); kept--) {
+        join_next(rows, rows->rows[kept - 1], rows->rows[kept]);
+    }
+    rows->count = kept + 1;
+    rows->found = 0;
+}
+
 /* --- sizes -------------------------------------------------------------------------------------- */
 
-/* What a tablet has grown by since the last sweep has grown where was written; the first time it is even. */
-static double sweep_weight(const struct heat_rows *rows,
-                           size_t index,
-                           const struct row_range *tablet,
-                           double growth,
-                           double written,
-                           double before)
+/* How much of a tablet's keys is in a row, as far as keys were named. */
+static double part_of_tablet(const struct heat_rows *rows,
+                             size_t index,
+                             const struct row_range *tablet)
 {
-    const struct heat_row *row = rows->rows[index];
     struct row_range range = heat_rows_range(rows, index);
-
-    if (before > 0) {
-        double grown = written > 0 ? growth * (double)row->written / written : 0;
-        return (double)row->values.of[HEAT_SIZE_BYTES] + grown;
-    }
     double from = bytes_compare(range.start, tablet->start) <= 0
                       ? 0
                       : fraction(rows, tablet, range.start);
@@ -510,11 +531,59 @@ static double sweep_weight(const struct heat_rows *rows,
     return to > from ? to - from : 0;
 }
 
+/* A tablet in a sweep: what its rows had before. */
+struct swept {
+    const struct row_range *tablet;
+    double before;  /* bytes */
+    double growth;  /* bytes since the last sweep */
+    double written; /* bytes since then */
+    double parts;   /* of its keys, in rows that had a size */
+    size_t sized;   /* so many rows */
+};
+
+static struct swept look_at_tablet(const struct heat_rows *rows,
+                                   const struct row_range *tablet,
+                                   size_t first,
+                                   size_t count,
+                                   uint64_t size_bytes)
+{
+    struct swept swept = {.tablet = tablet};
+
+    for (size_t i = first; i < first + count; i++) {
+        uint64_t row_bytes = rows->rows[i]->values.of[HEAT_SIZE_BYTES];
+        swept.before += (double)row_bytes;
+        swept.written += (double)rows->rows[i]->written;
+        swept.parts += row_bytes > 0 ? part_of_tablet(rows, i, tablet) : 0;
+        swept.sized += row_bytes > 0;
+    }
+    swept.growth = (double)size_bytes > swept.before ? (double)size_bytes - swept.before : 0;
+    return swept;
+}
+
+/* What a tablet has grown by since the last sweep has grown where was written; the first time it is even.
+ * A row that had nothing lies where nobody had named a key when rows were given theirs: it is as dense as
+ * the others.  It is no more than a mean row: a key far off that somebody asked for is not much. */
+static double sweep_weight(const struct heat_rows *rows, size_t index, const struct swept *swept)
+{
+    const struct heat_row *row = rows->rows[index];
+    double part = part_of_tablet(rows, index, swept->tablet);
+    double had = (double)row->values.of[HEAT_SIZE_BYTES];
+
+    if (swept->before <= 0) {
+        return part;
+    }
+    double grown = swept->written > 0 ? swept->growth * (double)row->written / swept->written : 0;
+    if (had > 0 || grown > 0) {
+        return had + grown;
+    }
+    double mean = swept->before / (double)swept->sized;
+    double dense = swept->parts > 0 ? swept->before * part / swept->parts : 0;
+    return dense < mean ? dense : mean;
+}
+
 void heat_rows_sweep(struct heat_rows *rows, const struct row_range *range, uint64_t size_bytes)
 {
     size_t count = 0;
-    double before = 0;
-    double written = 0;
     double sum = 0;
     uint64_t left = size_bytes;
     double *shares = memory_allocate(rows->count * sizeof *shares);
@@ -523,14 +592,9 @@ void heat_rows_sweep(struct heat_rows *rows, const struct row_range *range, uint
         return;
     }
     size_t first = heat_rows_shares(rows, range, shares, &count);
-    for (size_t i = first; i < first + count; i++) {
-        before += (double)rows->rows[i]->values.of[HEAT_SIZE_BYTES];
-        written += (double)rows->rows[i]->written;
-    }
-    double growth = (double)size_bytes > before ? (double)size_bytes - before : 0;
+    const struct swept swept = look_at_tablet(rows, range, first, count, size_bytes);
     for (size_t i = 0; i < count; i++) {
-        double weight = sweep_weight(rows, first + i, range, growth, written, before);
-        shares[i] = count == 1 ? 1 : weight;
+        shares[i] = count == 1 ? 1 : sweep_weight(rows, first + i, &swept);
         sum += shares[i];
     }
     for (size_t i = 0; i < count; i++) {

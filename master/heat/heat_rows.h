@@ -115,6 +115,10 @@ size_t heat_rows_shares(struct heat_rows *rows,
 /* Join neighbours until there are at most so many. */
 void heat_rows_join(struct heat_rows *rows, size_t count_max);
 
+/* Join what has load, and no width, with its neighbour: else next to nothing would seem to be the hottest.
+ * Where nothing has a width all stay. */
+void heat_rows_join_unsized(struct heat_rows *rows);
+
 /* Let go of what was counted; sizes and widths stay, and what was of late fades. */
 void heat_rows_rest(struct heat_rows *rows);
 

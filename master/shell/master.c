@@ -388,7 +388,6 @@ static enum status open_console(struct master *master, struct error *ret_error)
         .server = status_page_server(master->page),
         .folder = settings->folder,
         .heat_bytes_max = settings->heat_bytes_max,
-        .local = !settings->insecure,
         .context = master,
         .ask = on_question,
         .append_status = append_status,

@@ -79,13 +79,12 @@ static void open_console(bool local)
     const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
     logger_init(&log);
     test_folder_make(folder, sizeof folder, "console");
-    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error), STATUS_OK, "%s",
+    cr_assert_eq(http_server_open("127.0.0.1:0", !local, &server, &error), STATUS_OK, "%s",
                  error.text);
     const struct console_options options = {
         .server = server,
         .folder = folder,
         .heat_bytes_max = 1 << 20,
-        .local = local,
         .ask = ask_catalog,
         .append_status = append_status,
     };
@@ -108,15 +107,20 @@ static void stop(void)
 
 TestSuite(console, .init = start, .fini = stop, .timeout = 60);
 
-static int ask_raw(const char *path, const char *host, const char *more)
+static int ask_by(const char *method, const char *path, const char *host, const char *more)
 {
     char request[1024];
     int raw = raw_connect(http_server_port(server));
     int length = snprintf(request, sizeof request,
-                          "GET %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", path, host,
-                          more);
+                          "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, path,
+                          host, more);
     raw_send(raw, request, (size_t)length);
     return raw;
+}
+
+static int ask_raw(const char *path, const char *host, const char *more)
+{
+    return ask_by("GET", path, host, more);
 }
 
 static const char *hear(int raw)
@@ -197,6 +201,27 @@ Test(console, bad_questions_are_told_why)
     says("/api/v1/tablets", 400, "which one?");
     says("/api/v1/advice?table=T", 404, "there is none");
     says("/api/v1/hot_tablets?from_us=9&to_us=9", 400, "the window of time is empty");
+}
+
+Test(console, whatever_is_asked_of_the_api_the_answer_is_json)
+{
+    static const char *const nowhere[] = {
+        "/api", "/api/", "/api/v1", "/api/v1/nothing", "/api/v2/heat?table=T", "/api/v1/heat/more"};
+    static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        says(nowhere[i], 404, "{\"error\":{\"status\":\"NOT_FOUND\"");
+        cr_assert(strstr(answer, "application/json") != NULL, "%s", nowhere[i]);
+    }
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        hear(ask_by(methods[i], "/api/v1/cluster", "localhost", "Content-Length: 0\r\n"));
+        cr_assert_eq(atoi(answer + 9), 405, "%s: %.300s", methods[i], answer);
+        cr_assert(strstr(answer, "{\"error\":{") != NULL, "%s: %.300s", methods[i], answer);
+    }
+    hear(ask_by("POST", "/api/v1/cluster", "evil.example", "Content-Length: 0\r\n"));
+    cr_assert_eq(atoi(answer + 9), 403);
+    hear(ask_by("HEAD", "/api/v1/cluster", "localhost", ""));
+    cr_assert_eq(atoi(answer + 9), 200, "%.300s", answer);
+    cr_assert(strstr(answer, "\"role\"") == NULL, "the head alone: %.600s", answer);
 }
 
 Test(console, what_the_catalog_says_is_told)

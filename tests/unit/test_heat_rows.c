@@ -130,6 +130,70 @@ Test(heat_rows, growth_goes_where_was_written)
     cr_assert_eq(sum(HEAT_SIZE_BYTES), 1600);
 }
 
+static uint64_t size_at(const char *key)
+{
+    return rows.rows[heat_rows_find(&rows, bytes_of_text(key))]->values.of[HEAT_SIZE_BYTES];
+}
+
+static void sweep_all(uint64_t size_bytes)
+{
+    heat_rows_sweep(&rows, &all, size_bytes);
+    heat_rows_sweep_end(&rows);
+}
+
+Test(heat_rows, keys_that_are_named_later_have_their_part_of_the_size)
+{
+    heat_rows_cut(&rows, bytes_of_text("0200"));
+    heat_rows_cut(&rows, bytes_of_text("0600"));
+    heat_rows_name(&rows, bytes_of_text("0999"));
+    sweep_all(8000);
+    heat_rows_cut(&rows, bytes_of_text("0100")); /* lower than all that had been named */
+    sweep_all(9000);
+    cr_assert_eq(size_at("0050"), 0, "nobody has named a key down there");
+    cr_assert_geq(size_at("0150"), 950);
+    cr_assert_leq(size_at("0150"), 1050);
+    cr_assert_eq(sum(HEAT_SIZE_BYTES), 9000);
+    uint64_t before = size_at("0700");
+    sweep_all(9000);
+    cr_assert_eq(size_at("0700"), before, "once it has a size it keeps it");
+}
+
+Test(heat_rows, a_key_far_off_takes_no_more_than_a_row)
+{
+    heat_rows_cut(&rows, bytes_of_text("0200"));
+    heat_rows_cut(&rows, bytes_of_text("0600"));
+    heat_rows_name(&rows, bytes_of_text("0999"));
+    sweep_all(8000);
+    heat_rows_cut(&rows, bytes_of_text("0998"));
+    heat_rows_cut(&rows, bytes_of_text("zzzz"));
+    sweep_all(8000);
+    cr_assert_gt(size_at("0200") + size_at("0600"), 5000);
+    cr_assert_eq(sum(HEAT_SIZE_BYTES), 8000);
+}
+
+Test(heat_rows, load_without_size_goes_to_its_neighbour)
+{
+    const struct row_range middle = range("c", "m");
+    heat_rows_cut(&rows, bytes_of_text("b"));
+    heat_rows_cut(&rows, bytes_of_text("c"));
+    heat_rows_cut(&rows, bytes_of_text("h"));
+    heat_rows_cut(&rows, bytes_of_text("m"));
+    heat_rows_cut(&rows, bytes_of_text("p"));
+    add("", "b", 7);
+    add("b", "c", 5);
+    add("p", "", 3);
+    heat_rows_join_unsized(&rows);
+    cr_assert_eq(rows.count, 6, "nothing is known of sizes");
+    heat_rows_sweep(&rows, &middle, 1000);
+    heat_rows_sweep_end(&rows);
+    heat_rows_join_unsized(&rows);
+    cr_assert_eq(rows.count, 2);
+    cr_assert_eq(reads_at("a"), 12);
+    cr_assert_eq(reads_at("k"), 3);
+    cr_assert_eq(sum(HEAT_READS), 15);
+    cr_assert_eq(rows.rows[1]->key[0], 'h');
+}
+
 Test(heat_rows, are_bounded_and_finer_where_there_is_load)
 {
     char key[16];

@@ -1,18 +1,19 @@
 #include "transport_fixture.h"
 
 #include "common/io/http.h"
+#include "common/io/http_host.h"
 #include "common/io/metrics.h"
 
 static char answer[1 << 16];
 
 /* The whole answer to one request, as text. */
-static const char *ask(uint16_t port, const char *method, const char *path)
+static const char *ask_as(uint16_t port, const char *method, const char *path, const char *host)
 {
     char request[256];
     int raw = raw_connect(port);
     int length = snprintf(request, sizeof request,
-                          "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method,
-                          path);
+                          "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", method, path,
+                          host);
     raw_send(raw, request, (size_t)length);
     size_t size_bytes = 0;
     ssize_t got = 0;
@@ -22,6 +23,11 @@ static const char *ask(uint16_t port, const char *method, const char *path)
     answer[size_bytes] = '\0';
     close(raw);
     return answer;
+}
+
+static const char *ask(uint16_t port, const char *method, const char *path)
+{
+    return ask_as(port, method, path, "localhost");
 }
 
 static struct http_server *open_server(void)
@@ -114,4 +120,39 @@ Test(http, closing_waits_for_handlers)
     http_server_close(server);
     cr_assert_eq(slow_running, 2);
     pthread_join(thread, NULL);
+}
+
+Test(http, a_server_for_this_machine_is_not_for_pages_from_elsewhere)
+{
+    struct http_server *server = open_server();
+    struct error error;
+    uint16_t port = http_server_port(server);
+    cr_assert_eq(http_server_handle(server, "/hello", hello, &port), STATUS_OK);
+    static const char *const paths[] = {"/metrics", "/hello"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        ask_as(port, "GET", paths[i], "evil.example");
+        cr_assert(strncmp(answer, "HTTP/1.1 403", 12) == 0, "%s", answer);
+        cr_assert(strstr(answer, "PERMISSION_DENIED") != NULL, "%s", answer);
+        ask_as(port, "GET", paths[i], "127.0.0.1:7480");
+        cr_assert(strncmp(answer, "HTTP/1.1 200", 12) == 0, "%s", answer);
+    }
+    http_server_close(server);
+
+    cr_assert_eq(http_server_open("127.0.0.1:0", true, &server, &error), STATUS_OK);
+    ask_as(http_server_port(server), "GET", "/metrics", "edubba.example");
+    cr_assert(strncmp(answer, "HTTP/1.1 200", 12) == 0, "%s", answer);
+    http_server_close(server);
+}
+
+Test(http, names_of_this_machine)
+{
+    static const char *const ours[] = {NULL, "localhost", "localhost:1", "127.1.2.3:4", "[::1]"};
+    static const char *const others[] = {"",      "localhost.x", "127.0.0.1.x",
+                                         "127.x", "[::1].x",     "::1"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        cr_assert(http_host_is_local(ours[i]), "%zu", i);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        cr_assert_not(http_host_is_local(others[i]), "%s", others[i]);
+    }
 }

@@ -6,7 +6,7 @@ import { count, key, moment, percent } from './format.js';
 import { repeat } from './repeat.js';
 import { link } from './table.js';
 
-const TABLES = 6;
+const TABLES_MOST = 64; // are asked, those with load now first
 const KINDS = {
   balanced: ['good', 'Balanced'], too_few: ['', 'Too little was seen'], popular_key: ['bad', 'One row takes much of the load'],
   monotonic: ['bad', 'Keys only grow'], narrow_range: ['warn', 'Few ranges take most'], high_pressure: ['warn', 'High pressure'],
@@ -26,22 +26,35 @@ export function finding(table, found) {
     found.cure && h('p', { class: 'cure' }, found.pattern && h('b', {}, `${found.pattern}: `), found.cure));
 }
 
-/** Of one table: all that is to be said; null where too little was seen, and that goes without saying. */
-export async function adviceOf(table, signal, always = true) {
-  const advice = await ask('advice', { table }, signal);
-  if (!always && advice.findings.every((found) => found.kind === 'too_few')) return null;
-  return h('div', {}, advice.findings.map((found) => finding(table, found)),
+/** Where anything better is there, that too little was seen goes without saying. */
+const told = (advice) => {
+  const better = advice.findings.filter((found) => found.kind !== 'too_few');
+  return { better: better.length > 0, findings: better.length > 0 ? better : advice.findings };
+};
+
+function wordsOf(table, advice) {
+  return h('div', {}, told(advice).findings.map((found) => finding(table, found)),
     h('p', { class: 'note' }, `${count(advice.operations_per_second)} operations a second, ${count(advice.observations)} of them looked at; ${advice.busy} of ${advice.tablets} tablets are busy.`));
 }
 
+/** Of one table: all that is to be said; null where too little was seen. */
+export async function adviceOf(table, signal) {
+  const advice = await ask('advice', { table }, signal);
+  return told(advice).better ? wordsOf(table, advice) : null;
+}
+
+/** Of every table of which something was seen of late; those of which too little was only if there are no others. */
 async function advise(seen, signal) {
-  const busy = seen.tables.filter((table) => table.load.busy > 0).sort((a, b) => b.load.cpu - a.load.cpu).slice(0, TABLES);
-  const made = [];
-  for (const table of busy) {
-    const words = await adviceOf(table.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return h('p', { class: 'note' }, error.message); });
-    made.push(h('section', { class: 'card', 'aria-label': `Advice on ${table.name}` }, h('header', {}, h('h2', {}, h('a', { href: link({ name: table.name }) }, table.name)), h('span', { class: 'soft' }, `${count(table.load.reads + table.load.writes)} ops/s`)), words));
+  const known = [];
+  for (const table of [...seen.tables].sort((a, b) => b.load.cpu - a.load.cpu).slice(0, TABLES_MOST)) {
+    const advice = await ask('advice', { table: table.name }, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+    if (advice?.observations > 0) known.push({ table, advice });
   }
-  return made.length ? made : [h('section', { class: 'card' }, empty('No table has anything to do: there is nothing to be said.'))];
+  const better = known.filter(({ advice }) => told(advice).better);
+  const shown = better.length ? better : known;
+  if (shown.length === 0) return [h('section', { class: 'card' }, empty('No table had anything to do of late: there is nothing to be said.'))];
+  return shown.map(({ table, advice }) => h('section', { class: 'card', 'aria-label': `Advice on ${table.name}` },
+    h('header', {}, h('h2', {}, h('a', { href: link({ name: table.name }) }, table.name)), h('span', { class: 'soft' }, `${count(table.load.reads + table.load.writes)} ops/s now`)), wordsOf(table.name, advice)));
 }
 
 function busyNow(seen) {

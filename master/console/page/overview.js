@@ -9,6 +9,9 @@ import { repeat } from './repeat.js';
 import { link } from './table.js';
 
 const THUMBS = 6;
+const THUMBS_MOST = 24;
+const WINDOW_S = 900;
+const ASKED_MOST = 64; // tables that are asked what was done in that time: those with load now first
 
 const sum = (items, of) => items.reduce((all, item) => all + of(item), 0);
 const cpuOf = (load) => (load ? load.read_cpu + load.write_cpu : 0);
@@ -59,8 +62,11 @@ function tableRows(tables) {
 
 // --- small pictures of the busiest tables ----------------------------------------------------------------------
 
-function paint(canvas, heat) {
-  const edges = placeRows(heat, 'size'), bright = brighten(heat, 'size'), colours = palette();
+/** What one row of all would be as bright as: pictures of as many rows as they like have one scale then. */
+const topOf = (heat, bright) => bright.top * heat.rows;
+
+function paint(canvas, heat, bright, top) {
+  const edges = placeRows(heat, 'size'), colours = palette();
   canvas.width = heat.columns; canvas.height = 96;
   const context = canvas.getContext('2d');
   const image = context.createImageData(canvas.width, canvas.height);
@@ -70,35 +76,55 @@ function paint(canvas, heat) {
     for (let x = 0; x < heat.columns; x++) {
       let most = 0;
       for (let row = first; row <= last; row++) most = Math.max(most, bright.all[row * heat.columns + x]);
-      pixels[y * canvas.width + x] = colours[shade(most, bright.top, 0.65)];
+      pixels[y * canvas.width + x] = colours[shade(most * heat.rows, top, 0.65)];
     }
   }
   context.putImageData(image, 0, 0);
+}
+
+/** A heat map of the time that small pictures show; null: nothing is known of the table. */
+async function heatOf(table, rows, columns, signal) {
+  return ask('heat', { table: table.number, last_s: WINDOW_S, rows, columns }, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+}
+
+/** Those with most operations in that time. */
+async function busiest(tables, most, signal) {
+  const asked = [...tables].sort((a, b) => b.load.cpu - a.load.cpu).slice(0, ASKED_MOST);
+  const known = [];
+  for (const table of asked) {
+    const heat = await heatOf(table, 1, 1, signal);
+    if (heat) known.push({ table, total: heat.total });
+  }
+  return known.sort((a, b) => b.total - a.total).slice(0, most).map(({ table }) => table);
 }
 
 /** Pictures stay when the rest is made anew: only what they show changes. */
 export class Thumbs {
   constructor() { this.root = h('div', { class: 'thumbs' }); this.made = new Map(); }
 
-  async show(tables, signal, most) {
-    const wanted = [...tables].sort((a, b) => b.load.cpu - a.load.cpu || b.load.reads + b.load.writes - a.load.reads - a.load.writes).slice(0, most);
-    const shown = [];
-    for (const table of wanted) {
-      const heat = await ask('heat', { table: table.number, last_s: 900, rows: 96, columns: 90 }, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
-      if (!heat) continue;
-      let thumb = this.made.get(table.number);
-      if (!thumb) {
-        const canvas = h('canvas', { role: 'img', 'aria-label': `Heat map of ${table.name}, 15 minutes` });
-        const words = h('span', { class: 'soft' });
-        thumb = { canvas, words, root: h('a', { class: 'thumb', href: link({ name: table.name }) }, canvas, h('span', {}, h('b', {}, table.name), words)) };
-        this.made.set(table.number, thumb);
-      }
-      thumb.words.textContent = `${count(table.load.reads + table.load.writes)} ops/s`;
-      paint(thumb.canvas, heat);
-      shown.push(thumb.root);
+  thumbOf(table) {
+    if (!this.made.has(table.number)) {
+      const canvas = h('canvas', { role: 'img', 'aria-label': `Heat map of ${table.name}, 15 minutes` });
+      const words = h('span', { class: 'soft' });
+      this.made.set(table.number, { canvas, words, root: h('a', { class: 'thumb', href: link({ name: table.name }) }, canvas, h('span', {}, h('b', {}, table.name), words)) });
     }
-    const same = shown.length === this.root.children.length && shown.every((root, i) => this.root.children[i] === root);
-    if (!same) this.root.replaceChildren(...(shown.length ? shown : [empty('No table has had any load so far. The quickest way to see something: ', h('code', {}, 'edubba-load ycsb-a --duration 60'))]));
+    return this.made.get(table.number);
+  }
+
+  async show(tables, signal, most) {
+    const shown = [];
+    for (const table of await busiest(tables, most, signal)) {
+      const heat = await heatOf(table, 96, 90, signal);
+      if (heat) shown.push({ thumb: this.thumbOf(table), heat, bright: brighten(heat, 'size') });
+    }
+    const top = Math.max(...shown.map(({ heat, bright }) => (heat.total > 0 ? topOf(heat, bright) : 0))) || 1;
+    for (const { thumb, heat, bright } of shown) {
+      thumb.words.textContent = `${count(heat.total)} operations`;
+      paint(thumb.canvas, heat, bright, top);
+    }
+    const roots = shown.map(({ thumb }) => thumb.root);
+    const same = roots.length > 0 && roots.length === this.root.children.length && roots.every((root, i) => this.root.children[i] === root);
+    if (!same) this.root.replaceChildren(...(roots.length ? roots : [empty('No table has had any load so far. The quickest way to see something: ', h('code', {}, 'edubba-load ycsb-a --duration 60'))]));
   }
 }
 
@@ -111,7 +137,7 @@ function standby(seen) {
 export function overviewPage(main, signal) {
   const top = h('div', {}), left = h('div', {}), below = h('div', {}), thumbs = new Thumbs();
   main.replaceChildren(h('div', { class: 'head' }, h('h1', {}, 'Cluster'), h('span', { class: 'soft', id: 'which' })), top,
-    h('section', { class: 'card', 'aria-label': 'Busiest tables' }, h('header', {}, h('h2', {}, 'Busiest tables'), h('span', { class: 'soft' }, 'time to the right, row keys down; the last 15 minutes')), thumbs.root),
+    h('section', { class: 'card', 'aria-label': 'Busiest tables' }, h('header', {}, h('h2', {}, 'Busiest tables'), h('span', { class: 'soft' }, 'of the last 15 minutes: time to the right, row keys down, one scale for all')), thumbs.root),
     h('section', { class: 'card', 'aria-label': 'Load of servers' }, h('header', {}, h('h2', {}, 'Load of servers'), legend()), left),
     h('section', { class: 'card', 'aria-label': 'Tables' }, h('header', {}, h('h2', {}, 'Tables')), below));
   repeat(signal, async () => {
@@ -130,7 +156,7 @@ export function tablesPage(main, signal) {
   repeat(signal, async () => {
     const seen = await look(signal);
     keepFocus(below, () => below.replaceChildren(seen.tables.length ? tableRows(seen.tables) : empty('There are no tables yet.')));
-    await thumbs.show(seen.tables, signal, 24);
+    await thumbs.show(seen.tables, signal, THUMBS_MOST);
   });
 }
 

@@ -109,3 +109,12 @@ export function commonLength(keys) {
   while (length < first.length && first[length] === last[length]) length += 1;
   return length;
 }
+
+/** What all keys begin with, as text: no byte that is written as \xNN is cut.  A first row without a start may hold
+ *  any keys, unless it is little: then there are hardly any before the next one. */
+export function commonStart({ keys, sizes }) {
+  const named = keys.filter((key) => key !== '');
+  const little = 2 * sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
+  if (named.length < 2 || (keys[0] === '' && sizes[0] > little)) return '';
+  return named[0].slice(0, commonLength(keys)).match(/^(?:\\\\|\\x[0-9a-f]{2}|[^\\])*/i)[0];
+}

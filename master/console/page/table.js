@@ -6,8 +6,10 @@ import { bar, empty, grid, h } from './dom.js';
 import { METRICS, bytes, count, key, moment, percent, rate, say, span } from './format.js';
 import { adviceOf } from './diagnostics.js';
 import { HeatMap } from './heatmap.js';
+import { commonStart } from './scale.js';
 
 const SPANS = [[300, '5 min'], [900, '15 min'], [3600, '1 hour'], [21600, '6 hours'], [86400, '1 day'], [345600, '4 days'], [1209600, '14 days']];
+const SPAN_LEAST_S = 120, SPAN_MOST_S = 900; // of what is known, where the address names no window
 const REFRESH_MS = 3000;
 const PAGE = 100;
 
@@ -41,8 +43,20 @@ export function link(state) {
 
 /** Those that are offered, and the one that the address says. */
 function spans({ last }) {
-  if (!last || SPANS.some(([seconds]) => String(seconds) === String(last))) return SPANS;
-  return [...SPANS, [last, span(last * 1e6)]].sort((a, b) => a[0] - b[0]);
+  const own = !last || SPANS.some(([seconds]) => String(seconds) === String(last)) ? [] : [[last, span(last * 1e6)]];
+  return [['', 'up to 15 min'], ...[...SPANS, ...own].sort((a, b) => a[0] - b[0])];
+}
+
+/** When something was first counted, as far as the picture says; null: nothing was. */
+function firstCounted(heat) {
+  const column = heat.column_totals.findIndex((total) => total > 0);
+  return column < 0 ? null : heat.start_us + column * heat.step_us;
+}
+
+/** So many seconds show all that was counted; in steps, so that columns do not change their width all the time. */
+function spanSince(first_us, now_us) {
+  if (first_us === null) return SPAN_MOST_S;
+  return Math.max(SPAN_LEAST_S, Math.min(SPAN_MOST_S, Math.ceil((now_us - first_us) / 60e6) * 60));
 }
 
 function tools(state, go, map, refresh) {
@@ -50,7 +64,7 @@ function tools(state, go, map, refresh) {
   const live = h('button', { type: 'button', 'aria-pressed': String(!state.from), title: 'Follow what happens now', onclick: () => go(state.from ? { from: null, to: null } : { from: map.heat?.start_us, to: map.heat ? map.heat.start_us + map.heat.columns * map.heat.step_us : null }) }, 'Live');
   return h('div', { class: 'tools', role: 'group', 'aria-label': 'What the heat map shows' },
     h('label', {}, 'Show', h('select', { id: 'metric', onchange: (event) => go({ metric: event.target.value }) }, METRICS.map((metric) => option(metric.name, metric.title, state.metric ?? 'ops')))),
-    h('label', {}, 'of the last', h('select', { id: 'last', onchange: (event) => go({ last: event.target.value, from: null, to: null }) }, spans(state).map(([seconds, text]) => option(seconds, text, state.last ?? 900)))),
+    h('label', {}, 'of the last', h('select', { id: 'last', onchange: (event) => go({ last: event.target.value, from: null, to: null }) }, spans(state).map(([seconds, text]) => option(seconds, text, state.last ?? '')))),
     live,
     h('button', { type: 'button', id: 'back', disabled: !zoomed, onclick: () => history.back() }, 'Zoom out'),
     h('button', { type: 'button', id: 'whole', disabled: !zoomed, onclick: () => go({ from: null, to: null, start: null, end: null }) }, 'Whole table'),
@@ -104,28 +118,39 @@ function heatTab(main, state, go, signal) {
   map.set({ gain: kept.gain, by: kept.by, pins: kept.pins.get(state.name) ?? [] });
   pins.replaceChildren(...pinList(map));
   const details = h('details', { ontoggle: () => details.open && map.heat && words.replaceChildren(asTable(map)) }, h('summary', {}, 'The same as a table'), words);
-  const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, map.root);
+  const begin = h('p', { class: 'note begin', hidden: true });
+  const card = h('section', { class: 'card', 'aria-label': 'Heat map' }, begin, map.root);
   main.append(tools(state, go, map, () => load()), trouble, card,
     h('div', { class: 'legend' }, 'little', map.legend, 'much', scale, h('span', { class: 'gap' }), note), pins, advice(state, signal), details, help());
 
-  let timer = 0;
+  let timer = 0, first_us = null, skew_us = 0; // skew: of the master's clock against ours
+  const asked = (last_s) => ask('heat', {
+    table: state.name, metric: state.metric, last_s, from_us: state.from, to_us: state.to, start: state.start, end: state.end,
+    rows: Math.max(60, Math.min(400, Math.floor((map.picture.clientHeight || 500) / 2))),
+    columns: Math.max(30, Math.min(600, Math.floor((map.picture.clientWidth || 800) / 3))),
+  }, signal);
+  /** Where the address names no window: all that was counted, of at most 15 minutes. */
+  async function known() {
+    if (first_us !== null) return asked(spanSince(first_us, Date.now() * 1000 + skew_us));
+    const heat = await asked(SPAN_MOST_S);
+    first_us = firstCounted(heat);
+    skew_us = heat.now_us - Date.now() * 1000;
+    return spanSince(first_us, heat.now_us) < SPAN_MOST_S ? asked(spanSince(first_us, heat.now_us)) : heat;
+  }
   async function load() {
     clearTimeout(timer);
-    const wide = map.picture.clientWidth || 800;
     try {
-      const heat = await ask('heat', {
-        table: state.name, metric: state.metric, last_s: state.from ? null : state.last ?? 900, from_us: state.from, to_us: state.to,
-        start: state.start, end: state.end, rows: Math.max(60, Math.min(400, Math.floor((map.picture.clientHeight || 500) / 2))), columns: Math.max(30, Math.min(600, Math.floor(wide / 3))),
-      }, signal);
+      const heat = await (state.from ? asked(null) : state.last ? asked(state.last) : known());
       card.hidden = false;
       trouble.replaceChildren();
       map.show(heat);
       tellScale(heat);
+      tellBegin(heat);
       if (details.open) words.replaceChildren(asTable(map));
     } catch (error) {
       if (error.name === 'AbortError') return;
       card.hidden = !map.heat;
-      trouble.replaceChildren(map.heat && !(error instanceof ApiError) ? h('p', { class: 'trouble' }, 'The master does not answer; what is shown is from before.') : noHeat(state, error));
+      trouble.replaceChildren(map.heat && !(error instanceof ApiError) ? h('p', { class: 'trouble' }, 'The master does not answer; what is shown is from before.') : await noHeat(state, error, signal));
     }
     if (!signal.aborted && !state.from) timer = setTimeout(load, document.hidden ? 5 * REFRESH_MS : REFRESH_MS);
   }
@@ -133,16 +158,21 @@ function heatTab(main, state, go, signal) {
     note.textContent = `${heat.rows} ranges of keys, columns of ${span(heat.step_us)}; known since ${heat.oldest_us ? moment(heat.oldest_us) : 'just now'}.`;
     scale.textContent = heat.total > 0 ? `hottest: ${map.facts(map.hottest()).words}` : 'nothing was counted in this time';
   }
+  function tellBegin(heat) {
+    const text = commonStart(heat);
+    begin.hidden = text.length < 2;
+    begin.replaceChildren('These keys begin with ', h('span', { class: 'key' }, text));
+  }
   signal.addEventListener('abort', () => clearTimeout(timer));
   load();
 }
 
-function noHeat(state, error) {
-  if (error.status === 'NOT_FOUND') {
-    return empty('No load was seen on ', h('b', {}, state.name), ' so far. Put some on it, and this fills within seconds: ',
-      h('code', {}, `edubba-load run read --table ${state.name}`));
-  }
-  return h('p', { class: 'trouble' }, error instanceof ApiError ? error.message : 'The master does not answer.');
+async function noHeat(state, error, signal) {
+  if (error.status !== 'NOT_FOUND') return h('p', { class: 'trouble' }, error instanceof ApiError ? error.message : 'The master does not answer.');
+  const tables = await ask('cluster', {}, signal).then((cluster) => cluster.tables, () => null);
+  return tables && !tables.some((table) => table.name === state.name || table.number === state.name)
+    ? empty('There is no table ', h('b', {}, state.name), ' (dropped?). ', h('a', { href: '#/tables' }, 'To those that there are'))
+    : empty('No load was seen on ', h('b', {}, state.name), ' so far. As soon as there is some, this fills within seconds.');
 }
 
 /** What is to be said of this table's keys; nothing where there is nothing. */
@@ -150,7 +180,7 @@ function advice(state, signal) {
   const words = h('div', {});
   const place = h('section', { class: 'card', 'aria-label': 'Advice', hidden: true }, h('header', {}, h('h2', {}, 'What its keys say')), words);
   repeat(signal, async () => {
-    const said = await adviceOf(state.name, signal, false).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
+    const said = await adviceOf(state.name, signal).catch((error) => { if (error.name === 'AbortError') throw error; return null; });
     place.hidden = said === null;
     if (said) words.replaceChildren(said);
   });
