@@ -491,16 +491,33 @@ void heat_rows_join(struct heat_rows *rows, size_t count_max)
     }
 }
 
+/* Beyond the lowest and the highest key that were named, of samples, there are some more: as dense as those
+ * beside them, and no more than a mean row. */
+static void size_like(struct heat_row *edge, const struct heat_row *next, uint64_t mean)
+{
+    uint64_t cost = cost_of(&next->values);
+
+    if (is_load_of_nothing(edge) && cost > 0) {
+        double dense = (double)next->width * ((double)cost_of(&edge->values) / (double)cost);
+        edge->width = dense < (double)mean ? (uint64_t)dense : mean;
+    }
+}
+
 void heat_rows_join_unsized(struct heat_rows *rows)
 {
     size_t kept = 0;
     uint64_t width = 0;
+    size_t last = rows->count - 1;
 
     for (size_t i = 0; i < rows->count; i++) {
         width += rows->rows[i]->width;
     }
     if (width == 0) {
         return;
+    }
+    if (last > 0) {
+        size_like(rows->rows[0], rows->rows[1], width / rows->count);
+        size_like(rows->rows[last], rows->rows[last - 1], width / rows->count);
     }
     for (size_t at = 1; at < rows->count; at++) {
         if (is_load_of_nothing(rows->rows[kept])) {

@@ -116,6 +116,7 @@ size_t heat_rows_shares(struct heat_rows *rows,
 void heat_rows_join(struct heat_rows *rows, size_t count_max);
 
 /* Join what has load, and no width, with its neighbour: else next to nothing would seem to be the hottest.
+ * The first and the last row are given a width rather, like the one beside them.
  * Where nothing has a width all stay. */
 void heat_rows_join_unsized(struct heat_rows *rows);
 

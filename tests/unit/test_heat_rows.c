@@ -194,6 +194,25 @@ Test(heat_rows, load_without_size_goes_to_its_neighbour)
     cr_assert_eq(rows.rows[1]->key[0], 'h');
 }
 
+Test(heat_rows, beyond_what_was_named_it_is_as_dense_as_beside)
+{
+    const struct row_range middle = range("c", "m");
+    heat_rows_cut(&rows, bytes_of_text("c"));
+    heat_rows_cut(&rows, bytes_of_text("h"));
+    heat_rows_cut(&rows, bytes_of_text("m"));
+    heat_rows_sweep(&rows, &middle, 1000);
+    heat_rows_sweep_end(&rows);
+    uint64_t beside = rows.rows[1]->width;
+    add("", "c", 10);
+    add("c", "h", 40);
+    add("h", "m", 1);
+    add("m", "", 100000);
+    heat_rows_join_unsized(&rows);
+    cr_assert_eq(rows.count, 4);
+    cr_assert_eq(rows.rows[0]->width, beside / 4);
+    cr_assert_eq(rows.rows[3]->width, 250, "a hot row stays one");
+}
+
 Test(heat_rows, are_bounded_and_finer_where_there_is_load)
 {
     char key[16];
