@@ -304,6 +304,8 @@ Test(lab_verdict, a_cure_that_does_not_win_is_explained)
     set_writes(&result->variants[1], EVEN);
     set_writes(&result->variants[2], EVEN);
     result->replicas = 1;
+    result->clients = 1;
+    result->in_flight = 512;
     lab_verdict(result);
     cr_assert_null(strstr(result->verdict, WHY), "nothing hides it: %s", result->verdict);
     result->replicas = 2;
@@ -319,6 +321,10 @@ Test(lab_verdict, a_cure_that_does_not_win_is_explained)
     lab_verdict(result);
     SAYS(result->verdict, SHARED);
     cr_assert_null(strstr(result->verdict, STORED));
+    result->in_flight = 64;
+    lab_verdict(result);
+    SAYS(result->verdict,
+         "as root); 64 requests at a time may not fill one server (--in-flight 512)");
     result->variants[2].write.operations *= 2;
     lab_verdict(result);
     cr_assert_null(strstr(result->verdict, WHY), "one cure won: %s", result->verdict);

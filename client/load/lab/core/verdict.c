@@ -387,28 +387,38 @@ static bool no_cure_won(const struct lab_result *result,
     return cures > 0;
 }
 
+static void begin_reason(struct sentence *sentence, size_t *reasons)
+{
+    say(sentence, "%s", *reasons == 0 ? ". No cure wrote faster, and this can be why: " : "; ");
+    *reasons += 1;
+}
+
 /* A hotspot that cost nothing: what can have hidden it. */
 static void explain_draw(const struct lab_result *result,
                          const struct lab_variant_result *base,
                          figure figure_of,
                          struct sentence *sentence)
 {
-    bool stores_all = result->server_count > 1 && result->replicas >= result->server_count;
-    if (!is_hot(base) || (!stores_all && !result->shares_processors) ||
-        !no_cure_won(result, base, figure_of)) {
+    uint64_t at_a_time = result->in_flight * result->clients;
+    size_t reasons = 0;
+    if (!is_hot(base) || !no_cure_won(result, base, figure_of)) {
         return;
     }
-    say(sentence, ". No cure wrote faster, and this can be why: ");
-    if (stores_all) {
+    if (result->server_count > 1 && result->replicas >= result->server_count) {
+        begin_reason(sentence, &reasons);
         say(sentence,
-            "with %" PRIu64 " copies on %zu servers every server stores every write "
-            "(--replicas 1)%s",
-            result->replicas, result->server_count, result->shares_processors ? "; " : "");
+            "with %" PRIu64 " copies on %zu servers every server stores every write (--replicas 1)",
+            result->replicas, result->server_count);
     }
     if (result->shares_processors) {
-        say(sentence,
-            "the servers share processors and nothing confines them, so the busy one takes "
-            "what the idle ones leave (--confine 0.25, as root)");
+        begin_reason(sentence, &reasons);
+        say(sentence, "the servers share processors and nothing confines them, so the busy one "
+                      "takes what the idle ones leave (--confine 0.25, as root)");
+    }
+    if (result->rate <= 0 && at_a_time < LAB_FILLING_FLIGHT) {
+        begin_reason(sentence, &reasons);
+        say(sentence, "%" PRIu64 " requests at a time may not fill one server (--in-flight %d)",
+            at_a_time, LAB_FILLING_FLIGHT);
     }
 }
 

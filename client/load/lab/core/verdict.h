@@ -20,6 +20,8 @@
 #define LAB_LOOKED_AT_RATIO  5.0
 #define LAB_GROWN_CELLS      20
 #define LAB_JUDGED_LEAST     20
+/* Fewer requests at a time may leave one server with time to spare. */
+#define LAB_FILLING_FLIGHT 512
 
 /* Faults and sentence of each variant that has run, and of the experiment: what the variants come to
  * beside each other. */
