@@ -157,6 +157,16 @@ static void add_details(struct load_meter *meter)
     }
 }
 
+/* The stores go by it too. */
+static uint64_t tell_processors(const struct server *server)
+{
+    uint64_t permille = processors_permille();
+    for (uint32_t i = 0; i < server->loop_count; i++) {
+        store_set_processors(store_loop_store(server->loops[i]), permille);
+    }
+    return permille;
+}
+
 /* The first one is empty: nobody knows since when its counts are. */
 static void make_report(struct load_meter *meter, int64_t now_ns)
 {
@@ -173,7 +183,7 @@ static void make_report(struct load_meter *meter, int64_t now_ns)
     add_details(meter);
     share_out(meter, &times);
     meter->report.number += 1;
-    meter->report.capacity_ns = meter->report.elapsed_ns / 1000 * processors_permille();
+    meter->report.capacity_ns = meter->report.elapsed_ns / 1000 * tell_processors(meter->server);
     meter->before = times;
     meter->begun_ns = now_ns;
     meter->report_ns = now_ns;

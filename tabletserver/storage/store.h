@@ -319,6 +319,12 @@ struct store_statistics {
 /* Any thread. */
 enum store_condition store_condition_now(const struct store *store);
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
+
+/* What the process may use of the processors, in thousandths of one (processors.h), as of now: what goes on
+ * in the background keeps to its share of it (flush_pace_percent).  Never said: nothing limits it.  Any
+ * thread. */
+void store_set_processors(struct store *store, uint64_t permille);
+
 /* CPU time of the store's background thread since it was opened.  Any thread, until the close. */
 int64_t store_background_cpu_ns(const struct store *store);
 

@@ -14,7 +14,6 @@
 #define DIRTY_CHECKS_MIN    16 /* in a transaction, however small it is to be */
 #define PAGE_BYTES          4096
 #define RUN_ARENA_BYTES     4096
-#define CALM_SHARE          4
 
 /* One transaction in the making. */
 struct run {
@@ -126,8 +125,9 @@ static enum status put(struct run *run, struct bytes row, const struct entry *en
  * keeps up it is a small one. */
 static uint64_t transaction_bytes(struct store *store)
 {
-    uint64_t most = store->settings.flush_transaction_bytes;
-    return store_flush_lags(store) ? most : most / CALM_SHARE;
+    const struct flush_pace pace = store_flush_pace(store);
+    uint64_t most_bytes = store->settings.flush_transaction_bytes;
+    return store_flush_lags(store) ? most_bytes : flush_pace_transaction_bytes(&pace, most_bytes);
 }
 
 /* Has the transaction had its share? */

@@ -26,6 +26,7 @@
 #include "common/io/kv.h"
 #include "tabletserver/storage/applied_map.h"
 #include "tabletserver/storage/base.h"
+#include "tabletserver/storage/flush_pace.h"
 #include "tabletserver/storage/flush_progress.h"
 #include "tabletserver/storage/log.h"
 #include "tabletserver/storage/log_marks.h"
@@ -325,6 +326,7 @@ struct store {
     struct store_schema **schemas;   /* [S] by table number */
     uint32_t schema_count;
     uint32_t schema_capacity;
+    atomic_uint_fast64_t processors_permille; /* flush_pace.h */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */
 
@@ -689,6 +691,7 @@ void store_take_events(struct store *store);
 /* Hand an event to the loop. */
 void store_tell(struct store *store, struct store_event *event);
 int64_t store_monotonic_ns(void);
+struct flush_pace store_flush_pace(const struct store *store);
 /* Writers are short of memory: flush without pause. */
 bool store_memory_presses(const struct store *store);
 /* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many

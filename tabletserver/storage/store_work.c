@@ -4,7 +4,7 @@
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
  * of housekeeping, or what was deleted would stay for ever.  Between two steps it rests in proportion
- * to what the last one took, unless writers are short of memory.  Closing waits for one step at most.
+ * to what the last one took (flush_pace.h), unless writers are short of memory.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -18,9 +18,7 @@
 #define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */
 #define IDLE_NS       (100 * INT64_C(1000000))
 #define HEAL_NS       (200 * INT64_C(1000000))
-#define REST_NS_MAX   (250 * INT64_C(1000000))
 #define NS_A_SECOND   INT64_C(1000000000)
-#define PERCENT       100
 
 #define HOUSEKEEPING_PRICE      8  /* steps of the flush that one step costs */
 #define HOUSEKEEPING_PRICE_MOST 64 /* while flushing lags */
@@ -72,14 +70,27 @@ static void rest(struct store *store, int64_t duration_ns, bool wakeable)
     (void)pthread_mutex_unlock(&store->mutex);
 }
 
-static void pace(struct store *store, int64_t busy_ns)
+struct flush_pace store_flush_pace(const struct store *store)
 {
-    uint32_t percent = store->settings.flush_pace_percent;
-    if (percent == 0 || percent >= PERCENT || store_memory_presses(store)) {
-        return;
+    return (struct flush_pace){
+        .percent = store->settings.flush_pace_percent,
+        .processors_permille = atomic_load_explicit(&store->processors_permille,
+                                                    memory_order_relaxed),
+    };
+}
+
+void store_set_processors(struct store *store, uint64_t permille)
+{
+    atomic_store_explicit(&store->processors_permille, permille, memory_order_relaxed);
+}
+
+static void pace(struct store *store, int64_t busy_ns, int64_t cpu_ns)
+{
+    const struct flush_pace pace = store_flush_pace(store);
+    int64_t rest_ns = flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
+    if (rest_ns > 0 && !store_memory_presses(store)) {
+        rest(store, rest_ns, false);
     }
-    int64_t rest_ns = busy_ns * (PERCENT - percent) / percent;
-    rest(store, rest_ns < REST_NS_MAX ? rest_ns : REST_NS_MAX, false);
 }
 
 static int64_t retry_at_ns(enum status status)
@@ -241,6 +252,7 @@ static void *work(void *context)
     (void)thread_patient_set(true); /* it has much to do, and nobody waits for it */
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
+        int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
         if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
@@ -250,7 +262,8 @@ static void *work(void *context)
         } else if (run_job(store)) {
             continue;
         } else if (flush_or_keep_house(store)) {
-            pace(store, store_monotonic_ns() - begin_ns);
+            pace(store, store_monotonic_ns() - begin_ns,
+                 clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
         } else {
             rest(store, IDLE_NS, true);
         }
