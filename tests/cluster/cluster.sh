@@ -25,10 +25,10 @@ cluster_end() {
 trap cluster_end EXIT
 
 # launch NAME BINARY SETTING...: start and wait until it says READY.  LAUNCHER: what to put before the binary;
-# LAUNCH_ONLY=1: do not wait.
-LAUNCHER=() LAUNCH_ONLY=''
+# LAUNCH_ONLY=1: do not wait; LAUNCH_CONFIG: a configuration file besides the settings.
+LAUNCHER=() LAUNCH_ONLY='' LAUNCH_CONFIG=''
 launch() {
-    local name=$1 binary=$2 arguments=()
+    local name=$1 binary=$2 arguments=(${LAUNCH_CONFIG:+--config "$LAUNCH_CONFIG"})
     shift 2
     for setting in "$@"; do arguments+=(--set "$setting"); done
     rm -f "$WORK/$name.ready"; : >"$WORK/$name.ready"
