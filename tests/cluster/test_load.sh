@@ -147,7 +147,7 @@ says "no stdout" 1 'report cannot be written: Bad file' bash -c "'$LOAD' write -
 says "help on a full disk" 1 'No space' bash -c "'$LOAD' help >/dev/full"
 load write --table GOES --operations 10 >"$WORK/report"
 (sleep 1.5; ebt deletetable GOES) & pid=$!
-says "not one operation succeeds" 1 'not one operation succeeded; the first error' load write --table GOES --timeout 0.3 --warmup 3 --duration 0.5
+says "not one operation succeeds" 1 'not one operation succeeded; the first error' load write --table GOES --timeout 1 --warmup 3 --duration 0.5
 wait $pid
 files() { (ulimit -n 64; load "$@"); }
 says "too few open files" 1 'need about 232 open files.*ulimit -n' files write --clients 200 --operations 10
