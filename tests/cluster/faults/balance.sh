@@ -12,7 +12,7 @@ BALANCE_MASTER=(balance.split_percent=2 "balance.split_after=2 s" "balance.split
     "balance.imbalance_after=2 s" "balance.imbalance_after_far=1 s" balance.impact_permille=5 balance.idle_percent=0
     "balance.move_pause=2 s")
 PARTIES=(holder target master client)
-HEATS=(12 4 8)       # keys; what was balanced before is not with the next
+HEAT_KEYS=6          # that are neighbours
 DECIDE_SECONDS=60    # until something is decided
 OUTCOME_SECONDS=190  # the master gives up what takes longer than 180 s
 SERVE_SECONDS=15     # until all rows are read, when all are back
@@ -20,11 +20,11 @@ SERVE_SECONDS=15     # until all rows are read, when all are back
 # --- heat -----------------------------------------------------------------------------------------
 HEAT_COUNT=0 HEATING=()
 heat_on() {
-    local keys=${HEATS[HEAT_COUNT % ${#HEATS[@]}]}
+    local first=$((RANDOM % (KEYS - HEAT_KEYS + 1)))
     HEAT_COUNT=$((HEAT_COUNT + 1))
     HEATING=("reading$HEAT_COUNT" "adding$HEAT_COUNT")
-    load_start 0 "reading$HEAT_COUNT" read 16 "$keys" 2
-    load_start 0 "adding$HEAT_COUNT" add 4 "$keys" 10
+    load_start 0 "reading$HEAT_COUNT" read 16 $HEAT_KEYS 2 $first
+    load_start 0 "adding$HEAT_COUNT" add 4 $HEAT_KEYS 10 $first
     loads_ready
 }
 heat_off() {
@@ -32,6 +32,7 @@ heat_off() {
     HEATING=()
 }
 
+# To other keys: what was balanced before is not with these.
 heat_shift() { heat_off && heat_on; }
 
 # --- events ---------------------------------------------------------------------------------------

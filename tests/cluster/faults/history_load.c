@@ -1,12 +1,12 @@
 /*
  * Load whose history is kept, for check_history.py.  Masters: EDUBBA_MASTERS.
  *
- *   history_load TABLE HISTORY write|read|add|final KEYS SECONDS [THREADS [PAUSE_MS]]
+ *   history_load TABLE HISTORY write|read|add|final KEYS SECONDS [THREADS [PAUSE_MS [FIRST]]]
  *     write   a thread a key, each changes its row over and over
  *     read    so many threads (default 4) read rows at random
  *     add     so many threads increment p:t of rows at random
  *     final   each row once, whole, patiently
- *   PAUSE_MS (default 4) after each operation.  SIGTERM or SECONDS end it.  Families: plain p, aggregate s (intsum).
+ *   PAUSE_MS (default 4) after each operation.  At random: from key FIRST (default 0) on.  SIGTERM or SECONDS end it.  Families: plain p, aggregate s (intsum).
  *
  * A row is three registers in one.  Change number n of a row, from 1, sets p:a and p:b, both to n at the
  * timestamp n ms, and adds 1 to s:n, in one call; every fourth time an increment of p:t comes before it.
@@ -46,6 +46,7 @@ struct worker {
     FILE *history;
     uint32_t key;
     uint32_t keys;
+    uint32_t first;
     long pause_ms;
     uint64_t random;
 };
@@ -96,7 +97,7 @@ static void tell(const struct worker *worker,
 static void random_key(struct worker *worker, char ret_text[32])
 {
     worker->random = worker->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    key_text(ret_text, (uint32_t)((worker->random >> 33) % worker->keys));
+    key_text(ret_text, worker->first + (uint32_t)((worker->random >> 33) % worker->keys));
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */
@@ -292,16 +293,17 @@ int main(int argument_count, char **arguments)
     struct edubba_client *client = NULL;
     struct worker model = {0};
     struct edubba_error error;
-    if (argument_count < 6 || argument_count > 8) {
+    if (argument_count < 6 || argument_count > 9) {
         fprintf(stderr,
                 "usage: history_load TABLE HISTORY write|read|add|final KEYS SECONDS [THREADS "
-                "[PAUSE_MS]]\n");
+                "[PAUSE_MS [FIRST]]]\n");
         return 2;
     }
     (void)signal(SIGTERM, on_signal);
     model.keys = (uint32_t)strtoul(arguments[4], NULL, 10);
     model.history = fopen(arguments[2], "we");
     model.pause_ms = argument_count > 7 ? strtol(arguments[7], NULL, 10) : PAUSE_MS;
+    model.first = argument_count > 8 ? (uint32_t)strtoul(arguments[8], NULL, 10) : 0;
     if (model.history == NULL || model.keys == 0 || model.keys > KEYS_MAX || model.pause_ms < 0 ||
         model.pause_ms > PAUSE_MS_MAX) {
         fprintf(stderr, "history_load: cannot write %s, not 1 to %d keys, or not 0 to %d ms\n",

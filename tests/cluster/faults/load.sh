@@ -16,12 +16,12 @@ event() {
     echo "E $(awk "BEGIN { printf \"%.0f\", $up * 1e9 }") $*" >>"$HISTORY/events"
 }
 
-# load_start HOST NAME MODE THREADS [KEYS [PAUSE_MS]]: one process of the load.
+# load_start HOST NAME MODE THREADS [KEYS [PAUSE_MS [FIRST]]]: one process of the load.
 load_start() {
     local host=$1 name=$2
     : >"$HISTORY/$name.out"
     EDUBBA_MASTERS=$CLIENT_MASTERS nsenter "--net=/run/netns/$(namespace_of "$host")" "$FAULTS_BUILD/history_load" \
-        "$TABLE" "$HISTORY/$name" "$3" "${5:-$KEYS}" 100000 "$4" "${6:-$PAUSE_MS}" >"$HISTORY/$name.out" 2>&1 </dev/null &
+        "$TABLE" "$HISTORY/$name" "$3" "${5:-$KEYS}" 100000 "$4" "${6:-$PAUSE_MS}" "${7:-0}" >"$HISTORY/$name.out" 2>&1 </dev/null &
     PIDS[load-$name]=$!
     LOADS+=("$name")
 }
