@@ -4,8 +4,8 @@
 # In a round: heat on few keys, until a split has begun and then until a move (or a hand-over) has; no heat, until a
 # merge has.  Who is killed goes round, so four rounds show each with each:
 #   holder   the server that holds the tablet          master   the active one
-#   target   the one that it goes to (of a split and   client   what reads and adds: one process, and the
-#            a merge: one that does not hold it)                connections of the host where the writers are
+#   target   the one that it goes to (of a split and   client   one that reads; and the connections of the
+#            a merge: one that does not hold it)                host where the writers are are reset
 # Decisions come after seconds, and a tablet is soon enough hot: what is decided is decided as ever.
 BALANCE_MASTER=(balance.split_percent=2 "balance.split_after=2 s" "balance.split_after_far=1 s" "balance.split_pause=2 s"
     balance.observations_min=20 "balance.merge_after=1 s" "balance.merge_after_split=1 s" balance.imbalance_percent=10
