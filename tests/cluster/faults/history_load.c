@@ -1,11 +1,12 @@
 /*
  * Load whose history is kept, for check_history.py.  Masters: EDUBBA_MASTERS.
  *
- *   history_load TABLE HISTORY write|read|final KEYS SECONDS [THREADS]
+ *   history_load TABLE HISTORY write|read|add|final KEYS SECONDS [THREADS [PAUSE_MS [FIRST]]]
  *     write   a thread a key, each changes its row over and over
  *     read    so many threads (default 4) read rows at random
+ *     add     so many threads increment p:t of rows at random
  *     final   each row once, whole, patiently
- *   SIGTERM or SECONDS end it.  Families: plain p, aggregate s (intsum).
+ *   PAUSE_MS (default 4) after each operation.  At random: from key FIRST (default 0) on.  SIGTERM or SECONDS end it.  Families: plain p, aggregate s (intsum).
  *
  * A row is three registers in one.  Change number n of a row, from 1, sets p:a and p:b, both to n at the
  * timestamp n ms, and adds 1 to s:n, in one call; every fourth time an increment of p:t comes before it.
@@ -35,6 +36,7 @@
 #define READ_DEADLINE    2000
 #define FINAL_DEADLINE   20000
 #define PAUSE_MS         4
+#define PAUSE_MS_MAX     999
 #define MS_PER_CHANGE_US 1000
 #define TEXTS_MAX        40
 
@@ -44,6 +46,8 @@ struct worker {
     FILE *history;
     uint32_t key;
     uint32_t keys;
+    uint32_t first;
+    long pause_ms;
     uint64_t random;
 };
 
@@ -88,6 +92,12 @@ static void tell(const struct worker *worker,
     if (code != EDUBBA_OK && atomic_fetch_add(&texts, 1) < TEXTS_MAX) {
         fprintf(worker->history, "S %s %s\n", edubba_code_name(code), error->text);
     }
+}
+
+static void random_key(struct worker *worker, char ret_text[32])
+{
+    worker->random = worker->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    key_text(ret_text, worker->first + (uint32_t)((worker->random >> 33) % worker->keys));
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */
@@ -142,7 +152,20 @@ static void *write_rows(void *context)
             increment(worker, key);
         }
         change(worker, key, n);
-        pause_ms(PAUSE_MS);
+        pause_ms(worker->pause_ms);
+    }
+    return NULL;
+}
+
+static void *add_to_rows(void *context)
+{
+    struct worker *worker = context;
+    char key[32];
+    edubba_thread_deadline(WRITE_DEADLINE);
+    while (goes_on()) {
+        random_key(worker, key);
+        increment(worker, key);
+        pause_ms(worker->pause_ms);
     }
     return NULL;
 }
@@ -186,8 +209,7 @@ static void *read_rows(void *context)
     while (goes_on()) {
         struct edubba_row *row = NULL;
         struct edubba_error error;
-        worker->random = worker->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-        key_text(key, (uint32_t)((worker->random >> 33) % worker->keys));
+        random_key(worker, key);
         uint64_t begin = now_ns();
         enum edubba_code code = edubba_read_row(worker->table, EDUBBA_TEXT(key), filter, &row,
                                                 &error);
@@ -198,7 +220,7 @@ static void *read_rows(void *context)
                 newest(row, "n"), newest(row, "t"));
         tell(worker, code, &error);
         edubba_row_free(row);
-        pause_ms(PAUSE_MS);
+        pause_ms(worker->pause_ms);
     }
     edubba_filter_free(filter);
     return NULL;
@@ -271,17 +293,21 @@ int main(int argument_count, char **arguments)
     struct edubba_client *client = NULL;
     struct worker model = {0};
     struct edubba_error error;
-    if (argument_count < 6 || argument_count > 7) {
+    if (argument_count < 6 || argument_count > 9) {
         fprintf(stderr,
-                "usage: history_load TABLE HISTORY write|read|final KEYS SECONDS [THREADS]\n");
+                "usage: history_load TABLE HISTORY write|read|add|final KEYS SECONDS [THREADS "
+                "[PAUSE_MS [FIRST]]]\n");
         return 2;
     }
     (void)signal(SIGTERM, on_signal);
     model.keys = (uint32_t)strtoul(arguments[4], NULL, 10);
     model.history = fopen(arguments[2], "we");
-    if (model.history == NULL || model.keys == 0 || model.keys > KEYS_MAX) {
-        fprintf(stderr, "history_load: cannot write %s, or not 1 to %d keys\n", arguments[2],
-                KEYS_MAX);
+    model.pause_ms = argument_count > 7 ? strtol(arguments[7], NULL, 10) : PAUSE_MS;
+    model.first = argument_count > 8 ? (uint32_t)strtoul(arguments[8], NULL, 10) : 0;
+    if (model.history == NULL || model.keys == 0 || model.keys > KEYS_MAX || model.pause_ms < 0 ||
+        model.pause_ms > PAUSE_MS_MAX) {
+        fprintf(stderr, "history_load: cannot write %s, not 1 to %d keys, or not 0 to %d ms\n",
+                arguments[2], KEYS_MAX, PAUSE_MS_MAX);
         return 2;
     }
     if (edubba_client_open(&options, &client, &error) != EDUBBA_OK ||
@@ -292,9 +318,9 @@ int main(int argument_count, char **arguments)
     end_ns = now_ns() + strtoull(arguments[5], NULL, 10) * 1000000000;
     if (strcmp(arguments[3], "write") == 0) {
         run_threads(&model, model.keys, write_rows);
-    } else if (strcmp(arguments[3], "read") == 0) {
-        uint32_t threads = argument_count == 7 ? (uint32_t)strtoul(arguments[6], NULL, 10) : 4;
-        run_threads(&model, threads, read_rows);
+    } else if (strcmp(arguments[3], "read") == 0 || strcmp(arguments[3], "add") == 0) {
+        uint32_t threads = argument_count > 6 ? (uint32_t)strtoul(arguments[6], NULL, 10) : 4;
+        run_threads(&model, threads, arguments[3][0] == 'r' ? read_rows : add_to_rows);
     } else {
         read_final(&model);
     }

@@ -11,6 +11,7 @@
 #   network_isolate HOST         it hears itself only
 #   network_silence HOST PORT    what listens there hears nobody, and what it says reaches nobody
 #   network_cut_port HOST PORT   nothing goes from HOST to that port of any host
+#   network_reset HOST PORT      connections from HOST to that port of any host are reset
 #   network_slow DELAY_MS JITTER_MS LOSS_PERCENT, network_fast
 #   network_heal                 no more of these
 HOSTS_MAX=0 HOSTS_NAME=edubba-$$
@@ -95,6 +96,10 @@ network_silence() {
     rule "$1" out tcp sport "$2"
 }
 network_cut_port() { rule "$1" out tcp dport "$2"; }
+network_reset() {
+    on "$1" nft add rule inet faults out tcp dport "$2" reject with tcp reset
+    on "$1" nft add rule inet faults in tcp sport "$2" reject with tcp reset
+}
 network_heal() {
     local host
     for ((host = 0; host <= HOSTS_MAX; host++)); do on "$host" nft flush table inet faults; done

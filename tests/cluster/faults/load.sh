@@ -3,10 +3,12 @@
 #   load_begin NAME              a table of its own, a writer for each of its keys, readers on every host
 #   event TEXT...                into the history: "fault NAME KEYS", "healed"
 #   keys_of SERVER               first letters of the keys that it serves
+#   load_stop NAME...            ends these before the others; what they have seen is checked with the rest
 #   load_end CHECK-OPTION...     stops, reads all once more, checks; adds to PASSED and FAILED
 KEYS=24 # two a tablet
+PAUSE_MS=4 # of each of its threads after each operation
 SPLITS=c,e,g,i,k,m,o,q,s,u,w
-HISTORY='' TABLE='' LOADS=()
+HISTORY='' TABLE='' LOADS=() FILES=() # running; what those that have ended left
 
 event() {
     local up
@@ -14,12 +16,12 @@ event() {
     echo "E $(awk "BEGIN { printf \"%.0f\", $up * 1e9 }") $*" >>"$HISTORY/events"
 }
 
-# load_start HOST NAME MODE THREADS: one process of the load.
+# load_start HOST NAME MODE THREADS [KEYS [PAUSE_MS [FIRST]]]: one process of the load.
 load_start() {
     local host=$1 name=$2
     : >"$HISTORY/$name.out"
     EDUBBA_MASTERS=$CLIENT_MASTERS nsenter "--net=/run/netns/$(namespace_of "$host")" "$FAULTS_BUILD/history_load" \
-        "$TABLE" "$HISTORY/$name" "$3" $KEYS 100000 "$4" >"$HISTORY/$name.out" 2>&1 </dev/null &
+        "$TABLE" "$HISTORY/$name" "$3" "${5:-$KEYS}" 100000 "$4" "${6:-$PAUSE_MS}" "${7:-0}" >"$HISTORY/$name.out" 2>&1 </dev/null &
     PIDS[load-$name]=$!
     LOADS+=("$name")
 }
@@ -34,10 +36,10 @@ loads_ready() {
 }
 load_begin() {
     local host
-    TABLE=$1-$SECONDS HISTORY=$WORK/history-$1-$SECONDS LOADS=()
+    TABLE=$1-$SECONDS HISTORY=$WORK/history-$1-$SECONDS LOADS=() FILES=()
     mkdir -p "$HISTORY"
     : >"$HISTORY/events"
-    ebt createtable "$TABLE" "families=p,s::intsum" "splits=$SPLITS" || { bad "$1: createtable"; return 1; }
+    ebt createtable "$TABLE" "families=p,s::intsum" ${SPLITS:+"splits=$SPLITS"} || { bad "$1: createtable"; return 1; }
     load_start 0 writes write 0
     for ((host = 0; host <= HOSTS_MAX; host++)); do load_start $host "reads$host" read 2; done
     loads_ready || return 1
@@ -48,16 +50,28 @@ keys_of() {
     ebt --json tablets "$TABLE" | "$(dirname "${BASH_SOURCE[0]}")/keys_of.py" "$(address_of "${1#server}"):7401"
 }
 
-load_end() {
-    local name files=("$HISTORY/events") status=0 out=$HISTORY/check
-    for name in "${LOADS[@]}"; do
+load_stop() {
+    local name
+    for name in "$@"; do
         kill -TERM "${PIDS[load-$name]}" 2>/dev/null || bad "$TABLE: the load $name has ended early: $(tail -n 2 "$HISTORY/$name.out")"
     done
-    for name in "${LOADS[@]}"; do
+    for name in "$@"; do
         wait "${PIDS[load-$name]}" || bad "$TABLE: the load $name: $(tail -n 2 "$HISTORY/$name.out")"
-        unset "PIDS[load-$name]"
-        files+=("$HISTORY/$name")
+        load_forget "$name"
     done
+}
+# Of one that has ended.
+load_forget() {
+    local name left=()
+    unset "PIDS[load-$1]"
+    for name in "${LOADS[@]}"; do [[ $name == "$1" ]] || left+=("$name"); done
+    LOADS=("${left[@]}") FILES+=("$HISTORY/$1")
+}
+
+load_end() {
+    local files status=0 out=$HISTORY/check
+    load_stop "${LOADS[@]}"
+    files=("$HISTORY/events" "${FILES[@]}")
     EDUBBA_MASTERS=$CLIENT_MASTERS on 0 "$FAULTS_BUILD/history_load" "$TABLE" "$HISTORY/final" final $KEYS 60 >"$HISTORY/final.out" 2>&1 ||
         bad "$TABLE: the last reading: $(tail -n 2 "$HISTORY/final.out")"
     "$(dirname "${BASH_SOURCE[0]}")/check_history.py" "$@" "${files[@]}" "$HISTORY/final" >"$out" 2>&1 || status=$?
@@ -68,6 +82,5 @@ load_end() {
     else
         bad "$TABLE: the check ended with $status"
     fi
-    LOADS=()
     ((status == 0)) && { ebt deletetable "$TABLE" || bad "$TABLE: deletetable"; rm -rf "$HISTORY"; }
 }

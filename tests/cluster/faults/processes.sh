@@ -9,6 +9,7 @@
 #   wait_whole                   all servers are alive, and all copies of the table under load count
 # Of names: etcd1, master1, server1 ...; their folders are WORK/NAME, their shims' WORK/faults/NAME.
 FAULTS_BUILD=$BUILD/tests/cluster/faults
+MASTER_MORE=() SERVER_MORE=() # settings that a scenario wants
 COORDINATOR=${COORDINATOR:-etcd} REPLICAS=${REPLICAS:-1}
 masters_count() { if [[ $COORDINATOR == etcd ]]; then echo 3; else echo 1; fi; }
 
@@ -47,7 +48,7 @@ start_master() {
     settings=("folder=$WORK/master$n" "address=tcp://$(address_of "$n"):7400" "http.address=$(address_of "$n"):7480"
         insecure=true "replication.replicas=$REPLICAS" "replication.min_in_sync=$((REPLICAS > 1 ? 2 : 1))")
     [[ $COORDINATOR == etcd ]] && settings+=(coordinator=etcd "etcd.endpoints=$(etcd_url 1 2379),$(etcd_url 2 2379),$(etcd_url 3 2379)")
-    launch "master$n" "$BUILD/master/edubba-master" "${settings[@]}"
+    launch "master$n" "$BUILD/master/edubba-master" "${settings[@]}" "${MASTER_MORE[@]}"
     local status=$?
     LAUNCHER=()
     return $status
@@ -64,7 +65,7 @@ start_server() {
     local n=$1 settings status
     mapfile -t settings < <(server_settings "$n")
     shimmed "server$n" "$n"
-    launch "server$n" "$BUILD/tabletserver/edubba-tabletserver" "${settings[@]}"
+    launch "server$n" "$BUILD/tabletserver/edubba-tabletserver" "${settings[@]}" "${SERVER_MORE[@]}"
     status=$?
     LAUNCHER=()
     return $status

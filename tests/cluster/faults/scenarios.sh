@@ -1,6 +1,6 @@
 # Sourced after load.sh: what is done to a cluster under load.  Each scenario takes a number of rounds and
 # leaves the cluster whole; README.md says what each shows.
-SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network lying_disk"
+SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network kill_balance lying_disk"
 REPLICATED="wiped_server long_stop" # only where tablets have several copies
 LEASE_MS=1400
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """check_history.py finds what it is for: one small history that is right, and one with each thing wrong."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -47,6 +48,25 @@ def check(lines, options):
     return ran.returncode, ran.stdout + ran.stderr
 
 
+def tiling(*tablets):
+    lines = "".join(json.dumps({"tablet": str(n), "start": start, "end": end, "server": server}) + "\n"
+                    for n, (start, end, server) in enumerate(tablets))
+    program = pathlib.Path(__file__).parent / "tiles.py"
+    return subprocess.run([program], input=lines, capture_output=True, text=True).stdout
+
+
+# What tiles.py says of tablets.
+TILINGS = {
+    "whole": [("", "g", "1"), ("g", "n", "2"), ("n", "", "1")],
+    "1 begins at 'h'": [("", "g", "1"), ("h", "", "2")],
+    "1 begins at 'f'": [("", "g", "1"), ("f", "", "2")],
+    "0 ends at the end": [("", "", "1"), ("", "", "1")],
+    "the last rows": [("", "g", "1")],
+    "0 begins at 'a'": [("a", "", "1")],
+    "0 has no server": [("", "", "0")],
+    "the last rows are": [],
+}
+
 problems = []
 status, said = check(RIGHT, ["--within", "1", "--at-least", "4", "--gap-p99", "1"])
 if status != 0:
@@ -55,6 +75,9 @@ for name, (out, into, options) in WRONG.items():
     status, said = check([line for line in RIGHT if line not in out] + into, options)
     if status != 1 or not any(line.startswith(name.split()[0] + ":") for line in said.splitlines()):
         problems.append(f"{name} is not found:\n{said}")
+for wanted, tablets in TILINGS.items():
+    if not tiling(*tablets).startswith(wanted):
+        problems.append(f"'{wanted}' is not said of {tablets}: {tiling(*tablets)}")
 print("\n".join(problems) if problems else "all found")
-print(f"{len(WRONG) + 1 - len(problems)} passed, {len(problems)} failed")
+print(f"{len(WRONG) + len(TILINGS) + 1 - len(problems)} passed, {len(problems)} failed")
 sys.exit(len(problems) > 0)
