@@ -47,14 +47,46 @@ static void print_json(FILE *out, const struct edubba_event *event)
             event->mean_percent, event->operations, event->observations);
 }
 
-static void print_line(FILE *out, const struct edubba_event *event)
+/* The listing so far; servers are known once a line names one. */
+struct listing {
+    const char *table; /* NULL = all */
+    uint64_t after;
+    size_t count;
+    struct edubba_server *servers;
+    size_t server_count;
+    bool knows_servers;
+};
+
+/* Where that server is; its number, if it has gone since. */
+static void print_server(struct session *session, struct listing *listing, uint64_t number)
 {
+    if (!listing->knows_servers) {
+        (void)edubba_list_servers(session->client, &listing->servers, &listing->server_count, NULL);
+        listing->knows_servers = true;
+    }
+    for (size_t i = 0; i < listing->server_count; i++) {
+        if (listing->servers[i].number == number) {
+            fputs(listing->servers[i].address, session->out);
+            return;
+        }
+    }
+    fprintf(session->out, "%" PRIu64, number);
+}
+
+static void print_line(struct session *session,
+                       struct listing *listing,
+                       const struct edubba_event *event)
+{
+    FILE *out = session->out;
     time_t time = (time_t)(event->time_us / 1000000);
     struct tm parts;
     char text[32] = "";
 
     if (localtime_r(&time, &parts) != NULL) {
         (void)strftime(text, sizeof text, "%Y/%m/%d-%H:%M:%S", &parts);
+    }
+    if (listing->count == 0) {
+        fputs("WHEN                WHAT   REASON       OUTCOME   TOOK    TABLE TABLET\n", out);
     }
     fprintf(out, "%-19s %-6s %-12s %-9s", text, event->kind, event->reason, event->outcome);
     if (event->ended_us > event->time_us) {
@@ -64,30 +96,38 @@ static void print_line(FILE *out, const struct edubba_event *event)
     }
     fprintf(out, " %s %" PRIu64 " ", event->table, event->tablet);
     if (event->to != 0) {
-        fprintf(out, "%" PRIu64 " -> %" PRIu64 " ", event->from, event->to);
+        print_server(session, listing, event->from);
+        fputs(" -> ", out);
+        print_server(session, listing, event->to);
+        fputc(' ', out);
     }
     fprintf(out, "%s%s%s\n", event->text, event->why[0] != '\0' ? "; given up: " : "", event->why);
 }
 
-/* Those after *after, which is where the next ones begin then.  Returns an exit code. */
-static int print_new(struct session *session, const char *table, uint64_t *after, size_t *ret_count)
+/* Those that came since the last ones.  Returns an exit code. */
+static int print_new(struct session *session, struct listing *listing)
 {
     struct edubba_event *events = NULL;
     struct edubba_error error;
     size_t count = 0;
 
-    if (edubba_list_events(session->client, table, *after, &events, &count, &error) != EDUBBA_OK) {
+    if (edubba_list_events(session->client, listing->table, listing->after, &events, &count,
+                           &error) != EDUBBA_OK) {
         return session_fail(session, &error);
     }
     for (size_t i = 0; i < count; i++) {
         if (session->json) {
             print_json(session->out, &events[i]);
         } else {
-            print_line(session->out, &events[i]);
+            print_line(session, listing, &events[i]);
         }
-        *after = events[i].change;
+        listing->after = events[i].change;
+        listing->count++;
     }
-    *ret_count += count;
+    edubba_free(listing->servers); /* others may have come until the next ones are listed */
+    listing->servers = NULL;
+    listing->server_count = 0;
+    listing->knows_servers = false;
     edubba_free(events);
     return EXIT_CODE_OK;
 }
@@ -95,10 +135,8 @@ static int print_new(struct session *session, const char *table, uint64_t *after
 int run_events(struct session *session)
 {
     const struct timespec pause = {.tv_sec = 1};
-    const char *table = NULL;
+    struct listing listing = {0};
     bool follow = false;
-    uint64_t after = 0;
-    size_t count = 0;
 
     for (int i = 0; i < session->argument_count; i++) {
         const char *word = session->arguments[i];
@@ -107,8 +145,8 @@ int run_events(struct session *session)
                 return session_misuse(session, "'%s' is neither follow=true nor follow=false",
                                       word);
             }
-        } else if (table == NULL && strchr(word, '=') == NULL) {
-            table = word;
+        } else if (listing.table == NULL && strchr(word, '=') == NULL) {
+            listing.table = word;
         } else {
             return session_misuse(session, "events takes one TABLE and follow=true, not '%s'",
                                   word);
@@ -117,17 +155,17 @@ int run_events(struct session *session)
     if (session_client(session) == NULL) {
         return EXIT_CODE_FAILED;
     }
-    int code = print_new(session, table, &after, &count);
+    int code = print_new(session, &listing);
     while (code == EXIT_CODE_OK && follow) {
         fflush(session->out);
         (void)nanosleep(&pause, NULL);
-        code = print_new(session, table, &after, &count);
+        code = print_new(session, &listing);
     }
-    if (code == EXIT_CODE_OK && count == 0 && !session->json) {
+    if (code == EXIT_CODE_OK && listing.count == 0 && !session->json) {
         fprintf(session->out,
                 "nothing was decided about load%s%s since the master was started (splits by size "
                 "are not listed)\n",
-                table != NULL ? " of " : "", table != NULL ? table : "");
+                listing.table != NULL ? " of " : "", listing.table != NULL ? listing.table : "");
     }
     return code;
 }

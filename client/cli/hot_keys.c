@@ -125,6 +125,11 @@ int run_hotkeys(struct session *session)
             print_tablet(session->out, &list[i]);
         }
     }
+    if (!session->json && count > 0) {
+        const char *name = table[0] != '\0' ? table : list[0].table;
+        fprintf(session->out,
+                "`ebt advise %s` says what this means for the keys, and what cures it\n", name);
+    }
     edubba_free(list);
     if (!session->json && more) {
         fprintf(session->out, "there are others, that take less; with --json all are listed\n");

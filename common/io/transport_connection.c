@@ -132,11 +132,24 @@ static enum status on_message(void *owner,
                      (int)message->type, connection->ready ? "" : " before its HELLO_ACK");
 }
 
+/* Before the handshake what cannot be understood is most likely not meant for us, as of a gateway's port: as
+ * good as nobody there. */
+static void tell_apart_strangers(const struct transport_connection *connection, struct error *error)
+{
+    if (!connection->ready && error->status == STATUS_MALFORMED) {
+        (void)error_set(
+            error, STATUS_UNAVAILABLE,
+            "what listens at %s does not speak this protocol: is that the port of a gateway, or of a console?",
+            connection->address);
+    }
+}
+
 static void on_down(void *owner, const struct error *error)
 {
     struct transport_connection *connection = owner;
     if (!atomic_load(&connection->closing) && connection->options.on_closed != NULL) {
         struct error told = *error;
+        tell_apart_strangers(connection, &told);
         if (strstr(told.text, connection->address) == NULL) {
             (void)error_prefix(&told, "connection to %s", connection->address);
         }

@@ -43,6 +43,8 @@ same "and spread" "$(($(holders T) >= 3))" 1
 same "splits are told" "$(($(events T | grep -c '"kind":"split","reason":"\(hot\|far_over\)","outcome":"done"') >= 1))" 1
 same "moves are told" "$(($(events T | grep -c '"kind":"move","reason":"imbalance","outcome":"done"') >= 1))" 1
 says "with their numbers" 0 "split +(hot|far_over) +done .* T [0-9]+ .* % of its server's time \(limit 2 %\)" ebt events T
+says "under a heading" 0 "^WHEN +WHAT +REASON" ebt events T
+says "moves by address" 0 "move +imbalance .* T [0-9]+ tcp://127.0.0.1:[0-9]+ -> tcp://127.0.0.1:[0-9]+ " ebt events T
 
 # --- it comes to rest -----------------------------------------------------------------------------
 rest() { events T | grep -cE '"kind":"(move|lead)"'; }

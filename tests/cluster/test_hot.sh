@@ -107,6 +107,7 @@ same "the popular row is named" "$popular" "0000000000000000"
 says "and in words" 0 "^popular_key: [0-9]+ % of the table's load hits one row, '0000000000000000'" ebt advise KEY
 says "with a cure" 0 '^  cure, salting: ' ebt advise KEY
 says "with its age" 0 '^\(as of [0-9]+ s ago, by [0-9]+ samples' ebt advise KEY
+says "and where to read on" 0 '^`ebt advise KEY` says' ebt hot-keys KEY
 says "and as a list" 0 '^  row +[0-9.]+% .*"0000000000000000"' ebt hot-keys KEY
 
 # (It begins with the first row each time: that would not be the end of a table that is there.)
