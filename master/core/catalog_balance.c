@@ -378,8 +378,9 @@ int64_t balance_deadline_ns(const struct catalog *catalog)
     if (!catalog->settings.balance.enabled) {
         return CATALOG_NEVER;
     }
-    return catalog->balance_ns > catalog->plan_not_before_ns ? catalog->balance_ns
-                                                             : catalog->plan_not_before_ns;
+    int64_t orders_ns = load_order_deadline_ns(catalog);
+    int64_t due_ns = orders_ns < catalog->balance_ns ? orders_ns : catalog->balance_ns;
+    return due_ns > catalog->plan_not_before_ns ? due_ns : catalog->plan_not_before_ns;
 }
 
 /* --- listing ------------------------------------------------------------------------------------ */

@@ -7,6 +7,9 @@
  *      v          v
  *    given up: there was no time to begin, or it takes too long, or others had other plans
  *
+ * A merge that takes too long is taken back: both tablets would be kept from all else.  A split or a move
+ * goes on, whatever its event says: who is hot, or large, has to go there anyway.
+ *
  * Servers that propose carry out goals (docs/replication.md); for the others the master splits by itself.
  */
 #include <string.h>
@@ -17,6 +20,7 @@
 
 #define BEGIN_WITHIN_NS INT64_C(30000000000)
 #define END_WITHIN_NS   INT64_C(180000000000)
+#define TRY_AGAIN_NS    INT64_C(20000000) /* while its tablet has other things to do */
 
 /* --- the list ----------------------------------------------------------------------------------- */
 
@@ -41,6 +45,7 @@ void load_order_add(struct catalog *catalog, const struct load_order *order, str
     }
     added->row = copy;
     added->row_bytes = row.size_bytes;
+    catalog->load_orders_ns = 0;
 }
 
 void load_order_forget_all(struct catalog *catalog)
@@ -249,6 +254,29 @@ static struct result stage_move(struct catalog *catalog,
     return STAYS_OPEN;
 }
 
+/* The servers lift what they have begun, or have been quicker: the catalog decides (docs/replication.md). */
+static void stage_withdrawal(struct catalog *catalog,
+                             struct transaction *transaction,
+                             struct load_order *order,
+                             struct tablet *left)
+{
+    struct tablet *parts[2] = {left, number_map_get(&catalog->tablets, order->right)};
+
+    for (size_t i = 0; i < 2; i++) {
+        if (parts[i] != NULL &&
+            (list_is_linked(&parts[i]->dirty) || transaction_has(transaction, parts[i]))) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < 2 && parts[i] != NULL; i++) {
+        struct tablet_record record = parts[i]->record;
+        tablet_goal_wish_nothing(&record.goal);
+        transaction_update_tablet(transaction, parts[i], &record);
+        parts[i]->balance.warm_ns = catalog->now_ns; /* not again so soon */
+    }
+    order->staged = true;
+}
+
 static struct result stage(struct catalog *catalog,
                            struct transaction *transaction,
                            struct load_order *order)
@@ -256,7 +284,11 @@ static struct result stage(struct catalog *catalog,
     struct tablet *tablet = tablet_of(catalog, order);
 
     if (tablet == NULL) {
-        return give_up("the tablet is gone");
+        return order->withdrawn ? IS_DONE : give_up("the tablet is gone");
+    }
+    if (order->withdrawn) {
+        stage_withdrawal(catalog, transaction, order, tablet);
+        return STAYS_OPEN;
     }
     if (is_pinned(catalog, order)) {
         return give_up("its table was pinned");
@@ -280,19 +312,25 @@ void load_order_plan(struct catalog *catalog, struct transaction *transaction)
         bool gone = !order->staged && conclude(catalog, index, stage(catalog, transaction, order));
         index += !gone;
     }
+    catalog->load_orders_ns = catalog->now_ns + TRY_AGAIN_NS;
 }
 
-bool load_order_waits(const struct catalog *catalog)
+int64_t load_order_deadline_ns(const struct catalog *catalog)
 {
     for (size_t i = 0; i < catalog->load_order_count; i++) {
         if (!catalog->load_orders[i].staged) {
-            return true;
+            return catalog->load_orders_ns;
         }
     }
-    return false;
+    return CATALOG_NEVER;
 }
 
 /* --- what came of it ---------------------------------------------------------------------------- */
+
+static bool takes_too_long(const struct catalog *catalog, const struct load_order *order)
+{
+    return catalog->now_ns - order->decided_ns >= END_WITHIN_NS;
+}
 
 static struct result look_at_split(struct load_order *order, const struct tablet *tablet)
 {
@@ -319,6 +357,20 @@ static struct result look_at_move(struct load_order *order, const struct tablet 
     return tablet_record_is_at_goal(&tablet->record) ? IS_DONE : STAYS_OPEN;
 }
 
+static struct result look_at_merge(const struct catalog *catalog,
+                                   struct load_order *order,
+                                   const struct tablet *left)
+{
+    bool wanted = left->record.goal.wish == GOAL_MERGE && left->record.goal.right == order->right;
+
+    if (order->withdrawn && !wanted) {
+        return give_up("it took too long, and was taken back");
+    }
+    order->withdrawn = order->withdrawn || (wanted && takes_too_long(catalog, order));
+    order->staged = wanted && !order->withdrawn;
+    return STAYS_OPEN;
+}
+
 static struct result look(const struct catalog *catalog, struct load_order *order)
 {
     const struct tablet *tablet = tablet_of(catalog, order);
@@ -329,15 +381,14 @@ static struct result look(const struct catalog *catalog, struct load_order *orde
                    ? IS_DONE
                    : give_up("the tablet is gone");
     }
-    if (catalog->now_ns - order->decided_ns >= END_WITHIN_NS) {
+    if (order->kind == BALANCE_MERGE) {
+        return look_at_merge(catalog, order, tablet);
+    }
+    if (takes_too_long(catalog, order)) {
         return give_up("it takes too long");
     }
     if (order->kind == BALANCE_SPLIT) {
         return look_at_split(order, tablet);
-    }
-    if (order->kind == BALANCE_MERGE) {
-        order->staged = tablet->record.goal.wish == GOAL_MERGE;
-        return STAYS_OPEN;
     }
     return look_at_move(order, tablet);
 }

@@ -231,6 +231,7 @@ struct load_order {
     enum balance_kind kind;
     enum balance_reason reason;
     bool staged;    /* the transaction was begun: what comes of it is waited for */
+    bool withdrawn; /* MERGE: it took too long, so the wish is taken back */
     uint64_t event; /* in the log; several cuts of a split share one */
     uint64_t table;
     uint64_t
@@ -287,6 +288,7 @@ struct catalog {
     struct event_log events;
     struct load_order load_orders[CATALOG_LOAD_ORDERS_MAX];
     size_t load_order_count;
+    int64_t load_orders_ns; /* when those that are not staged are tried again */
     int64_t balance_ns; /* when the next round is */
     int64_t loaded_ns;  /* when a server last had anything to report */
 
@@ -554,8 +556,8 @@ void read_list_events(struct catalog *catalog,
 void load_order_add(struct catalog *catalog, const struct load_order *order, struct bytes row);
 /* Stage those whose time has come, as far as the transaction has room. */
 void load_order_plan(struct catalog *catalog, struct transaction *transaction);
-/* Has any of them work for a transaction? */
-bool load_order_waits(const struct catalog *catalog);
+/* When one of them has work for a transaction; CATALOG_NEVER: none has. */
+int64_t load_order_deadline_ns(const struct catalog *catalog);
 /* What has come of those that were staged? */
 void load_order_look(struct catalog *catalog);
 void load_order_forget_all(struct catalog *catalog);

@@ -16,8 +16,8 @@ static bool has_rested(const struct balance_work *work, const struct balance_tab
            now_ns - split_ns >= work->settings->merge_after_split_ns && state->over_ns == 0;
 }
 
-/* A merge that was begun is not taken back, and until it is done its tablets are neither split nor moved for
- * load: it is not begun where a member may be gone for long. */
+/* A merge that was begun is not taken back for minutes, and until it is done its tablets are neither split nor
+ * moved for load: it is not begun where a member may be gone for long. */
 static bool are_there(const struct balance_work *work, const struct balance_members *members)
 {
     bool all = true;

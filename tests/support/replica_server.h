@@ -24,7 +24,8 @@ struct replica_view {
 
 struct replica_server {
     struct fake_server fake;
-    bool down; /* says and hears nothing */
+    bool down;         /* says and hears nothing */
+    bool never_merges; /* it never proposes a merge, whoever wishes it */
     struct replica_view *views;
     size_t view_count;
 };
@@ -376,8 +377,9 @@ static inline bool replica_next_step(struct replica_server *server,
         *ret_proposal = replica_split_proposal(server, view);
         return true;
     }
-    return view->goal.wish == GOAL_MERGE && view->goal.left == view->tablet &&
-           replica_has_all(view) && replica_merge(server, view, ret_proposal);
+    return view->goal.wish == GOAL_MERGE && !server->never_merges &&
+           view->goal.left == view->tablet && replica_has_all(view) &&
+           replica_merge(server, view, ret_proposal);
 }
 
 /* All that it would propose now, up to count_max, from its first_view-th tablet on. */

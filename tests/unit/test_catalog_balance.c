@@ -278,6 +278,35 @@ Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_b
     cr_assert_eq(count_events("merge", "cold", "done"), tablets - 1);
 }
 
+static void never_merge(bool never)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].never_merges = never;
+    }
+}
+
+Test(catalog_balance, a_merge_that_does_not_end_is_taken_back)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    size_t tablets = count_tablets();
+    load_count = 0;
+    never_merge(true);
+    for (int i = 0; i < 5000 && count_events("merge", "cold", "given_up") == 0; i++) {
+        second();
+        driver_forget_replies(&driver);
+    }
+    cr_assert_gt(count_events("merge", "cold", "given_up"), 0);
+    seconds(2); /* all that were begun with it */
+    cr_assert_eq(count_events("merge", "cold", "under_way"), 0, "not begun again so soon");
+    never_merge(false);
+    seconds(60);
+    cr_assert_eq(count_tablets(), tablets, "nobody wants it any more");
+    seconds(3700);
+    cr_assert_eq(count_tablets(), 1, "but later");
+}
+
 static void pin(bool pinned)
 {
     const struct alteration alteration = {.kind = ALTER_PINNED, .flag = pinned};

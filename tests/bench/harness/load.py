@@ -68,8 +68,9 @@ class Load:
 
     def fill(self):
         """Every row once, for whatever workload, in large requests."""
+        tablets = {key: self.options[key] for key in ("presplit",) if key in self.options}
         return self._figures(self.workshop.run_for_status(self._arguments(["write"], {
-            **self._shape(), "batch": FILL_BATCH_ROWS, "distribution": "sequential",
+            **self._shape(), **tablets, "batch": FILL_BATCH_ROWS, "distribution": "sequential",
             "operations": self.options["records"]})))
 
     def read_all(self):

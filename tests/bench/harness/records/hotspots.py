@@ -22,6 +22,7 @@ TIMES = 3
 WINDOW = 2          # intervals that must stay at it
 REST_SECONDS = 600  # in which a load that has come to rest must move nothing
 CHANGE_RATE = 2000  # requests a second while tablets change: a fraction of what the servers can do
+TABLETS = 16        # of the table that is changed: four a server
 SALTS = 3
 
 
@@ -167,11 +168,13 @@ def planning_round(bench):
 
 
 def splits_and_merges(cluster, rows, end):
-    """Cut in halves, and put together again, over and over."""
-    middle = f"{rows // 2:016d}"
+    """One tablet after the other is cut in halves, and put together again."""
+    turn = 0
     while time.monotonic() < end:
+        middle = f"{rows * (2 * (turn % TABLETS) + 1) // (2 * TABLETS):016d}"
         cluster.ebt("split", TABLE, middle)
         cluster.ebt("merge", TABLE, middle)
+        turn += 1
 
 
 def moves(cluster, _, end):
@@ -190,7 +193,7 @@ def p99_while(bench, result, change):
     rows = bench.plan.rows(100000)
     seconds = bench.plan.seconds(20)
     with cluster_of(bench, **{"balance.enabled": "false"}) as cluster:
-        bench.load(cluster, "write", records=rows, value_size=100).fill()
+        bench.load(cluster, "write", records=rows, value_size=100, presplit=TABLETS).fill()
         load = bench.load(cluster, "ycsb-a", records=rows, fields=1, value_size=100, keys="ordered",
                           distribution="uniform", rate=CHANGE_RATE)
         load.run(bench.plan.seconds(5))
