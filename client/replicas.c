@@ -163,7 +163,20 @@ enum edubba_code edubba_merge_tablets(struct edubba_client *client,
 {
     struct master_call state;
     master_call_init(&state);
-    const struct merge_request request = {bytes_of_text(table), client_bytes(row)};
+    const struct merge_request request = {bytes_of_text(table), client_bytes(row), false};
+    merge_request_encode(&request, &state.body);
+    return master_call_conclude(
+        &state, master_call_ask(client, &state, METHOD_MERGE_TABLETS, false), error);
+}
+
+enum edubba_code edubba_withdraw_merge(struct edubba_client *client,
+                                       const char *table,
+                                       struct edubba_bytes row,
+                                       struct edubba_error *error)
+{
+    struct master_call state;
+    master_call_init(&state);
+    const struct merge_request request = {bytes_of_text(table), client_bytes(row), true};
     merge_request_encode(&request, &state.body);
     return master_call_conclude(
         &state, master_call_ask(client, &state, METHOD_MERGE_TABLETS, false), error);

@@ -112,11 +112,11 @@ const struct command COMMANDS[] = {
      "servers tell who serves, and no more.",
      1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
-    {"merge", "TABLE ROW", "Merge the tablet that begins with ROW with the one before it",
+    {"merge", "TABLE ROW [--undo]", "Merge the tablet that begins with ROW with the one before it",
      "Their replicas are brought together on the same servers first, so it may take a while; when ebt\n"
-     "gives up waiting it is done all the same.\n"
+     "gives up waiting it is done all the same.  --undo takes back what has not been done yet.\n"
      "  ebt split METRIC m && ebt merge METRIC m",
-     2, 2, run_merge},
+     2, 3, run_merge},
     {"status", "", "Say how the cluster is, and whether it needs a person",
      "Masters, servers with their disks and zones, tables and tablets in numbers, and alarms: what does not\n"
      "go away by itself, and what to do about it.  Exit status 1 where there is an alarm, or no active\n"

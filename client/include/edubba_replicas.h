@@ -84,6 +84,16 @@ enum edubba_code edubba_merge_tablets(struct edubba_client *client,
                                       struct edubba_bytes row,
                                       struct edubba_error *error);
 
+/*
+ * Take back the order to merge them, while it has not been carried out.  Errors: EDUBBA_INVALID_ARGUMENT as
+ * above, EDUBBA_FAILED_PRECONDITION (they are not to be merged), EDUBBA_UNAVAILABLE (it may or may not have
+ * been taken back).
+ */
+enum edubba_code edubba_withdraw_merge(struct edubba_client *client,
+                                       const char *table,
+                                       struct edubba_bytes row,
+                                       struct edubba_error *error);
+
 /* --- tablets whose members are all lost ---------------------------------------------------------- */
 
 /* A copy of a tablet, as far as the master knows. */

@@ -396,9 +396,10 @@ enum status drain_server_response_decode(struct bytes in,
 
 void merge_request_encode(const struct merge_request *message, struct buffer *out)
 {
-    wire_write_array(out, 2);
+    wire_write_array(out, 3);
     wire_write_bytes(out, message->table);
     wire_write_bytes(out, message->row);
+    wire_write_bool(out, message->withdrawn);
 }
 
 enum status merge_request_decode(struct bytes in,
@@ -411,6 +412,7 @@ enum status merge_request_decode(struct bytes in,
     struct merge_request message = {0};
     message.table = wire_read_bytes(&reader, &fields, "table");
     message.row = wire_read_bytes(&reader, &fields, "row");
+    message.withdrawn = wire_read_bool(&reader, &fields, "withdrawn");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -138,10 +138,11 @@ struct drain_server_response {
 struct merge_request {
     struct bytes table; /* name */
     struct bytes row;   /* first row of the right one of the two */
+    bool withdrawn;     /* the order is taken back, if it has not been carried out */
 };
 
 struct merge_response {
-    uint64_t merged_tablet;
+    uint64_t merged_tablet; /* 0 = the order was taken back */
 };
 
 /* --- tablets whose members are all lost ------------------------------------------------------------- */

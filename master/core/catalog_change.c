@@ -379,10 +379,10 @@ void change_committed(struct catalog *catalog, struct open_request *request)
         wait_start(catalog, request, WAITING_TABLE);
     } else if (request->method == METHOD_SPLIT_TABLET) {
         wait_start(catalog, request, WAITING_CHILDREN);
-    } else if (request->method == METHOD_MERGE_TABLETS) {
+    } else if (request->method == METHOD_MERGE_TABLETS && request->right != 0) {
         wait_start(catalog, request, WAITING_MERGED);
     } else if (request->method == METHOD_PUT_DOCUMENTS || request->method == METHOD_DRAIN_SERVER ||
-               request->method == METHOD_RECOVER) {
+               request->method == METHOD_MERGE_TABLETS || request->method == METHOD_RECOVER) {
         wait_answer_prepared(catalog, request); /* no server has to know */
     } else {
         wait_start(catalog, request, WAITING_KNOWN);

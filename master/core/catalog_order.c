@@ -3,8 +3,8 @@
 #include "master/core/transaction.h"
 
 /*
- * What people order that takes time: a server to be drained, two tablets to be merged.  The order is
- * made durable; goals follow (catalog_goal.c), and primaries follow those.
+ * What people order that takes time: a server to be drained, two tablets to be merged; and that they take it
+ * back.  The order is made durable; goals follow (catalog_goal.c), and primaries follow those.
  */
 
 /* --- a server is drained ------------------------------------------------------------------------ */
@@ -127,6 +127,47 @@ enum status order_merge(struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* Servers lift the barriers that they have set: without the wish no merge is taken (catalog_propose.c), and
+ * the number of the merged one is not given again. */
+void order_withdraw_merge(struct catalog *catalog,
+                          struct transaction *transaction,
+                          struct tablet *left,
+                          struct tablet *right)
+{
+    struct tablet *parts[2] = {left, right};
+    for (size_t i = 0; i < 2; i++) {
+        struct tablet_record record = parts[i]->record;
+        tablet_goal_wish_nothing(&record.goal);
+        transaction_update_tablet(transaction, parts[i], &record);
+    }
+    emit_note(catalog,
+              &(struct catalog_note){.event = "merge_withdrawn",
+                                     .table = left->record.table,
+                                     .tablet = left->record.number},
+              "with %llu", (unsigned long long)right->record.number);
+}
+
+static enum status stage_withdrawal(struct catalog *catalog,
+                                    struct transaction *transaction,
+                                    struct open_request *request,
+                                    struct tablet *left,
+                                    struct tablet *right,
+                                    struct error *ret_error)
+{
+    const struct tablet_goal *goal = &left->record.goal;
+    if (goal->wish != GOAL_MERGE || goal->right != right->record.number) {
+        return error_set(
+            ret_error, STATUS_FAILED_PRECONDITION,
+            "tablets %llu and %llu are not to be merged: there is nothing to take back",
+            (unsigned long long)left->record.number, (unsigned long long)right->record.number);
+    }
+    const struct merge_response response = {0};
+    request->answer = effects_begin_message();
+    merge_response_encode(&response, &request->answer);
+    order_withdraw_merge(catalog, transaction, left, right);
+    return STATUS_OK;
+}
+
 enum status order_stage_merge(struct catalog *catalog,
                               struct transaction *transaction,
                               struct open_request *request,
@@ -152,12 +193,13 @@ enum status order_stage_merge(struct catalog *catalog,
                          bytes_printable(merge.row, text));
     }
     struct tablet *left = entry->tablets[at - 1];
-    status = order_merge(catalog, transaction, left, right, ret_error);
-    if (status != STATUS_OK) {
-        return status;
+    if (merge.withdrawn) {
+        status = stage_withdrawal(catalog, transaction, request, left, right, ret_error);
+    } else {
+        status = order_merge(catalog, transaction, left, right, ret_error);
+        request->left = left->record.number;
+        request->right = right->record.number;
     }
-    request->left = left->record.number;
-    request->right = right->record.number;
-    *ret_staged = true;
-    return STATUS_OK;
+    *ret_staged = status == STATUS_OK;
+    return status;
 }

@@ -254,26 +254,20 @@ static struct result stage_move(struct catalog *catalog,
     return STAYS_OPEN;
 }
 
-/* The servers lift what they have begun, or have been quicker: the catalog decides (docs/replication.md). */
 static void stage_withdrawal(struct catalog *catalog,
                              struct transaction *transaction,
                              struct load_order *order,
                              struct tablet *left)
 {
-    struct tablet *parts[2] = {left, number_map_get(&catalog->tablets, order->right)};
+    struct tablet *right = number_map_get(&catalog->tablets, order->right);
 
-    for (size_t i = 0; i < 2; i++) {
-        if (parts[i] != NULL &&
-            (list_is_linked(&parts[i]->dirty) || transaction_has(transaction, parts[i]))) {
-            return;
-        }
+    if (right == NULL || transaction_has(transaction, left) ||
+        transaction_has(transaction, right)) {
+        return;
     }
-    for (size_t i = 0; i < 2 && parts[i] != NULL; i++) {
-        struct tablet_record record = parts[i]->record;
-        tablet_goal_wish_nothing(&record.goal);
-        transaction_update_tablet(transaction, parts[i], &record);
-        parts[i]->balance.warm_ns = catalog->now_ns; /* not again so soon */
-    }
+    order_withdraw_merge(catalog, transaction, left, right);
+    left->balance.warm_ns = catalog->now_ns; /* not again so soon */
+    right->balance.warm_ns = catalog->now_ns;
     order->staged = true;
 }
 

@@ -516,7 +516,8 @@ bool plan_begin(struct catalog *catalog)
     balance_decide(catalog);
     bool work = catalog->servers_dirty || !list_is_empty(&catalog->dirty) ||
                 !list_is_empty(&catalog->unsettled) || catalog->wish_count > 0 ||
-                load_order_deadline_ns(catalog) <= catalog->now_ns || goal_deadline_ns(catalog) <= catalog->now_ns;
+                load_order_deadline_ns(catalog) <= catalog->now_ns ||
+                goal_deadline_ns(catalog) <= catalog->now_ns;
     if (!work) {
         return false;
     }

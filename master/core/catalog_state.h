@@ -487,6 +487,12 @@ enum status order_stage_merge(struct catalog *catalog,
                               struct open_request *request,
                               bool *ret_staged,
                               struct error *ret_error);
+/* Of two whose goals are to merge: it is taken back, and one of both may be carried out all the same that was
+ * proposed before. */
+void order_withdraw_merge(struct catalog *catalog,
+                          struct transaction *transaction,
+                          struct tablet *left,
+                          struct tablet *right);
 /* The same of two neighbours.  Errors: they cannot be merged now. */
 enum status order_merge(struct catalog *catalog,
                         struct transaction *transaction,

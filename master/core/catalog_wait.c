@@ -149,9 +149,15 @@ static void check_merged(struct catalog *catalog, struct open_request *request)
 {
     struct tablet_heirs heirs;
     struct error error = {0};
+    const struct tablet *left = number_map_get(&catalog->tablets, request->left);
 
-    if (number_map_get(&catalog->tablets, request->left) != NULL) {
-        if (is_over(catalog, request)) {
+    if (left != NULL) {
+        if (left->record.goal.wish != GOAL_MERGE || left->record.goal.right != request->right) {
+            (void)error_set(&error, STATUS_ABORTED,
+                            "the order to merge tablets %llu and %llu was taken back",
+                            (unsigned long long)request->left, (unsigned long long)request->right);
+            answer_error(catalog, request, &error);
+        } else if (is_over(catalog, request)) {
             (void)error_set(
                 &error, STATUS_DEADLINE_EXCEEDED,
                 "the merge of tablets %llu and %llu is ordered, but not carried out yet",

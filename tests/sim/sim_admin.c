@@ -1,6 +1,7 @@
 #include "tests/sim/sim_admin.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
@@ -99,7 +100,7 @@ static enum method encode(struct sim_admin *admin, struct buffer *out)
         split_request_encode(&(struct split_request){name, bytes_of_text(row)}, out);
         return METHOD_SPLIT_TABLET;
     case SIM_ADMIN_MERGE:
-        merge_request_encode(&(struct merge_request){name, admin->boundary}, out);
+        merge_request_encode(&(struct merge_request){name, admin->boundary, admin->withdraws}, out);
         return METHOD_MERGE_TABLETS;
     case SIM_ADMIN_DRAIN:
         drain_server_request_encode(
@@ -145,11 +146,36 @@ static void choose_delete(struct sim_admin *admin)
     sim_checker_on_delete(admin->sim->checker, admin->number);
 }
 
+/* One that was ordered a while ago: it may be under way, done, or taken back. */
+static bool choose_withdrawal(struct sim_admin *admin)
+{
+    admin->withdraws = admin->ordered_bytes > 0 && prng_chance(&admin->prng, 3);
+    if (admin->withdraws) {
+        admin->boundary = bytes_of(admin->ordered, admin->ordered_bytes);
+        admin->ordered_bytes = 0;
+        admin->kind = SIM_ADMIN_MERGE;
+    }
+    return admin->withdraws;
+}
+
+static void remember_merge(struct sim_admin *admin)
+{
+    bool fits = admin->boundary.size_bytes <= sizeof admin->ordered;
+    admin->ordered_bytes = fits ? admin->boundary.size_bytes : 0;
+    memcpy(admin->ordered, admin->boundary.data, admin->ordered_bytes);
+}
+
 /* Or a split, so that there is something to merge. */
 static void choose_merge(struct sim_admin *admin)
 {
+    if (choose_withdrawal(admin)) {
+        return;
+    }
     bool any = sim_checker_boundary(admin->sim->checker, &admin->prng, &admin->boundary);
     admin->kind = any && !prng_chance(&admin->prng, 3) ? SIM_ADMIN_MERGE : SIM_ADMIN_SPLIT;
+    if (admin->kind == SIM_ADMIN_MERGE) {
+        remember_merge(admin);
+    }
 }
 
 static void choose(struct sim_admin *admin)

@@ -33,6 +33,10 @@ struct sim_admin {
     uint32_t name_next;
     uint32_t reusable_name; /* 0 = none: a table of it is surely deleted */
     struct bytes boundary;  /* MERGE: where the right one begins; the checker's */
+    bool withdraws;         /* MERGE: that order is taken back */
+    uint8_t
+        ordered[64]; /* where the right one begins of those that were ordered to be merged last */
+    size_t ordered_bytes; /* 0 = none, or taken back */
     uint32_t family_next;
     uint32_t families_made;
     bool drains; /* the last order about settings.drained: away with all that it has, or not */

@@ -471,6 +471,53 @@ Test(goals, what_a_merge_left_in_a_store_that_has_the_one_goes_and_not_before)
     cr_assert_not_null(fake_held(&late->fake, merged));
 }
 
+static uint64_t order_merge(bool withdrawn)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct merge_request merge = {bytes_of_text("t"), bytes_of_text("m"), withdrawn};
+    merge_request_encode(&merge, &body);
+    return driver_send(&driver, METHOD_MERGE_TABLETS, &body);
+}
+
+Test(goals, an_order_to_merge_is_taken_back_while_it_has_not_been_carried_out)
+{
+    const struct bytes splits[] = {bytes_of_text("m")};
+    (void)create_table("t", 3, 2, splits, 1);
+    replicas_settle(&driver, servers, SERVERS);
+    uint64_t left = tablet_at("t", "");
+    driver_assert_refused(&driver, order_merge(true), STATUS_FAILED_PRECONDITION,
+                          "nothing to take");
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].never_merges = true;
+    }
+    (void)order_merge(false);
+    replicas_work(&driver, servers, SERVERS, 8);
+    driver_crash(&driver); /* the order stands in the catalog, and so does that it is taken back */
+    replicas_settle(&driver, servers, SERVERS);
+    (void)driver_body(&driver, order_merge(true));
+    driver_crash(&driver);
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].never_merges = false;
+    }
+    replicas_work(&driver, servers, SERVERS, 40);
+    cr_assert_eq(tablet_at("t", ""), left);
+    cr_assert_neq(tablet_at("t", "x"), left);
+    (void)order_merge(false);
+    replicas_work(&driver, servers, SERVERS, 40);
+    cr_assert_eq(tablet_at("t", ""), tablet_at("t", "x"), "it may be ordered again");
+}
+
+Test(goals, who_waits_for_a_merge_hears_that_it_was_taken_back)
+{
+    const struct bytes splits[] = {bytes_of_text("m")};
+    (void)create_table("t", 3, 2, splits, 1);
+    replicas_settle(&driver, servers, SERVERS);
+    uint64_t ordered = order_merge(false);
+    (void)driver_body(&driver, order_merge(true));
+    driver_pass(&driver, SECOND_NS);
+    driver_assert_refused(&driver, ordered, STATUS_ABORTED, "taken back");
+}
+
 /* --- older servers ------------------------------------------------------------------------------ */
 
 Test(goals, servers_that_do_not_replicate_are_decided_for_as_ever)

@@ -520,7 +520,7 @@ static void any_drain_server_response(struct random_source *s, struct buffer *ou
 
 static void any_merge_request(struct random_source *s, struct buffer *out)
 {
-    struct merge_request message = {any_bytes(s), any_bytes(s)};
+    struct merge_request message = {any_bytes(s), any_bytes(s), any_bool(s)};
     merge_request_encode(&message, out);
 }
 
