@@ -326,6 +326,48 @@ static bool waits_too_long(const struct catalog *catalog, struct tablet *tablet)
 
 /* A tablet that clients were never told of was never served: nobody can have written to it.  So its
  * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
+/* The store of a secondary that may lead; NULL if none may. */
+static struct store *fit_secondary(const struct catalog *catalog,
+                                   const struct tablet_record *record)
+{
+    const struct replica_configuration *configuration = &record->configuration;
+    struct store *fit = NULL;
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        struct store *store = number_map_get(&catalog->stores, configuration->members[i].store);
+        bool may = i != configuration->leader && store != NULL && store->owner != NULL &&
+                   store->owner->alive && store->condition == 0;
+        fit = fit == NULL && may ? store : fit;
+    }
+    return fit;
+}
+
+/*
+ * Put a secondary at the first place, which is to lead.  Whoever was to lead may have begun to, unheard of:
+ * it cannot without each of its secondaries, and this one waits for what it has granted (rule 11 of
+ * docs/replication.md).  A lone one serves by the catalog's word only (rule 21).  False: there is no such
+ * one now, so what began stays as it is.
+ */
+static bool lead_by_secondary(const struct catalog *catalog,
+                              const struct tablet_record *record,
+                              struct store **stores,
+                              uint32_t count)
+{
+    struct store *secondary = fit_secondary(catalog, record);
+    if (record->configuration.member_count <= 1) {
+        return true;
+    }
+    if (secondary == NULL) {
+        return false;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (stores[i]->owner == secondary->owner) {
+            stores[i] = stores[0];
+        }
+    }
+    stores[0] = secondary;
+    return true;
+}
+
 static void plan_place_again(struct catalog *catalog, struct transaction *transaction)
 {
     LIST_FOREACH(struct tablet, tablet, &catalog->unsettled) {
@@ -340,7 +382,8 @@ static void plan_place_again(struct catalog *catalog, struct transaction *transa
         if (transaction->change_count >= CATALOG_CHANGES_MAX || transaction->failed) {
             return;
         }
-        if (!candidate || plan_place(catalog, &wanted, stores, NULL) != STATUS_OK) {
+        if (!candidate || plan_place(catalog, &wanted, stores, NULL) != STATUS_OK ||
+            !lead_by_secondary(catalog, &record, stores, wanted.copies)) {
             continue;
         }
         tablet->unsettled_ns = catalog->now_ns;

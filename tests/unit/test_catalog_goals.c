@@ -471,6 +471,40 @@ Test(goals, what_a_merge_left_in_a_store_that_has_the_one_goes_and_not_before)
     cr_assert_not_null(fake_held(&late->fake, merged));
 }
 
+/* Whoever was to lead may have begun to, and have been heard by its secondaries alone: one of these waits for
+ * what it has granted. */
+Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary)
+{
+    driver.settings.place_timeout_ns = 2 * SECOND_NS;
+    catalog_destroy(driver.catalog);
+    driver_load(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)create_table("t", 3, 2, NULL, 0);
+    for (size_t i = 0; i < SERVERS; i++) {
+        (void)replica_sync(&driver,
+                           &servers[i]); /* told; that it is there would be said with the next */
+    }
+    struct replica_view before = newest_view(tablet_at("t", ""));
+    struct replica_server *first = leader_server(&before);
+    first->down = true;
+    for (int round = 0; round < 40; round++) { /* nobody takes over by itself */
+        for (size_t i = 0; i < SERVERS; i++) {
+            if (!servers[i].down) {
+                (void)replica_sync(&driver, &servers[i]);
+            }
+        }
+        driver_pass(&driver, SECOND_NS / 4);
+        driver_forget_replies(&driver);
+    }
+    struct replica_view after = newest_view(tablet_at("t", ""));
+    cr_assert_gt(after.configuration.version, before.configuration.version);
+    uint64_t leader = leader_server(&after)->fake.number;
+    cr_assert_neq(leader, first);
+    cr_assert(
+        replica_configuration_has(&before.configuration, replica_server_member(server_of(leader))));
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
+}
+
 static uint64_t order_merge(bool withdrawn)
 {
     struct buffer body = BUFFER_INIT;
