@@ -289,8 +289,8 @@ struct catalog {
     struct load_order load_orders[CATALOG_LOAD_ORDERS_MAX];
     size_t load_order_count;
     int64_t load_orders_ns; /* when those that are not staged are tried again */
-    int64_t balance_ns; /* when the next round is */
-    int64_t loaded_ns;  /* when a server last had anything to report */
+    int64_t balance_ns;     /* when the next round is */
+    int64_t loaded_ns;      /* when a server last had anything to report */
 
     struct list changed;
     uint64_t changed_floor; /* deltas are complete only from versions at or above it */
