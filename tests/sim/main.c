@@ -175,6 +175,7 @@ static bool run_seed(const struct options *options, uint64_t seed)
         (void)printf("seed %" PRIu64 " FAILED at %.6f s, event %" PRIu64 ": %s\n", seed,
                      (double)sim.now_ns / 1e9, sim.event_count, sim.failure);
         print_replay(stdout);
+        (void)fflush(stdout); /* there may be hours to go */
     }
     if (options->replay) {
         print_summary();
