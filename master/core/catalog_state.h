@@ -487,8 +487,7 @@ enum status order_stage_merge(struct catalog *catalog,
                               struct open_request *request,
                               bool *ret_staged,
                               struct error *ret_error);
-/* Of two whose goals are to merge: it is taken back, and one of both may be carried out all the same that was
- * proposed before. */
+/* Of two whose goals are to merge each other: from this transaction on no merge of them is taken. */
 void order_withdraw_merge(struct catalog *catalog,
                           struct transaction *transaction,
                           struct tablet *left,
