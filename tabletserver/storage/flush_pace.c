@@ -2,11 +2,11 @@
 
 #include <stdbool.h>
 
-#define REST_NS_MAX           (250 * INT64_C(1000000))
-#define PERCENT               100
-#define PERMILLE              1000
-#define CALM_SHARE            4           /* the log's syncs wait behind those of the flush */
-#define TRANSACTION_BYTES_MIN (64 * 1024) /* below it a transaction is more sync than data */
+#define REST_NS_MAX    (250 * INT64_C(1000000))
+#define PERCENT        100
+#define PERMILLE       1000
+#define CALM_SHARE     4           /* the log's syncs wait behind those of the flush */
+#define STEP_BYTES_MIN (64 * 1024) /* below it a transaction is more sync than data */
 
 /* The flush is one thread: more than one processor is of no use to it. */
 static uint64_t usable_permille(const struct flush_pace *pace)
@@ -27,12 +27,21 @@ int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64
     return rest_ns < (double)REST_NS_MAX ? (int64_t)rest_ns : REST_NS_MAX;
 }
 
-uint64_t flush_pace_transaction_bytes(const struct flush_pace *pace, uint64_t most_bytes)
+static uint64_t usable_bytes(const struct flush_pace *pace, uint64_t most_bytes)
 {
-    uint64_t calm_bytes = most_bytes / CALM_SHARE;
-    uint64_t bytes = calm_bytes * usable_permille(pace) / PERMILLE;
-    if (bytes >= TRANSACTION_BYTES_MIN) {
+    uint64_t bytes = most_bytes * usable_permille(pace) / PERMILLE;
+    if (bytes >= STEP_BYTES_MIN) {
         return bytes;
     }
-    return calm_bytes < TRANSACTION_BYTES_MIN ? calm_bytes : TRANSACTION_BYTES_MIN;
+    return most_bytes < STEP_BYTES_MIN ? most_bytes : STEP_BYTES_MIN;
+}
+
+uint64_t flush_pace_transaction_bytes(const struct flush_pace *pace, uint64_t most_bytes)
+{
+    return usable_bytes(pace, most_bytes / CALM_SHARE);
+}
+
+uint64_t flush_pace_slice_bytes(const struct flush_pace *pace, uint64_t most_bytes)
+{
+    return usable_bytes(pace, most_bytes);
 }
