@@ -22,10 +22,13 @@ struct flush_pace {
 /* After work that took busy_ns, cpu_ns of them on a processor. */
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
 
+/* The same after a slice of a tablet was read or written (store_slice.h): it shares with the flush. */
+int64_t flush_pace_slice_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
+
 /* Dirty bytes of a transaction, of the most that one may have. */
 uint64_t flush_pace_transaction_bytes(const struct flush_pace *pace, uint64_t most_bytes);
 
-/* A slice of a tablet that is taught (store_slice.h), of the most that one may have. */
+/* A slice, of the most that one may have. */
 uint64_t flush_pace_slice_bytes(const struct flush_pace *pace, uint64_t most_bytes);
 
 #endif /* TABLETSERVER_STORAGE_FLUSH_PACE_H */

@@ -335,8 +335,8 @@ enum status store_slices_read(struct store_slices *slices,
         status = read_rows(slices, out, ret_sequence);
     }
     *ret_last = slices->done;
-    slices->rest_ns = flush_pace_rest_ns(&pace, store_monotonic_ns() - begin_ns,
-                                         clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
+    slices->rest_ns = flush_pace_slice_rest_ns(&pace, store_monotonic_ns() - begin_ns,
+                                               clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
     return status;
 }
 

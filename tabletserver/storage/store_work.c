@@ -245,12 +245,14 @@ static bool flush_or_keep_house(struct store *store)
     return flush(store) || keep_house(store);
 }
 
-/* After a step of the flush, or a slice that was learnt. */
-static void pace(struct store *store, int64_t begin_ns, int64_t begin_cpu_ns)
+/* After a slice that was learnt, or a step of the flush. */
+static void pace(struct store *store, bool learnt, int64_t begin_ns, int64_t begin_cpu_ns)
 {
     const struct flush_pace pace = store_flush_pace(store);
-    int64_t rest_ns = flush_pace_rest_ns(&pace, store_monotonic_ns() - begin_ns,
-                                         clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
+    int64_t busy_ns = store_monotonic_ns() - begin_ns;
+    int64_t cpu_ns = clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns;
+    int64_t rest_ns = learnt ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
+                             : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
     if (rest_ns > 0) {
         rest(store, rest_ns, false);
     }
@@ -274,10 +276,10 @@ static void *work(void *context)
             rest(store, IDLE_NS, true);
         } else if (run_job(store, &learnt)) {
             if (learnt) { /* for what else it does the loop waits */
-                pace(store, begin_ns, begin_cpu_ns);
+                pace(store, true, begin_ns, begin_cpu_ns);
             }
         } else if (flush_or_keep_house(store)) {
-            pace(store, begin_ns, begin_cpu_ns);
+            pace(store, false, begin_ns, begin_cpu_ns);
         } else {
             rest(store, IDLE_NS, true);
         }
