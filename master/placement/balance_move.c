@@ -1,7 +1,6 @@
 #include "master/placement/balance_work.h"
 
-#define COLDEST_MAX   8 /* servers that are looked at as targets of a move */
-#define COOLING_TIMES 2 /* so much more on average than lately */
+#define COLDEST_MAX 8 /* servers that are looked at as targets of a move */
 
 /* A step that makes it better. */
 struct step {
@@ -21,18 +20,12 @@ static bool takes_more(const struct balance_work *work, uint32_t server)
            work->servers[server].moving < work->settings->moves_per_server;
 }
 
-/* What was appended and left behind: its load goes by itself, and its rows would take the time of two servers. */
-static bool cools_down(const struct balance_tablet *state)
-{
-    return balance_cost(&state->quick) * COOLING_TIMES < balance_cost(&state->slow);
-}
-
 static bool may_go(const struct balance_work *work, const struct balance_tablet_input *tablet)
 {
     const struct balance_tablet *state = tablet->state;
     bool stays = state->moved_ns != 0 &&
                  work->snapshot->now_ns - state->moved_ns < work->settings->move_pause_ns;
-    return tablet->settled && tablet->may_move && !tablet->pinned && !stays && !cools_down(state) &&
+    return tablet->settled && tablet->may_move && !tablet->pinned && !stays &&
            !work->decided[tablet - work->snapshot->tablets];
 }
 

@@ -6,8 +6,7 @@
  *   on_slice --> store_slices_read() --> host_sliced()       '-- TEACH, LEARNED --> primary
  *
  * Whoever is behind is offered a lesson; who has what the log follows on says LEARNED at once.  A slice that
- * was read is kept until the next is asked for, so one lost is sent again without another read.  How soon the
- * next is read follows what the process may use of the processors (storage/flush_pace.h).
+ * was read is kept until the next is asked for, so one lost is sent again without another read.
  */
 #include <string.h>
 
@@ -283,15 +282,6 @@ void host_slice_discard(struct host_reading_slice *reading)
     memory_free(reading);
 }
 
-/* All lessons of a store share its pace. */
-static int64_t slices_free_ns(struct host *host, const struct host_reading_slice *reading)
-{
-    int64_t now_ns = clock_monotonic_ns();
-    int64_t from_ns = host->slices_free_ns > now_ns ? host->slices_free_ns : now_ns;
-    host->slices_free_ns = from_ns + store_slices_rest_ns(reading->slices);
-    return host->slices_free_ns;
-}
-
 static void take_slice(struct hosted *hosted,
                        struct host_teaching *teaching,
                        struct host_reading_slice *reading)
@@ -300,7 +290,6 @@ static void take_slice(struct hosted *hosted,
     struct teach_event event = {.type = read ? TEACH_EVENT_READ : TEACH_EVENT_UNREAD,
                                 .sequence = reading->sequence,
                                 .size_bytes = reading->out.size_bytes,
-                                .free_ns = slices_free_ns(teaching->host, reading),
                                 .last = reading->last,
                                 .again = reading->status == STATUS_ABORTED};
     teaching->reading = NULL;

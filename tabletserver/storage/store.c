@@ -25,7 +25,7 @@ void store_settings_default(struct store_settings *settings)
         .log_keep_us = INT64_C(600) * 1000 * 1000,
         .log_keep_bytes = 1024 * MIB,
         .window_bytes_max = 64 * MIB,
-        .slice_bytes = 128 * 1024,
+        .slice_bytes = 1024 * 1024,
         .map_size_bytes = 0,
         .flush_transaction_bytes = 4 * MIB,
         .flush_pace_percent = 50,

@@ -58,9 +58,6 @@ enum status store_slices_read(struct store_slices *slices,
                               uint64_t *ret_sequence,
                               bool *ret_last);
 
-/* By whoever has read the last one: for how long its thread's time is better left to others now. */
-int64_t store_slices_rest_ns(const struct store_slices *slices);
-
 void store_slices_end(struct store_slices *slices); /* NULL is fine */
 
 /* --- learning: the loop ----------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* The teacher's side of store_slice.h. */
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "common/io/clock.h"
 #include "tabletserver/storage/slice.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_slice.h"
@@ -26,8 +25,6 @@ struct store_slices {
     struct buffer qualifier;
     struct store_read *held; /* in a row: its source stands on the first cell to come */
     bool done;
-
-    int64_t rest_ns; /* after the last one */
 };
 
 /* --- beginning ---------------------------------------------------------------------------------- */
@@ -130,18 +127,11 @@ void store_slices_end(struct store_slices *slices)
     memory_free(slices);
 }
 
-static size_t slice_bytes(const struct store_slices *slices)
-{
-    const struct store *store = slices->tablet->store;
-    const struct flush_pace pace = store_flush_pace(store);
-    return flush_pace_slice_bytes(&pace, store->settings.slice_bytes);
-}
-
 /* --- records ------------------------------------------------------------------------------------ */
 
 static enum status read_records(struct store_slices *slices, struct buffer *out)
 {
-    size_t most = slice_bytes(slices);
+    size_t most = slices->tablet->store->settings.slice_bytes;
     size_t left = slices->image.size_bytes - slices->image_given;
     size_t size = left < most ? left : most;
     const struct slice slice = {
@@ -293,7 +283,7 @@ static enum status read_rows(struct store_slices *slices,
 {
     struct walk walk = {.slices = slices,
                         .row = BUFFER_INIT,
-                        .bytes_max = slice_bytes(slices),
+                        .bytes_max = slices->tablet->store->settings.slice_bytes,
                         .start = out->size_bytes};
     enum status status = open_read(slices, &walk.read);
     if (status != STATUS_OK) {
@@ -323,11 +313,8 @@ enum status store_slices_read(struct store_slices *slices,
                               uint64_t *ret_sequence,
                               bool *ret_last)
 {
-    const struct flush_pace pace = store_flush_pace(slices->tablet->store);
-    int64_t begin_ns = store_monotonic_ns();
-    int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
-    enum status status = STATUS_OK;
     ASSERT(!slices->done);
+    enum status status = STATUS_OK;
     if (!slices->records_given) {
         *ret_sequence = slices->sequence;
         status = read_records(slices, out);
@@ -335,12 +322,5 @@ enum status store_slices_read(struct store_slices *slices,
         status = read_rows(slices, out, ret_sequence);
     }
     *ret_last = slices->done;
-    slices->rest_ns = flush_pace_slice_rest_ns(&pace, store_monotonic_ns() - begin_ns,
-                                               clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
     return status;
-}
-
-int64_t store_slices_rest_ns(const struct store_slices *slices)
-{
-    return slices->rest_ns;
 }

@@ -3,9 +3,8 @@
  *
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
- * of housekeeping, or what was deleted would stay for ever.  After a step, or a slice that was learnt, it
- * rests in proportion to what that took (flush_pace.h), unless writers are short of memory or the loop waits
- * for something.  Closing waits for one step at most.
+ * of housekeeping, or what was deleted would stay for ever.  Between two steps it rests in proportion
+ * to what the last one took (flush_pace.h), unless writers are short of memory.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -52,26 +51,18 @@ void store_tell(struct store *store, struct store_event *event)
     }
 }
 
-/* Writers are short of memory, or the loop waits for something: but a lesson, after which it rests. */
-static bool is_needed(const struct store *store)
-{
-    struct store_job *job = store->jobs;
-    while (job != NULL && (job->lesson != NULL || !store_job_is_due(job))) {
-        job = job->next;
-    }
-    return store_memory_presses(store) ||
-           (job != NULL && store_monotonic_ns() >= store->job_retry_ns);
-}
-
-/* Until woken (if it may be), or needed (else), or the time is over. */
+/* Until woken (if it may be) or the time is over. */
 static void rest(struct store *store, int64_t duration_ns, bool wakeable)
 {
     int64_t until_ns = store_monotonic_ns() + duration_ns;
     struct timespec until = {.tv_sec = until_ns / NS_A_SECOND, .tv_nsec = until_ns % NS_A_SECOND};
     (void)pthread_mutex_lock(&store->mutex);
-    while (!atomic_load(&store->stop) && store_monotonic_ns() < until_ns &&
-           !(wakeable ? store->work_woken : is_needed(store))) {
+    while (!atomic_load(&store->stop) && !(wakeable && store->work_woken) &&
+           store_monotonic_ns() < until_ns) {
         if (pthread_cond_timedwait(&store->condition_changed, &store->mutex, &until) != 0) {
+            break;
+        }
+        if (!wakeable && store_memory_presses(store)) {
             break;
         }
     }
@@ -91,6 +82,15 @@ struct flush_pace store_flush_pace(const struct store *store)
 void store_set_processors(struct store *store, uint64_t permille)
 {
     atomic_store_explicit(&store->processors_permille, permille, memory_order_relaxed);
+}
+
+static void pace(struct store *store, int64_t busy_ns, int64_t cpu_ns)
+{
+    const struct flush_pace pace = store_flush_pace(store);
+    int64_t rest_ns = flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
+    if (rest_ns > 0 && !store_memory_presses(store)) {
+        rest(store, rest_ns, false);
+    }
 }
 
 static int64_t retry_at_ns(enum status status)
@@ -125,13 +125,12 @@ static void put_job_back(struct store *store, struct store_job *job, enum status
     store->job_retry_ns = retry_at_ns(status);
 }
 
-static bool run_job(struct store *store, bool *ret_learnt)
+static bool run_job(struct store *store)
 {
     struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
     if (job == NULL) {
         return false;
     }
-    *ret_learnt = job->lesson != NULL;
     enum status status = store_run_job(store, job);
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
@@ -245,19 +244,6 @@ static bool flush_or_keep_house(struct store *store)
     return flush(store) || keep_house(store);
 }
 
-/* After a slice that was learnt, or a step of the flush. */
-static void pace(struct store *store, bool learnt, int64_t begin_ns, int64_t begin_cpu_ns)
-{
-    const struct flush_pace pace = store_flush_pace(store);
-    int64_t busy_ns = store_monotonic_ns() - begin_ns;
-    int64_t cpu_ns = clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns;
-    int64_t rest_ns = learnt ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
-                             : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
-    if (rest_ns > 0) {
-        rest(store, rest_ns, false);
-    }
-}
-
 static void *work(void *context)
 {
     struct store *store = context;
@@ -267,19 +253,17 @@ static void *work(void *context)
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
         int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
-        bool learnt = false;
         if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
         }
         if (atomic_load(&store->condition) == STORE_FAILED) {
             rest(store, IDLE_NS, true);
-        } else if (run_job(store, &learnt)) {
-            if (learnt) { /* for what else it does the loop waits */
-                pace(store, true, begin_ns, begin_cpu_ns);
-            }
+        } else if (run_job(store)) {
+            continue;
         } else if (flush_or_keep_house(store)) {
-            pace(store, false, begin_ns, begin_cpu_ns);
+            pace(store, store_monotonic_ns() - begin_ns,
+                 clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
         } else {
             rest(store, IDLE_NS, true);
         }

@@ -338,21 +338,6 @@ Test(balance, the_hot_tablet_is_not_moved_round_but_the_others_are)
     cr_assert_eq(fixture.tablets[0].wanted.servers[0], 0, "it has stayed");
 }
 
-Test(balance, what_was_appended_and_left_behind_is_not_moved)
-{
-    fixture_servers(&fixture, 2);
-    fixture_tablet(&fixture, "", 0, 40, 0); /* and cannot be split */
-    fixture.tablets[0].may_split = false;
-    fixture_tablet(&fixture, "b", 0, 20, 0);
-    fixture.tablets[1].pinned = true;
-    fixture_pass(&fixture, 30);
-    fixture.costs[1] = 0;
-    fixture_pass(&fixture, 4);
-    fixture.tablets[1].pinned = false; /* its average takes a while to fall */
-    fixture_pass(&fixture, 60);
-    cr_assert_eq(fixture.moves, 0);
-}
-
 Test(balance, what_gains_next_to_nothing_is_not_moved)
 {
     fixture_servers(&fixture, 3);
