@@ -344,8 +344,8 @@ static struct store *fit_secondary(const struct catalog *catalog,
 /*
  * Put a secondary at the first place, which is to lead.  Whoever was to lead may have begun to, unheard of:
  * it cannot without each of its secondaries, and this one waits for what it has granted (rule 11 of
- * docs/replication.md).  A lone one serves by the catalog's word only (rule 21).  False: there is no such
- * one now, so what began stays as it is.
+ * docs/replication.md).  One that was to be alone serves by the catalog's word only (rule 21); one that has
+ * removed its secondaries has that word.  False: there is no such secondary now, so what began stays as it is.
  */
 static bool lead_by_secondary(const struct catalog *catalog,
                               const struct tablet_record *record,
@@ -353,7 +353,7 @@ static bool lead_by_secondary(const struct catalog *catalog,
                               uint32_t count)
 {
     struct store *secondary = fit_secondary(catalog, record);
-    if (record->configuration.member_count <= 1) {
+    if (count == 1 && record->configuration.member_count == 1) {
         return true;
     }
     if (secondary == NULL) {

@@ -10,7 +10,7 @@
 #include "tests/sim/sim_admin.h"
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
-#include "tests/sim/sim_deposed.h"
+#include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_master.h"
@@ -88,6 +88,37 @@ int64_t sim_boot_delay_ns(const struct sim *sim, uint32_t node, int64_t boot_ns)
 bool sim_is_server(const struct sim *sim, uint32_t node)
 {
     return node >= 1 && node <= sim->settings.server_count;
+}
+
+bool sim_is_master(const struct sim *sim, uint32_t node)
+{
+    return node == SIM_MASTER || node == sim_admin_node(sim) + 1;
+}
+
+uint32_t sim_master_node(const struct sim *sim, uint32_t master)
+{
+    return master == 0 ? SIM_MASTER : sim_admin_node(sim) + master;
+}
+
+uint32_t sim_other_master(const struct sim *sim, uint32_t node)
+{
+    return sim_master_node(sim, node == SIM_MASTER ? sim->settings.masters - 1 : 0);
+}
+
+uint32_t sim_admin_node(const struct sim *sim)
+{
+    return 1 + sim->settings.server_count + sim->settings.client_count;
+}
+
+static bool is_mortal(const struct sim *sim, uint32_t node)
+{
+    return sim_is_master(sim, node) || sim_is_server(sim, node);
+}
+
+/* Its place among the masters. */
+static struct sim_master **master_of(struct sim *sim, uint32_t node)
+{
+    return &sim->masters[node == SIM_MASTER ? 0 : 1];
 }
 
 static struct sim_client *client_of(const struct sim *sim, uint32_t node)
@@ -174,8 +205,10 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
         expect(sim, node, SIM_EVENT_DISK_BASE, 0, sim_about_ns(sim, settings->base_mean_ns));
         break;
     case SIM_EFFECT_COMMIT:
-        expect(sim, node, SIM_EVENT_COMMITTED, effect->number,
-               sim_about_ns(sim, settings->commit_mean_ns));
+        sim_master_commit(*master_of(sim, node));
+        break;
+    case SIM_EFFECT_ASK:
+        sim_master_ask(*master_of(sim, node));
         break;
     }
 }
@@ -184,7 +217,7 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
 static void perform(struct sim *sim, uint32_t node)
 {
     struct sim_effects *effects = &sim->effects;
-    bool mortal = !sim->quiet && node <= sim->settings.server_count;
+    bool mortal = !sim->quiet && is_mortal(sim, node);
     uint32_t last = mortal && effects->count > 0 && sim_chance(sim, sim->settings.kill_in_step)
                         ? (uint32_t)prng_below(&sim->prng, effects->count)
                         : effects->count;
@@ -206,15 +239,16 @@ static void perform(struct sim *sim, uint32_t node)
 
 void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
 {
-    ASSERT(sim->nodes[node].alive && node <= sim->settings.server_count);
+    ASSERT(sim->nodes[node].alive && is_mortal(sim, node));
     sim_trace(sim, "node %u is killed%s", node, power_cut ? ", its power cut" : "");
     sim->nodes[node].alive = false;
     sim->nodes[node].paused_until_ns = 0;
     sim->statistics.kills++;
     sim->statistics.power_cuts += power_cut;
-    if (node == SIM_MASTER) {
-        sim_master_kill(sim->master);
-        sim->master = NULL;
+    if (sim_is_master(sim, node)) {
+        sim_master_kill(*master_of(sim, node));
+        *master_of(sim, node) = NULL;
+        sim_etcd_orphan(sim);
     } else {
         sim_server_kill(sim->servers[node - 1], power_cut);
         sim->servers[node - 1] = NULL;
@@ -246,13 +280,13 @@ void sim_start(struct sim *sim, uint32_t node)
     sim->nodes[node].alive = true;
     sim->nodes[node].life++;
     sim_trace(sim, "node %u starts", node);
-    if (node == SIM_MASTER) {
-        sim->master = sim_master_create(sim, sim->coordinator);
-        sim_master_start(sim->master, &sim->effects);
+    if (sim_is_master(sim, node)) {
+        *master_of(sim, node) = sim_master_create(sim, node);
+        sim_master_start(*master_of(sim, node), &sim->effects);
     } else if (sim_is_server(sim, node)) {
         sim->servers[node - 1] = sim_server_create(sim, node, sim->disks[node - 1]);
         sim_server_start(sim->servers[node - 1], &sim->effects);
-    } else if (node + 1 == sim->node_count) {
+    } else if (node == sim_admin_node(sim)) {
         sim_admin_start(sim->admin, &sim->effects);
     } else {
         sim_client_start(client_of(sim, node), &sim->effects);
@@ -263,9 +297,9 @@ void sim_start(struct sim *sim, uint32_t node)
 static void create_world(struct sim *sim)
 {
     const struct sim_settings *settings = &sim->settings;
-    sim->node_count = 1 + settings->server_count + settings->client_count + 1;
+    sim->node_count = sim_admin_node(sim) + settings->masters;
     sim->coordinator = sim_master_coordinator_create(sim);
-    sim->deposed = sim_deposed_create();
+    sim->etcd = sim_etcd_create();
     sim->checker = sim_checker_create(sim);
     sim->truth = sim_truth_create(sim);
     for (uint32_t i = 0; i < sim->node_count && settings->clock_skew_us > 0; i++) {
@@ -280,7 +314,7 @@ static void create_world(struct sim *sim)
     for (uint32_t i = 0; i < settings->client_count; i++) {
         sim->clients[i] = sim_client_create(sim, 1 + settings->server_count + i);
     }
-    sim->admin = sim_admin_create(sim, sim->node_count - 1);
+    sim->admin = sim_admin_create(sim, sim_admin_node(sim));
     for (uint32_t i = 0; i < sim->node_count; i++) {
         sim_start(sim, i);
     }
@@ -289,8 +323,10 @@ static void create_world(struct sim *sim)
 
 static void destroy_world(struct sim *sim)
 {
-    if (sim->master != NULL) {
-        sim_master_kill(sim->master);
+    for (uint32_t i = 0; i < SIM_MASTERS_MAX; i++) {
+        if (sim->masters[i] != NULL) {
+            sim_master_kill(sim->masters[i]);
+        }
     }
     for (uint32_t i = 0; i < sim->settings.server_count; i++) {
         if (sim->servers[i] != NULL) {
@@ -306,7 +342,7 @@ static void destroy_world(struct sim *sim)
     sim_admin_destroy(sim->admin);
     sim_checker_destroy(sim->checker);
     sim_truth_destroy(sim->truth);
-    sim_deposed_destroy(sim->deposed);
+    sim_etcd_destroy(sim->etcd);
     coordinator_close(sim->coordinator);
     sim_heap_deinit(&sim->heap);
     memory_free(sim->effects.items);
@@ -323,11 +359,11 @@ static void on_message(struct sim *sim, const struct sim_event *event)
     sim_trace(sim, "%u -> %u: frame type %d method %d request %llu, %zu bytes", event->from,
               event->node, (int)message.type, (int)message.method,
               (unsigned long long)message.request, message.payload.size_bytes);
-    if (event->node == SIM_MASTER) {
-        sim_master_on_message(sim->master, &message, &sim->effects);
+    if (sim_is_master(sim, event->node)) {
+        sim_master_on_message(*master_of(sim, event->node), &message, &sim->effects);
     } else if (sim_is_server(sim, event->node)) {
         sim_server_on_message(sim->servers[event->node - 1], &message, &sim->effects);
-    } else if (event->node + 1 == sim->node_count) {
+    } else if (event->node == sim_admin_node(sim)) {
         sim_admin_on_message(sim->admin, &message, &sim->effects);
     } else {
         sim_client_on_message(client_of(sim, event->node), &message, &sim->effects);
@@ -336,11 +372,11 @@ static void on_message(struct sim *sim, const struct sim_event *event)
 
 static void on_timer(struct sim *sim, const struct sim_event *event)
 {
-    if (event->node == SIM_MASTER) {
-        sim_master_on_timer(sim->master, &sim->effects);
+    if (sim_is_master(sim, event->node)) {
+        sim_master_on_timer(*master_of(sim, event->node), event->number, &sim->effects);
     } else if (sim_is_server(sim, event->node)) {
         sim_server_on_timer(sim->servers[event->node - 1], event->number, &sim->effects);
-    } else if (event->node + 1 == sim->node_count) {
+    } else if (event->node == sim_admin_node(sim)) {
         sim_admin_on_timer(sim->admin, event->number, &sim->effects);
     } else {
         sim_client_on_timer(client_of(sim, event->node), event->number, &sim->effects);
@@ -363,12 +399,16 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
         sim_server_on_base_committed(sim->servers[event->node - 1], &sim->effects);
         break;
     case SIM_EVENT_COMMITTED:
-        sim_master_on_committed(sim->master, event->number, &sim->effects);
+        sim_master_on_committed(*master_of(sim, event->node), event->number, &sim->effects);
+        break;
+    case SIM_EVENT_ELECTION:
+        sim_master_on_election(*master_of(sim, event->node), event, &sim->effects);
         break;
     case SIM_EVENT_FAULT:
     case SIM_EVENT_RESTART:
     case SIM_EVENT_LATE:
-    case SIM_EVENT_DEPOSED:
+    case SIM_EVENT_COMMIT:
+    case SIM_EVENT_QUESTION:
     case SIM_EVENT_KILL:
         UNREACHABLE();
     }
@@ -406,13 +446,27 @@ static void restart(struct sim *sim, const struct sim_event *event)
     }
 }
 
+/* Not the node's own: it befalls it, or it is under way for itself. */
+static bool is_of_the_world(const struct sim_event *event)
+{
+    switch (event->kind) {
+    case SIM_EVENT_FAULT:
+    case SIM_EVENT_RESTART:
+    case SIM_EVENT_LATE:
+    case SIM_EVENT_COMMIT:
+    case SIM_EVENT_QUESTION:
+    case SIM_EVENT_KILL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* What comes for a process that is stopped comes when it goes on, in the same order. */
 static bool waits(struct sim *sim, struct sim_event *event)
 {
     int64_t until_ns = sim->nodes[event->node].paused_until_ns;
-    if (event->kind == SIM_EVENT_FAULT || event->kind == SIM_EVENT_RESTART ||
-        event->kind == SIM_EVENT_LATE || event->kind == SIM_EVENT_DEPOSED ||
-        event->kind == SIM_EVENT_KILL || until_ns <= sim->now_ns || is_void(sim, event)) {
+    if (is_of_the_world(event) || until_ns <= sim->now_ns || is_void(sim, event)) {
         return false;
     }
     event->time_ns = until_ns;
@@ -430,8 +484,10 @@ static void take_event(struct sim *sim, struct sim_event *event)
     hash_event(sim, event);
     if (event->kind == SIM_EVENT_FAULT) {
         sim_faults_turn(sim);
-    } else if (event->kind == SIM_EVENT_DEPOSED) {
-        sim_deposed_arrive(sim, event->number);
+    } else if (event->kind == SIM_EVENT_COMMIT) {
+        sim_etcd_commit_arrives(sim, event->number);
+    } else if (event->kind == SIM_EVENT_QUESTION) {
+        sim_etcd_question_arrives(sim, event);
     } else if (event->kind == SIM_EVENT_LATE) {
         sim_late_act(sim, event->number);
     } else if (event->kind == SIM_EVENT_RESTART) {

@@ -1,6 +1,6 @@
 /*
- * The world of one seed: a master, tablet servers, clients, and the time, network and disks that
- * join them.
+ * The world of one seed: one master or two, tablet servers, clients, and the time, network and disks
+ * that join them.
  *
  *      heap --event--> step of a node --effects--> perform --future events--> heap
  *                           |                          |
@@ -10,8 +10,8 @@
  * stepped with one event at a time and changes the world through its effects only, which are
  * performed in order; a kill may fall between any two of them.
  *
- * Nodes are numbered: 0 the master, then the servers, the clients, the administrator.  A node's address is
- * "sim://<number>".  A life is the time between a start and a kill; events carry the life they
+ * Nodes are numbered: 0 the first master, then the servers, the clients, the administrator, and last the
+ * second master, if there is one.  A node's address is "sim://<number>".  A life is the time between a start and a kill; events carry the life they
  * belong to and are void in another.
  */
 #ifndef TESTS_SIM_SIM_H
@@ -31,8 +31,9 @@
 
 #define SIM_SERVERS_MAX 3
 #define SIM_CLIENTS_MAX 5
-#define SIM_NODES_MAX   (1 + SIM_SERVERS_MAX + SIM_CLIENTS_MAX + 1)
-#define SIM_MASTER      0
+#define SIM_MASTERS_MAX 2
+#define SIM_NODES_MAX   (SIM_MASTERS_MAX + SIM_SERVERS_MAX + SIM_CLIENTS_MAX + 1)
+#define SIM_MASTER      0 /* the first */
 
 #define SIM_MS INT64_C(1000000)
 #define SIM_S  INT64_C(1000000000)
@@ -81,6 +82,7 @@
     X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
     X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
     X("commit-unfenced", COMMIT_UNFENCED)                 /* a deposed master's commit counts */  \
+    X("reign-not-loaded", REIGN_NOT_LOADED)               /* goes on with its former catalog */   \
     X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
     X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
     X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
@@ -136,7 +138,10 @@ struct sim_settings {
     uint32_t power_cut; /* of kills: the page cache is lost too */
     uint32_t kill_all;
     uint32_t kill_in_step; /* per step with effects */
+    uint32_t masters;
     bool late_commits;     /* of masters that are gone: they may come when another has begun */
+    uint32_t no_etcd;      /* per turn: a master does not reach the coordinator */
+    uint32_t pause_master; /* per turn */
     uint32_t kill_again;   /* per restart: soon after it */
     uint32_t cut;          /* per turn */
     uint32_t clog;
@@ -162,7 +167,7 @@ struct sim_settings {
     uint32_t stall;           /* per turn: a disk stands still */
     uint32_t full;            /* per turn: a disk has no room */
     uint64_t window_bytes_max;
-    int32_t rate_ppm[SIM_SERVERS_MAX + 1]; /* of a server's CLOCK_BOOTTIME, by node */
+    int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
 };
 
 /* --- what nodes want done ---------------------------------------------------------------------- */
@@ -173,6 +178,7 @@ enum sim_effect_kind {
     SIM_EFFECT_LOG,    /* write and sync the log's gathered batch */
     SIM_EFFECT_BASE,   /* commit the base's first queued transaction */
     SIM_EFFECT_COMMIT, /* commit the catalog's transaction number */
+    SIM_EFFECT_ASK,    /* the question number of the election */
 };
 
 struct sim_effect {
@@ -217,6 +223,7 @@ struct sim_node {
     int64_t paused_until_ns;  /* a process that is stopped: what comes for it waits */
     int64_t stalled_until_ns; /* its disk syncs nothing */
     int64_t full_until_ns;    /* its disk takes nothing */
+    int64_t no_etcd_until_ns; /* a master that does not reach the coordinator */
 };
 
 struct sim_link {
@@ -240,7 +247,7 @@ struct sim_checker;
 struct coordinator;
 struct sim_server_disk;
 struct sim_replica_truth;
-struct sim_deposed;
+struct sim_etcd;
 
 struct sim {
     uint64_t seed;
@@ -261,9 +268,9 @@ struct sim {
     struct sim_late late;
     struct sim_link links[SIM_NODES_MAX][SIM_NODES_MAX];
     struct coordinator *coordinator; /* outlives masters, as disks outlive servers */
-    struct sim_deposed *deposed;     /* so does what they had on their way to it */
+    struct sim_etcd *etcd;           /* so does what they had on their way to it */
     struct sim_server_disk *disks[SIM_SERVERS_MAX];
-    struct sim_master *master;                   /* NULL = down; servers too */
+    struct sim_master *masters[SIM_MASTERS_MAX]; /* NULL = down; servers too */
     struct sim_server *servers[SIM_SERVERS_MAX]; /* node 1 + index */
     struct sim_client *clients[SIM_CLIENTS_MAX];
     struct sim_admin *admin;
@@ -296,7 +303,8 @@ struct sim {
         uint64_t wipes;
         uint64_t refused; /* by full disks */
         uint64_t yields;
-        uint64_t fenced; /* commits of masters that are gone, refused */
+        uint64_t fenced; /* commits of masters that lead no more, refused */
+        uint64_t reigns;
     } statistics;
 };
 
@@ -313,15 +321,21 @@ bool sim_chance(struct sim *sim, uint32_t per_million);
 int64_t sim_about_ns(struct sim *sim, int64_t mean_ns);
 /* What the node takes for the wall clock. */
 int64_t sim_wall_us(const struct sim *sim, uint32_t node);
-/* A server's CLOCK_BOOTTIME: never set, but at a rate of its own. */
+/* A server's CLOCK_BOOTTIME, or what a master's election goes by: never set, but at a rate of its own. */
 int64_t sim_boot_ns(const struct sim *sim, uint32_t node);
 /* How long until that clock shows it. */
 int64_t sim_boot_delay_ns(const struct sim *sim, uint32_t node, int64_t boot_ns);
 
 bool sim_is_server(const struct sim *sim, uint32_t node);
+bool sim_is_master(const struct sim *sim, uint32_t node);
+/* Masters by number, from 0 to settings.masters - 1. */
+uint32_t sim_master_node(const struct sim *sim, uint32_t master);
+/* Whom to ask when that one is silent or stands by: itself, where there is no other. */
+uint32_t sim_other_master(const struct sim *sim, uint32_t node);
+uint32_t sim_admin_node(const struct sim *sim);
 uint32_t sim_node_of_address(struct bytes address);
 
-/* Only the master and servers die; it starts again by itself, in time. */
+/* Only masters and servers die; it starts again by itself, in time. */
 void sim_kill(struct sim *sim, uint32_t node, bool power_cut);
 /* The disk of a server that is down is replaced by an empty one. */
 void sim_wipe(struct sim *sim, uint32_t node);

@@ -10,6 +10,7 @@
 #define SPLITS_MAX        3
 #define PATIENCE_MS       4000
 #define MERGE_PATIENCE_MS 500
+#define STANDBY_PAUSE_NS  (100 * SIM_MS)
 
 struct sim_admin *sim_admin_create(struct sim *sim, uint32_t node)
 {
@@ -120,7 +121,7 @@ static void ask(struct sim_admin *admin)
     admin->waiting = true;
     admin->request++;
     sim_trace(admin->sim, "admin: asks %d about table name %u", (int)admin->kind, admin->name);
-    sim_effects_send(admin->effects, SIM_MASTER, FRAME_REQUEST, method, admin->request, &out);
+    sim_effects_send(admin->effects, admin->master, FRAME_REQUEST, method, admin->request, &out);
     sim_effects_timer(admin->effects, admin->request, patience_ms * SIM_MS + 500 * SIM_MS);
 }
 
@@ -228,6 +229,7 @@ static void know_table(struct sim_admin *admin, struct bytes body)
 /* It is not known what became of the request. */
 static void lose(struct sim_admin *admin)
 {
+    admin->master = sim_other_master(admin->sim, admin->master);
     if (admin->kind == SIM_ADMIN_CREATE || admin->kind == SIM_ADMIN_GET) {
         admin->kind = SIM_ADMIN_GET;
         ask(admin);
@@ -296,7 +298,11 @@ void sim_admin_on_message(struct sim_admin *admin,
     }
     sim_trace(admin->sim, "admin: %s %.*s", status_name((enum status)head.status),
               (int)head.text.size_bytes, (const char *)head.text.data);
-    take(admin, (enum status)head.status, body);
+    if (head.status == STATUS_UNAVAILABLE && admin->sim->settings.masters > 1) {
+        sim_effects_timer(effects, admin->request, STANDBY_PAUSE_NS); /* then as if silent */
+    } else {
+        take(admin, (enum status)head.status, body);
+    }
 }
 
 void sim_admin_on_timer(struct sim_admin *admin, uint64_t number, struct sim_effects *effects)

@@ -1,5 +1,5 @@
 /*
- * The administrator: a client of the master alone.  It makes the main table, and then, if the seed
+ * The administrator: a client of masters alone.  It makes the main table, and then, if the seed
  * says so, tables that come and go, families that come and go, splits by hand, neighbours that are merged.
  *
  * Its requests are not exactly-once.  After silence it asks what is, and goes on from there.
@@ -25,6 +25,7 @@ struct sim_admin {
     uint32_t node;
     struct prng prng;
     struct sim_effects *effects;
+    uint32_t master; /* whom it asks */
     enum sim_admin_kind kind; /* of the request under way, or the next */
     bool waiting;
     uint64_t request;

@@ -238,6 +238,8 @@ static void on_silence(struct sim_client *client, uint64_t request)
         if (operation->state == SIM_OPERATION_SENT) {
             location_cache_invalidate(&client->cache, operation->task->table,
                                       sim_operation_row(operation), operation->address);
+        } else if (operation->locator == client->master) {
+            client->master = sim_other_master(client->sim, client->master);
         }
         sim_client_fail(client, operation, STATUS_CLOSED, false);
     }
@@ -270,7 +272,7 @@ static void say_hello(struct sim_client *client)
                                  .version_newest = WIRE_VERSION,
                                  .process = client->id},
                  &out);
-    sim_effects_send(client->effects, SIM_MASTER, FRAME_HELLO, (enum method)0,
+    sim_effects_send(client->effects, client->master, FRAME_HELLO, (enum method)0,
                      client->hello_request, &out);
     set_timer(client, SIM_CLIENT_TIMER_HELLO, 0, client->sim->settings.attempt_timeout_ns);
 }
@@ -343,6 +345,7 @@ void sim_client_on_timer(struct sim_client *client, uint64_t number, struct sim_
         break;
     case SIM_CLIENT_TIMER_HELLO:
         if (!client->knows_time) {
+            client->master = sim_other_master(client->sim, client->master);
             say_hello(client);
         }
         break;

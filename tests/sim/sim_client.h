@@ -56,6 +56,7 @@ struct sim_client {
     struct prng prng;
     struct sim_effects *effects; /* of the step under way */
     struct arena arena;          /* of the step */
+    uint32_t master;             /* whom it asks */
     struct location_cache cache;
     struct sequence_window window;
     struct retry_budget budget;

@@ -3,7 +3,7 @@
 #include "common/base/assert.h"
 #include "master/core/record.h"
 #include "tests/sim/sim_checker.h"
-#include "tests/sim/sim_deposed.h"
+#include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_server.h"
@@ -13,6 +13,8 @@
 #define HEALED_BASE_NS         (100 * SIM_MS)
 #define MASTERS_SALT           UINT64_C(0x6d617374657273)
 #define REPLICATION_SALT       UINT64_C(0x7265706c69636173)
+#define CLOCKS_COUNTED_ON_PPM  24500  /* from real time: elections allow for 5 % between two */
+#define CLOCKS_APART_PPM       500000 /* more: then two masters act at once */
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
@@ -134,8 +136,22 @@ static void draw_replication(struct sim *sim)
 /* Of a generator of its own, too. */
 static void draw_masters(struct sim *sim)
 {
+    struct sim_settings *settings = &sim->settings;
     struct prng prng = prng_of_seed(sim->seed ^ MASTERS_SALT);
-    sim->settings.late_commits = prng_chance(&prng, 2);
+    settings->late_commits = prng_chance(&prng, 2);
+    settings->masters = prng_chance(&prng, 2) ? 2 : 1;
+    if (settings->masters == 1) {
+        return;
+    }
+    settings->late = 0; /* it tells of a world with one */
+    settings->no_etcd = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 400000);
+    settings->pause_master = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 400000);
+    int32_t most_ppm = prng_chance(&prng, 4) ? CLOCKS_APART_PPM : CLOCKS_COUNTED_ON_PPM;
+    for (uint32_t i = 0; i < settings->masters; i++) {
+        settings->rate_ppm[sim_master_node(sim, i)] = (int32_t)prng_below(&prng,
+                                                                         2 * (uint64_t)most_ppm) -
+                                                      most_ppm;
+    }
 }
 
 void sim_faults_draw(struct sim *sim)
@@ -174,9 +190,9 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     const struct sim_settings *s = &sim->settings;
     buffer_append_format(
         out,
-        "replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
+        "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
         "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
-        s->replicas, s->drained, s->merges, s->server_count, s->client_count,
+        s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
         s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
@@ -196,6 +212,20 @@ static void kill_one(struct sim *sim, uint32_t node)
     }
 }
 
+static uint32_t any_master(struct sim *sim)
+{
+    uint32_t masters = sim->settings.masters;
+    return masters == 1 ? SIM_MASTER
+                        : sim_master_node(sim, (uint32_t)prng_below(&sim->prng, masters));
+}
+
+static void kill_masters(struct sim *sim)
+{
+    for (uint32_t i = 0; i < sim->settings.masters; i++) {
+        kill_one(sim, sim_master_node(sim, i));
+    }
+}
+
 static void kill_some(struct sim *sim)
 {
     const struct sim_settings *settings = &sim->settings;
@@ -203,10 +233,11 @@ static void kill_some(struct sim *sim)
         kill_one(sim, 1 + (uint32_t)prng_below(&sim->prng, settings->server_count));
     }
     if (sim_chance(sim, settings->kill_master)) {
-        kill_one(sim, SIM_MASTER);
+        kill_one(sim, any_master(sim));
     }
     if (sim_chance(sim, settings->kill_all)) {
-        for (uint32_t i = 0; i <= settings->server_count; i++) {
+        kill_masters(sim);
+        for (uint32_t i = 1; i <= settings->server_count; i++) {
             kill_one(sim, i);
         }
     }
@@ -258,6 +289,7 @@ static void step_clock(struct sim *sim)
 {
     uint64_t most_us = (uint64_t)sim->settings.clock_skew_us + 1000;
     uint32_t node = (uint32_t)prng_below(&sim->prng, sim->settings.server_count + 1);
+    node = node == SIM_MASTER ? any_master(sim) : node;
     sim->nodes[node].wall_offset_us = (int64_t)prng_below(&sim->prng, 2 * most_us) -
                                       (int64_t)most_us;
 }
@@ -285,6 +317,21 @@ static void pause_server(struct sim *sim)
     uint32_t a = (uint32_t)between(sim, 1, sim->settings.server_count);
     sim_trace(sim, "server %u is stopped", a);
     sim->nodes[a].paused_until_ns = some_leases_ns(sim);
+}
+
+/* Longer than a reign lasts without being renewed, or not. */
+static void disturb_masters(struct sim *sim)
+{
+    if (sim_chance(sim, sim->settings.no_etcd)) {
+        uint32_t node = any_master(sim);
+        sim_trace(sim, "master %u does not reach the coordinator", node);
+        sim->nodes[node].no_etcd_until_ns = some_leases_ns(sim);
+    }
+    if (sim_chance(sim, sim->settings.pause_master)) {
+        uint32_t node = any_master(sim);
+        sim_trace(sim, "master %u is stopped", node);
+        sim->nodes[node].paused_until_ns = some_leases_ns(sim);
+    }
 }
 
 /* --- disks ------------------------------------------------------------------------------------ */
@@ -341,15 +388,17 @@ static bool may_be_lost(struct sim *sim, uint32_t node)
     return survey.safe;
 }
 
-/* With the server goes what is on its way from it, and, with the master, what that has not done yet: none of
+/* With the server goes what is on its way from it, and, with the masters, what they have not done yet: none of
  * it may make the lost store a tablet's only one afterwards. */
 static void lose_disk(struct sim *sim)
 {
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
     kill_one(sim, node);
-    kill_one(sim, SIM_MASTER);
-    sim_deposed_forget(sim);
-    sim_heap_drop_messages(&sim->heap, node, SIM_MASTER);
+    kill_masters(sim);
+    sim_etcd_lose_commits(sim);
+    for (uint32_t i = 0; i < sim->settings.masters; i++) {
+        sim_heap_drop_messages(&sim->heap, node, sim_master_node(sim, i));
+    }
     if (may_be_lost(sim, node)) {
         sim_wipe(sim, node);
     }
@@ -412,6 +461,9 @@ void sim_faults_turn(struct sim *sim)
         if (settings->replicas > 1) {
             disturb_replicas(sim);
         }
+        if (settings->masters > 1) {
+            disturb_masters(sim);
+        }
     }
     sim_heap_add(&sim->heap,
                  &(struct sim_event){.time_ns = sim->now_ns + sim_about_ns(sim, next_ns),
@@ -436,10 +488,11 @@ void sim_faults_heal(struct sim *sim)
             ->base_mean_ns = HEALED_BASE_NS; /* else a learner's slices alone outlast patience */
     }
     sim_network_heal(sim);
-    for (uint32_t i = 0; i <= settings->server_count; i++) {
+    for (uint32_t i = 0; i < sim->node_count; i++) {
         sim->nodes[i].paused_until_ns = 0;
         sim->nodes[i].stalled_until_ns = 0;
         sim->nodes[i].full_until_ns = 0;
+        sim->nodes[i].no_etcd_until_ns = 0;
         if (!sim->nodes[i].alive) {
             sim_start(sim, i);
         }

@@ -16,11 +16,13 @@ enum sim_event_kind {
     SIM_EVENT_TIMER,     /* number: the node's own */
     SIM_EVENT_DISK_LOG,  /* the log's batch is durable */
     SIM_EVENT_DISK_BASE, /* the base's transaction is durable */
-    SIM_EVENT_COMMITTED, /* the coordinator's transaction is durable; number */
+    SIM_EVENT_COMMITTED, /* what became of the coordinator's transaction; number: sim_etcd.h */
+    SIM_EVENT_ELECTION,  /* an answer to a master's election; number: of the question */
     SIM_EVENT_FAULT,     /* the fault maker's turn */
     SIM_EVENT_RESTART,   /* of a node that is down */
     SIM_EVENT_LATE,      /* the next act of what sim_late.h tells; number: which */
-    SIM_EVENT_DEPOSED,   /* a commit of a master that is gone arrives; number: which */
+    SIM_EVENT_COMMIT,    /* a commit arrives at the coordinator; number: which */
+    SIM_EVENT_QUESTION,  /* a question of a master's election arrives there */
     SIM_EVENT_KILL,      /* of one that has just started again: number 1 = with its power */
 };
 
@@ -32,7 +34,7 @@ struct sim_event {
     uint32_t life; /* of that node: in another life the event is void; 0 = of any */
     uint32_t from; /* MESSAGE */
     uint64_t number;
-    struct buffer message; /* MESSAGE: owned */
+    struct buffer message; /* MESSAGE, QUESTION, ELECTION: owned */
 };
 
 struct sim_heap {

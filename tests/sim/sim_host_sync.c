@@ -143,7 +143,7 @@ void sim_host_propose(void *context,
     request_head_encode(&(struct request_head){.deadline_ms = 3000}, &out);
     propose_request_encode(&request, &out);
     peers->proposes[peers->propose_next++ % SIM_PROPOSES_MAX] = server->sync_next;
-    sim_effects_send(server->effects, SIM_MASTER, FRAME_REQUEST, METHOD_PROPOSE,
+    sim_effects_send(server->effects, server->master, FRAME_REQUEST, METHOD_PROPOSE,
                      server->sync_next++, &out);
 }
 
@@ -161,7 +161,7 @@ static void take_proposed(struct sim_server *server, const struct proposed *prop
         if (proposed->configuration.version != 0) {
             host_told(host, sim_stored(tablet), &proposed->configuration, false);
         }
-    } else if (proposed->outcome == PROPOSED_SPLIT) {
+    } else if (proposed->outcome == PROPOSED_SPLIT && proposed->left != 0) {
         (void)host_convert(host, sim_stored(tablet), proposed->left, NULL);
         (void)host_convert(host, sim_stored(tablet), proposed->right, NULL);
         sim_sync_hurry(server); /* what the heirs' configurations are */

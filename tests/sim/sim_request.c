@@ -215,11 +215,11 @@ void sim_request_scan(struct sim_client *client, struct sim_operation *operation
          operation->request, &out);
 }
 
-/* The master; now and then a server, as a client does that cannot reach the master. */
+/* A master; now and then a server, as a client does that reaches none. */
 static uint32_t choose_locator(struct sim_client *client)
 {
     if (!prng_chance(&client->prng, 4)) {
-        return SIM_MASTER;
+        return client->master;
     }
     return 1 + (uint32_t)prng_below(&client->prng, client->sim->settings.server_count);
 }
@@ -273,7 +273,10 @@ static void take_locations(struct sim_client *client,
     struct locate_response response;
     struct error error = {.status = STATUS_OK};
 
-    bool by_master = operation->locator == SIM_MASTER;
+    bool by_master = sim_is_master(client->sim, operation->locator);
+    if (by_master && head->status == STATUS_UNAVAILABLE) {
+        client->master = sim_other_master(client->sim, operation->locator);
+    }
     if (head->status != STATUS_OK) {
         enum status status = by_master ? (enum status)head->status : STATUS_CLOSED;
         sim_client_fail(client, operation, status, false);

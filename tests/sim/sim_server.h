@@ -96,6 +96,8 @@ struct sim_server {
     struct location_map *locations;
     uint64_t known_version;
     uint64_t known_generation;
+    uint32_t master;       /* whom it asks */
+    int64_t heard_ns;      /* when it began to wait for that one's answer */
     uint64_t sync_request; /* the one that an answer is due to; 0 = none */
     uint64_t sync_next;
     uint64_t sync_timer; /* the one that counts */

@@ -74,6 +74,18 @@ static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_
     return held;
 }
 
+/* One that is silent for long may be down, cut off, or stopped. */
+static void choose_master(struct sim_server *server)
+{
+    int64_t now_ns = server->sim->now_ns;
+    if (server->sync_request == 0) {
+        server->heard_ns = now_ns;
+    } else if (now_ns - server->heard_ns >= ANSWER_PATIENCE_NS) {
+        server->heard_ns = now_ns;
+        server->master = sim_other_master(server->sim, server->master);
+    }
+}
+
 void sim_sync_ask(struct sim_server *server)
 {
     char address[32];
@@ -98,9 +110,10 @@ void sim_sync_ask(struct sim_server *server)
     request.held = describe_held(server, &request.held_count);
     request_head_encode(&(struct request_head){.deadline_ms = 3000}, &out);
     sync_request_encode(&request, &out);
+    choose_master(server);
     server->sync_request = server->sync_next++;
-    sim_effects_send(server->effects, SIM_MASTER, FRAME_REQUEST, METHOD_SYNC, server->sync_request,
-                     &out);
+    sim_effects_send(server->effects, server->master, FRAME_REQUEST, METHOD_SYNC,
+                     server->sync_request, &out);
     set_timer(server, ANSWER_PATIENCE_NS);
 }
 
@@ -291,6 +304,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     if (head.status != STATUS_OK) {
         sim_trace(server->sim, "server %u: sync refused: %.*s", server->node,
                   (int)head.text.size_bytes, (const char *)head.text.data);
+        server->master = sim_other_master(server->sim, server->master);
         set_timer(server, 200 * SIM_MS);
         return;
     }

@@ -504,6 +504,38 @@ Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
 }
 
+/* It leads, though it was not heard to say so: a proposal says as much. */
+Test(goals, a_new_tablet_whose_primary_has_removed_the_others_is_not_placed_again)
+{
+    driver.settings.place_timeout_ns = 2 * SECOND_NS;
+    catalog_destroy(driver.catalog);
+    driver_load(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    (void)create_table("t", 2, 1, NULL, 0);
+    for (size_t i = 0; i < SERVERS; i++) {
+        (void)replica_sync(&driver, &servers[i]);
+    }
+    struct replica_view before = newest_view(tablet_at("t", ""));
+    struct replica_server *first = leader_server(&before);
+    struct proposal remove = members_of(
+        &before, replica_configuration_remove(&before.configuration, other_member(&before).store));
+    struct proposed answer = propose_as(replica_server_member(first), remove);
+    cr_assert_eq(answer.configuration.member_count, 1);
+    first->down = true;
+    for (int round = 0; round < 40; round++) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            if (!servers[i].down) {
+                (void)replica_sync(&driver, &servers[i]);
+            }
+        }
+        driver_pass(&driver, SECOND_NS / 4);
+        driver_forget_replies(&driver);
+    }
+    struct replica_view after = newest_view(tablet_at("t", ""));
+    cr_assert_eq(after.configuration.version, answer.configuration.version);
+    cr_assert_eq(leader_server(&after), first);
+}
+
 static uint64_t order_merge(bool withdrawn)
 {
     struct buffer body = BUFFER_INIT;
