@@ -132,6 +132,18 @@ static int64_t patience_end_ns(const struct replica *replica,
 /* --- removal (rules 13 and 15) ------------------------------------------------------------------ */
 
 /* From when on it is no good: as a member it is removed then, as a learner let go. */
+/* Of the other members: one that is there, and not damaged as far as it has said. */
+static bool has_sound_besides(const struct replica *replica, const struct replica_peer *peer)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct replica_peer *other = &replica->peers[i];
+        if (other != peer && other->is_member && other->opened && !other->broken) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
 {
     int64_t due_ns = peer->broken || (peer->excepted && !peer->refuses) ? DUE_NOW : DUE_NEVER;
@@ -149,6 +161,9 @@ static int64_t failed_ns(const struct replica *replica, const struct replica_pee
                                 replica->oldest_since_ns + replica->settings.prepare_timeout_ns);
     }
     bool is_last = peer->is_member && replica->configuration.member_count == 2;
+    if (peer->is_member && replica->damaged && !peer->broken && !has_sound_besides(replica, peer)) {
+        return DUE_NEVER; /* section 9: nobody who counts would have what is damaged here */
+    }
     return is_last ? replica_later(due_ns, replica->alone_from_ns) : due_ns; /* rule 21 */
 }
 

@@ -207,7 +207,7 @@ static enum status check_entry(struct store_tablet *tablet,
     if (entry->stamp.clock <= appended_clock(tablet)) {
         return error_set(ret_error, STATUS_CORRUPT, "an entry older than the one before it");
     }
-    bool follows_on_nothing = tablet->learning && tablet->hold_until == 0;
+    bool follows_on_nothing = tablet->learning && !tablet->learn_follows;
     enum status status = tablet->learns_first || follows_on_nothing
                              ? STATUS_RESOURCE_EXHAUSTED
                              : store_check_append(tablet, false);

@@ -383,7 +383,8 @@ static void take_over(struct store_tablet *tablet, struct store_lesson *lesson)
     lesson->dedupe = dedupe;
     hlc_observe(&store->hlc, lesson->slice.records.clock);
     tablet->flush_wanted = false;
-    tablet->hold_until = lesson->slice.sequence;
+    tablet->hold_until = lesson->slice.sequence; /* 0: of an empty one */
+    tablet->learn_follows = true;
     tablet->learning = true;
     tablet->learn_at = (struct tablet_position){.family = 0};
     buffer_reset(&tablet->learn_below);
@@ -556,7 +557,7 @@ static enum status take_rows(struct store_tablet *tablet, struct store_lesson *l
     const struct slice *slice = &lesson->slice;
     bool same = slice->sequence == tablet->hold_until;
     lesson->kind = LESSON_ROWS;
-    if (!tablet->learning || tablet->hold_until == 0 || slice->sequence < tablet->hold_until ||
+    if (!tablet->learning || !tablet->learn_follows || slice->sequence < tablet->hold_until ||
         tablet_position_compare(&slice->from, &tablet->learn_at) != 0 ||
         (!same && slice->from.family != 0)) {
         return STATUS_FAILED_PRECONDITION;

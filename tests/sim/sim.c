@@ -16,6 +16,7 @@
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_replica_truth.h"
+#include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
 #define WALL_BASE_US     INT64_C(1700000000000000)
@@ -549,6 +550,11 @@ static bool servers_are_calm(const struct sim *sim)
     return calm;
 }
 
+static bool copies_are_sound(const struct sim *sim)
+{
+    return sim->settings.rot == 0 || sim_rot_is_over(sim);
+}
+
 /* Where tablets are to be merged, faults begin when there are some. */
 static bool faults_end(struct sim *sim)
 {
@@ -575,17 +581,18 @@ static void look_for_end(struct sim *sim)
         return;
     }
     if (clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
-        sim_checker_is_settled(sim->checker) && servers_are_calm(sim)) {
+        sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim)) {
         begin_final_scan(sim);
     } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
         sim_fail(sim,
                  "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
-                 "barriers %s",
+                 "barriers %s, copies %s",
                  (int)(LIVENESS_NS / SIM_S),
                  clients_are(sim, sim_client_is_done) ? "done" : "not done",
                  sim_admin_is_idle(sim->admin) ? "idle" : "busy",
                  sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
-                 servers_are_calm(sim) ? "lifted" : "stand");
+                 servers_are_calm(sim) ? "lifted" : "stand",
+                 copies_are_sound(sim) ? "sound" : "bad");
     }
 }
 

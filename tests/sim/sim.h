@@ -166,6 +166,7 @@ struct sim_settings {
     uint32_t drained;         /* a server that is drained by hand, and taken back; 0 = none is */
     uint32_t stall;           /* per turn: a disk stands still */
     uint32_t full;            /* per turn: a disk has no room */
+    uint32_t rot;             /* per turn: what a disk has of a tablet turns bad */
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
 };
@@ -301,6 +302,7 @@ struct sim {
         uint64_t lessons;
         uint64_t slices;
         uint64_t wipes;
+        uint64_t rots;
         uint64_t refused; /* by full disks */
         uint64_t yields;
         uint64_t fenced; /* commits of masters that lead no more, refused */

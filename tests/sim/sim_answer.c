@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_replica_truth.h"
+#include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -89,6 +90,18 @@ void sim_answer_fail(struct sim_work *work, enum status status, const char *text
     sim_answer_complete(work);
 }
 
+/* A read of what is in the base, by who may serve. */
+static bool meets_rot(struct sim_tablet *tablet, struct sim_work *work)
+{
+    enum operation_kind kind = work->operation->kind;
+    if (!tablet->rotten || kind == OPERATION_MUTATE || kind == OPERATION_DROP_RANGE) {
+        return false;
+    }
+    sim_rot_meet(tablet);
+    sim_answer_fail(work, STATUS_DATA_LOSS, "damaged");
+    return true;
+}
+
 bool sim_answer_refuses(struct sim_server *server, struct sim_tablet *tablet, struct sim_work *work)
 {
     bool is_read = work->operation->kind == OPERATION_READ;
@@ -100,7 +113,7 @@ bool sim_answer_refuses(struct sim_server *server, struct sim_tablet *tablet, st
                          : sim_host_may_serve(server, tablet) ? STATUS_OK
                                                               : STATUS_UNAVAILABLE;
     if (status == STATUS_OK) {
-        return false;
+        return meets_rot(tablet, work);
     }
     if (!leads || status == STATUS_NOT_OWNER) {
         sim_answer_redirect(server, work);
@@ -353,6 +366,11 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
     if (tablet->replicated && !sim_host_may_serve(server, tablet) &&
         server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
         sim_answer_error(server, message, STATUS_UNAVAILABLE, "not now");
+        return;
+    }
+    if (tablet->rotten) {
+        sim_rot_meet(tablet);
+        sim_answer_error(server, message, STATUS_DATA_LOSS, "damaged");
         return;
     }
     struct scan_slice slice = {.rows = visible_rows(server, tablet),

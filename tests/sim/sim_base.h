@@ -28,6 +28,7 @@ struct sim_base_tablet {
     struct store_configuration held; /* version 0 = none yet */
     uint64_t proven;                 /* the highest sequence that any of its rows shows */
     bool half_taught;                /* a part of it is there: it counts for nothing */
+    bool rotten;                     /* none of it can be read (sim_rot.h) */
     uint64_t barrier_sequence;       /* of one that stands; 0 = none */
     uint64_t barrier_version;
     uint8_t barrier_type;

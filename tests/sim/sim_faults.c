@@ -6,6 +6,7 @@
 #include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
 #define TURN_WITHOUT_FAULTS_NS (200 * SIM_MS)
@@ -125,6 +126,7 @@ static void draw_replication(struct sim *sim)
         settings->replicas = 2;
         settings->late = 0;
     }
+    settings->rot = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 400000);
     settings->merges = !prng_chance(&prng, 3);
     if (settings->merges) { /* what takes several round trips needs a run that lasts a while */
         settings->initial_splits = 1 + (uint32_t)prng_below(&prng, 3);
@@ -342,17 +344,8 @@ struct survey {
     bool safe;
 };
 
-static bool is_current(const struct sim *sim, uint64_t store)
-{
-    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
-        if (sim->disks[i]->store.number == store) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What was committed is in the log of each member of the catalog's configuration (I3): another one will do. */
+/* What was committed is in the log of each member of the catalog's configuration (I3): another one will do
+ * that is sound. */
 static enum status survey_tablet(void *context,
                                  struct bytes key,
                                  struct bytes value,
@@ -374,7 +367,8 @@ static enum status survey_tablet(void *context,
     bool other = replica_configuration_find(members, survey->lost) == members->member_count;
     for (uint32_t i = 0; i < members->member_count; i++) {
         uint64_t store = members->members[i].store;
-        other = other || (store != survey->lost && is_current(survey->sim, store));
+        other = other ||
+                (store != survey->lost && sim_rot_is_sound(survey->sim, store, number));
     }
     survey->safe = survey->safe && other;
     return STATUS_OK;
@@ -428,6 +422,9 @@ static void disturb_replicas(struct sim *sim)
     }
     if (sim_chance(sim, sim->settings.full)) {
         fill_disk(sim);
+    }
+    if (sim_chance(sim, sim->settings.rot)) {
+        sim_rot_begin(sim);
     }
     if (sim_chance(sim, sim->settings.part)) {
         part_servers(sim);

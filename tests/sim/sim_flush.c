@@ -218,6 +218,7 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
     put->replicated = parent->replicated;
     put->held = frozen->held;
     put->proven = parent->split_sequence;
+    put->rotten = child->rotten;
     return put;
 }
 
@@ -277,6 +278,7 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
     put->replicated = tablet->replicated;
     put->held = last ? frozen->held : old->held;
     put->proven = frozen->last_sequence;
+    put->rotten = tablet->rotten;
     put_barrier(tablet, put);
     buffer_append_bytes(&put->dedupe, buffer_bytes(last ? &frozen->dedupe : &old->dedupe));
     note_end(tablet, &end);

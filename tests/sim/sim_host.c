@@ -420,7 +420,7 @@ void sim_host_trace(const struct sim_server *server)
         sim_trace(server->sim,
                   "server %u: tablet %llu version %llu role %d trouble %d%s, committed %llu synced "
                   "%llu appended %llu start %llu barrier %llu learners %u; store: committed %llu "
-                  "appended %llu%s%s%s",
+                  "appended %llu%s%s%s%s",
                   server->node, (unsigned long long)tablet->tablet,
                   (unsigned long long)view.configuration.version, (int)view.role, (int)view.trouble,
                   view.serving ? ", serves" : "", (unsigned long long)view.committed,
@@ -428,7 +428,8 @@ void sim_host_trace(const struct sim_server *server)
                   (unsigned long long)view.start, (unsigned long long)view.barrier, view.learners,
                   (unsigned long long)tablet->committed, (unsigned long long)tablet->prepared,
                   tablet->copy.alone ? ", alone" : "", tablet->copy.leads ? ", leads" : "",
-                  tablet->copy.learning.learning ? ", half taught" : "");
+                  tablet->copy.learning.learning ? ", half taught" : "",
+                  tablet->rotten ? ", rotten" : "");
         if (tablet->copy.learning.learning) {
             sim_trace(server->sim, "  taught up to %llu%s%s, %u frozen",
                       (unsigned long long)tablet->copy.learning.hold_until,

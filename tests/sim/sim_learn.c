@@ -247,6 +247,7 @@ static void take_over(struct sim_store *store,
     flush_progress_init(&tablet->progress, sequence, false);
     learning->learning = true;
     learning->hold_until = sequence;
+    learning->follows = true;
     learning->at = (struct tablet_position){.family = 0};
     buffer_reset(&learning->below);
     buffer_reset(&learning->image);
@@ -285,6 +286,7 @@ void sim_store_learnt(struct sim_store *store, struct sim_base_transaction *done
     if (lesson->kind == LESSON_FIRST) {
         take_over(store, tablet, lesson);
         tablet->copy.learning.first = false;
+        tablet->rotten = false; /* what it had has given place */
     } else if (lesson->kind == LESSON_ROWS) {
         go_on(tablet, lesson);
     } else if (lesson->kind == LESSON_END) {
@@ -334,7 +336,7 @@ static enum status take_rows(const struct sim_tablet *tablet, struct sim_lesson 
     const struct slice *slice = &lesson->slice;
     bool same = slice->sequence == learning->hold_until;
     lesson->kind = LESSON_ROWS;
-    if (!learning->learning || learning->hold_until == 0 ||
+    if (!learning->learning || !learning->follows ||
         slice->sequence < learning->hold_until ||
         tablet_position_compare(&slice->from, &learning->at) != 0 ||
         (!same && slice->from.family != 0)) {

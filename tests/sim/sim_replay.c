@@ -47,6 +47,7 @@ static struct sim_tablet *load_tablet(struct sim_store *store, const struct sim_
     tablet->committed = from->flushed_sequence;
     tablet->prepared_clock = from->clock;
     tablet->clock = from->clock;
+    tablet->rotten = from->rotten;
     hlc_observe(&store->hlc, from->clock);
     flush_progress_init(&tablet->progress, from->flushed_sequence, false);
     if (from->dedupe.size_bytes > 0 && store->sim->planted != SIM_PLANTED_FORGET_DEDUPE &&

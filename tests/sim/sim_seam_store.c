@@ -137,7 +137,7 @@ enum status store_append_entry(struct store_tablet *stored,
     const struct sim_learning *learning = &tablet->copy.learning;
     (void)ret_error;
     ASSERT(!tablet->copy.leads);
-    if (learning->first || (learning->learning && learning->hold_until == 0)) {
+    if (learning->first || (learning->learning && !learning->follows)) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     enum status status = sim_store_room(tablet->store);

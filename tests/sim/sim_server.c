@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tests/sim/sim_rot.h"
 
 #define ARENA_BLOCK_BYTES 4096
 
@@ -80,6 +81,7 @@ void sim_server_end_step(struct sim_server *server)
 {
     sim_write_end(server);
     if (server->replicates) {
+        sim_rot_tell(server);
         sim_host_end_step(server);
     }
     sim_answer_send(server);
@@ -121,6 +123,7 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
     sim_sync_load_schemas(server);
     if (server->replicates) {
         sim_host_start(server);
+        sim_rot_expect_scrubs(server);
     }
     sim_sync_hurry(server);
     set_flush_timer(server);
@@ -256,6 +259,9 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         break;
     case SIM_TIMER_READING:
         sim_host_was_read(server, number / SIM_TIMER_KINDS);
+        break;
+    case SIM_TIMER_SCRUB:
+        sim_rot_scrub(server, number / SIM_TIMER_KINDS);
         break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/store_slice.h"
+#include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_store.h"
 
 /*
@@ -210,6 +211,10 @@ enum status store_slices_read(struct store_slices *slices,
     const struct sim_tablet *tablet = slices->tablet;
     ASSERT(!slices->done);
     *ret_last = false;
+    if (tablet->rotten) {
+        sim_rot_meet(slices->tablet);
+        return STATUS_CORRUPT;
+    }
     if (!slices->records_given) {
         read_records(slices, out);
         *ret_sequence = slices->sequence;

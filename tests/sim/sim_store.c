@@ -561,6 +561,7 @@ struct sim_tablet *sim_store_begin_child(struct sim_store *store,
     child->prepared_clock = parent->prepared_clock;
     child->clock = parent->clock;
     child->parent = parent->tablet;
+    child->rotten = parent->rotten;
     flush_progress_init(&child->progress, parent->committed, true);
     if (store->sim->planted != SIM_PLANTED_SPLIT_LOSES_DEDUPE &&
         dedupe_load(child->dedupe, dedupe, &error) != STATUS_OK) {

@@ -56,7 +56,8 @@ struct sim_learning {
     bool first;                 /* what it has is about to go: nothing comes to it */
     bool busy;                  /* something of it is being written */
     struct sim_lesson *waiting; /* all RECORDS, until nothing of the tablet is on its way */
-    uint64_t hold_until;        /* of the last slice; 0 = what it follows on is not known */
+    uint64_t hold_until;        /* of the last slice */
+    bool follows;               /* there was one in this life */
     uint64_t image_sequence;
     struct buffer image;       /* exactly-once records, as far as they have come */
     struct buffer below;       /* row: entries up to hold_until are applied below it only */
@@ -145,6 +146,8 @@ struct sim_tablet {
 
     bool replicated;
     struct sim_copy copy;
+    bool rotten;    /* what the base has of it cannot be read (sim_rot.h) */
+    bool rot_met;   /* and somebody has tried: its host is to be told */
     uint64_t reign; /* the server's: rises when one ends */
     uint64_t life;  /* no two tablets of a process have the same */
 

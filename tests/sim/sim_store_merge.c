@@ -110,6 +110,7 @@ static struct sim_base_tablet *create_merged(struct sim_store *store,
     put->proven = put->flushed_sequence;
     put->replicated = true;
     put->held = held;
+    put->rotten = left->rotten || right->rotten;
     arena_reset(&store->arena);
     ASSERT(applied_map_whole(&store->arena, put->flushed_sequence, &map) == STATUS_OK);
     applied_map_encode(&map, &put->applied);

@@ -133,6 +133,46 @@ Test(replica_damage, a_primary_notes_it_and_hands_over)
     end(&steps);
 }
 
+/* Does it propose a removal while it ticks? */
+static bool removes(struct steps *steps)
+{
+    bool removed = false;
+    for (int i = 0; i < 5; i++) {
+        tick_at(steps, steps->now_ns + SETTINGS.alone_ns + SETTINGS.open_timeout_ns);
+        removed = removed || (proposed(steps) != NULL && proposed(steps)->next.member_count == 1);
+    }
+    return removed;
+}
+
+/* Damaged, and named primary of version 3 with server 2, which it opens. */
+static struct steps damaged_pair(void)
+{
+    struct steps steps = lead(2);
+    damage(&steps);
+    configured(&steps);
+    told(&steps, members_of(3, 2, 1));
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPEN, 2));
+    return steps;
+}
+
+/* What is damaged here would be nowhere among those who count. */
+Test(replica_damage, a_primary_does_not_remove_its_last_sound_member)
+{
+    struct steps steps = damaged_pair();
+    cr_assert_not(removes(&steps));
+    end(&steps);
+}
+
+Test(replica_damage, one_that_says_that_it_is_damaged_too_does_not_count_as_sound)
+{
+    struct steps steps = damaged_pair();
+    received(&steps, 2,
+             (struct replica_message){.type = REPLICA_DAMAGED, .version = 3, .opener = SELF});
+    cr_assert(removes(&steps));
+    end(&steps);
+}
+
 Test(replica_damage, who_leads_alone_goes_on_after_a_restart_too)
 {
     struct steps steps = lead(1);

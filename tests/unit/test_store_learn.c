@@ -66,10 +66,13 @@ static void learn_records(uint64_t sequence, bool first_half, bool second_half)
     buffer_deinit(&slice);
 }
 
+/* to "": the walk's last. */
 static void learn_rows(uint64_t sequence, const char *to)
 {
     static const struct tablet_position start = {.family = 0};
-    const struct tablet_position end = tablet_position_of_row(bytes_of_text(to));
+    const struct tablet_position end = to[0] == '\0'
+                                           ? (struct tablet_position){.everything = true}
+                                           : tablet_position_of_row(bytes_of_text(to));
     struct buffer slice = BUFFER_INIT;
     struct slice_writer writer;
     slice_writer_begin(&writer, 1, sequence, &start, &slice);
@@ -92,4 +95,16 @@ Test(store_learn, records_that_gather_wait_for_nothing_of_the_walk_before)
     cr_assert_not(store_learn_gathers(tablet));
     cr_assert(store_learn_is_level(tablet));
     cr_assert_eq(store_tablet_committed(tablet), 9);
+}
+
+/* Nothing was ever written to it; its copy is damaged with the store all the same. */
+Test(store_learn, an_empty_tablet_is_taught_as_any_other)
+{
+    learn_records(0, true, true);
+    learn_rows(0, "");
+    cr_assert(store_learn_is_level(tablet));
+    cr_assert_eq(store_learn_end(tablet), STATUS_OK);
+    uint64_t before = fixture.taught_count;
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.taught_count > before);
+    cr_assert_not(store_tablet_is_half_taught(tablet));
 }

@@ -1,0 +1,194 @@
+#include "tests/sim/sim_rot.h"
+
+#include "common/base/assert.h"
+#include "master/coordinator/coordinator.h"
+#include "master/core/record.h"
+#include "tests/sim/sim_server.h"
+
+static const struct sim_store_disk *disk_of(const struct sim *sim, uint64_t store)
+{
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        if (sim->disks[i]->store.number == store) {
+            return &sim->disks[i]->store;
+        }
+    }
+    return NULL;
+}
+
+static bool has_rot(const struct sim_base *base)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        if (base->tablets[i]->rotten || base->tablets[i]->held.flags.damaged) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of one that the base has not heard of: if nothing there is bad that it may come from. */
+bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
+{
+    const struct sim_store_disk *disk = disk_of(sim, store);
+    if (disk == NULL) {
+        return false;
+    }
+    const struct sim_base_tablet *there = sim_base_find(&disk->base, tablet);
+    return there == NULL
+               ? !has_rot(&disk->base)
+               : !there->rotten && !there->held.flags.damaged && !there->half_taught;
+}
+
+/* --- which one ---------------------------------------------------------------------------------- */
+
+struct survey {
+    const struct sim *sim;
+    uint64_t tablet; /* 0 = all */
+    uint64_t store;
+    bool is_member;
+    uint32_t others; /* members */
+    uint32_t sound;  /* of those */
+};
+
+/* With all that there is, and the base knows it. */
+static bool is_whole(const struct sim *sim, uint64_t store, uint64_t tablet)
+{
+    const struct sim_store_disk *disk = disk_of(sim, store);
+    return disk != NULL && sim_base_find(&disk->base, tablet) != NULL &&
+           sim_rot_is_sound(sim, store, tablet);
+}
+
+static enum status survey_tablet(void *context,
+                                 struct bytes key,
+                                 struct bytes value,
+                                 struct error *ret_error)
+{
+    struct survey *survey = context;
+    struct tablet_record record;
+    uint64_t number = 0;
+    char kind = 0;
+    enum status status = record_key_decode(key, &kind, &number, ret_error);
+    if (status != STATUS_OK || kind != RECORD_KIND_TABLET ||
+        (survey->tablet != 0 && number != survey->tablet)) {
+        return status;
+    }
+    status = tablet_record_decode(number, value, &record, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    const struct replica_configuration *members = &record.configuration;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        uint64_t store = members->members[i].store;
+        survey->is_member = survey->is_member || store == survey->store;
+        survey->others += store != survey->store;
+        survey->sound += store != survey->store && is_whole(survey->sim, store, number);
+    }
+    return STATUS_OK;
+}
+
+bool sim_rot_is_over(const struct sim *sim)
+{
+    struct survey survey = {.sim = sim};
+    struct error error = {.status = STATUS_OK};
+    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    return survey.sound == survey.others;
+}
+
+/* A removal that is in doubt may be taken yet, and leave it alone with what it has. */
+static bool is_in_doubt(const struct sim_tablet *tablet)
+{
+    return host_look(sim_stored(tablet)).trouble != REPLICA_FINE;
+}
+
+static bool may_turn_bad(const struct sim *sim, uint64_t store, const struct sim_tablet *tablet)
+{
+    struct survey survey = {.sim = sim, .tablet = tablet->tablet, .store = store};
+    struct error error = {.status = STATUS_OK};
+    if (tablet->copy.hosted == NULL || tablet->copy.learning.learning ||
+        tablet->copy.learning.first || is_in_doubt(tablet) || !is_whole(sim, store, tablet->tablet)) {
+        return false;
+    }
+    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    return survey.is_member && survey.others > 0 && survey.sound == survey.others;
+}
+
+static struct sim_base_tablet *find_in_base(struct sim_base *base, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        if (base->tablets[i]->tablet == tablet) {
+            return base->tablets[i];
+        }
+    }
+    return NULL;
+}
+
+static void expect_scrub(struct sim *sim, uint32_t node, uint64_t tablet)
+{
+    sim_heap_add(&sim->heap, &(struct sim_event){
+                                 .time_ns = sim->now_ns + 1,
+                                 .kind = SIM_EVENT_TIMER,
+                                 .node = node,
+                                 .life = sim->nodes[node].life,
+                                 .number = tablet * SIM_TIMER_KINDS + SIM_TIMER_SCRUB,
+                             });
+}
+
+void sim_rot_begin(struct sim *sim)
+{
+    uint32_t node = 1 + (uint32_t)prng_below(&sim->prng, sim->settings.server_count);
+    struct sim_server *server = sim->servers[node - 1];
+    if (server == NULL || server->store.tablet_count == 0 ||
+        sim->nodes[node].paused_until_ns > sim->now_ns) {
+        return;
+    }
+    uint64_t at = prng_below(&sim->prng, server->store.tablet_count);
+    struct sim_tablet *tablet = server->store.tablets[at];
+    struct sim_base *base = &server->disk->store.base;
+    struct sim_base_tablet *there = find_in_base(base, tablet->tablet);
+    if (there == NULL || server->store.queue_count > 0 || !may_turn_bad(sim, server->disk->store.number, tablet)) {
+        return;
+    }
+    sim_trace(sim, "server %u: what it has of tablet %llu turns bad", node,
+              (unsigned long long)tablet->tablet);
+    there->rotten = true;
+    tablet->rotten = true;
+    sim->statistics.rots++;
+    expect_scrub(sim, node, tablet->tablet);
+}
+
+/* --- meeting it --------------------------------------------------------------------------------- */
+
+void sim_rot_meet(struct sim_tablet *tablet)
+{
+    tablet->rot_met = true;
+}
+
+void sim_rot_tell(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        struct sim_tablet *tablet = server->store.tablets[i];
+        if (tablet->rot_met) {
+            tablet->rot_met = false;
+            host_damaged(server->peers.host, sim_stored(tablet));
+        }
+    }
+}
+
+void sim_rot_expect_scrubs(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        if (server->store.tablets[i]->rotten) {
+            expect_scrub(server->sim, server->node, server->store.tablets[i]->tablet);
+        }
+    }
+}
+
+/* What it was to look at may have another number by now. */
+void sim_rot_scrub(struct sim_server *server, uint64_t tablet)
+{
+    (void)tablet;
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        if (server->store.tablets[i]->rotten && !server->store.tablets[i]->hidden) {
+            sim_rot_meet(server->store.tablets[i]);
+        }
+    }
+}
