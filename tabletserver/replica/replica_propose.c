@@ -144,9 +144,18 @@ static bool has_sound_besides(const struct replica *replica, const struct replic
     return false;
 }
 
+/* Section 9: without it nobody who counts would have what is damaged here. */
+static bool is_needed(const struct replica *replica, const struct replica_peer *peer)
+{
+    return peer->is_member && replica->damaged && !peer->broken && !has_sound_besides(replica, peer);
+}
+
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
 {
     int64_t due_ns = peer->broken || (peer->excepted && !peer->refuses) ? DUE_NOW : DUE_NEVER;
+    if (is_needed(replica, peer)) {
+        return due_ns; /* under this version it grants nothing any more: under the next it may */
+    }
     if (!peer->held) {
         due_ns = replica_sooner(due_ns, peer->held_until_ns);
     }
@@ -161,9 +170,6 @@ static int64_t failed_ns(const struct replica *replica, const struct replica_pee
                                 replica->oldest_since_ns + replica->settings.prepare_timeout_ns);
     }
     bool is_last = peer->is_member && replica->configuration.member_count == 2;
-    if (peer->is_member && replica->damaged && !peer->broken && !has_sound_besides(replica, peer)) {
-        return DUE_NEVER; /* section 9: nobody who counts would have what is damaged here */
-    }
     return is_last ? replica_later(due_ns, replica->alone_from_ns) : due_ns; /* rule 21 */
 }
 
@@ -201,7 +207,9 @@ static bool remove_failed(struct replica *replica)
             }
             continue;
         }
-        propose_members(replica, replica_configuration_remove(&replica->configuration, store));
+        propose_members(replica, is_needed(replica, peer)
+                                     ? renewal_of(replica)
+                                     : replica_configuration_remove(&replica->configuration, store));
         return true;
     }
     return false;

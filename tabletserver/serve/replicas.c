@@ -102,12 +102,15 @@ static void take_leave(struct replicas *replicas,
                        struct store_tablet *tablet,
                        const struct catalog_word *word)
 {
-    if (word->heirs[0] == 0) {
-        host_gone(replicas->host, tablet);
-    }
+    const struct replica_configuration *newest = word->configuration.version != 0
+                                                     ? &word->configuration
+                                                     : NULL;
+    bool converts = false;
     for (int i = 0; i < 2 && word->heirs[i] != 0; i++) {
-        (void)host_convert(replicas->host, tablet, word->heirs[i],
-                           word->configuration.version != 0 ? &word->configuration : NULL);
+        converts = host_convert(replicas->host, tablet, word->heirs[i], newest) || converts;
+    }
+    if (!converts) { /* nothing comes of it here, as far as this tells: there is no such tablet any more */
+        host_gone(replicas->host, tablet);
     }
 }
 

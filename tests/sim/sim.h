@@ -81,6 +81,8 @@
     X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
     X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
     X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
+    X("rot-untold", ROT_UNTOLD)                           /* section 9: progress */               \
+    X("digest-read-late", DIGEST_READ_LATE)               /* section 9: at another sequence */    \
     X("commit-unfenced", COMMIT_UNFENCED)                 /* a deposed master's commit counts */  \
     X("reign-not-loaded", REIGN_NOT_LOADED)               /* goes on with its former catalog */   \
     X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
@@ -160,6 +162,8 @@ struct sim_settings {
     uint32_t teach_bytes_a_second; /* 0 = as slices are asked for */
     int64_t teach_patience_ns;
     int64_t learn_timeout_ns;
+    int64_t compare_period_ns; /* 0 = copies are not compared */
+    uint32_t compare_range_bytes;
     int64_t replace_after_ns; /* the catalog's */
     uint32_t wipe;            /* per turn: a disk is replaced by an empty one */
     uint32_t late;            /* per turn: a proposal that is taken late */
@@ -303,6 +307,7 @@ struct sim {
         uint64_t slices;
         uint64_t wipes;
         uint64_t rots;
+        uint64_t digests;
         uint64_t refused; /* by full disks */
         uint64_t yields;
         uint64_t fenced; /* commits of masters that lead no more, refused */

@@ -94,6 +94,9 @@ static void draw_teaching(struct sim_settings *settings, struct prng *prng)
     settings->teach_bytes_a_second = prng_chance(prng, 2) ? 0 : 10000U << prng_below(prng, 6);
     settings->teach_patience_ns = (int64_t)(10 + prng_below(prng, 20)) * SIM_S;
     settings->learn_timeout_ns = (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
+    settings->compare_period_ns = prng_chance(prng, 2) ? 0
+                                                       : (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
+    settings->compare_range_bytes = 50U << prng_below(prng, 8);
 }
 
 /* Of a generator of its own, so that what a seed with one copy means does not depend on it. */
@@ -344,8 +347,8 @@ struct survey {
     bool safe;
 };
 
-/* What was committed is in the log of each member of the catalog's configuration (I3): another one will do
- * that is sound. */
+/* What was committed is in the log of each member of the catalog's configuration (I3): another one will do.
+ * While one of them is bad none is lost: who has not heard of it may be removing others. */
 static enum status survey_tablet(void *context,
                                  struct bytes key,
                                  struct bytes value,
@@ -364,13 +367,16 @@ static enum status survey_tablet(void *context,
         return status;
     }
     const struct replica_configuration *members = &record.configuration;
+    bool bad = false;
     bool other = replica_configuration_find(members, survey->lost) == members->member_count;
     for (uint32_t i = 0; i < members->member_count; i++) {
         uint64_t store = members->members[i].store;
-        other = other ||
-                (store != survey->lost && sim_rot_is_sound(survey->sim, store, number));
+        if (store != survey->lost && sim_rot_has_disk(survey->sim, store)) {
+            other = true;
+            bad = bad || !sim_rot_is_sound(survey->sim, store, number);
+        }
     }
-    survey->safe = survey->safe && other;
+    survey->safe = survey->safe && other && !bad;
     return STATUS_OK;
 }
 
@@ -423,9 +429,6 @@ static void disturb_replicas(struct sim *sim)
     if (sim_chance(sim, sim->settings.full)) {
         fill_disk(sim);
     }
-    if (sim_chance(sim, sim->settings.rot)) {
-        sim_rot_begin(sim);
-    }
     if (sim_chance(sim, sim->settings.part)) {
         part_servers(sim);
     }
@@ -434,6 +437,9 @@ static void disturb_replicas(struct sim *sim)
     }
     if (sim_chance(sim, sim->settings.late)) {
         sim_late_begin(sim);
+    }
+    if (sim_chance(sim, sim->settings.rot)) {
+        sim_rot_begin(sim);
     }
 }
 

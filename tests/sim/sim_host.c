@@ -199,7 +199,8 @@ struct sim_reading {
     struct sim_tablet *tablet; /* with a reference */
     struct replica_member to;
     uint64_t sequence;
-    struct host_reading_slice *slice; /* NULL: an entry of the log */
+    struct host_reading_slice *slice; /* one of these, or an entry of the log */
+    struct host_digesting *digesting;
 };
 
 static struct sim_reading *start_reading(struct sim_server *server, struct store_tablet *tablet)
@@ -230,6 +231,24 @@ static void on_read(void *context,
 static void on_slice(void *context, struct store_tablet *tablet, struct host_reading_slice *slice)
 {
     start_reading(context, tablet)->slice = slice;
+}
+
+static void on_digest(void *context, struct store_tablet *tablet, struct host_digesting *digesting)
+{
+    start_reading(context, tablet)->digesting = digesting;
+}
+
+/* sim_digest.c: what can be read is the same everywhere. */
+static void on_differ(void *context,
+                      struct store_tablet *tablet,
+                      const struct scrub *scrub,
+                      const struct scrub_effect *effect)
+{
+    const struct sim_server *server = context;
+    (void)scrub;
+    sim_fail(server->sim, "server %u: copies of tablet %llu are said to differ, that of store %llu",
+             server->node, (unsigned long long)of(tablet)->tablet,
+             (unsigned long long)effect->store);
 }
 
 static void free_reading(struct sim_reading *reading)
@@ -268,6 +287,9 @@ void sim_host_was_read(struct sim_server *server, uint64_t number)
     if (reading->slice != NULL) {
         host_slice_read(reading->slice);
         host_sliced(server->peers.host, reading->slice);
+    } else if (reading->digesting != NULL) {
+        host_digest_run(reading->digesting);
+        host_digested(server->peers.host, reading->digesting);
     } else {
         hand_out(server, reading);
     }
@@ -281,6 +303,8 @@ static void discard_readings(struct sim_server *server)
         server->peers.readings = reading->next;
         if (reading->slice != NULL) {
             host_slice_discard(reading->slice);
+        } else if (reading->digesting != NULL) {
+            host_digest_discard(reading->digesting);
         }
         free_reading(reading);
     }
@@ -401,7 +425,7 @@ bool sim_host_is_calm(const struct sim_server *server)
         const struct sim_tablet *tablet = server->store.tablets[i];
         if (tablet->copy.hosted != NULL) {
             const struct replica_view view = host_look(sim_stored(tablet));
-            if (view.role == REPLICA_PRIMARY && view.barrier != 0) {
+            if (view.role == REPLICA_PRIMARY && view.barrier != 0 && !view.gone) {
                 return false;
             }
         }
@@ -462,6 +486,10 @@ static struct host_options options_of(struct sim_server *server)
                   .patience_ns = drawn->teach_patience_ns,
                   .bytes_per_second = drawn->teach_bytes_a_second},
         .learn_timeout_ns = drawn->learn_timeout_ns,
+        .scrub = {.period_ns = drawn->compare_period_ns,
+                  .range_bytes = drawn->compare_range_bytes,
+                  .patience_ns = SIM_S,
+                  .resend_ns = 200 * SIM_MS},
         .windows_bytes_max = 4 * drawn->window_bytes_max,
         .beacons = (struct beacons *)(void *)server,
         .lanes = (struct lanes *)(void *)server,
@@ -476,6 +504,8 @@ static struct host_options options_of(struct sim_server *server)
         .on_converted = on_converted,
         .on_merged = on_merged,
         .on_slice = on_slice,
+        .on_digest = on_digest,
+        .on_differ = on_differ,
         .now_us = now_us,
     };
 }

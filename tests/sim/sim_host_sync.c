@@ -92,9 +92,9 @@ void sim_host_tell(struct sim_server *server, const struct assignment_held *held
 void sim_host_convert(struct sim_server *server, const struct assignment_action *action)
 {
     const struct sim_tablet *tablet = sim_store_find(&server->store, action->tablet);
-    if (tablet != NULL) {
-        (void)host_convert(server->peers.host, sim_stored(tablet), action->left,
-                           &action->assigned->configuration);
+    if (tablet != NULL && !host_convert(server->peers.host, sim_stored(tablet), action->left,
+                                        &action->assigned->configuration)) {
+        host_gone(server->peers.host, sim_stored(tablet));
     }
 }
 
@@ -147,6 +147,25 @@ void sim_host_propose(void *context,
                      server->sync_next++, &out);
 }
 
+/* As take_leave() in serve/replicas.c. */
+static void leave(struct sim_server *server,
+                  const struct sim_tablet *tablet,
+                  const struct proposed *proposed)
+{
+    const uint64_t heirs[] = {proposed->left, proposed->right, proposed->merged};
+    bool converts = false;
+    for (int i = 0; i < 3; i++) {
+        converts = (heirs[i] != 0 &&
+                    host_convert(server->peers.host, sim_stored(tablet), heirs[i], NULL)) ||
+                   converts;
+    }
+    if (!converts) {
+        host_gone(server->peers.host, sim_stored(tablet));
+    } else {
+        sim_sync_hurry(server); /* what the heirs' configurations are */
+    }
+}
+
 static void take_proposed(struct sim_server *server, const struct proposed *proposed)
 {
     struct host *host = server->peers.host;
@@ -161,15 +180,8 @@ static void take_proposed(struct sim_server *server, const struct proposed *prop
         if (proposed->configuration.version != 0) {
             host_told(host, sim_stored(tablet), &proposed->configuration, false);
         }
-    } else if (proposed->outcome == PROPOSED_SPLIT && proposed->left != 0) {
-        (void)host_convert(host, sim_stored(tablet), proposed->left, NULL);
-        (void)host_convert(host, sim_stored(tablet), proposed->right, NULL);
-        sim_sync_hurry(server); /* what the heirs' configurations are */
-    } else if (proposed->outcome == PROPOSED_MERGED) {
-        (void)host_convert(host, sim_stored(tablet), proposed->merged, NULL);
-        sim_sync_hurry(server);
     } else {
-        host_gone(host, sim_stored(tablet));
+        leave(server, tablet, proposed);
     }
 }
 

@@ -15,6 +15,11 @@ static const struct sim_store_disk *disk_of(const struct sim *sim, uint64_t stor
     return NULL;
 }
 
+bool sim_rot_has_disk(const struct sim *sim, uint64_t store)
+{
+    return disk_of(sim, store) != NULL;
+}
+
 static bool has_rot(const struct sim_base *base)
 {
     for (uint32_t i = 0; i < base->tablet_count; i++) {
@@ -42,7 +47,7 @@ bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
 
 struct survey {
     const struct sim *sim;
-    uint64_t tablet; /* 0 = all */
+    uint64_t tablet;
     uint64_t store;
     bool is_member;
     uint32_t others; /* members */
@@ -67,8 +72,7 @@ static enum status survey_tablet(void *context,
     uint64_t number = 0;
     char kind = 0;
     enum status status = record_key_decode(key, &kind, &number, ret_error);
-    if (status != STATUS_OK || kind != RECORD_KIND_TABLET ||
-        (survey->tablet != 0 && number != survey->tablet)) {
+    if (status != STATUS_OK || kind != RECORD_KIND_TABLET || number != survey->tablet) {
         return status;
     }
     status = tablet_record_decode(number, value, &record, ret_error);
@@ -85,12 +89,51 @@ static enum status survey_tablet(void *context,
     return STATUS_OK;
 }
 
+/* What a member's disk says, and what it has in memory only: children whose parent is not flushed. */
+static bool has_bad(const struct sim *sim, struct replica_member member, uint64_t tablet)
+{
+    const struct sim_server *server = sim->servers[member.server - 1];
+    const struct sim_store_disk *disk = disk_of(sim, member.store);
+    const struct sim_base_tablet *there = disk == NULL ? NULL : sim_base_find(&disk->base, tablet);
+    bool bad = disk == NULL || (there != NULL && (there->rotten || there->half_taught));
+    for (uint32_t i = 0; server != NULL && i < server->store.tablet_count; i++) {
+        const struct sim_tablet *held = server->store.tablets[i];
+        bad = bad || (held->tablet == tablet && held->rotten);
+    }
+    return bad;
+}
+
+struct end {
+    const struct sim *sim;
+    bool any_bad;
+};
+
+static enum status look_at_members(void *context,
+                                   struct bytes key,
+                                   struct bytes value,
+                                   struct error *ret_error)
+{
+    struct end *end = context;
+    struct tablet_record record;
+    uint64_t number = 0;
+    char kind = 0;
+    enum status status = record_key_decode(key, &kind, &number, ret_error);
+    if (status != STATUS_OK || kind != RECORD_KIND_TABLET) {
+        return status;
+    }
+    status = tablet_record_decode(number, value, &record, ret_error);
+    for (uint32_t i = 0; status == STATUS_OK && i < record.configuration.member_count; i++) {
+        end->any_bad = end->any_bad || has_bad(end->sim, record.configuration.members[i], number);
+    }
+    return status;
+}
+
 bool sim_rot_is_over(const struct sim *sim)
 {
-    struct survey survey = {.sim = sim};
+    struct end end = {.sim = sim};
     struct error error = {.status = STATUS_OK};
-    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
-    return survey.sound == survey.others;
+    ASSERT(coordinator_load(sim->coordinator, look_at_members, &end, &error) == STATUS_OK);
+    return !end.any_bad;
 }
 
 /* A removal that is in doubt may be taken yet, and leave it alone with what it has. */
@@ -168,6 +211,9 @@ void sim_rot_tell(struct sim_server *server)
         struct sim_tablet *tablet = server->store.tablets[i];
         if (tablet->rot_met) {
             tablet->rot_met = false;
+            if (server->sim->planted == SIM_PLANTED_ROT_UNTOLD) {
+                continue;
+            }
             host_damaged(server->peers.host, sim_stored(tablet));
         }
     }

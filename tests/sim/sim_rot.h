@@ -20,9 +20,11 @@
 
 /* Some copy of some tablet, if any may. */
 void sim_rot_begin(struct sim *sim);
-/* All members' copies are whole, and in the base. */
+/* All members' copies are whole. */
 bool sim_rot_is_over(const struct sim *sim);
 
+/* Is it one of those that there are? */
+bool sim_rot_has_disk(const struct sim *sim, uint64_t store);
 /* Is what that store has of the tablet to be relied on? */
 bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet);
 

@@ -1,5 +1,4 @@
 #include "common/base/assert.h"
-#include "tabletserver/storage/store_digest.h"
 #include "tabletserver/storage/store_slice.h"
 #include "tests/sim/sim_store.h"
 
@@ -277,41 +276,4 @@ bool store_tablet_is_flushed(struct store_tablet *tablet)
 enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *right)
 {
     return sim_store_merge(of(left)->store, of(left), of(right));
-}
-
-/* --- digests: copies are compared from outside ------------------------------------------------------ */
-
-uint64_t store_digest_schema_version(struct store_tablet *tablet)
-{
-    (void)tablet;
-    return 0;
-}
-
-enum status store_digest_begin(struct store_tablet *tablet,
-                               uint64_t schema_version,
-                               int64_t now_us,
-                               struct store_digesting **ret_digesting)
-{
-    (void)tablet;
-    (void)schema_version;
-    (void)now_us;
-    (void)ret_digesting;
-    return STATUS_NO_MEMORY;
-}
-
-enum status store_digest_run(struct store_digesting *digesting,
-                             struct bytes after,
-                             uint64_t bytes_max,
-                             struct store_digest *ret_digest)
-{
-    (void)digesting;
-    (void)after;
-    (void)bytes_max;
-    (void)ret_digest;
-    return STATUS_NO_MEMORY;
-}
-
-void store_digest_end(struct store_digesting *digesting)
-{
-    (void)digesting;
 }
