@@ -270,12 +270,10 @@ static void absorb(const struct host_merge *merge,
     append(left, RECORD_ABSORB, &payload);
 }
 
-static void lift(struct hosted *left, const struct merge_half *half)
+static void tell_void(struct hosted *left, const struct merge_half *half)
 {
-    struct buffer payload = BUFFER_INIT;
     struct replica_event event = {.type = REPLICA_EVENT_VOID, .sequence = half->standing.sequence};
     hosted_step(left, &event);
-    append(left, RECORD_ABSORB_ABORTED, &payload);
 }
 
 static void renew(struct hosted *right)
@@ -325,6 +323,7 @@ static bool look_after(struct host *host, struct host_merge *merge, bool *ret_so
 {
     struct hosted *const halves[2] = {host_find(host, merge->wish.left),
                                       host_find(host, merge->wish.right)};
+    struct buffer nothing = BUFFER_INIT;
     struct merge_look seen = look_at_both(merge, halves[0], halves[1]);
     bool under_way = merge_is_under_way(&seen);
     if ((!merge->wished && !under_way) || (halves[0] == NULL && halves[1] == NULL)) {
@@ -333,8 +332,11 @@ static bool look_after(struct host *host, struct host_merge *merge, bool *ret_so
     *ret_soon = *ret_soon || under_way;
     flush_behind(halves[0], &seen.left);
     flush_behind(halves[1], &seen.right);
+    if (merge_is_void(&seen)) {
+        tell_void(halves[0], &seen.left);
+    }
     if (merge_must_lift(&seen)) {
-        lift(halves[0], &seen.left);
+        append(halves[0], RECORD_ABSORB_ABORTED, &nothing);
     }
     enum merge_step step = merge_next(&merge->merge, &seen);
     perform(merge, halves, &seen, step);

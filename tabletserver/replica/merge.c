@@ -32,16 +32,15 @@ static int64_t doubled(int64_t value, int64_t top)
 /* --- left --------------------------------------------------------------------------------------- */
 
 /* Versions rise: what is guarded by one that is no more can never be taken. */
-static bool is_void(const struct merge_look *look)
+bool merge_is_void(const struct merge_look *look)
 {
-    return look->left.standing.version < look->left.version ||
-           look->named_version < look->right.version;
+    return is_absorbing(&look->left) && (look->left.standing.version < look->left.version ||
+                                         look->named_version < look->right.version);
 }
 
 bool merge_must_lift(const struct merge_look *look)
 {
-    const struct merge_half *left = &look->left;
-    return is_absorbing(left) && left->leads && left->committed && is_void(look);
+    return look->left.leads && look->left.committed && merge_is_void(look);
 }
 
 /* --- right -------------------------------------------------------------------------------------- */

@@ -81,8 +81,11 @@ void merge_begin(struct merge *merge, const struct merge_settings *settings);
 /* To be called again soon while something stands, or is wished: the caller's pace is the merge's. */
 enum merge_step merge_next(struct merge *merge, const struct merge_look *look);
 
-/* Left stands for nothing any more, and its primary is here: REPLICA_EVENT_VOID of its standing, and it
- * gives out ABSORB_ABORTED.  Beside merge_next(), so that neither half waits for the other. */
+/* Left stands for nothing any more: REPLICA_EVENT_VOID of its standing.  Whether it serves or not: what it
+ * has proposed is settled by that, and it may have to propose something else first, to serve again. */
+bool merge_is_void(const struct merge_look *look);
+/* Besides, its primary is here: it gives out ABSORB_ABORTED.  Beside merge_next(), so that neither half waits
+ * for the other. */
 bool merge_must_lift(const struct merge_look *look);
 
 /* Does anything stand that must be looked after, wished or not? */

@@ -255,3 +255,15 @@ Test(merge, a_merge_that_the_catalog_never_takes_is_given_up)
     look.right.version = 10;
     cr_assert(merge_must_lift(&look));
 }
+
+/* Then what it has proposed holds up nothing any more: it may have to remove members before it serves again. */
+Test(merge, what_is_void_is_void_whether_left_serves_or_not)
+{
+    freeze();
+    absorb();
+    look.left.leads = false;
+    cr_assert_not(merge_is_void(&look));
+    look.right.version = 10;
+    cr_assert(merge_is_void(&look));
+    cr_assert_not(merge_must_lift(&look));
+}
