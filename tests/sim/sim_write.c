@@ -96,13 +96,14 @@ static void give_out(struct sim_server *server,
     struct buffer payload = BUFFER_INIT;
     uint32_t count = order->gathered_count;
     uint64_t sequence = 0;
+    uint64_t reign = tablet->reign; /* it may end with this very entry: nobody waits for it then */
     record_encode_write(write, &payload);
     order->gathered_count = 0;
     enum status status = sim_store_give_out(&server->store, tablet, RECORD_WRITE,
                                             buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
     for (uint32_t i = 0; i < count; i++) {
-        if (status == STATUS_OK) {
+        if (status == STATUS_OK && tablet->reign == reign) {
             pend(server, order, order->gathered_works[i], sequence);
         } else if (status == STATUS_NO_SPACE &&
                    server->sim->planted == SIM_PLANTED_FULL_DISK_ACKNOWLEDGES) {
@@ -238,11 +239,12 @@ static void give_out_drop(struct sim_server *server,
 {
     struct buffer payload = BUFFER_INIT;
     uint64_t sequence = 0;
+    uint64_t reign = tablet->reign;
     record_encode_drop_range(drop, &payload);
     enum status status = sim_store_give_out(&server->store, tablet, RECORD_DROP_RANGE,
                                             buffer_bytes(&payload), clock, &sequence);
     buffer_deinit(&payload);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && tablet->reign == reign) {
         pend(server, sim_order_of(tablet), work, sequence);
     } else {
         sim_answer_fail(work, STATUS_UNAVAILABLE, "not now");
