@@ -82,7 +82,7 @@ struct proposed {
     enum proposed_outcome outcome;
     uint64_t tablet;
     struct replica_configuration configuration; /* CONFIGURATION */
-    uint64_t right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; 0 = it is gone */
+    uint64_t right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; UINT64_MAX = it is gone */
     uint64_t left;          /* SPLIT */
     uint64_t right;         /* SPLIT */
     uint64_t merged;        /* MERGED */

@@ -257,8 +257,8 @@ static struct proposed answer_of(const struct catalog *catalog, const struct pro
     if (tablet != NULL) {
         proposed.configuration = tablet->record.configuration;
     }
-    if (proposal->kind == PROPOSAL_MERGE && right != NULL) {
-        proposed.right_version = right->record.configuration.version;
+    if (proposal->kind == PROPOSAL_MERGE) { /* one that is gone has moved on as far as can be */
+        proposed.right_version = right != NULL ? right->record.configuration.version : UINT64_MAX;
     }
     proposed.left = heirs.left;
     proposed.right = heirs.right;

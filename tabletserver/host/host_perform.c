@@ -88,6 +88,9 @@ static void keep_configuration(struct hosted *hosted, const struct replica_effec
 {
     bool lower = !hosted->configure_due || effect->sequence < hosted->kept;
     hosted->kept = lower ? effect->sequence : hosted->kept;
+    if (hosted->barred_sequence > effect->sequence) {
+        hosted->barred_sequence = effect->sequence; /* what barred the way is dropped */
+    }
     hosted->configuration = (struct store_configuration){
         .members = effect->configuration,
         .role = (uint8_t)effect->role,

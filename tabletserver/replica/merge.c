@@ -34,8 +34,9 @@ static int64_t doubled(int64_t value, int64_t top)
 /* Versions rise: what is guarded by one that is no more can never be taken. */
 bool merge_is_void(const struct merge_look *look)
 {
-    return is_absorbing(&look->left) && (look->left.standing.version < look->left.version ||
-                                         look->named_version < look->right.version);
+    return is_absorbing(&look->left) &&
+           (look->void_told || look->left.standing.version < look->left.version ||
+            look->named_version < look->right.version);
 }
 
 bool merge_must_lift(const struct merge_look *look)

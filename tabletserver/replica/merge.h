@@ -45,6 +45,7 @@ struct merge_half {
 struct merge_look {
     int64_t now_ns;
     bool wished;
+    bool void_told; /* of what left stands for: the right half may be gone since */
     bool aligned; /* same members, same primary */
     struct merge_half left;
     struct merge_half right;

@@ -424,6 +424,8 @@ struct replica_view replica_look(const struct replica *replica)
         .window_bytes = replica->window.size_bytes,
         .barrier = replica->barrier.sequence,
         .standing = replica->barrier,
+        .standing_void = replica->barrier.sequence != 0 &&
+                         replica->barrier.sequence == replica->void_barrier,
         .learners = count_learners(replica),
         .settled = replica_is_settled(replica),
         .told = replica_reign_told(replica),

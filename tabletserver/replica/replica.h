@@ -392,6 +392,7 @@ struct replica_view {
     uint64_t window_bytes;
     uint64_t barrier;                 /* sequence of one that is not lifted; 0 = none */
     struct replica_standing standing; /* the same */
+    bool standing_void;               /* REPLICA_EVENT_VOID has said so of it */
     uint32_t learners;                /* PRIMARY: being taught, or joining */
     bool settled; /* PRIMARY: it has what is wished, and neither leaves nor makes way for another */
     uint64_t told; /* PRIMARY: all who count were told that everything up to it is committed */

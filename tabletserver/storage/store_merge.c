@@ -9,8 +9,8 @@
  * So a crash finds both or the one, and the log need not say anything: a merge is of tablets that have
  * little to do, and waits for their flush; a split (store_convert.c) may not.
  *
- * The merged one's sequences begin at the sum of both: above each, the same in every copy, and with room to
- * tell the range deletes of one from those of the other.
+ * The merged one's sequences begin STORE_MERGE_ROOM above the higher of both: above each, the same in every copy,
+ * and with room to tell the range deletes of one from those of the other.
  */
 #include <string.h>
 
@@ -129,7 +129,11 @@ static enum status check_both(struct store_tablet *left,
     if (status == STATUS_OK) {
         status = bring_to(left, absorb.sequence);
     }
-    return status == STATUS_OK ? bring_to(right, frozen.sequence) : status;
+    if (status == STATUS_OK) {
+        status = bring_to(right, frozen.sequence);
+    }
+    bool has_room = right->range_deletes->count < STORE_MERGE_ROOM; /* what is erased makes some */
+    return status == STATUS_OK && !has_room ? STATUS_UNAVAILABLE : status;
 }
 
 /* --- the one that comes of them ------------------------------------------------------------------- */
@@ -155,7 +159,15 @@ static enum status join_pieces(struct store_tablet *merged,
     return STATUS_OK;
 }
 
-/* Those of the right one behind those of the left one. */
+static uint64_t higher_sequence(const struct store_tablet *left, const struct store_tablet *right)
+{
+    uint64_t a = store_tablet_committed(left);
+    uint64_t b = store_tablet_committed(right);
+    return a > b ? a : b;
+}
+
+/* Those of the right one behind those of the left one, with sequences that nothing else has: which of them are
+ * erased is said by the last one's. */
 static enum status join_range_deletes(struct store_tablet *merged,
                                       const struct store_tablet *left,
                                       const struct store_tablet *right)
@@ -171,7 +183,7 @@ static enum status join_range_deletes(struct store_tablet *merged,
     }
     for (uint32_t i = 0; i < b->count; i++) {
         all[a->count + i] = b->deletes[i];
-        all[a->count + i].sequence += store_tablet_committed(left);
+        all[a->count + i].sequence = higher_sequence(left, right) + 1 + i;
     }
     struct store_range_deletes *deletes = store_range_deletes_create(all, a->count + b->count, NULL,
                                                                      0, NULL);
@@ -241,7 +253,7 @@ static void begin_at(struct store_tablet *merged,
                      const struct store_tablet *left,
                      const struct store_tablet *right)
 {
-    uint64_t sequence = store_tablet_committed(left) + store_tablet_committed(right);
+    uint64_t sequence = higher_sequence(left, right) + STORE_MERGE_ROOM;
     uint64_t a = atomic_load(&left->clock);
     uint64_t b = atomic_load(&right->clock);
     atomic_store(&merged->prepared, sequence);

@@ -147,8 +147,15 @@ enum status store_tablet_configure(struct store_tablet *tablet,
 enum status store_tablet_convert(struct store_tablet *tablet, struct store_tablet *ret_children[2]);
 
 /*
+ * Sequences that a merged tablet has ahead of the higher of its halves: for range deletes of the right one that are
+ * still to be erased, which get new ones.  (The sum of both would do as well, but it doubles with every split and
+ * merge of a range: some forty of them would use all sequences up.)
+ */
+#define STORE_MERGE_ROOM (UINT64_C(1) << 20)
+
+/*
  * The catalog has replaced the two by the one that the left one's ABSORB names: with rows and
- * exactly-once records of both, sequences from the sum of theirs on, stamps above both, and the newer of the
+ * exactly-once records of both, sequences from STORE_MERGE_ROOM above the higher of theirs on, stamps above both, and the newer of the
  * configurations that were known here, with the flags of both.  It is in the store's list when it is done,
  * durable, and the two are not; until then they are read, and it takes as long as their flush and a
  * transaction.

@@ -388,17 +388,29 @@ static bool may_be_lost(struct sim *sim, uint32_t node)
     return survey.safe;
 }
 
+static void forget_proposals(struct sim *sim, uint32_t node)
+{
+    kill_masters(sim);
+    sim_etcd_lose_commits(sim);
+    for (uint32_t i = 0; i < sim->settings.masters; i++) {
+        sim_heap_drop_messages(&sim->heap, node, sim_master_node(sim, i));
+    }
+}
+
+void sim_faults_forget_proposals(struct sim *sim)
+{
+    for (uint32_t node = 1; node <= sim->settings.server_count; node++) {
+        forget_proposals(sim, node);
+    }
+}
+
 /* With the server goes what is on its way from it, and, with the masters, what they have not done yet: none of
  * it may make the lost store a tablet's only one afterwards. */
 static void lose_disk(struct sim *sim)
 {
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
     kill_one(sim, node);
-    kill_masters(sim);
-    sim_etcd_lose_commits(sim);
-    for (uint32_t i = 0; i < sim->settings.masters; i++) {
-        sim_heap_drop_messages(&sim->heap, node, sim_master_node(sim, i));
-    }
+    forget_proposals(sim, node);
     if (may_be_lost(sim, node)) {
         sim_wipe(sim, node);
     }

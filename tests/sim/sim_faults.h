@@ -14,6 +14,9 @@ void sim_faults_draw(struct sim *sim);
 void sim_faults_describe(const struct sim *sim, struct buffer *out);
 /* The fault maker's turn; it asks for the next one itself. */
 void sim_faults_turn(struct sim *sim);
+/* What is on its way from servers to masters is lost, and what masters have not done yet, with their lives: a
+ * proposal of before must not be taken now. */
+void sim_faults_forget_proposals(struct sim *sim);
 /* From now on nothing fails any more; what is down starts. */
 void sim_faults_heal(struct sim *sim);
 

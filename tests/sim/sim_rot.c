@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "master/coordinator/coordinator.h"
 #include "master/core/record.h"
+#include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_server.h"
 
 static const struct sim_store_disk *disk_of(const struct sim *sim, uint64_t store)
@@ -49,7 +50,7 @@ struct survey {
     const struct sim *sim;
     uint64_t tablet;
     uint64_t store;
-    bool is_member;
+    bool is_member;  /* of one that serves: the others may be made anew elsewhere */
     uint32_t others; /* members */
     uint32_t sound;  /* of those */
 };
@@ -82,7 +83,8 @@ static enum status survey_tablet(void *context,
     const struct replica_configuration *members = &record.configuration;
     for (uint32_t i = 0; i < members->member_count; i++) {
         uint64_t store = members->members[i].store;
-        survey->is_member = survey->is_member || store == survey->store;
+        survey->is_member = survey->is_member ||
+                            (store == survey->store && record.state == TABLET_SERVING);
         survey->others += store != survey->store;
         survey->sound += store != survey->store && is_whole(survey->sim, store, number);
     }
@@ -192,6 +194,7 @@ void sim_rot_begin(struct sim *sim)
     }
     sim_trace(sim, "server %u: what it has of tablet %llu turns bad", node,
               (unsigned long long)tablet->tablet);
+    sim_faults_forget_proposals(sim);
     there->rotten = true;
     tablet->rotten = true;
     sim->statistics.rots++;
@@ -214,6 +217,8 @@ void sim_rot_tell(struct sim_server *server)
             if (server->sim->planted == SIM_PLANTED_ROT_UNTOLD) {
                 continue;
             }
+            sim_trace(server->sim, "server %u: tablet %llu is found bad", server->node,
+                      (unsigned long long)tablet->tablet);
             host_damaged(server->peers.host, sim_stored(tablet));
         }
     }

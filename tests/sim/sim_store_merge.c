@@ -102,9 +102,12 @@ static struct sim_base_tablet *create_merged(struct sim_store *store,
     dedupe_destroy(dedupe);
     sim_rows_copy(&put->rows, &left->committed_rows, &all_rows);
     sim_rows_copy(&put->rows, &right->committed_rows, &all_rows);
-    put->flushed_sequence = left->committed;
+    put->flushed_sequence = left->committed; /* planted: and no more than that */
     if (store->sim->planted != SIM_PLANTED_MERGE_BELOW_RIGHT) {
-        put->flushed_sequence += right->committed;
+        uint64_t right_ahead = right->committed > left->committed
+                                   ? right->committed - left->committed
+                                   : 0;
+        put->flushed_sequence += right_ahead + STORE_MERGE_ROOM;
     }
     put->clock = left->clock > right->clock ? left->clock : right->clock;
     put->proven = put->flushed_sequence;

@@ -460,6 +460,11 @@ Test(propose, a_merge_is_guarded_by_both_versions)
     cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION, "the right one has moved on");
     cr_assert_eq(answer.configuration.version, merge.base);
     cr_assert_eq(answer.right_version, renewal.next.version, "that settles it");
+    struct proposal of_none = merge;
+    of_none.right = 1000;
+    answer = propose_as(leader, of_none);
+    cr_assert_eq(answer.outcome, PROPOSED_CONFIGURATION);
+    cr_assert_eq(answer.right_version, UINT64_MAX, "so does one that is gone");
     merge.right_base = renewal.next.version;
     merge.next.version = (merge.base > merge.right_base ? merge.base : merge.right_base) + 1;
     cr_assert_eq(propose_as(leader, merge).outcome, PROPOSED_MERGED);

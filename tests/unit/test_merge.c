@@ -266,4 +266,8 @@ Test(merge, what_is_void_is_void_whether_left_serves_or_not)
     look.right.version = 10;
     cr_assert(merge_is_void(&look));
     cr_assert_not(merge_must_lift(&look));
+    look.void_told = true;
+    look.right = (struct merge_half){.flushed = true}; /* it is gone from here */
+    look.left.leads = true;
+    cr_assert(merge_must_lift(&look));
 }
