@@ -1,6 +1,7 @@
 #include "tabletserver/replica/learn.h"
 
 #include "common/base/assert.h"
+#include "tabletserver/replica/teach.h"
 
 static struct learn_effect *emit(struct learn_effects *effects, enum learn_effect_type type)
 {
@@ -13,7 +14,7 @@ static struct learn_effect *emit(struct learn_effects *effects, enum learn_effec
 static void ask(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
 {
     struct learn_effect *effect = emit(effects, LEARN_EFFECT_ASK);
-    effect->number = learn->number;
+    effect->number = teach_number(learn->walk, learn->number);
     effect->at_least = learn->at_least;
     effect->sequence = learn->follows;
     learn->state = LEARN_ASKING;
@@ -46,6 +47,7 @@ static void ask_first(struct learn *learn,
                       const struct learn_event *event,
                       struct learn_effects *effects)
 {
+    learn->walk++;
     learn->number = 1;
     learn->at_least = event->appended;
     learn->follows = 0;
@@ -69,6 +71,10 @@ static void on_offered(struct learn *learn,
         ask_first(learn, event, effects); /* the walk was broken off */
         return;
     }
+    if (same && learn->state == LEARN_ASKING && learn->at_least == event->appended) {
+        ask(learn, event->now_ns, effects); /* what it asked was lost, or is under way */
+        return;
+    }
     learn->lesson = event->lesson;
     if (!event->half && event->committed >= event->sequence) {
         learn->follows = event->committed;
@@ -83,7 +89,7 @@ static void on_slice(struct learn *learn,
                      struct learn_effects *effects)
 {
     if (learn->state != LEARN_ASKING || !is_same(&event->lesson, &learn->lesson) ||
-        event->number != learn->number) {
+        event->number != teach_number(learn->walk, learn->number)) {
         return; /* doubled, or late */
     }
     learn->state = LEARN_WRITING;

@@ -87,7 +87,8 @@ struct learn {
     int64_t resend_ns;
     enum learn_state state;
     struct learn_lesson lesson;
-    uint64_t number;   /* that is asked for, or written */
+    uint64_t walk;     /* rises: of all lessons */
+    uint64_t number;   /* of it: the slice that is asked for, or written */
     uint64_t at_least; /* of the first */
     uint64_t follows;  /* the log goes on behind it; 0 = nothing is written yet */
     bool last;

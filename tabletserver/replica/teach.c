@@ -29,7 +29,7 @@ static void read_if_due(struct teach *teach, int64_t now_ns, struct teach_effect
     teach->under_way = true;
     struct teach_effect *effect = emit(effects,
                                        teach->begins ? TEACH_EFFECT_BEGIN : TEACH_EFFECT_READ);
-    effect->number = teach->given + 1;
+    effect->number = teach_number(teach->walk, teach->given + 1);
     effect->sequence = teach->begins ? teach->at_least : teach->sequence;
 }
 
@@ -55,36 +55,36 @@ static void say_teaching(struct teach *teach, uint64_t sequence, struct teach_ef
 
 static void give(const struct teach *teach, struct teach_effects *effects)
 {
-    emit(effects, TEACH_EFFECT_GIVE)->number = teach->given;
+    emit(effects, TEACH_EFFECT_GIVE)->number = teach_number(teach->walk, teach->given);
 }
 
 static void on_asked(struct teach *teach,
                      const struct teach_event *event,
                      struct teach_effects *effects)
 {
-    bool same = event->number == teach->given && teach->state == TEACH_GIVEN;
+    uint64_t walk = teach_walk_of(event->number);
+    uint64_t slice = teach_slice_of(event->number);
     teach->heard_ns = event->now_ns;
-    if (teach->under_way) {
-        return; /* it comes, or is asked for again */
+    if (teach->under_way || walk < teach->walk) {
+        return; /* it comes, or is asked for again; or it comes late */
     }
-    if (same && teach->sequence >= event->at_least) {
+    bool is_given = walk == teach->walk && teach->state == TEACH_GIVEN;
+    if (is_given && slice == teach->given) {
         give(teach, effects);
         return;
     }
-    bool next = teach->state == TEACH_GIVEN && event->number == teach->given + 1 && !teach->last;
-    if (event->number != 1 && !next) {
-        if (teach->state == TEACH_GIVEN && event->number > teach->given + 1) {
-            offer(teach, event->now_ns,
-                  effects); /* a TEACH 1 that came late has broken its walk off */
-        }
+    bool next = is_given && slice == teach->given + 1 && !teach->last;
+    bool first = slice == 1 && walk > teach->walk;
+    if (!next && !first) {
         return; /* late */
     }
     if (event->sequence > 0 && event->sequence != teach->teaching) {
         say_teaching(teach, event->sequence, effects);
     }
-    teach->begins = event->number == 1;
+    teach->begins = first;
+    teach->walk = walk;
     teach->at_least = event->at_least;
-    teach->given = event->number - 1;
+    teach->given = slice - 1;
     teach->state = TEACH_READING;
 }
 
@@ -130,6 +130,8 @@ static void on_unread(struct teach *teach, const struct teach_event *event)
     teach->heard_ns = event->now_ns;
     teach->free_ns = event->now_ns + RETRY_NS;
     if (event->again) {
+        teach->walk -= teach->begins ? 1 : 0; /* nothing of it was given: it may begin as that again */
+        teach->begins = false;
         teach
             ->state = TEACH_OFFERED; /* the learner hears the offer again, and asks for the first */
         teach->given = 0;

@@ -8,9 +8,11 @@
  *      ^                   |  '----------------------------------- the last ---'
  *      '--- TEACH next ----'
  *
- * One lesson is one walk of one learner's through the tablet, under one reign.  The learner asks, slice by
- * slice, so it cannot be overrun, and a message that is lost is asked for again; TEACH 1 begins the walk
- * anew.  That its log goes on (TEACHING) is said when it has what the log follows on, durably.
+ * One lesson is one learner's walk through the tablet, under one reign.  The learner asks, slice by slice, so it
+ * cannot be overrun, and a message that is lost is asked for again.  TEACH 1 of a later walk, by the learner's
+ * count, begins anew.  Slices say which walk they are of: those of two do not go together, for each begins
+ * with the exactly-once records as they were then, in pieces, and these go while sequences stand still.  That
+ * its log goes on (TEACHING) is said when it has what the log follows on, durably.
  *
  * Invariants, checked by teach_check(): (1) a slice is read only when the one before was asked beyond;
  * (2) sequences of slices do not fall within a walk; (3) TAUGHT comes once, and after TEACHING.
@@ -24,6 +26,23 @@
 #include <stdint.h>
 
 #define TEACH_EFFECTS_MAX 3
+#define TEACH_SLICE_BITS  32
+
+/* A slice's number, as it travels: the walk, by the learner's count, and the slice in it, from 1 on. */
+static inline uint64_t teach_number(uint64_t walk, uint64_t slice)
+{
+    return (walk << TEACH_SLICE_BITS) | slice;
+}
+
+static inline uint64_t teach_walk_of(uint64_t number)
+{
+    return number >> TEACH_SLICE_BITS;
+}
+
+static inline uint64_t teach_slice_of(uint64_t number)
+{
+    return number & ((UINT64_C(1) << TEACH_SLICE_BITS) - 1);
+}
 
 struct teach_settings {
     int64_t resend_ns;         /* the offer again, while nothing is heard of it */
@@ -86,6 +105,7 @@ struct teach {
     int64_t free_ns;   /* from then on more may be read */
     bool begins;       /* READING: the first of a walk */
     bool under_way;    /* READING: it is being read */
+    uint64_t walk;     /* the learner's last that was heard of */
     uint64_t at_least; /* of the first */
     uint64_t given;    /* the slice read last; 0 = none in this walk */
     uint64_t sequence; /* of it */
