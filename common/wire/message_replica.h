@@ -82,10 +82,11 @@ struct proposed {
     enum proposed_outcome outcome;
     uint64_t tablet;
     struct replica_configuration configuration; /* CONFIGURATION */
-    uint64_t right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; UINT64_MAX = it is gone */
-    uint64_t left;          /* SPLIT */
-    uint64_t right;         /* SPLIT */
-    uint64_t merged;        /* MERGED */
+    uint64_t
+        right_version; /* CONFIGURATION, of a MERGE: the right neighbour's; UINT64_MAX = it is gone */
+    uint64_t left;     /* SPLIT */
+    uint64_t right;    /* SPLIT */
+    uint64_t merged;   /* MERGED */
 };
 
 /* Sent when the coordinator has acknowledged all that it says. */

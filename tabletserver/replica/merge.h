@@ -46,7 +46,7 @@ struct merge_look {
     int64_t now_ns;
     bool wished;
     bool void_told; /* of what left stands for: the right half may be gone since */
-    bool aligned; /* same members, same primary */
+    bool aligned;   /* same members, same primary */
     struct merge_half left;
     struct merge_half right;
     uint64_t

@@ -147,7 +147,8 @@ static bool has_sound_besides(const struct replica *replica, const struct replic
 /* Section 9: without it nobody who counts would have what is damaged here. */
 static bool is_needed(const struct replica *replica, const struct replica_peer *peer)
 {
-    return peer->is_member && replica->damaged && !peer->broken && !has_sound_besides(replica, peer);
+    return peer->is_member && replica->damaged && !peer->broken &&
+           !has_sound_besides(replica, peer);
 }
 
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
@@ -207,9 +208,9 @@ static bool remove_failed(struct replica *replica)
             }
             continue;
         }
-        propose_members(replica, is_needed(replica, peer)
-                                     ? renewal_of(replica)
-                                     : replica_configuration_remove(&replica->configuration, store));
+        propose_members(replica, is_needed(replica, peer) ? renewal_of(replica)
+                                                          : replica_configuration_remove(
+                                                                &replica->configuration, store));
         return true;
     }
     return false;

@@ -130,7 +130,8 @@ static void on_unread(struct teach *teach, const struct teach_event *event)
     teach->heard_ns = event->now_ns;
     teach->free_ns = event->now_ns + RETRY_NS;
     if (event->again) {
-        teach->walk -= teach->begins ? 1 : 0; /* nothing of it was given: it may begin as that again */
+        teach->walk -= teach->begins ? 1
+                                     : 0; /* nothing of it was given: it may begin as that again */
         teach->begins = false;
         teach
             ->state = TEACH_OFFERED; /* the learner hears the offer again, and asks for the first */

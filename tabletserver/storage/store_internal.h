@@ -166,11 +166,11 @@ struct store_tablet {
     uint64_t gap_found;
 
     /* Being taught (store_slice.h). */
-    bool learning;             /* [L] half taught: commits up to hold_until only */
-    bool learns_first;         /* [L] what it has is about to go: nothing comes to it */
-    bool learn_busy;           /* [L] something of it is being written */
-    bool learn_follows;        /* [L] it begins at hold_until, which a slice of this life has said */
-    uint64_t learn_sequence;   /* [L] of the records that come */
+    bool learning;           /* [L] half taught: commits up to hold_until only */
+    bool learns_first;       /* [L] what it has is about to go: nothing comes to it */
+    bool learn_busy;         /* [L] something of it is being written */
+    bool learn_follows;      /* [L] it begins at hold_until, which a slice of this life has said */
+    uint64_t learn_sequence; /* [L] of the records that come */
     struct buffer learn_image; /* [L] exactly-once records, as far as they have come */
     struct buffer learn_below; /* [L] row: entries up to hold_until are applied below it only */
     struct tablet_position learn_at; /* [L] where the next slice begins; its bytes are these: */

@@ -584,15 +584,14 @@ static void look_for_end(struct sim *sim)
         sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim)) {
         begin_final_scan(sim);
     } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
-        sim_fail(sim,
-                 "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
-                 "barriers %s, copies %s",
-                 (int)(LIVENESS_NS / SIM_S),
-                 clients_are(sim, sim_client_is_done) ? "done" : "not done",
-                 sim_admin_is_idle(sim->admin) ? "idle" : "busy",
-                 sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
-                 servers_are_calm(sim) ? "lifted" : "stand",
-                 copies_are_sound(sim) ? "sound" : "bad");
+        sim_fail(
+            sim,
+            "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
+            "barriers %s, copies %s",
+            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
+            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
+            sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
+            servers_are_calm(sim) ? "lifted" : "stand", copies_are_sound(sim) ? "sound" : "bad");
     }
 }
 

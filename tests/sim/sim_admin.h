@@ -25,7 +25,7 @@ struct sim_admin {
     uint32_t node;
     struct prng prng;
     struct sim_effects *effects;
-    uint32_t master; /* whom it asks */
+    uint32_t master;          /* whom it asks */
     enum sim_admin_kind kind; /* of the request under way, or the next */
     bool waiting;
     uint64_t request;

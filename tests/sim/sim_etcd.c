@@ -7,10 +7,10 @@
 #include "master/coordinator/coordinator.h"
 #include "tests/sim/sim_checker.h"
 
-#define LATENESS_NS   (500 * SIM_MS) /* about: restarts take as long */
-#define LEASES_MAX    32
-#define COMMITS_MAX   8
-#define TTL_NS        (2 * SIM_S)
+#define LATENESS_NS (500 * SIM_MS) /* about: restarts take as long */
+#define LEASES_MAX  32
+#define COMMITS_MAX 8
+#define TTL_NS      (2 * SIM_S)
 
 /* One on its way. */
 struct parcel {
