@@ -154,11 +154,12 @@ static bool is_needed(const struct replica *replica, const struct replica_peer *
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
 {
     int64_t due_ns = peer->broken || (peer->excepted && !peer->refuses) ? DUE_NOW : DUE_NEVER;
-    if (is_needed(replica, peer)) {
-        return due_ns; /* under this version it grants nothing any more: under the next it may */
-    }
-    if (!peer->held) {
+    bool needed = is_needed(replica, peer);
+    if (!peer->held && (!needed || peer->opened)) {
         due_ns = replica_sooner(due_ns, peer->held_until_ns);
+    }
+    if (needed) {
+        return due_ns; /* it is there, and grants nothing under this version: under the next it may */
     }
     if (!peer->opened) {
         due_ns = replica_sooner(due_ns, peer->open_until_ns);

@@ -94,8 +94,9 @@ static void draw_teaching(struct sim_settings *settings, struct prng *prng)
     settings->teach_bytes_a_second = prng_chance(prng, 2) ? 0 : 10000U << prng_below(prng, 6);
     settings->teach_patience_ns = (int64_t)(10 + prng_below(prng, 20)) * SIM_S;
     settings->learn_timeout_ns = (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
-    settings->compare_period_ns = prng_chance(prng, 2) ? 0
-                                                       : (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
+    settings->compare_period_ns = prng_chance(prng, 2)
+                                      ? 0
+                                      : (int64_t)(1 + prng_below(prng, 20)) * SIM_S;
     settings->compare_range_bytes = 50U << prng_below(prng, 8);
 }
 
@@ -154,7 +155,7 @@ static void draw_masters(struct sim *sim)
     int32_t most_ppm = prng_chance(&prng, 4) ? CLOCKS_APART_PPM : CLOCKS_COUNTED_ON_PPM;
     for (uint32_t i = 0; i < settings->masters; i++) {
         settings->rate_ppm[sim_master_node(sim, i)] = (int32_t)prng_below(&prng,
-                                                                         2 * (uint64_t)most_ppm) -
+                                                                          2 * (uint64_t)most_ppm) -
                                                       most_ppm;
     }
 }

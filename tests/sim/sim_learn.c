@@ -336,8 +336,7 @@ static enum status take_rows(const struct sim_tablet *tablet, struct sim_lesson 
     const struct slice *slice = &lesson->slice;
     bool same = slice->sequence == learning->hold_until;
     lesson->kind = LESSON_ROWS;
-    if (!learning->learning || !learning->follows ||
-        slice->sequence < learning->hold_until ||
+    if (!learning->learning || !learning->follows || slice->sequence < learning->hold_until ||
         tablet_position_compare(&slice->from, &learning->at) != 0 ||
         (!same && slice->from.family != 0)) {
         return STATUS_FAILED_PRECONDITION;

@@ -400,12 +400,10 @@ void sim_master_on_committed(struct sim_master *master,
                              struct sim_effects *effects)
 {
     struct error error = {.status = STATUS_OK};
-    struct catalog_event event = {.type = CATALOG_EVENT_PERSISTED,
-                                  .number = master->transaction,
-                                  .error = &error};
+    struct catalog_event event = {
+        .type = CATALOG_EVENT_PERSISTED, .number = master->transaction, .error = &error};
     enum sim_commit_outcome outcome = (enum sim_commit_outcome)(number % SIM_COMMIT_OUTCOMES);
-    if (master->transaction == 0 ||
-        number / SIM_COMMIT_OUTCOMES != number_of_transaction(master)) {
+    if (master->transaction == 0 || number / SIM_COMMIT_OUTCOMES != number_of_transaction(master)) {
         return; /* of a reign that is over */
     }
     if (outcome == SIM_COMMIT_FENCED) {
@@ -462,9 +460,8 @@ void sim_master_on_message(struct sim_master *master,
     struct request_head head;
     struct bytes body;
     struct error error = {.status = STATUS_OK};
-    struct sim_master_request request = {.from = message->from,
-                                         .request = message->request,
-                                         .method = message->method};
+    struct sim_master_request request = {
+        .from = message->from, .request = message->request, .method = message->method};
 
     if (message->type == FRAME_HELLO) {
         say_hello(master, message, effects);

@@ -39,9 +39,8 @@ bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
         return false;
     }
     const struct sim_base_tablet *there = sim_base_find(&disk->base, tablet);
-    return there == NULL
-               ? !has_rot(&disk->base)
-               : !there->rotten && !there->held.flags.damaged && !there->half_taught;
+    return there == NULL ? !has_rot(&disk->base)
+                         : !there->rotten && !there->held.flags.damaged && !there->half_taught;
 }
 
 /* --- which one ---------------------------------------------------------------------------------- */
@@ -149,7 +148,8 @@ static bool may_turn_bad(const struct sim *sim, uint64_t store, const struct sim
     struct survey survey = {.sim = sim, .tablet = tablet->tablet, .store = store};
     struct error error = {.status = STATUS_OK};
     if (tablet->copy.hosted == NULL || tablet->copy.learning.learning ||
-        tablet->copy.learning.first || is_in_doubt(tablet) || !is_whole(sim, store, tablet->tablet)) {
+        tablet->copy.learning.first || is_in_doubt(tablet) ||
+        !is_whole(sim, store, tablet->tablet)) {
         return false;
     }
     ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
@@ -189,7 +189,8 @@ void sim_rot_begin(struct sim *sim)
     struct sim_tablet *tablet = server->store.tablets[at];
     struct sim_base *base = &server->disk->store.base;
     struct sim_base_tablet *there = find_in_base(base, tablet->tablet);
-    if (there == NULL || server->store.queue_count > 0 || !may_turn_bad(sim, server->disk->store.number, tablet)) {
+    if (there == NULL || server->store.queue_count > 0 ||
+        !may_turn_bad(sim, server->disk->store.number, tablet)) {
         return;
     }
     sim_trace(sim, "server %u: what it has of tablet %llu turns bad", node,

@@ -70,9 +70,8 @@ static void learn_records(uint64_t sequence, bool first_half, bool second_half)
 static void learn_rows(uint64_t sequence, const char *to)
 {
     static const struct tablet_position start = {.family = 0};
-    const struct tablet_position end = to[0] == '\0'
-                                           ? (struct tablet_position){.everything = true}
-                                           : tablet_position_of_row(bytes_of_text(to));
+    const struct tablet_position end = to[0] == '\0' ? (struct tablet_position){.everything = true}
+                                                     : tablet_position_of_row(bytes_of_text(to));
     struct buffer slice = BUFFER_INIT;
     struct slice_writer writer;
     slice_writer_begin(&writer, 1, sequence, &start, &slice);
