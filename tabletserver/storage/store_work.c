@@ -4,7 +4,8 @@
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
  * of housekeeping, or what was deleted would stay for ever.  Between two steps it rests in proportion
- * to what the last one took (flush_pace.h), unless writers are short of memory.  Closing waits for one step at most.
+ * to what the last one took (flush_pace.h), unless writers are short of memory or the loop waits for
+ * something.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -51,18 +52,26 @@ void store_tell(struct store *store, struct store_event *event)
     }
 }
 
-/* Until woken (if it may be) or the time is over. */
+/* Writers are short of memory, or the loop waits for something: lessons have time. */
+static bool is_needed(const struct store *store)
+{
+    struct store_job *job = store->jobs;
+    while (job != NULL && (job->lesson != NULL || !store_job_is_due(job))) {
+        job = job->next;
+    }
+    return store_memory_presses(store) ||
+           (job != NULL && store_monotonic_ns() >= store->job_retry_ns);
+}
+
+/* Until woken (if it may be), or needed (else), or the time is over. */
 static void rest(struct store *store, int64_t duration_ns, bool wakeable)
 {
     int64_t until_ns = store_monotonic_ns() + duration_ns;
     struct timespec until = {.tv_sec = until_ns / NS_A_SECOND, .tv_nsec = until_ns % NS_A_SECOND};
     (void)pthread_mutex_lock(&store->mutex);
-    while (!atomic_load(&store->stop) && !(wakeable && store->work_woken) &&
-           store_monotonic_ns() < until_ns) {
+    while (!atomic_load(&store->stop) && store_monotonic_ns() < until_ns &&
+           !(wakeable ? store->work_woken : is_needed(store))) {
         if (pthread_cond_timedwait(&store->condition_changed, &store->mutex, &until) != 0) {
-            break;
-        }
-        if (!wakeable && store_memory_presses(store)) {
             break;
         }
     }
