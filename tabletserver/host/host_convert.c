@@ -171,13 +171,42 @@ void hosted_forget_conversion(struct hosted *hosted)
     hosted->conversion.listed = false;
 }
 
-/* It is tried again in the next rounds, unless its log says that nothing can come of it. */
+bool hosted_is_left_behind(const struct hosted *hosted,
+                           const struct row_range *range,
+                           uint64_t heir)
+{
+    const struct host *host = hosted->host;
+    const struct store_tablet_descriptor *self = store_tablet_describe(hosted->tablet);
+    struct row_range both;
+    bool found = false;
+    for (uint32_t i = 0; i < host->tablet_count && !found; i++) {
+        const struct store_tablet_descriptor *other = store_tablet_describe(
+            host->tablets[i]->tablet);
+        found = other->table == self->table && other->tablet > heir &&
+                row_range_intersect(&other->range, range, &both);
+    }
+    return found;
+}
+
+/* Of the two the higher. */
+static uint64_t last_of(const struct record_split *split)
+{
+    return split->left_tablet > split->right_tablet ? split->left_tablet : split->right_tablet;
+}
+
+/* It is tried again in the next rounds, unless its log says that nothing can come of it, or what came of its heirs
+ * is here already. */
 static void convert(struct hosted *parent)
 {
     struct store_tablet *children[2];
     struct store_entry barrier;
     struct record_split split;
     bool found = store_tablet_last_split(parent->tablet, &barrier, &split);
+    if (found && hosted_is_left_behind(parent, &store_tablet_describe(parent->tablet)->range,
+                                       last_of(&split))) {
+        hosted_forget_conversion(parent);
+        return;
+    }
     struct heirs *heirs = found ? memory_allocate_zeroed(1, sizeof *heirs) : NULL;
     if (heirs == NULL) {
         return;

@@ -222,6 +222,14 @@ void hosted_install(struct hosted *hosted, struct store_tablet *tablet);
 /* host_convert.c */
 void host_look_at_conversions(struct host *host, int64_t now_ns);
 void hosted_forget_conversion(struct hosted *hosted);
+/*
+ * Is something that came of `heir` here already, in that range?  (Numbers rise from parents to heirs; what else
+ * overlaps is older.)  This store counted no more when the heir was made, was taught it, or what it became, by others,
+ * and has let it go since; what is here of its parents is of before, and must not become it a second time.
+ */
+bool hosted_is_left_behind(const struct hosted *hosted,
+                           const struct row_range *range,
+                           uint64_t heir);
 /* It serves no more.  True: nobody may count any more on what it had promised. */
 bool hosted_let_go(struct hosted *hosted);
 /* What is proposed is left out: what is next will be heard soon, or it comes again. */

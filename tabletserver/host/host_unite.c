@@ -145,6 +145,13 @@ void hosted_unite(struct hosted *left)
         take_over(left, right, merged);
         return;
     }
+    const struct row_range range = {store_tablet_describe(left->tablet)->range.start,
+                                    store_tablet_describe(right->tablet)->range.end};
+    if (!store_tablet_is_merging(left->tablet) &&
+        hosted_is_left_behind(left, &range, left->conversion.merged)) {
+        hosted_forget_conversion(left);
+        return;
+    }
     enum status status = store_tablet_merge(left->tablet, right->tablet);
     if (status == STATUS_FAILED_PRECONDITION || status == STATUS_CLOSED) {
         hosted_forget_conversion(left);

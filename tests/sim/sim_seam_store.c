@@ -277,3 +277,8 @@ enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *r
 {
     return sim_store_merge(of(left)->store, of(left), of(right));
 }
+
+bool store_tablet_is_merging(const struct store_tablet *tablet)
+{
+    return of(tablet)->merging;
+}
