@@ -283,3 +283,23 @@ Test(host_split, a_barrier_that_is_not_committed_here_converts_members_only)
     PUMP_UNTIL(&cluster, has_committed_barrier(node));
     cr_assert(host_convert(node->host, node->tablet, HEIR, NULL));
 }
+
+/* This store was taught an heir's heir by others.  What it has of the parent is of before. */
+Test(host_split, where_what_came_of_an_heir_is_nothing_becomes_the_heir)
+{
+    write_rows(10);
+    struct node *node = primary();
+    cluster.refuses = true;
+    cr_assert_eq(host_split(node->host, node->tablet, &wished), STATUS_OK);
+    PUMP_UNTIL(&cluster, has_committed_barrier(node));
+    struct store_tablet *later = fixture_create(&node->fixture, HEIR + 10, "a", "c");
+    cr_assert_eq(host_add(node->host, later, 1), STATUS_OK);
+    cr_assert(host_convert(node->host, node->tablet, HEIR, NULL));
+    PUMP_UNTIL(&cluster, host_look(node->tablet).gone);
+    for (int i = 0; i < 20; i++) {
+        cluster_pump(&cluster);
+    }
+    cr_assert_null(store_tablet_find(node->fixture.store, HEIR));
+    cr_assert_not_null(store_tablet_find(node->fixture.store, TABLET));
+    host_remove(node->host, later);
+}
