@@ -179,6 +179,11 @@ bool hosted_is_left_behind(const struct hosted *hosted,
     const struct store_tablet_descriptor *self = store_tablet_describe(hosted->tablet);
     struct row_range both;
     bool found = false;
+    for (int i = 0; i < 2; i++) {
+        if (replica_configuration_has(&hosted->conversion.told[i], host->options.self)) {
+            return false;
+        }
+    }
     for (uint32_t i = 0; i < host->tablet_count && !found; i++) {
         const struct store_tablet_descriptor *other = store_tablet_describe(
             host->tablets[i]->tablet);

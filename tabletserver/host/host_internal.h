@@ -225,7 +225,8 @@ void hosted_forget_conversion(struct hosted *hosted);
 /*
  * Is something that came of `heir` here already, in that range?  (Numbers rise from parents to heirs; what else
  * overlaps is older.)  This store counted no more when the heir was made, was taught it, or what it became, by others,
- * and has let it go since; what is here of its parents is of before, and must not become it a second time.
+ * and has let it go since; what is here of its parents is of before, and must not become it a second time.  False
+ * where the catalog has told that this store counts among an heir's members: then it has what that has (I3).
  */
 bool hosted_is_left_behind(const struct hosted *hosted,
                            const struct row_range *range,
