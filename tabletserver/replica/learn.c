@@ -71,14 +71,14 @@ static void on_offered(struct learn *learn,
         ask_first(learn, event, effects); /* the walk was broken off */
         return;
     }
-    if (same && learn->state == LEARN_ASKING && learn->at_least == event->appended) {
-        ask(learn, event->now_ns, effects); /* what it asked was lost, or is under way */
-        return;
-    }
     learn->lesson = event->lesson;
     if (!event->half && event->committed >= event->sequence) {
         learn->follows = event->committed;
         say_learned(learn, effects);
+        return;
+    }
+    if (same && learn->state == LEARN_ASKING && learn->at_least == event->appended) {
+        ask(learn, event->now_ns, effects); /* what it asked was lost, or is under way */
         return;
     }
     ask_first(learn, event, effects);
