@@ -333,7 +333,7 @@ static bool look_after(struct host *host, struct host_merge *merge, bool *ret_so
     *ret_soon = *ret_soon || under_way;
     flush_behind(halves[0], &seen.left);
     flush_behind(halves[1], &seen.right);
-    if (merge_is_void(&seen)) {
+    if (merge_is_void(&seen) && !seen.void_told) {
         tell_void(halves[0], &seen.left);
     }
     if (merge_must_lift(&seen)) {

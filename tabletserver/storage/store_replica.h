@@ -155,10 +155,10 @@ enum status store_tablet_convert(struct store_tablet *tablet, struct store_table
 
 /*
  * The catalog has replaced the two by the one that the left one's ABSORB names: with rows and
- * exactly-once records of both, sequences from STORE_MERGE_ROOM above the higher of theirs on, stamps above both, and the newer of the
- * configurations that were known here, with the flags of both.  It is in the store's list when it is done,
- * durable, and the two are not; until then they are read, and it takes as long as their flush and a
- * transaction.
+ * exactly-once records of both, sequences from STORE_MERGE_ROOM above the higher of theirs on, stamps above
+ * both, and the newer of the configurations that were known here, with the flags of both.  It is in the
+ * store's list when it is done, durable, and the two are not; until then they are read, and it takes as long
+ * as their flush and a transaction.
  *
  * To be called until then.  STATUS_OK: the base is being told.  Errors: STATUS_UNAVAILABLE (they are being
  * flushed, or a barrier is not durable here: come again), STATUS_FAILED_PRECONDITION (their logs do not say

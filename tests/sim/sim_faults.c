@@ -1,7 +1,7 @@
 #include "tests/sim/sim_faults.h"
 
 #include "common/base/assert.h"
-#include "master/core/record.h"
+#include "tests/sim/sim_catalog.h"
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_late.h"
@@ -350,42 +350,26 @@ struct survey {
 
 /* What was committed is in the log of each member of the catalog's configuration (I3): another one will do.
  * While one of them is bad none is lost: who has not heard of it may be removing others. */
-static enum status survey_tablet(void *context,
-                                 struct bytes key,
-                                 struct bytes value,
-                                 struct error *ret_error)
+static void survey_tablet(void *context, const struct tablet_record *record)
 {
     struct survey *survey = context;
-    struct tablet_record record;
-    uint64_t number = 0;
-    char kind = 0;
-    enum status status = record_key_decode(key, &kind, &number, ret_error);
-    if (status != STATUS_OK || kind != RECORD_KIND_TABLET) {
-        return status;
-    }
-    status = tablet_record_decode(number, value, &record, ret_error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    const struct replica_configuration *members = &record.configuration;
+    const struct replica_configuration *members = &record->configuration;
     bool bad = false;
     bool other = replica_configuration_find(members, survey->lost) == members->member_count;
     for (uint32_t i = 0; i < members->member_count; i++) {
         uint64_t store = members->members[i].store;
         if (store != survey->lost && sim_rot_has_disk(survey->sim, store)) {
             other = true;
-            bad = bad || !sim_rot_is_sound(survey->sim, store, number);
+            bad = bad || !sim_rot_is_sound(survey->sim, store, record->number);
         }
     }
     survey->safe = survey->safe && other && !bad;
-    return STATUS_OK;
 }
 
 static bool may_be_lost(struct sim *sim, uint32_t node)
 {
     struct survey survey = {.sim = sim, .lost = sim->disks[node - 1]->store.number, .safe = true};
-    struct error error = {.status = STATUS_OK};
-    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    sim_catalog_tablets(sim, survey_tablet, &survey);
     return survey.safe;
 }
 

@@ -1,8 +1,7 @@
 #include "tests/sim/sim_late.h"
 
 #include "common/base/assert.h"
-#include "master/coordinator/coordinator.h"
-#include "master/core/record.h"
+#include "tests/sim/sim_catalog.h"
 
 /* The acts after the first, in order. */
 enum act {
@@ -62,23 +61,9 @@ static void consider(struct survey *survey, const struct replica_configuration *
     sim->late.heir = (uint32_t)heir.server;
 }
 
-static enum status survey_tablet(void *context,
-                                 struct bytes key,
-                                 struct bytes value,
-                                 struct error *ret_error)
+static void survey_tablet(void *context, const struct tablet_record *record)
 {
-    struct tablet_record record;
-    uint64_t number = 0;
-    char kind = 0;
-    enum status status = record_key_decode(key, &kind, &number, ret_error);
-    if (status != STATUS_OK || kind != RECORD_KIND_TABLET) {
-        return status;
-    }
-    status = tablet_record_decode(number, value, &record, ret_error);
-    if (status == STATUS_OK) {
-        consider(context, &record.configuration);
-    }
-    return status;
+    consider(context, &record->configuration);
 }
 
 /* --- the acts ----------------------------------------------------------------------------------- */
@@ -86,12 +71,11 @@ static enum status survey_tablet(void *context,
 void sim_late_begin(struct sim *sim)
 {
     struct survey survey = {.sim = sim};
-    struct error error = {.status = STATUS_OK};
     struct sim_late *late = &sim->late;
     if (late->running) {
         return;
     }
-    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    sim_catalog_tablets(sim, survey_tablet, &survey);
     if (!late->running) {
         return;
     }

@@ -2,7 +2,6 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_etcd.h"
 
 /* Kinds of timers; above them, in steps of 8, the number of what they are about. */

@@ -1,8 +1,6 @@
 #include "tests/sim/sim_rot.h"
 
-#include "common/base/assert.h"
-#include "master/coordinator/coordinator.h"
-#include "master/core/record.h"
+#include "tests/sim/sim_catalog.h"
 #include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_server.h"
 
@@ -62,32 +60,17 @@ static bool is_whole(const struct sim *sim, uint64_t store, uint64_t tablet)
            sim_rot_is_sound(sim, store, tablet);
 }
 
-static enum status survey_tablet(void *context,
-                                 struct bytes key,
-                                 struct bytes value,
-                                 struct error *ret_error)
+static void survey_tablet(void *context, const struct tablet_record *record)
 {
     struct survey *survey = context;
-    struct tablet_record record;
-    uint64_t number = 0;
-    char kind = 0;
-    enum status status = record_key_decode(key, &kind, &number, ret_error);
-    if (status != STATUS_OK || kind != RECORD_KIND_TABLET || number != survey->tablet) {
-        return status;
-    }
-    status = tablet_record_decode(number, value, &record, ret_error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    const struct replica_configuration *members = &record.configuration;
-    for (uint32_t i = 0; i < members->member_count; i++) {
+    const struct replica_configuration *members = &record->configuration;
+    for (uint32_t i = 0; i < members->member_count && record->number == survey->tablet; i++) {
         uint64_t store = members->members[i].store;
         survey->is_member = survey->is_member ||
-                            (store == survey->store && record.state == TABLET_SERVING);
+                            (store == survey->store && record->state == TABLET_SERVING);
         survey->others += store != survey->store;
-        survey->sound += store != survey->store && is_whole(survey->sim, store, number);
+        survey->sound += store != survey->store && is_whole(survey->sim, store, record->number);
     }
-    return STATUS_OK;
 }
 
 /* What a member's disk says, and what it has in memory only: children whose parent is not flushed. */
@@ -109,31 +92,19 @@ struct end {
     bool any_bad;
 };
 
-static enum status look_at_members(void *context,
-                                   struct bytes key,
-                                   struct bytes value,
-                                   struct error *ret_error)
+static void look_at_members(void *context, const struct tablet_record *record)
 {
     struct end *end = context;
-    struct tablet_record record;
-    uint64_t number = 0;
-    char kind = 0;
-    enum status status = record_key_decode(key, &kind, &number, ret_error);
-    if (status != STATUS_OK || kind != RECORD_KIND_TABLET) {
-        return status;
+    const struct replica_configuration *members = &record->configuration;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        end->any_bad = end->any_bad || has_bad(end->sim, members->members[i], record->number);
     }
-    status = tablet_record_decode(number, value, &record, ret_error);
-    for (uint32_t i = 0; status == STATUS_OK && i < record.configuration.member_count; i++) {
-        end->any_bad = end->any_bad || has_bad(end->sim, record.configuration.members[i], number);
-    }
-    return status;
 }
 
 bool sim_rot_is_over(const struct sim *sim)
 {
     struct end end = {.sim = sim};
-    struct error error = {.status = STATUS_OK};
-    ASSERT(coordinator_load(sim->coordinator, look_at_members, &end, &error) == STATUS_OK);
+    sim_catalog_tablets(sim, look_at_members, &end);
     return !end.any_bad;
 }
 
@@ -146,13 +117,12 @@ static bool is_in_doubt(const struct sim_tablet *tablet)
 static bool may_turn_bad(const struct sim *sim, uint64_t store, const struct sim_tablet *tablet)
 {
     struct survey survey = {.sim = sim, .tablet = tablet->tablet, .store = store};
-    struct error error = {.status = STATUS_OK};
     if (tablet->copy.hosted == NULL || tablet->copy.learning.learning ||
         tablet->copy.learning.first || is_in_doubt(tablet) ||
         !is_whole(sim, store, tablet->tablet)) {
         return false;
     }
-    ASSERT(coordinator_load(sim->coordinator, survey_tablet, &survey, &error) == STATUS_OK);
+    sim_catalog_tablets(sim, survey_tablet, &survey);
     return survey.is_member && survey.others > 0 && survey.sound == survey.others;
 }
 
@@ -166,14 +136,14 @@ static struct sim_base_tablet *find_in_base(struct sim_base *base, uint64_t tabl
     return NULL;
 }
 
-static void expect_scrub(struct sim *sim, uint32_t node, uint64_t tablet)
+static void expect_scrub(struct sim *sim, uint32_t node)
 {
     sim_heap_add(&sim->heap, &(struct sim_event){
                                  .time_ns = sim->now_ns + 1,
                                  .kind = SIM_EVENT_TIMER,
                                  .node = node,
                                  .life = sim->nodes[node].life,
-                                 .number = tablet * SIM_TIMER_KINDS + SIM_TIMER_SCRUB,
+                                 .number = SIM_TIMER_SCRUB,
                              });
 }
 
@@ -199,7 +169,7 @@ void sim_rot_begin(struct sim *sim)
     there->rotten = true;
     tablet->rotten = true;
     sim->statistics.rots++;
-    expect_scrub(sim, node, tablet->tablet);
+    expect_scrub(sim, node);
 }
 
 /* --- meeting it --------------------------------------------------------------------------------- */
@@ -225,19 +195,18 @@ void sim_rot_tell(struct sim_server *server)
     }
 }
 
-void sim_rot_expect_scrubs(struct sim_server *server)
+void sim_rot_expect_scrub(struct sim_server *server)
 {
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
         if (server->store.tablets[i]->rotten) {
-            expect_scrub(server->sim, server->node, server->store.tablets[i]->tablet);
+            expect_scrub(server->sim, server->node);
+            return;
         }
     }
 }
 
-/* What it was to look at may have another number by now. */
-void sim_rot_scrub(struct sim_server *server, uint64_t tablet)
+void sim_rot_scrub(struct sim_server *server)
 {
-    (void)tablet;
     for (uint32_t i = 0; i < server->store.tablet_count; i++) {
         if (server->store.tablets[i]->rotten && !server->store.tablets[i]->hidden) {
             sim_rot_meet(server->store.tablets[i]);

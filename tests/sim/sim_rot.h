@@ -32,8 +32,8 @@ bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet);
 void sim_rot_meet(struct sim_tablet *tablet);
 void sim_rot_tell(struct sim_server *server);
 
-/* The scrub will come to what is bad in what was just opened. */
-void sim_rot_expect_scrubs(struct sim_server *server);
-void sim_rot_scrub(struct sim_server *server, uint64_t tablet);
+/* The scrub will come to what is bad in what was just opened; it meets all that is. */
+void sim_rot_expect_scrub(struct sim_server *server);
+void sim_rot_scrub(struct sim_server *server);
 
 #endif /* TESTS_SIM_SIM_ROT_H */

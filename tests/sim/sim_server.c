@@ -123,7 +123,7 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
     sim_sync_load_schemas(server);
     if (server->replicates) {
         sim_host_start(server);
-        sim_rot_expect_scrubs(server);
+        sim_rot_expect_scrub(server);
     }
     sim_sync_hurry(server);
     set_flush_timer(server);
@@ -261,7 +261,7 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         sim_host_was_read(server, number / SIM_TIMER_KINDS);
         break;
     case SIM_TIMER_SCRUB:
-        sim_rot_scrub(server, number / SIM_TIMER_KINDS);
+        sim_rot_scrub(server);
         break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);

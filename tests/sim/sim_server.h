@@ -126,7 +126,7 @@ void sim_server_check(struct sim_server *server);
 #define SIM_TIMER_EVALUATION UINT64_C(3)
 #define SIM_TIMER_PEERS      UINT64_C(4)
 #define SIM_TIMER_READING    UINT64_C(5)
-#define SIM_TIMER_SCRUB      UINT64_C(6) /* and above it: the tablet */
+#define SIM_TIMER_SCRUB      UINT64_C(6)
 #define SIM_TIMER_KINDS      UINT64_C(16)
 
 static inline struct sim_order *sim_order_of(struct sim_tablet *tablet)

@@ -471,23 +471,24 @@ Test(goals, what_a_merge_left_in_a_store_that_has_the_one_goes_and_not_before)
     cr_assert_not_null(fake_held(&late->fake, merged));
 }
 
-/* Whoever was to lead may have begun to, and have been heard by its secondaries alone: one of these waits for
- * what it has granted. */
-Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary)
+/* Its servers are told, and that it is there would be said with the next sync. */
+static struct replica_view told_of_a_new_tablet(uint32_t copies)
 {
     driver.settings.place_timeout_ns = 2 * SECOND_NS;
     catalog_destroy(driver.catalog);
     driver_load(&driver);
     replicas_settle(&driver, servers, SERVERS);
-    (void)create_table("t", 3, 2, NULL, 0);
+    (void)create_table("t", copies, copies - 1, NULL, 0);
     for (size_t i = 0; i < SERVERS; i++) {
-        (void)replica_sync(&driver,
-                           &servers[i]); /* told; that it is there would be said with the next */
+        (void)replica_sync(&driver, &servers[i]);
     }
-    struct replica_view before = newest_view(tablet_at("t", ""));
-    struct replica_server *first = leader_server(&before);
-    first->down = true;
-    for (int round = 0; round < 40; round++) { /* nobody takes over by itself */
+    return newest_view(tablet_at("t", ""));
+}
+
+/* Ten seconds, in which nobody takes over by itself. */
+static void wait_without_proposals(void)
+{
+    for (int round = 0; round < 40; round++) {
         for (size_t i = 0; i < SERVERS; i++) {
             if (!servers[i].down) {
                 (void)replica_sync(&driver, &servers[i]);
@@ -496,6 +497,16 @@ Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary
         driver_pass(&driver, SECOND_NS / 4);
         driver_forget_replies(&driver);
     }
+}
+
+/* Whoever was to lead may have begun to, and have been heard by its secondaries alone: one of these waits for
+ * what it has granted. */
+Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary)
+{
+    struct replica_view before = told_of_a_new_tablet(3);
+    struct replica_server *first = leader_server(&before);
+    first->down = true;
+    wait_without_proposals();
     struct replica_view after = newest_view(tablet_at("t", ""));
     cr_assert_gt(after.configuration.version, before.configuration.version);
     struct replica_member leads = replica_configuration_leader(&after.configuration);
@@ -507,30 +518,14 @@ Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary
 /* It leads, though it was not heard to say so: a proposal says as much. */
 Test(goals, a_new_tablet_whose_primary_has_removed_the_others_is_not_placed_again)
 {
-    driver.settings.place_timeout_ns = 2 * SECOND_NS;
-    catalog_destroy(driver.catalog);
-    driver_load(&driver);
-    replicas_settle(&driver, servers, SERVERS);
-    (void)create_table("t", 2, 1, NULL, 0);
-    for (size_t i = 0; i < SERVERS; i++) {
-        (void)replica_sync(&driver, &servers[i]);
-    }
-    struct replica_view before = newest_view(tablet_at("t", ""));
+    struct replica_view before = told_of_a_new_tablet(2);
     struct replica_server *first = leader_server(&before);
     struct proposal remove = members_of(
         &before, replica_configuration_remove(&before.configuration, other_member(&before).store));
     struct proposed answer = propose_as(replica_server_member(first), remove);
     cr_assert_eq(answer.configuration.member_count, 1);
     first->down = true;
-    for (int round = 0; round < 40; round++) {
-        for (size_t i = 0; i < SERVERS; i++) {
-            if (!servers[i].down) {
-                (void)replica_sync(&driver, &servers[i]);
-            }
-        }
-        driver_pass(&driver, SECOND_NS / 4);
-        driver_forget_replies(&driver);
-    }
+    wait_without_proposals();
     struct replica_view after = newest_view(tablet_at("t", ""));
     cr_assert_eq(after.configuration.version, answer.configuration.version);
     cr_assert_eq(leader_server(&after), first);
