@@ -1,5 +1,6 @@
 #include "tabletserver/tablet/key_sampler.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/assert.h"
@@ -400,14 +401,21 @@ static void count_crossing(struct key_sampler *sampler, size_t point_count, uint
     }
 }
 
+/* What a row must weigh, of all that weigh so much, to be frequent. */
+static double frequent_weight_min(const struct key_sampler *sampler, double weight)
+{
+    double seen_min = weight * KEY_SAMPLER_KEY_SEEN_MIN / fmax(sampler->observations, 1);
+    return fmax(weight * KEY_SAMPLER_KEY_SHARE, seen_min);
+}
+
 static size_t make_keys(struct key_sampler *sampler,
                         double weight,
                         double read_scale,
                         double write_scale)
 {
     const struct frequent_key *found[LOAD_KEYS_MAX];
-    size_t count = frequent_keys_list(&sampler->frequent, weight * KEY_SAMPLER_KEY_SHARE, found,
-                                      LOAD_KEYS_MAX);
+    size_t count = frequent_keys_list(&sampler->frequent, frequent_weight_min(sampler, weight),
+                                      found, LOAD_KEYS_MAX);
     for (size_t i = 0; i < count; i++) {
         double sure = 1 - found[i]->error / (found[i]->reads + found[i]->writes);
         sampler->keys[i] = (struct load_key){

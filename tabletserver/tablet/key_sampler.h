@@ -31,7 +31,10 @@
 #define KEY_SAMPLER_SCANS_MAX 128
 #define KEY_SAMPLER_BYTES_MAX (64 * 1024)
 #define KEY_SAMPLER_WINDOW_NS INT64_C(10000000000)
-#define KEY_SAMPLER_KEY_SHARE 0.01 /* of the load: a row of less is not frequent */
+/* A row is frequent with so much of the load, seen so often lately: of fewer than 100 samples each would be
+ * a hundredth. */
+#define KEY_SAMPLER_KEY_SHARE    0.01
+#define KEY_SAMPLER_KEY_SEEN_MIN 5
 
 struct sampled_row {
     struct bytes row;

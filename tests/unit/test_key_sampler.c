@@ -157,6 +157,26 @@ Test(key_sampler, a_popular_row_is_named_with_its_share_and_stands_alone)
     cr_assert(share > 0.15 && share < 0.25, "%f of 0.19", share);
 }
 
+/* Of 60 samples each is more than a hundredth. */
+Test(key_sampler, a_row_of_few_samples_is_frequent_only_if_it_comes_again)
+{
+    for (uint64_t i = 0; i < 60; i++) {
+        touch(KEY_READ, i);
+    }
+    touch(KEY_READ, 17);
+    end_second();
+    cr_assert_eq(detail_of(61, 0).key_count, 0);
+
+    for (int i = 0; i < 20; i++) {
+        touch(KEY_READ, 17);
+    }
+    end_second();
+    char text[ROW_SIZE];
+    struct load_detail detail = detail_of(20, 0);
+    cr_assert_eq(detail.key_count, 1);
+    cr_assert(bytes_equal(detail.keys[0].row, row_text(text, 17)));
+}
+
 Test(key_sampler, several_frequent_rows_come_in_order)
 {
     for (int second = 0; second < 15; second++) {
