@@ -24,9 +24,13 @@ class Missing(Failure):
 
 
 def die_with_parent():
-    """In the child: own process group (Ctrl-C is for us alone), and no life without us."""
+    """
+    In the child: own process group (Ctrl-C is for us alone), and no life without us.  Not a session of
+    its own: Linux shares processors out among sessions (sched_autogroup), and by that alone programs
+    of several threads that talk to each other lose a sixth (docs/performance.md, The rules).
+    """
     import ctypes
-    os.setsid()
+    os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
