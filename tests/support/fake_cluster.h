@@ -18,6 +18,7 @@
 #include "tests/support/fake_cluster_answers.h"
 #include "tests/support/fake_cluster_scan.h"
 #include "tests/support/fake_cluster_state.h"
+#include "tests/support/own_address.h"
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -132,7 +133,7 @@ static inline void fake_listen(struct fake_cluster *cluster, int index)
     struct error error = {0};
     *server = (struct fake_server){.cluster = cluster, .index = index};
     struct transport_listener_options options = {
-        .address = "tcp://127.0.0.1:0",
+        .address = own_address(0, server->address, sizeof server->address),
         .agent = "fake",
         .process = (uint64_t)index + 1,
         .connections_max = 64,
@@ -145,8 +146,8 @@ static inline void fake_listen(struct fake_cluster *cluster, int index)
     };
     enum status status = transport_listen(&options, &server->listener, &error);
     ASSERT(status == STATUS_OK);
-    (void)snprintf(server->address, sizeof server->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(server->listener));
+    (void)own_address(transport_listener_port(server->listener), server->address,
+                      sizeof server->address);
 }
 
 /* One tablet, on server 1. */

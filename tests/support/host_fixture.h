@@ -9,6 +9,7 @@
 #ifndef TESTS_SUPPORT_HOST_FIXTURE_H
 #define TESTS_SUPPORT_HOST_FIXTURE_H
 
+#include "tests/support/own_address.h"
 #include "tests/support/store_fixture.h"
 
 #include "common/base/assert.h"
@@ -430,7 +431,8 @@ static void node_start_peers(struct node *node)
 {
     struct error error = {0};
     const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address : "tcp://127.0.0.1:0",
+        .address = node->address[0] != '\0' ? node->address
+                                            : own_address(0, node->address, sizeof node->address),
         .agent = "test",
         .process = node->self.server,
         .connections_max = 100,
@@ -443,8 +445,7 @@ static void node_start_peers(struct node *node)
     };
     cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
                  error.text);
-    (void)snprintf(node->address, sizeof node->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(node->listener));
+    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
     cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK, "%s", error.text);
     cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK, "%s", error.text);
 }

@@ -15,6 +15,7 @@
 
 #include "common/io/clock.h"
 #include "common/io/transport.h"
+#include "tests/support/own_address.h"
 
 #define FIXTURE_WAIT_MS     60000
 #define FIXTURE_TABLETS_MAX 64
@@ -176,7 +177,7 @@ static void script_start(struct script *script)
 {
     struct error error = {.status = STATUS_OK};
     const struct transport_listener_options options = {
-        .address = "tcp://127.0.0.1:0",
+        .address = own_address(0, script->address, sizeof script->address),
         .agent = "script",
         .process = 1,
         .connections_max = 8,
@@ -197,8 +198,8 @@ static void script_start(struct script *script)
                                    .family_count = 2};
     cr_assert_eq(transport_listen(&options, &script->listener, &error), STATUS_OK, "%s",
                  error.text);
-    (void)snprintf(script->address, sizeof script->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(script->listener));
+    (void)own_address(transport_listener_port(script->listener), script->address,
+                      sizeof script->address);
 }
 
 /* Replaces what was said of the tablet before. */

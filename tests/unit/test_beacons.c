@@ -8,6 +8,7 @@
 #include "tabletserver/peer/beacon_links.h"
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/replica/lease_message.h"
+#include "tests/support/own_address.h"
 #include "transport_fixture.h"
 
 #define MS          INT64_C(1000000)
@@ -95,7 +96,8 @@ static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
                                             .context = node,
                                             .on_effect = on_effect};
     const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address : "tcp://127.0.0.1:0",
+        .address = node->address[0] != '\0' ? node->address
+                                            : own_address(0, node->address, sizeof node->address),
         .agent = "test",
         .process = server,
         .connections_max = 100,
@@ -111,8 +113,7 @@ static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
     cr_assert_eq(beacons_create(&options, &node->beacons, &error), STATUS_OK);
     cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
                  error.text);
-    (void)snprintf(node->address, sizeof node->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(node->listener));
+    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
     cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK);
 }
 

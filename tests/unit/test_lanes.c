@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tabletserver/peer/lanes.h"
+#include "tests/support/own_address.h"
 #include "transport_fixture.h"
 
 #define OUTBOX_BYTES (UINT64_C(1) << 20)
@@ -107,7 +108,8 @@ static void node_open(struct node *node, uint64_t server, int64_t patience_ms)
                                           .context = node,
                                           .on_batch = on_batch};
     const struct transport_listener_options listening = {
-        .address = node->address[0] != '\0' ? node->address : "tcp://127.0.0.1:0",
+        .address = node->address[0] != '\0' ? node->address
+                                            : own_address(0, node->address, sizeof node->address),
         .agent = "test",
         .process = server,
         .connections_max = 100,
@@ -123,8 +125,7 @@ static void node_open(struct node *node, uint64_t server, int64_t patience_ms)
     cr_assert_eq(lanes_create(&options, &node->lanes, &error), STATUS_OK);
     cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
                  error.text);
-    (void)snprintf(node->address, sizeof node->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(node->listener));
+    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
     cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK);
 }
 

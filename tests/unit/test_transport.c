@@ -400,9 +400,8 @@ Test(transport, a_port_in_use_is_named)
     static struct service service;
     struct error error;
     struct transport_listener *listener = NULL;
-    service_open(&service);
     struct transport_listener_options options = service_options(&service);
-    options.address = service.address;
+    service_open_with(&service, &options); /* the options' address has a port by then */
     cr_assert_eq(transport_listen(&options, &listener, &error), STATUS_FAILED_PRECONDITION);
     cr_assert(strstr(error.text, service.address) != NULL, "%s", error.text);
     cr_assert(strstr(error.text, "in use") != NULL, "%s", error.text);

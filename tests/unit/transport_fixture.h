@@ -18,6 +18,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/transport.h"
+#include "tests/support/own_address.h"
 
 /* For what must come: only a test that has failed waits for so long, on the slowest machine. */
 #define WAIT_MS 60000
@@ -93,7 +94,7 @@ static inline int64_t service_now_us(void *context)
 static inline struct transport_listener_options service_options(struct service *service)
 {
     return (struct transport_listener_options){
-        .address = "tcp://127.0.0.1:0",
+        .address = own_address(0, service->address, sizeof service->address),
         .agent = "test-service",
         .process = 77,
         .connections_max = 100,
@@ -113,8 +114,8 @@ static inline void service_open_with(struct service *service,
     pthread_mutex_init(&service->lock, NULL);
     cr_assert_eq(transport_listen(options, &service->listener, &error), STATUS_OK, "%s",
                  error.text);
-    (void)snprintf(service->address, sizeof service->address, "tcp://127.0.0.1:%u",
-                   (unsigned)transport_listener_port(service->listener));
+    (void)own_address(transport_listener_port(service->listener), service->address,
+                      sizeof service->address);
 }
 
 static inline void service_open(struct service *service)
@@ -225,7 +226,7 @@ static inline int raw_connect(uint16_t port)
 {
     int raw = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_addr.s_addr = htonl(own_host());
     cr_assert_geq(raw, 0);
     cr_assert_eq(connect(raw, (struct sockaddr *)&to, sizeof to), 0);
     return raw;
