@@ -110,14 +110,17 @@ says "with its age" 0 '^\(as of [0-9]+ s ago, by [0-9]+ samples' ebt advise KEY
 says "and where to read on" 0 '^`ebt advise KEY` says' ebt hot-keys KEY
 says "and as a list" 0 '^  row +[0-9.]+% .*"0000000000000000"' ebt hot-keys KEY
 
+# most_appended TABLE: of any of its tablets: which takes most is another in each report, as they are split
+most_appended() { ebt --json hot-keys "$1" | sed -nE 's/.*"appended_percent":([0-9.]+).*/\1/p' | sort -n | tail -n 1; }
 # (It begins with the first row each time: that would not be the end of a table that is there.)
 for _ in $(seq 8); do
     load write --table TIME --records 100M --distribution sequential --duration 8
-    [[ " $(kinds TIME) " == *" monotonic "* ]] && break
+    found=$(kinds TIME) appended=$(most_appended TIME)
+    [[ " $found " == *" monotonic "* && $(above "$appended" 60) == 1 ]] && break
     load drop --table TIME
 done
-same "monotonic is found in TIME" "$([[ " $(kinds TIME) " == *" monotonic "* ]] && echo yes || kinds TIME)" yes
-same "its rows are appended" "$(above "$(field appended_percent TIME)" 60)" 1
+same "monotonic is found in TIME" "$([[ " $found " == *" monotonic "* ]] && echo yes || echo "$found")" yes
+same "its rows are appended" "$(above "$appended" 60)" 1
 says "and in words" 0 '^monotonic: [0-9]+ % of writes hit one tablet; its rows only grow at the end' ebt advise TIME
 says "with a cure" 0 '^  cure, field promotion: Promote a field in front of the time' ebt advise TIME
 same "writes took time, and waited for less" "$(above "$(field write_latency_us TIME)" "$(field write_wait_us TIME)")" 1
