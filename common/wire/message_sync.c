@@ -211,7 +211,7 @@ enum status sync_request_decode(struct bytes in,
 
 static void write_assigned(struct buffer *out, const struct assigned_tablet *tablet)
 {
-    wire_write_array(out, 9);
+    wire_write_array(out, 10);
     wire_write_location(out, &tablet->location);
     wire_write_u64(out, tablet->store);
     wire_write_u64(out, tablet->parent);
@@ -221,6 +221,7 @@ static void write_assigned(struct buffer *out, const struct assigned_tablet *tab
     wire_write_goal(out, &tablet->goal);
     wire_write_u64(out, tablet->absorbed);
     wire_write_bool(out, tablet->recovered);
+    wire_write_bool(out, tablet->hurried);
 }
 
 void sync_response_encode(const struct sync_response *message, struct buffer *out)
@@ -277,6 +278,7 @@ static void read_assigned_list(struct wire_reader *reader,
         wire_read_goal(reader, &parts, &tablets[i].goal);
         tablets[i].absorbed = wire_read_u64(reader, &parts, "tablet.absorbed");
         tablets[i].recovered = wire_read_bool(reader, &parts, "tablet.recovered");
+        tablets[i].hurried = wire_read_bool(reader, &parts, "tablet.hurried");
         wire_array_end(reader, &parts);
     }
     wire_array_end(reader, &list);

@@ -199,6 +199,7 @@ struct host {
     uint64_t window_bytes; /* [L] of all tablets that are led here: given out, not committed */
     uint64_t lessons;      /* the number given last */
     uint32_t walks;
+    int64_t slices_free_ns;         /* from then on more may be read, for whichever learner */
     struct replica_effects effects; /* of the step that is being performed */
 };
 

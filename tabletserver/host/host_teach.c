@@ -6,7 +6,9 @@
  *   on_slice --> store_slices_read() --> host_sliced()       '-- TEACH, LEARNED --> primary
  *
  * Whoever is behind is offered a lesson; who has what the log follows on says LEARNED at once.  A slice that
- * was read is kept until the next is asked for, so one lost is sent again without another read.
+ * was read is kept until the next is asked for, so one lost is sent again without another read.  How soon the
+ * next is read follows what the process may use of the processors (storage/flush_pace.h), unless the master
+ * is in a hurry with the tablet.
  */
 #include <string.h>
 
@@ -282,6 +284,19 @@ void host_slice_discard(struct host_reading_slice *reading)
     memory_free(reading);
 }
 
+/* When the next may be read.  Lessons of a store share its pace, but those that are hurried. */
+static int64_t slices_free_ns(struct host *host, const struct host_reading_slice *reading)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    int64_t from_ns = host->slices_free_ns > now_ns ? host->slices_free_ns : now_ns;
+    int64_t rest_ns = store_slices_rest_ns(reading->slices);
+    if (rest_ns == 0) {
+        return now_ns;
+    }
+    host->slices_free_ns = from_ns + rest_ns;
+    return host->slices_free_ns;
+}
+
 static void take_slice(struct hosted *hosted,
                        struct host_teaching *teaching,
                        struct host_reading_slice *reading)
@@ -290,6 +305,7 @@ static void take_slice(struct hosted *hosted,
     struct teach_event event = {.type = read ? TEACH_EVENT_READ : TEACH_EVENT_UNREAD,
                                 .sequence = reading->sequence,
                                 .size_bytes = reading->out.size_bytes,
+                                .free_ns = slices_free_ns(teaching->host, reading),
                                 .last = reading->last,
                                 .again = reading->status == STATUS_ABORTED};
     teaching->reading = NULL;

@@ -120,6 +120,9 @@ static void on_read(struct teach *teach,
     if (rate > 0) {
         teach->free_ns += (int64_t)(event->size_bytes * NS_A_SECOND / rate);
     }
+    if (teach->free_ns < event->free_ns) {
+        teach->free_ns = event->free_ns;
+    }
     give(teach, effects);
 }
 

@@ -61,7 +61,7 @@ enum teach_event_type {
     TEACH_EVENT_TICK,
     TEACH_EVENT_ASKED, /* TEACH: number, at_least, sequence (what its log follows on; 0 = nothing yet) */
     TEACH_EVENT_LEARNED, /* it has all, and its log goes on behind sequence */
-    TEACH_EVENT_READ,    /* the slice: sequence, size_bytes, last */
+    TEACH_EVENT_READ,    /* the slice: sequence, size_bytes, last, free_ns */
     TEACH_EVENT_UNREAD,  /* not now; again: the walk must begin anew, else from where it stands */
 };
 
@@ -72,6 +72,7 @@ struct teach_event {
     uint64_t at_least;
     uint64_t sequence;
     uint64_t size_bytes;
+    int64_t free_ns; /* nothing more is to be read before, whatever bytes_per_second allows */
     bool last;
     bool again;
 };

@@ -141,7 +141,8 @@ static bool tell_replica(void *context, const struct assigned_tablet *assigned, 
                                       .configuration = assigned->configuration,
                                       .recovered = assigned->recovered,
                                       .has_goal = true,
-                                      .goal = assigned->goal};
+                                      .goal = assigned->goal,
+                                      .hurried = assigned->hurried};
     return send_word(loop, &word);
 }
 

@@ -178,6 +178,7 @@ struct store_tablet {
     struct buffer learn_qualifier;
     atomic_bool learnt_first; /* in the base; the loop has not taken it over: hands off */
     bool half_taught;         /* [W] in the base */
+    atomic_bool hurried;      /* store_tablet_hurry() */
 
     /* A split, from its record on. */
     struct store_tablet *children[2]; /* [L] set before the state; then [C] */

@@ -27,6 +27,11 @@
 #include "common/base/buffer.h"
 #include "tabletserver/storage/store_replica.h"
 
+/* Are slices of it read and written as fast as they can be, as the load of a busy server goes with it?  Else,
+ * as it begins, they are smaller, and rested after, so that requests keep their processors (flush_pace.h).
+ * The loop. */
+void store_tablet_hurry(struct store_tablet *tablet, bool hurried);
+
 /* --- teaching --------------------------------------------------------------------------------------- */
 
 struct store_slices;
@@ -57,6 +62,10 @@ enum status store_slices_read(struct store_slices *slices,
                               struct buffer *out,
                               uint64_t *ret_sequence,
                               bool *ret_last);
+
+/* By whoever has read the last one: for how long its thread's time is better left to others now; 0 = the
+ * tablet is hurried. */
+int64_t store_slices_rest_ns(const struct store_slices *slices);
 
 void store_slices_end(struct store_slices *slices); /* NULL is fine */
 

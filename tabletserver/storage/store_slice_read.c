@@ -1,6 +1,7 @@
 /* The teacher's side of store_slice.h. */
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "tabletserver/storage/slice.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_slice.h"
@@ -25,6 +26,8 @@ struct store_slices {
     struct buffer qualifier;
     struct store_read *held; /* in a row: its source stands on the first cell to come */
     bool done;
+
+    int64_t rest_ns; /* after the last one */
 };
 
 /* --- beginning ---------------------------------------------------------------------------------- */
@@ -127,11 +130,29 @@ void store_slices_end(struct store_slices *slices)
     memory_free(slices);
 }
 
+void store_tablet_hurry(struct store_tablet *tablet, bool hurried)
+{
+    atomic_store(&tablet->hurried, hurried);
+}
+
+static bool is_hurried(const struct store_slices *slices)
+{
+    return atomic_load(&slices->tablet->hurried);
+}
+
+static size_t slice_bytes(const struct store_slices *slices)
+{
+    const struct store *store = slices->tablet->store;
+    const struct flush_pace pace = store_flush_pace(store);
+    uint64_t most = store->settings.slice_bytes;
+    return is_hurried(slices) ? most : flush_pace_slice_bytes(&pace, most);
+}
+
 /* --- records ------------------------------------------------------------------------------------ */
 
 static enum status read_records(struct store_slices *slices, struct buffer *out)
 {
-    size_t most = slices->tablet->store->settings.slice_bytes;
+    size_t most = slice_bytes(slices);
     size_t left = slices->image.size_bytes - slices->image_given;
     size_t size = left < most ? left : most;
     const struct slice slice = {
@@ -283,7 +304,7 @@ static enum status read_rows(struct store_slices *slices,
 {
     struct walk walk = {.slices = slices,
                         .row = BUFFER_INIT,
-                        .bytes_max = slices->tablet->store->settings.slice_bytes,
+                        .bytes_max = slice_bytes(slices),
                         .start = out->size_bytes};
     enum status status = open_read(slices, &walk.read);
     if (status != STATUS_OK) {
@@ -313,8 +334,11 @@ enum status store_slices_read(struct store_slices *slices,
                               uint64_t *ret_sequence,
                               bool *ret_last)
 {
-    ASSERT(!slices->done);
+    const struct flush_pace pace = store_flush_pace(slices->tablet->store);
+    int64_t begin_ns = store_monotonic_ns();
+    int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
     enum status status = STATUS_OK;
+    ASSERT(!slices->done);
     if (!slices->records_given) {
         *ret_sequence = slices->sequence;
         status = read_records(slices, out);
@@ -322,5 +346,14 @@ enum status store_slices_read(struct store_slices *slices,
         status = read_rows(slices, out, ret_sequence);
     }
     *ret_last = slices->done;
+    slices->rest_ns = is_hurried(slices) ? 0
+                                         : flush_pace_slice_rest_ns(
+                                               &pace, store_monotonic_ns() - begin_ns,
+                                               clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
     return status;
+}
+
+int64_t store_slices_rest_ns(const struct store_slices *slices)
+{
+    return slices->rest_ns;
 }

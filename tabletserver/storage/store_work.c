@@ -3,9 +3,9 @@
  *
  * Order of what it does: what the loop waits for (create, drop), then flushing, then housekeeping
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
- * of housekeeping, or what was deleted would stay for ever.  Between two steps it rests in proportion
- * to what the last one took (flush_pace.h), unless writers are short of memory or the loop waits for
- * something.  Closing waits for one step at most.
+ * of housekeeping, or what was deleted would stay for ever.  After a step, or a slice that was learnt, it
+ * rests in proportion to what that took (flush_pace.h), unless writers are short of memory or the loop waits
+ * for something; after a slice of a tablet that is hurried it does not.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -93,15 +93,6 @@ void store_set_processors(struct store *store, uint64_t permille)
     atomic_store_explicit(&store->processors_permille, permille, memory_order_relaxed);
 }
 
-static void pace(struct store *store, int64_t busy_ns, int64_t cpu_ns)
-{
-    const struct flush_pace pace = store_flush_pace(store);
-    int64_t rest_ns = flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
-    if (rest_ns > 0 && !store_memory_presses(store)) {
-        rest(store, rest_ns, false);
-    }
-}
-
 static int64_t retry_at_ns(enum status status)
 {
     return store_monotonic_ns() + (status == STATUS_NO_MEMORY ? RETRY_SOON_NS : RETRY_NS);
@@ -134,12 +125,14 @@ static void put_job_back(struct store *store, struct store_job *job, enum status
     store->job_retry_ns = retry_at_ns(status);
 }
 
-static bool run_job(struct store *store)
+/* *ret_rests: it was a slice, and is rested after. */
+static bool run_job(struct store *store, bool *ret_rests)
 {
     struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
     if (job == NULL) {
         return false;
     }
+    *ret_rests = job->lesson != NULL && !atomic_load(&job->tablet->hurried);
     enum status status = store_run_job(store, job);
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
@@ -253,6 +246,19 @@ static bool flush_or_keep_house(struct store *store)
     return flush(store) || keep_house(store);
 }
 
+/* After a step of the flush, or a slice. */
+static void pace(struct store *store, bool is_slice, int64_t begin_ns, int64_t begin_cpu_ns)
+{
+    const struct flush_pace pace = store_flush_pace(store);
+    int64_t busy_ns = store_monotonic_ns() - begin_ns;
+    int64_t cpu_ns = clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns;
+    int64_t rest_ns = is_slice ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
+                               : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
+    if (rest_ns > 0) {
+        rest(store, rest_ns, false);
+    }
+}
+
 static void *work(void *context)
 {
     struct store *store = context;
@@ -262,17 +268,19 @@ static void *work(void *context)
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
         int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
+        bool rests = false;
         if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
         }
         if (atomic_load(&store->condition) == STORE_FAILED) {
             rest(store, IDLE_NS, true);
-        } else if (run_job(store)) {
-            continue;
+        } else if (run_job(store, &rests)) {
+            if (rests) { /* for what else it does the loop waits */
+                pace(store, true, begin_ns, begin_cpu_ns);
+            }
         } else if (flush_or_keep_house(store)) {
-            pace(store, store_monotonic_ns() - begin_ns,
-                 clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
+            pace(store, false, begin_ns, begin_cpu_ns);
         } else {
             rest(store, IDLE_NS, true);
         }

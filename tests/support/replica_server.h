@@ -19,6 +19,7 @@ struct replica_view {
     uint64_t absorbed;
     struct replica_configuration configuration;
     struct goal goal;
+    bool hurried;
     char row[REPLICA_ROW_BYTES]; /* of the goal */
 };
 
@@ -28,6 +29,7 @@ struct replica_server {
     bool never_merges; /* it never proposes a merge, whoever wishes it */
     struct replica_view *views;
     size_t view_count;
+    size_t hurried_count; /* so often it was told to hurry */
 };
 
 static inline void replica_server_init(struct replica_server *server, uint64_t number)
@@ -107,6 +109,8 @@ static inline void replica_learn(struct replica_server *server, const struct ass
     view->absorbed = told->absorbed;
     view->configuration = told->configuration;
     view->goal = told->goal;
+    view->hurried = told->hurried;
+    server->hurried_count += told->hurried;
     cr_assert_leq(told->goal.row.size_bytes, REPLICA_ROW_BYTES);
     if (told->goal.row.size_bytes > 0) {
         memcpy(view->row, told->goal.row.data, told->goal.row.size_bytes);

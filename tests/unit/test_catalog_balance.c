@@ -162,6 +162,54 @@ static double busiest(void)
     return most;
 }
 
+static size_t count_hurried(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < SERVERS; i++) {
+        count += servers[i].hurried_count;
+    }
+    return count;
+}
+
+static bool is_any_in_a_hurry(void)
+{
+    bool any = false;
+    for (size_t i = 0; i < SERVERS; i++) {
+        for (size_t j = 0; j < servers[i].view_count; j++) {
+            any = any || servers[i].views[j].hurried;
+        }
+    }
+    return any;
+}
+
+static void drain(uint64_t server)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct drain_server_request request = {server, true};
+    drain_server_request_encode(&request, &body);
+    (void)driver_body(&driver, driver_send(&driver, METHOD_DRAIN_SERVER, &body));
+}
+
+Test(catalog_balance, what_relieves_a_server_is_hurried_until_it_is_done)
+{
+    make_table(1);
+    spread_load(24, 96);
+    seconds(40);
+    cr_assert_geq(count_hurried(), count_events("move", "imbalance", "done"));
+    seconds(120);
+    cr_assert_not(is_any_in_a_hurry());
+}
+
+Test(catalog_balance, what_nobody_waits_for_is_not_hurried)
+{
+    make_table(1);
+    uint64_t before = driver_locate(&driver, "t", "").locations[0].server;
+    drain(before);
+    seconds(10);
+    cr_assert_neq(driver_locate(&driver, "t", "").locations[0].server, before);
+    cr_assert_eq(count_hurried(), 0);
+}
+
 Test(catalog_balance, a_hot_tablet_is_split_and_spread_and_then_it_is_quiet)
 {
     make_table(1);
@@ -333,12 +381,9 @@ Test(catalog_balance, a_pinned_table_is_left_as_it_is)
 
 Test(catalog_balance, a_server_that_is_drained_gets_nothing_and_loses_all)
 {
-    struct buffer body = BUFFER_INIT;
     make_table(1);
     uint64_t drained = driver_locate(&driver, "t", "").locations[0].server % SERVERS + 1;
-    const struct drain_server_request request = {drained, true};
-    drain_server_request_encode(&request, &body);
-    (void)driver_body(&driver, driver_send(&driver, METHOD_DRAIN_SERVER, &body));
+    drain(drained);
     spread_load(24, 96);
     seconds(60);
     struct locate_response where = driver_locate(&driver, "t", "");

@@ -50,3 +50,19 @@ Test(flush_pace, but_not_all_sync_and_no_data)
     cr_assert_eq(flush_pace_transaction_bytes(&least, MIB / 16), MIB / 64,
                  "never above what is set");
 }
+
+Test(flush_pace, slices_too)
+{
+    const struct flush_pace least = {.percent = 50, .processors_permille = 1};
+    cr_assert_eq(flush_pace_slice_bytes(&unlimited, MIB), MIB / 8);
+    cr_assert_eq(flush_pace_slice_bytes(&quarter, MIB), MIB / 32);
+    cr_assert_eq(flush_pace_slice_bytes(&quarter, 4 * MIB), MIB / 8);
+    cr_assert_eq(flush_pace_slice_bytes(&least, MIB), MIB / 32);
+    cr_assert_eq(flush_pace_slice_bytes(&quarter, 100), 100, "never above what is set");
+}
+
+Test(flush_pace, of_a_quota_slices_have_half_of_what_the_flush_has)
+{
+    cr_assert_eq(flush_pace_slice_rest_ns(&quarter, 2 * MS, 2 * MS), 30 * MS);
+    cr_assert_eq(flush_pace_slice_rest_ns(&unlimited, 2 * MS, 2 * MS), 2 * MS);
+}

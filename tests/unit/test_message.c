@@ -445,6 +445,7 @@ static void any_sync_response(struct random_source *s, struct buffer *out)
         tablets[i].goal = any_goal(s);
         tablets[i].absorbed = any_u64(s);
         tablets[i].recovered = any_bool(s);
+        tablets[i].hurried = any_bool(s);
     }
     struct server_address *servers = any_list(s, sizeof *servers, &message.server_count);
     for (size_t i = 0; i < message.server_count; i++) {

@@ -183,6 +183,21 @@ Test(teach, reading_is_paced)
     expect_given(0, TEACH_EFFECT_READ, 0);
 }
 
+Test(teach, reading_rests_as_long_as_its_server_wishes)
+{
+    int64_t free_ns = now_ns + 700 * MS; /* later than its bytes ask for */
+    ask_for(1, 0);
+    tell((struct teach_event){
+        .type = TEACH_EVENT_READ, .sequence = 10, .size_bytes = 1000, .free_ns = free_ns});
+    ask_for(2, 10);
+    expect_given(0, TEACH_EFFECT_TEACHING, 0);
+    cr_assert_eq(given.count, 1);
+    cr_assert_eq(teach_deadline_ns(&teach), free_ns);
+    now_ns = free_ns;
+    tell((struct teach_event){.type = TEACH_EVENT_TICK});
+    expect_given(0, TEACH_EFFECT_READ, 0);
+}
+
 Test(teach, what_could_not_be_read_is_tried_again_or_begun_anew)
 {
     ask_for(1, 0);

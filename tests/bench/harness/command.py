@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import signal
+import subprocess
 import sys
 import traceback
 
@@ -76,7 +77,8 @@ def parse(arguments):
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="where the results go (build/bench.json)")
     parser.add_argument("--markdown", action="store_true", help=(
-        "measure nothing: put the figures of build/bench.json into docs/performance.md"))
+        "measure nothing: put the figures of build/bench.json into the table of docs/performance.md, "
+        "in place of those that they repeat"))
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args(arguments)
     if options.quick and options.json:
@@ -102,6 +104,19 @@ def machine(load):
     return {"cores": os.cpu_count(), "cpu": cpu, "memory_gib": round(memory_kib / 2**20),
             "system": f"Linux {platform.release()}", "busy_percent": load["busy"],
             "steal_percent": load["steal"]}
+
+
+def commit():
+    """Of what is measured, a plus behind it where files differ from it; None where that is not known."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], check=True,
+                              capture_output=True, text=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no"], check=True,
+                                 capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return name + ("+" if changed else "")
 
 
 def warn_if_busy(load):
@@ -134,6 +149,7 @@ def measure(record, plan, progress, keep):
     steal = cpu.percent()["steal"]
     for result in results:
         result.details["when"] = datetime.datetime.now().isoformat(" ", "minutes")
+        result.details["commit"] = commit()
         if before and before["busy"] > BUSY_PERCENT:
             result.notes.append(f"the machine was {before['busy']:.0f} % busy before"
                                 f" ({', '.join(before['by'])})")

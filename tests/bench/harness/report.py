@@ -127,21 +127,38 @@ def merged(old, new):
     return [r for r in old if r["name"] not in names] + new
 
 
-def markdown(document):
-    lines = ["| record | ours | peer | unit | ratio | spread | target | |",
-             "|---|---:|---:|---|---:|---|---|---|"]
-    lines += ["| " + " | ".join(["`" + r[0] + "`"] + r[1:]) + " |"
-              for r in map(row, document["records"])]
+MARKDOWN_HEADS = ["record", "ours", "peer", "unit", "ratio", "spread", "target", "", "measured"]
+
+
+def markdown_line(result):
+    """The build is part of the figure: the table holds those of several runs."""
+    build = f" `{result['commit']}`" if result.get("commit") else ""
+    return "| " + " | ".join([f"`{result['name']}`"] + row(result)[1:]
+                             + [result.get("when", "")[:10] + build]) + " |"
+
+
+def name_of_line(line):
+    parts = line.split("`")
+    return parts[1] if line.startswith("| `") and len(parts) > 2 else None
+
+
+def markdown(document, old_lines):
+    """The table with these records in it; what they do not repeat stays as it is."""
+    fresh = {r["name"]: markdown_line(r) for r in document["records"]}
+    kept = [line for line in old_lines if name_of_line(line)]
+    lines = ["| " + " | ".join(MARKDOWN_HEADS) + " |", "|---|---:|---:|---|---:|---|---|---|---|"]
+    lines += [fresh.pop(name_of_line(line), line) for line in kept]
+    lines += fresh.values()
     machine = document["machine"]
-    lines += ["", f"Measured {document['when']} on {machine['cores']} cores ({machine['cpu']}), "
+    lines += ["", f"The newest on {machine['cores']} cores ({machine['cpu']}), "
                   f"{machine['memory_gib']} GiB, {machine['system']}; "
                   f"{machine['busy_percent']:.0f} % busy with other things before."]
     return "\n".join(lines)
 
 
 def fill_markdown(path, document):
-    """Puts the table between the marks of docs/performance.md."""
+    """Puts the records into the table between the marks of docs/performance.md."""
     text = path.read_text()
     head, rest = text.split(BEGIN_MARK)
-    _, tail = rest.split(END_MARK)
-    path.write_text(f"{head}{BEGIN_MARK}\n{markdown(document)}\n{END_MARK}{tail}")
+    old, tail = rest.split(END_MARK)
+    path.write_text(f"{head}{BEGIN_MARK}\n{markdown(document, old.splitlines())}\n{END_MARK}{tail}")
