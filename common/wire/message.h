@@ -550,8 +550,7 @@ struct assigned_tablet {
     uint64_t absorbed; /* it came from merging this one into parent; 0 = none */
     bool
         recovered; /* that configuration was chosen by hand: what its member has is what there is */
-    bool
-        hurried; /* its goal takes load off a busy server: whoever has to be taught is taught quickly */
+    bool hurried;  /* somebody waits for its goal: who has to be taught is taught quickly */
 };
 
 /* Where a server is to be found by the others. */

@@ -114,7 +114,7 @@ static void add_tablet(struct catalog *catalog,
         .goal = goal_for(catalog, server, tablet),
         .absorbed = tablet->record.absorbed,
         .recovered = tablet->record.recovered_version == tablet->record.configuration.version,
-        .hurried = tablet->hurried && !tablet_record_is_at_goal(&tablet->record),
+        .hurried = tablet->hurried,
     };
 }
 

@@ -275,7 +275,9 @@ static void replace_lost(struct review *review, struct tablet *tablet)
     for (uint32_t i = 0; i < goal->store_count && is_free(review, tablet); i++) {
         const struct store *store = number_map_get(&review->catalog->stores, goal->stores[i]);
         if (is_lost(review->catalog, store)) {
-            (void)replace(review, tablet, store->number, "a store was not heard of for long");
+            tablet->hurried = replace(review, tablet, store->number,
+                                      "a store was not heard of for long") ||
+                              tablet->hurried;
         } else if (shares_server(review->catalog, goal, store)) {
             (void)replace(review, tablet, store->number, "two of its stores are in one server");
         }

@@ -58,12 +58,7 @@ void load_order_forget_all(struct catalog *catalog)
 
 static void forget(struct catalog *catalog, size_t index)
 {
-    struct load_order *order = &catalog->load_orders[index];
-    struct tablet *tablet = number_map_get(&catalog->tablets, order->tablet);
-    if (order->kind == BALANCE_MOVE && tablet != NULL) {
-        tablet->hurried = false;
-    }
-    memory_free(order->row);
+    memory_free(catalog->load_orders[index].row);
     catalog->load_order_count--;
     memmove(&catalog->load_orders[index], &catalog->load_orders[index + 1],
             (catalog->load_order_count - index) * sizeof catalog->load_orders[0]);
@@ -255,7 +250,7 @@ static struct result stage_move(struct catalog *catalog,
         record.goal.leader = order->store;
     }
     transaction_update_tablet(transaction, tablet, &record);
-    tablet->hurried = order->kind == BALANCE_MOVE;
+    tablet->hurried = true; /* until it is there, whatever becomes of the order */
     order->staged = true;
     return STAYS_OPEN;
 }

@@ -418,6 +418,7 @@ static void settle(struct catalog *catalog, struct tablet *tablet)
     }
     if (tablet_record_is_at_goal(&tablet->record)) {
         list_remove(&tablet->astray);
+        tablet->hurried = false;
     } else if (!list_is_linked(&tablet->astray)) {
         list_append(&catalog->astray, &tablet->astray, tablet);
     }

@@ -92,7 +92,8 @@ struct tablet {
     uint64_t reported_ns;
     bool ahead;   /* the split that is wished is one ahead of who appends */
     bool ordered; /* an order about it is open, as the running round sees it */
-    bool hurried; /* its goal is that of an order to take load off a busy server */
+    bool
+        hurried; /* somebody waits for its goal: a busy server's load goes with it, or a copy was lost */
 };
 
 static inline bool state_is_there(const struct copy *copy)

@@ -193,6 +193,8 @@ void host_goal(struct host *host,
                struct store_tablet *tablet,
                const struct replica_union *members,
                uint64_t leader_store);
+/* Does somebody wait for that goal?  Then its lessons are quick, else requests come first (section 6). */
+void host_hurry(struct host *host, struct store_tablet *tablet, bool hurried);
 
 /*
  * The master wishes that the tablet be split (section 7): its primary here gives out the barrier, and

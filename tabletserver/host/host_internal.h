@@ -31,7 +31,8 @@
 #define HOST_STEP_PROMISES 4
 #define HOST_EXCEPTED_MAX \
     (2 * HOST_PROMISES_MAX)     /* answers to a replica that was here before, too */
-#define HOST_WALKS_MAX        4 /* learners that are given slices at once */
+#define HOST_WALKS_MAX        4 /* learners that are given slices at once, */
+#define HOST_QUICK_WALKS_MAX  4 /* and so many more that somebody waits for */
 #define HOST_LEARN_RESEND_NS  INT64_C(500000000)
 #define HOST_RETRY_NS         INT64_C(10000000)
 #define HOST_LOOK_AT_LEASE_NS INT64_C(50000000)
@@ -165,6 +166,8 @@ struct hosted {
 
     /* Lessons.  [L] */
     struct host_teaching *teachings;
+    bool hurried; /* by the master */
+    bool awaited; /* a barrier waits for the end of a walk */
     uint64_t
         barred_sequence; /* the last given out that a walk may not pass: walks begin behind it */
     struct learn learn;

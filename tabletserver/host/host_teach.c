@@ -28,6 +28,12 @@ static struct host_teaching **find_teaching(struct hosted *hosted, uint64_t stor
     return link;
 }
 
+/* Does somebody wait for its walks? */
+static bool is_quick(const struct hosted *hosted)
+{
+    return hosted->hurried || hosted->awaited;
+}
+
 static void end_walk(struct host_teaching *teaching)
 {
     if (teaching->walks) {
@@ -143,7 +149,8 @@ static bool start_walk(struct hosted *hosted, struct host_teaching *teaching, ui
     if (teaching->floor < hosted->barred_sequence) {
         teaching->floor = hosted->barred_sequence; /* given out since the lesson was offered */
     }
-    if (committed < teaching->floor || host->walks >= HOST_WALKS_MAX ||
+    bool has_turn = host->walks < HOST_WALKS_MAX + (is_quick(hosted) ? HOST_QUICK_WALKS_MAX : 0);
+    if (committed < teaching->floor || !has_turn ||
         store_slices_begin(tablet, next == NULL ? 0 : next->stamp.clock, &teaching->slices,
                            &sequence) != STATUS_OK) {
         return false;
@@ -290,8 +297,8 @@ static int64_t slices_free_ns(struct host *host, const struct host_reading_slice
     int64_t now_ns = clock_monotonic_ns();
     int64_t from_ns = host->slices_free_ns > now_ns ? host->slices_free_ns : now_ns;
     int64_t rest_ns = store_slices_rest_ns(reading->slices);
-    if (rest_ns == 0) {
-        return now_ns;
+    if (rest_ns == 0 || reading->status != STATUS_OK) {
+        return now_ns; /* a read that failed is paced by its retry */
     }
     host->slices_free_ns = from_ns + rest_ns;
     return host->slices_free_ns;
@@ -547,7 +554,24 @@ void hosted_note_given_out(struct hosted *hosted, const struct store_entry *entr
     }
 }
 
-/* What may not be given out while slices are read.  Who waits too long goes first. */
+static void look_at_haste(struct hosted *hosted)
+{
+    store_tablet_hurry(hosted->tablet, is_quick(hosted));
+}
+
+void host_hurry(struct host *host, struct store_tablet *tablet, bool hurried)
+{
+    struct hosted *hosted = store_tablet_replica(tablet);
+    (void)host;
+    if (hosted != NULL) {
+        hosted->hurried = hurried;
+        hosted->awaited = hosted->awaited && hosted_walks(hosted);
+        look_at_haste(hosted);
+    }
+}
+
+/* What may not be given out while slices are read: they are read quickly then.  Who waits too long goes
+ * first. */
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -564,5 +588,7 @@ bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
             may = may && !t->walks;
         }
     }
+    hosted->awaited = !may;
+    look_at_haste(hosted);
     return may;
 }

@@ -10,7 +10,6 @@
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
 #include "tabletserver/serve/write_order.h"
-#include "tabletserver/storage/store_slice.h"
 
 #define MS INT64_C(1000000)
 
@@ -123,7 +122,7 @@ void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
         take_leave(replicas, tablet, word);
     } else if (tablet != NULL) {
         if (word->has_goal) {
-            store_tablet_hurry(tablet, word->hurried);
+            host_hurry(replicas->host, tablet, word->hurried);
             tell_goal(replicas, tablet, &word->goal);
             merge(replicas, tablet, &word->goal);
         }

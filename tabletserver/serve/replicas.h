@@ -34,7 +34,7 @@ struct catalog_word {
     bool recovered;                             /* it was chosen by a person */
     bool has_goal;
     struct goal goal; /* bytes follow */
-    bool hurried;     /* has_goal: it takes load off a busy server */
+    bool hurried;     /* has_goal: somebody waits for it */
     uint8_t bytes[];
 };
 

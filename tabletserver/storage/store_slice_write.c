@@ -23,7 +23,7 @@
 #include "tabletserver/storage/store_slice.h"
 
 #define ARENA_BLOCK_BYTES   4096
-#define MAP_SEGMENTS_ENOUGH 1024 /* then a flush makes one of them */
+#define MAP_SEGMENTS_ENOUGH 256 /* each slice writes the map: then a flush makes one of them */
 
 enum lesson_kind {
     LESSON_PIECE, /* of RECORDS, not the last: nothing to write */

@@ -5,7 +5,8 @@
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
  * of housekeeping, or what was deleted would stay for ever.  After a step, or a slice that was learnt, it
  * rests in proportion to what that took (flush_pace.h), unless writers are short of memory or the loop waits
- * for something; after a slice of a tablet that is hurried it does not.  Closing waits for one step at most.
+ * for something; after a slice of a tablet that is hurried it does not.  Between two slices it flushes: while
+ * it rests, the next one comes.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -52,15 +53,20 @@ void store_tell(struct store *store, struct store_event *event)
     }
 }
 
-/* Writers are short of memory, or the loop waits for something: lessons have time. */
-static bool is_needed(const struct store *store)
+/* The loop waits for something: lessons have time. */
+static bool is_waited_for(const struct store *store)
 {
     struct store_job *job = store->jobs;
     while (job != NULL && (job->lesson != NULL || !store_job_is_due(job))) {
         job = job->next;
     }
-    return store_memory_presses(store) ||
-           (job != NULL && store_monotonic_ns() >= store->job_retry_ns);
+    return job != NULL && store_monotonic_ns() >= store->job_retry_ns;
+}
+
+/* Or writers are short of memory. */
+static bool is_needed(const struct store *store)
+{
+    return store_memory_presses(store) || is_waited_for(store);
 }
 
 /* Until woken (if it may be), or needed (else), or the time is over. */
@@ -259,29 +265,49 @@ static void pace(struct store *store, bool is_slice, int64_t begin_ns, int64_t b
     }
 }
 
+/* One step of the one or the other, with its rest; false = there is nothing to do.  *slice_was_last is kept
+ * here from one step to the next. */
+static bool work_step(struct store *store, int64_t begin_ns, bool *slice_was_last)
+{
+    int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
+    (void)pthread_mutex_lock(&store->mutex);
+    bool flushes_first = *slice_was_last && !is_waited_for(store);
+    (void)pthread_mutex_unlock(&store->mutex);
+    bool is_slice = false;
+    *slice_was_last = false;
+    if (flushes_first && flush_or_keep_house(store)) {
+        pace(store, false, begin_ns, begin_cpu_ns);
+        return true;
+    }
+    if (run_job(store, &is_slice)) {
+        *slice_was_last = is_slice;
+        if (is_slice) { /* for what else it does the loop waits */
+            pace(store, true, begin_ns, begin_cpu_ns);
+        }
+        return true;
+    }
+    if (!flush_or_keep_house(store)) {
+        return false;
+    }
+    pace(store, false, begin_ns, begin_cpu_ns);
+    return true;
+}
+
 static void *work(void *context)
 {
     struct store *store = context;
     int64_t heal_at_ns = 0;
+    bool slice_was_last = false;
     thread_name_set("flush");
     (void)thread_patient_set(true); /* it has much to do, and nobody waits for it */
     while (!atomic_load(&store->stop)) {
         int64_t begin_ns = store_monotonic_ns();
-        int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
-        bool rests = false;
         if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
         }
-        if (atomic_load(&store->condition) == STORE_FAILED) {
-            rest(store, IDLE_NS, true);
-        } else if (run_job(store, &rests)) {
-            if (rests) { /* for what else it does the loop waits */
-                pace(store, true, begin_ns, begin_cpu_ns);
-            }
-        } else if (flush_or_keep_house(store)) {
-            pace(store, false, begin_ns, begin_cpu_ns);
-        } else {
+        if (atomic_load(&store->condition) == STORE_FAILED ||
+            !work_step(store, begin_ns, &slice_was_last)) {
             rest(store, IDLE_NS, true);
         }
     }

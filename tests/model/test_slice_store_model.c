@@ -458,6 +458,7 @@ static void set_limits(uint64_t seed)
         settings->window_bytes_max = 10000 << prng_below(&limits, 8);
         settings->flush_transaction_bytes = 4096 << prng_below(&limits, 6);
         settings->slice_bytes = 50 << prng_below(&limits, 13);
+        settings->flush_pace_percent = prng_below(&limits, 2) == 0 ? 100 : 90;
     }
 }
 

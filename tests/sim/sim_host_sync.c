@@ -65,6 +65,7 @@ static bool tell(void *context, const struct assigned_tablet *assigned, uint64_t
     if (server->sim->planted == SIM_PLANTED_DRAINED_STAYS) {
         keep_members(tablet, &members);
     }
+    host_hurry(host, sim_stored(tablet), assigned->hurried);
     host_goal(host, sim_stored(tablet), &members, goal->leader);
     const struct host_merge_wish wish = {goal->left, goal->right, goal->merged};
     host_merge(host, sim_stored(tablet), goal->wish == GOAL_MERGE ? &wish : NULL);

@@ -195,9 +195,16 @@ Test(catalog_balance, what_relieves_a_server_is_hurried_until_it_is_done)
     make_table(1);
     spread_load(24, 96);
     seconds(40);
-    cr_assert_geq(count_hurried(), count_events("move", "imbalance", "done"));
+    cr_assert_geq(count_events("move", "imbalance", "done"), 4);
+    cr_assert_geq(count_hurried(), 4);
     seconds(120);
     cr_assert_not(is_any_in_a_hurry());
+    load_count = 0;
+    seconds(60);
+    size_t before = count_hurried();
+    drain(driver_locate(&driver, "t", "").locations[0].server);
+    seconds(20);
+    cr_assert_eq(count_hurried(), before, "it is over with the goal that was hurried");
 }
 
 Test(catalog_balance, what_nobody_waits_for_is_not_hurried)

@@ -530,6 +530,7 @@ static void be_small(void)
     for (int i = 0; i < NODES; i++) {
         cluster.nodes[i].fixture.settings.slice_bytes = 200;
         cluster.nodes[i].fixture.settings.memtable_limit_bytes = 4000;
+        cluster.nodes[i].fixture.settings.flush_pace_percent = 50; /* and rest after each slice */
     }
 }
 

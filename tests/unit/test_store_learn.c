@@ -12,17 +12,28 @@
 static struct fixture fixture;
 static struct store_tablet *tablet;
 
-static void begin(void)
+static void begin_at(uint32_t pace_percent)
 {
     static const struct store_configuration outside = {
         .members = {.version = 4, .member_count = 1, .members = {{2, 8}}}, .role = 1};
     fixture_init(&fixture);
+    fixture.settings.flush_pace_percent = pace_percent;
     fixture_open(&fixture);
     tablet = fixture_create(&fixture, 1, "a", "z");
     store_tablet_follow(tablet);
     cr_assert_eq(store_tablet_configure(tablet, &outside, 0), STATUS_OK);
     store_commit(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, fixture.configured_count > 0);
+}
+
+static void begin(void)
+{
+    begin_at(100);
+}
+
+static void begin_paced(void)
+{
+    begin_at(20);
 }
 
 static void finish(void)
@@ -106,4 +117,24 @@ Test(store_learn, an_empty_tablet_is_taught_as_any_other)
     uint64_t before = fixture.taught_count;
     FIXTURE_PUMP_UNTIL(&fixture, fixture.taught_count > before);
     cr_assert_not(store_tablet_is_half_taught(tablet));
+}
+
+/* --- beside the flush ------------------------------------------------------------------------------- */
+
+TestSuite(store_learn_paced, .init = begin_paced, .fini = finish);
+
+/* The next slice is there before the rest after this one is over: were it always first, nothing would be
+ * flushed until the last. */
+Test(store_learn_paced, what_is_written_meanwhile_is_flushed_between_slices)
+{
+    struct store_tablet *other = fixture_create(&fixture, 2, "A", "a");
+    const struct change put = fixture_put(1, "q", 1, "v");
+    fixture_write(&fixture, other, "B", &put, 1);
+    learn_records(5, true, true);
+    store_flush_all(fixture.store);
+    cr_assert_gt(fixture_flushes_pending(&fixture), 0);
+    for (uint64_t sequence = 6; fixture_flushes_pending(&fixture) > 0; sequence++) {
+        cr_assert_lt(sequence, 200);
+        learn_records(sequence, true, true);
+    }
 }
