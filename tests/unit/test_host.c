@@ -4,6 +4,7 @@
  */
 #include "tests/support/host_fixture.h"
 
+#include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/store_slice.h"
 
 #define ROWS_MAX 400
@@ -634,6 +635,49 @@ Test(host_cluster, a_learner_whose_log_is_gone_drops_what_it_has)
     cr_assert_gt(slices_read(), 10);
     write_rows(5);
     expect_level();
+}
+
+/* Nor does it hear what has come, and was not looked at yet. */
+static void turn_deaf(struct node *node)
+{
+    (void)pthread_mutex_lock(&node->mutex);
+    atomic_store(&node->deaf, true);
+    for (unsigned i = 0; i < node->batch_count; i++) {
+        lanes_batch_done(node->batches[i]);
+    }
+    node->batch_count = 0;
+    (void)pthread_mutex_unlock(&node->mutex);
+}
+
+/* The learner's log follows on the walk: what it passed over would be the barrier.  (Simulator, seed 411637.) */
+Test(host_cluster, a_walk_begins_behind_a_barrier_that_came_after_its_offer)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = cluster_primary(&cluster);
+    struct node *other = NULL;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        other = node != primary && node != dead ? node : other;
+    }
+    const struct record_drop_range drop = {.range = {bytes_of_text("row"), bytes_of_text("row1")}};
+    const struct hosted *hosted = store_tablet_replica(primary->tablet);
+    uint64_t barrier = 0;
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL);
+    turn_deaf(dead); /* it has not heard of the offer yet */
+    turn_deaf(other);
+    uint64_t before = slices_read();
+    cr_assert_eq(store_append_drop_range(primary->tablet, &drop,
+                                         store_next_clock(primary->fixture.store), &barrier),
+                 STATUS_OK);
+    atomic_store(&dead->deaf, false);
+    int64_t until_ns = clock_monotonic_ns() + 1000 * MS;
+    PUMP_UNTIL(&cluster, slices_read() > before || clock_monotonic_ns() > until_ns);
+    cr_assert(slices_read() == before || store_tablet_committed(primary->tablet) >= barrier);
+    atomic_store(&other->deaf, false);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), before);
 }
 
 Test(host_cluster, a_learner_that_restarts_on_its_walk_begins_again)
