@@ -158,6 +158,7 @@ struct store_tablet {
     uint64_t configured_position;             /* [L] of the durable one's, until the base has it */
     struct store_configuration durable;       /* [T] */
     uint32_t durable_number;                  /* [T] changed by the loop; rises with each */
+    uint32_t relearn_number;                  /* [L] the same when it was marked as damaged */
     uint32_t encoded_number;                  /* [W] in the metadata record encoded last */
     atomic_uint_least32_t written_number;     /* in the base */
     struct store_barrier *barriers;           /* [T] changed by the loop */

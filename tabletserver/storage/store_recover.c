@@ -6,6 +6,7 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_relearn.h"
 
 #define ARENA_BLOCK_BYTES 65536
 #define SEAL_BYTES        8
@@ -271,6 +272,9 @@ static enum status check_log_end(struct store *store, struct error *ret_error)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
+        if (store_relearns(tablet)) {
+            continue;
+        }
         if (store_tablet_prepared(tablet) < tablet->hold_until) {
             return error_set(ret_error, STATUS_CORRUPT,
                              "%s: tablet %llu is in data.mdb up to sequence %llu, and the log ends "

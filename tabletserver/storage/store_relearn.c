@@ -78,6 +78,11 @@ enum status store_relearn_cut(struct store *store, const char *log_folder, struc
     return status;
 }
 
+bool store_relearns(const struct store_tablet *tablet)
+{
+    return tablet->store->relearns || tablet->configuration.flags.damaged;
+}
+
 enum status store_relearn_mark(struct store *store, struct error *ret_error)
 {
     for (uint32_t i = 0; i < store->tablet_count && store->relearns; i++) {
@@ -87,6 +92,7 @@ enum status store_relearn_mark(struct store *store, struct error *ret_error)
             continue; /* it counts for nothing as it is */
         }
         configuration.flags.damaged = true;
+        tablet->relearn_number = tablet->durable_number; /* replayed ones were durable before */
         enum status status = store_tablet_configure(tablet, &configuration, UINT64_MAX);
         if (status != STATUS_OK) {
             return error_set(ret_error, status, "%s: tablet %llu cannot be marked as damaged: %s",
@@ -104,7 +110,8 @@ static bool is_noted(struct store *store)
     for (uint32_t i = 0; i < store->tablet_count && noted; i++) {
         struct store_tablet *tablet = store->tablets[i];
         (void)pthread_mutex_lock(&tablet->mutex);
-        noted = tablet->durable_number > 0 || tablet->durable.members.version == 0;
+        noted = tablet->durable_number > tablet->relearn_number ||
+                tablet->durable.members.version == 0;
         (void)pthread_mutex_unlock(&tablet->mutex);
     }
     return noted;

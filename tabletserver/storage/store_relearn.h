@@ -19,6 +19,7 @@
 #include "common/base/error.h"
 
 struct store;
+struct store_tablet;
 
 /* Was one begun?  Sets store->relearns. */
 enum status store_relearn_find(struct store *store, struct error *ret_error);
@@ -27,6 +28,10 @@ enum status store_relearn_find(struct store *store, struct error *ret_error);
  * again.  Else the log is as it was, and the error says why: STATUS_CORRUPT (a tablet may have no other copy; it
  * is not wanted), or those of log_repair(). */
 enum status store_relearn_cut(struct store *store, const char *log_folder, struct error *ret_error);
+
+/* Does it count for nothing, as the log was cut, in this life or in one before?  Then its log may end below what its
+ * base has of a flush that was under way, or before what would explain a gap.  The loop, or before it runs. */
+bool store_relearns(const struct store_tablet *tablet);
 
 /* The loop, when all is replayed.  Errors: those of store_tablet_configure(). */
 enum status store_relearn_mark(struct store *store, struct error *ret_error);

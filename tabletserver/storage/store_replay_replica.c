@@ -13,6 +13,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_relearn.h"
 
 /* Commit up to sequence, or as far as the window goes. */
 static enum status commit_replayed(struct store_tablet *tablet, uint64_t sequence)
@@ -137,11 +138,12 @@ enum status store_replay_of_replica(struct store_tablet *tablet,
 
 enum status store_replay_end(struct store_tablet *tablet, struct error *ret_error)
 {
-    if (tablet->gap_expected != 0) {
+    if (tablet->gap_expected != 0 && !store_relearns(tablet)) {
         (void)store_replay_explain_gap(tablet->gap_expected, tablet->gap_found, ret_error);
         return error_prefix(ret_error, "%s: tablet %llu", tablet->store->folder,
                             (unsigned long long)tablet->descriptor.tablet);
     }
+    tablet->gap_expected = 0;
     bool alone = atomic_load(&tablet->alone);
     enum status status = commit_replayed(tablet, alone ? UINT64_MAX : tablet->hold_until);
     if (status != STATUS_OK) {
