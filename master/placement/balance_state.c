@@ -142,6 +142,10 @@ void balance_tablet_split(const struct balance_tablet *parent,
         .split_ns = now_ns,
         .moved_ns = parent->moved_ns,
         .ahead_ns = ahead ? now_ns : parent->ahead_ns,
+        /* Who has most of the load has been as busy before, under another number: a table that grows fast
+         * is split by size again and again. */
+        .over_ns = parent->over_ns,
+        .far_ns = parent->far_ns,
     };
     *ret_left = child;
     ret_left->refused = ahead ? BALANCE_MONOTONIC : BALANCE_REASON_NONE; /* it has been said */

@@ -221,12 +221,15 @@ static const struct sampled_row *highest_written(const struct sampled_rows *know
 static void judge_appends(struct key_sampler *sampler, const struct sampled_row *rows, size_t count)
 {
     const struct sampled_row *highest = highest_written(&sampler->known);
-    for (size_t i = 0; i < count && highest != NULL; i++) {
-        sampler->judged += rows[i].writes;
-        if (bytes_compare(rows[i].row, highest->row) > 0) {
+    double writes = 0;
+    for (size_t i = 0; i < count; i++) {
+        writes += rows[i].writes;
+        if (highest != NULL && bytes_compare(rows[i].row, highest->row) > 0) {
             sampler->appended += rows[i].writes;
         }
     }
+    sampler->judged += highest != NULL ? writes : 0;
+    sampler->can_tell = highest != NULL || writes <= 0;
 }
 
 static void merge_rows(struct key_sampler *sampler,
@@ -432,6 +435,9 @@ struct load_detail key_sampler_detail(struct key_sampler *sampler,
 {
     double reads = 0;
     double writes = 0;
+    if (!sampler->can_tell) {
+        return (struct load_detail){0};
+    }
     sum_known(&sampler->known, &reads, &writes);
     double read_scale = scale_of(period->reads, reads);
     double write_scale = scale_of(period->writes, writes);

@@ -61,6 +61,7 @@ struct key_sampler {
     double observations;
     double appended; /* of the written: weights */
     double judged;   /* those that could be told from appended ones */
+    bool can_tell;   /* not of the first rows that are written: nothing was known before */
     /* What key_sampler_detail() gives out. */
     struct load_point points[LOAD_POINTS_MAX];
     struct load_key keys[LOAD_KEYS_MAX];
@@ -88,7 +89,8 @@ struct key_sampler_period {
     uint64_t elapsed_ns;
 };
 
-/* Good until the next change.  Without points when nothing is known. */
+/* Good until the next change.  Without points when nothing is known; and while nobody can tell whether its writes
+ * append, or whoever decides would take them for others. */
 struct load_detail key_sampler_detail(struct key_sampler *sampler,
                                       const struct key_sampler_period *period);
 

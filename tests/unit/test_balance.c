@@ -222,6 +222,17 @@ Test(balance, who_appends_finds_the_next_tablet_on_another_server)
     cr_assert_eq(fixture.splits, 2);
 }
 
+Test(balance, what_was_split_by_size_has_been_hot_for_as_long_as_before)
+{
+    const struct balance_tablet parent = {.over_ns = 7, .far_ns = 9};
+    struct balance_tablet left;
+    struct balance_tablet right;
+    balance_tablet_split(&parent, 0, 0, false, 11, &left, &right);
+    cr_assert_eq(left.over_ns, 7);
+    cr_assert_eq(right.over_ns, 7);
+    cr_assert_eq(right.far_ns, 9);
+}
+
 Test(balance, what_was_split_ahead_goes_to_the_coldest_server_at_once)
 {
     fixture_servers(&fixture, 3);

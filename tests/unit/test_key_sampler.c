@@ -216,6 +216,22 @@ Test(key_sampler, writes_that_only_grow_at_the_end_are_appended)
     cr_assert(appended > 400 && appended < 560, "%u", appended);
 }
 
+/* Whoever decides would cut in the middle what appends, right after it has moved. */
+Test(key_sampler, of_the_first_rows_that_are_written_nothing_is_said)
+{
+    touch(KEY_READ, 5);
+    end_second();
+    cr_assert_gt(detail_of(8, 0).point_count, 0, "they are not appended, if nothing is written");
+    touch(KEY_WRITTEN, 7);
+    end_second();
+    cr_assert_eq(detail_of(8, 8).point_count, 0);
+    touch(KEY_WRITTEN, 8);
+    end_second();
+    struct load_detail detail = detail_of(8, 8);
+    cr_assert_gt(detail.point_count, 0);
+    cr_assert_eq(detail.appended_permille, 1000);
+}
+
 Test(key_sampler, writes_of_the_last_row_again_and_again_are_not_appended)
 {
     for (uint64_t second = 1; second <= 15; second++) {

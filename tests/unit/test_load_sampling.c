@@ -88,6 +88,8 @@ Test(load_sampling, a_busy_tablet_is_sampled_from_then_on)
     cr_assert_eq(report(0, LOAD_SAMPLING_BUSY_OPS).point_count, 0, "it has only begun");
     cr_assert_not_null(ring_of(0));
     write_rows(0, "000a", 5000);
+    cr_assert_eq(report(0, 5000).point_count, 0, "do they append?  That takes a second report");
+    write_rows(0, "000a", 5000);
     struct load_detail detail = report(0, 5000);
     cr_assert_eq(detail.point_count, 1);
     cr_assert(bytes_equal(detail.points[0].row, bytes_of_text("000")), "its start");
@@ -102,6 +104,8 @@ Test(load_sampling, a_busy_tablet_is_sampled_from_then_on)
 Test(load_sampling, how_many_stand_for_one_follows_the_rate)
 {
     create(1);
+    (void)report(0, 200);
+    write_rows(0, "000a", 200);
     (void)report(0, 200);
     cr_assert_eq(key_ring_every(ring_of(0), KEY_WRITTEN), 1);
     write_rows(0, "000a", 100000);
@@ -125,6 +129,8 @@ Test(load_sampling, an_idle_tablet_is_let_go)
     now_ns += 2 * SECOND_NS;
     (void)report(0, 0);
     cr_assert_null(ring_of(0));
+    (void)report(1, 1000);
+    write_rows(1, "001a", 1000);
     (void)report(1, 1000);
     write_rows(1, "001a", 1000);
     cr_assert_eq(report(1, 1000).points[0].row.size_bytes, 3, "its place is another's");
