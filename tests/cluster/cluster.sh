@@ -15,6 +15,7 @@ export EDUBBA_MASTERS=tcp://127.0.0.1:$PORT
 PASSED=0 FAILED=0
 
 ebt() { "$BUILD/client/cli/ebt" "$@"; }
+total() { awk '{ sum += $1 } END { print sum + 0 }'; } # of numbers, one a line
 pid_of() { echo "${PIDS[$1]:-}"; }
 
 cluster_end() {

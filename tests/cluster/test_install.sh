@@ -61,7 +61,7 @@ build_static() {
         ! readelf -d "$work/static" | grep -q libedubba
 }
 build_by_cmake() {
-    cmake -S "$ROOT/client/example" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
+    cmake -G Ninja -S "$ROOT/client/example" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" &&
         cmake --build "$work/by_cmake"
 }
 header_is_cplusplus() {

@@ -17,7 +17,7 @@ for _ in $(seq 600); do [[ $(ebt --json servers 2>/dev/null | grep -c '"alive":t
 
 load() { "$BUILD/client/load/edubba-load" --quiet "$@" --timeout 60 --fail-on-errors --verify; }
 metric() { curl -s "http://127.0.0.1:$((PORT + 100 + $1))/metrics" | sed -nE "s/^$2 ([0-9]+)\$/\1/p"; }
-lapsed() { for ((n = 1; n <= SERVERS; n++)); do metric $n edubba_leases_lapsed_total; done | paste -sd+ | bc; }
+lapsed() { for ((n = 1; n <= SERVERS; n++)); do metric $n edubba_leases_lapsed_total; done | total; }
 # Who leads which tablet, under which version of its configuration.
 reigns() { ebt tablets LOAD | awk '/^[0-9]/ { print $1, $3, $5 }'; }
 whole() { [[ $(ebt tablets LOAD | grep -c "^[0-9].* $SERVERS/$SERVERS ") == "$TABLETS" ]]; }

@@ -38,11 +38,11 @@ until_says "all are in sync" whole whole load 3 3
 says "ls" 0 '3 tablets, 3 replicas each, at least 2 in sync' ebt ls load
 same "each replica has a line" "$(ebt tablets load | grep -cE ' (primary|secondary)$')" 9
 same "and a place in the JSON" "$(ebt --json tablets load | grep -o '"role":"[a-z]*"' | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 3 "role":"primary"; 6 "role":"secondary";'
-same "servers count them" "$(ebt --json servers | grep -oE '"tablets":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 9
+same "servers count them" "$(ebt --json servers | grep -oE '"tablets":[0-9]+' | tr -dc '0-9\n' | total)" 9
 says "status" 0 'SERVERS   4, 4 alive, in zones z1 z2 z3 z4' ebt status
 says "status has no alarm" 0 'TABLETS   3, 3 served, 0 lack copies.*ALARMS    none' status_line
 says "status as JSON" 0 '"healthy":true.*"tablets":\{"count":3,"served":3,"unavailable":0,"lacking_copies":0\},"alarms":\[\]' ebt --json status
-same "and who leads" "$(ebt --json servers | grep -oE '"primaries":[0-9]+' | tr -dc '0-9\n' | paste -sd+ | bc)" 3
+same "and who leads" "$(ebt --json servers | grep -oE '"primaries":[0-9]+' | tr -dc '0-9\n' | total)" 3
 
 # --- somebody counts, and never stops ------------------------------------------------------------
 # Each a client of its own; what it is told is done is one more in the file.

@@ -110,7 +110,7 @@ TestSuite(console, .init = start, .fini = stop, .timeout = 60);
 static int ask_by(const char *method, const char *path, const char *host, const char *more)
 {
     char request[1024];
-    int raw = raw_connect(http_server_port(server));
+    int raw = raw_connect(INADDR_LOOPBACK, http_server_port(server));
     int length = snprintf(request, sizeof request,
                           "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, path,
                           host, more);

@@ -10,7 +10,7 @@ static char answer[1 << 16];
 static const char *ask_as(uint16_t port, const char *method, const char *path, const char *host)
 {
     char request[256];
-    int raw = raw_connect(port);
+    int raw = raw_connect(INADDR_LOOPBACK, port);
     int length = snprintf(request, sizeof request,
                           "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", method, path,
                           host);

@@ -37,7 +37,7 @@ Test(hostile, garbage_instead_of_a_greeting)
         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
     };
     for (size_t i = 0; i < sizeof greetings / sizeof greetings[0]; i++) {
-        int raw = raw_connect(transport_listener_port(service.listener));
+        int raw = raw_connect(own_host(), transport_listener_port(service.listener));
         raw_send(raw, greetings[i], strlen(greetings[i]));
         raw_expect_closed(raw);
         close(raw);
@@ -47,7 +47,7 @@ Test(hostile, garbage_instead_of_a_greeting)
 
 Test(hostile, a_request_instead_of_a_greeting)
 {
-    int raw = raw_connect(transport_listener_port(service.listener));
+    int raw = raw_connect(own_host(), transport_listener_port(service.listener));
     raw_request(raw, 1, bytes_of_text("x"), 0);
     raw_expect_closed(raw);
     close(raw);
@@ -58,7 +58,7 @@ Test(hostile, a_request_instead_of_a_greeting)
 Test(hostile, a_greeting_that_is_too_large)
 {
     static uint8_t zeros[5000];
-    int raw = raw_connect(transport_listener_port(service.listener));
+    int raw = raw_connect(own_host(), transport_listener_port(service.listener));
     raw_send_frame(raw, (struct frame_header){.type = FRAME_HELLO}, bytes_of(zeros, sizeof zeros));
     raw_expect_closed(raw);
     close(raw);
@@ -69,7 +69,7 @@ Test(hostile, an_unknown_version_is_told_so)
 {
     struct frame_header header;
     uint8_t payload[4096];
-    int raw = raw_connect(transport_listener_port(service.listener));
+    int raw = raw_connect(own_host(), transport_listener_port(service.listener));
     raw_hello(raw, WIRE_VERSION + 1, WIRE_VERSION + 9);
     size_t size_bytes = raw_receive_frame(raw, &header, payload, sizeof payload);
     struct hello_ack ack;
@@ -85,7 +85,7 @@ Test(hostile, a_newer_dialler_that_still_speaks_ours_is_served)
 {
     struct frame_header header;
     uint8_t payload[4096];
-    int raw = raw_connect(transport_listener_port(service.listener));
+    int raw = raw_connect(own_host(), transport_listener_port(service.listener));
     raw_hello(raw, WIRE_VERSION, WIRE_VERSION + 9);
     size_t size_bytes = raw_receive_frame(raw, &header, payload, sizeof payload);
     struct hello_ack ack;

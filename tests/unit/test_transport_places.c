@@ -35,7 +35,7 @@ Test(places, those_who_never_shake_hands_keep_nobody_out)
 {
     static struct caller callers[PLACES];
     for (size_t i = 0; i < STRANGERS; i++) {
-        strangers[i] = raw_connect(transport_listener_port(service.listener));
+        strangers[i] = raw_connect(own_host(), transport_listener_port(service.listener));
     }
     int64_t begun_ns = clock_monotonic_ns();
     for (size_t i = 0; i < PLACES; i++) {

@@ -222,11 +222,12 @@ static inline enum status caller_send_number(struct caller *caller)
 
 /* --- raw sockets ------------------------------------------------------------------------------- */
 
-static inline int raw_connect(uint16_t port)
+/* host: as own_host(), or INADDR_LOOPBACK. */
+static inline int raw_connect(uint32_t host, uint16_t port)
 {
     int raw = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    to.sin_addr.s_addr = htonl(own_host());
+    to.sin_addr.s_addr = htonl(host);
     cr_assert_geq(raw, 0);
     cr_assert_eq(connect(raw, (struct sockaddr *)&to, sizeof to), 0);
     return raw;
@@ -303,7 +304,7 @@ static inline int raw_open(const struct service *service)
 {
     struct frame_header header;
     uint8_t payload[4096];
-    int raw = raw_connect(transport_listener_port(service->listener));
+    int raw = raw_connect(own_host(), transport_listener_port(service->listener));
     raw_hello(raw, WIRE_VERSION_OLDEST, WIRE_VERSION);
     size_t size_bytes = raw_receive_frame(raw, &header, payload, sizeof payload);
     struct hello_ack ack;
