@@ -294,7 +294,6 @@ static struct rpc_call *make(const struct rpc_slot *slot)
     };
     arena_init(&call->arena, ARENA_BLOCK_BYTES, CALL_BYTES);
     ASSERT(pthread_mutex_init(&call->lock, NULL) == 0);
-    rpc_server_call_begun(call->server);
     return call;
 }
 
@@ -307,6 +306,7 @@ void rpc_call_begin(struct rpc_slot *slot)
         grpc_byte_buffer_destroy(slot->payload);
         grpc_metadata_array_destroy(&slot->metadata);
         grpc_call_unref(slot->call);
+        rpc_server_call_ended(slot->server);
     } else {
         if (slot->method != NULL) {
             run(call, slot->payload);

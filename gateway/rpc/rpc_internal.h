@@ -62,6 +62,7 @@ struct rpc_server {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock */
     uint64_t calls_running; /* under lock */
+    uint64_t slots_armed;   /* wait for a call, or their arrival for a thread; under lock */
     bool is_stopped;        /* libgrpc has let go of all calls and connections; under lock */
     char address[128];
 };
@@ -104,7 +105,7 @@ void rpc_call_start(struct rpc_call *call,
                     size_t count,
                     struct rpc_event *event);
 
-/* A call has come: make it, and let its method run.  Takes what the slot holds. */
+/* A call has come, and is counted as running: make it, and let its method run.  Takes what the slot holds. */
 void rpc_call_begin(struct rpc_slot *slot);
 
 void rpc_call_hold(struct rpc_call *call);

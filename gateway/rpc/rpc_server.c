@@ -76,18 +76,33 @@ static void arm(struct rpc_slot *slot)
         error = grpc_server_request_call(server->server, &slot->call, &slot->details,
                                          &slot->metadata, slot->queue, slot->queue, &slot->event);
     }
-    ASSERT(error == GRPC_CALL_OK); /* also while the server is being stopped */
+    ASSERT(error ==
+           GRPC_CALL_OK); /* also while the server is being stopped: then it comes back at once */
+}
+
+static void put_away(struct rpc_slot *slot)
+{
+    struct rpc_server *server = slot->server;
+    grpc_metadata_array_destroy(&slot->metadata);
+    grpc_call_details_destroy(&slot->details);
+    (void)pthread_mutex_lock(&server->lock);
+    server->slots_armed--;
+    if (server->slots_armed == 0) {
+        (void)pthread_cond_broadcast(&server->changed);
+    }
+    (void)pthread_mutex_unlock(&server->lock);
 }
 
 static void on_arrival(struct rpc_event *event, bool ok)
 {
     struct rpc_slot *slot = (struct rpc_slot *)event;
     if (!ok) { /* the server is being stopped */
-        grpc_metadata_array_destroy(&slot->metadata);
-        grpc_call_details_destroy(&slot->details);
+        put_away(slot);
         return;
     }
     struct rpc_slot arrived = *slot;
+    rpc_server_call_begun(
+        slot->server); /* before the slot may be put away: there is always one of both */
     arm(slot);
     rpc_call_begin(&arrived);
 }
@@ -244,6 +259,7 @@ static enum status open_server(const struct rpc_settings *settings,
     }
     server->is_started = true;
     grpc_server_start(server->server);
+    server->slots_armed = server->slot_count;
     for (size_t i = 0; i < server->slot_count; i++) {
         arm(&server->slots[i]);
     }
@@ -348,8 +364,9 @@ void rpc_server_drain(struct rpc_server *server, uint32_t patience_ms)
     if (!is_stopped) {
         grpc_server_cancel_all_calls(server->server); /* and ends their connections */
     }
+    /* An arrival whose caller is gone may wait in a queue still: the server does not wait for it. */
     (void)pthread_mutex_lock(&server->lock);
-    while (!server->is_stopped || server->calls_running > 0) {
+    while (!server->is_stopped || server->slots_armed > 0 || server->calls_running > 0) {
         (void)pthread_cond_wait(&server->changed, &server->lock);
     }
     (void)pthread_mutex_unlock(&server->lock);
