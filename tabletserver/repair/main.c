@@ -33,7 +33,7 @@ int main(int argument_count, char **arguments)
                               "Cuts a damaged log where the damage begins.  Copy it first.\n");
         return 2;
     }
-    if (log_repair(arguments[1], &repair, &error) != STATUS_OK) {
+    if (log_repair(arguments[1], NULL, &repair, &error) != STATUS_OK) {
         (void)fprintf(stderr, "edubba-repair-log: %s\n", error.text);
         return 1;
     }

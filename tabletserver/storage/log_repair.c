@@ -17,27 +17,36 @@ static void ignore_failed(void *context, const struct error *error)
     (void)error;
 }
 
+struct counting {
+    struct log_repair *repair;
+    const struct log_repair_judge *judge;
+};
+
 static enum status count_record(void *context,
                                 const struct log_record *record,
                                 uint64_t position,
                                 struct error *ret_error)
 {
-    struct log_repair *repair = context;
-    (void)record;
+    struct counting *counting = context;
     (void)position;
-    (void)ret_error;
-    repair->records++;
-    return STATUS_OK;
+    counting->repair->records++;
+    return counting->judge == NULL
+               ? STATUS_OK
+               : counting->judge->look(counting->judge->context, record, ret_error);
 }
 
-enum status log_repair(const char *folder, struct log_repair *ret_repair, struct error *ret_error)
+enum status log_repair(const char *folder,
+                       const struct log_repair_judge *judge,
+                       struct log_repair *ret_repair,
+                       struct error *ret_error)
 {
     struct log_repair repair = {.cut = false};
+    struct counting counting = {&repair, judge};
     struct error error = {.status = STATUS_OK};
     const struct log_options options = {
         .folder = folder,
         .segment_bytes = LOG_SEGMENT_BYTES_MIN, /* none is made */
-        .context = &repair,
+        .context = &counting,
         .on_synced = ignore_synced,
         .on_failed = ignore_failed,
         .on_replay = count_record,

@@ -20,6 +20,8 @@
 
 #include "common/base/error.h"
 
+struct log_record;
+
 struct log_repair {
     bool cut;                         /* there was damage below what was proven synced */
     uint64_t lost_segments;           /* put aside */
@@ -29,8 +31,19 @@ struct log_repair {
     char reason[ERROR_TEXT_SIZE_MAX]; /* what was wrong; empty when nothing was */
 };
 
-/* The folder is the log's own.  Errors: STATUS_NOT_FOUND (no log there), STATUS_CORRUPT (the
- * anchor itself), STATUS_VERSION, STATUS_FAILED_PRECONDITION, and those of file.h. */
-enum status log_repair(const char *folder, struct log_repair *ret_repair, struct error *ret_error);
+/* Looks at each record that would still be there, before anything is cut: its error is that of the repair, and
+ * the log stays as long as it was. */
+struct log_repair_judge {
+    void *context;
+    enum status (*look)(void *context, const struct log_record *record, struct error *ret_error);
+};
+
+/* The folder is the log's own; judge NULL = whatever is there.  Errors: STATUS_NOT_FOUND (no log there),
+ * STATUS_CORRUPT (the anchor itself), STATUS_VERSION, STATUS_FAILED_PRECONDITION, those of the judge and of
+ * file.h. */
+enum status log_repair(const char *folder,
+                       const struct log_repair_judge *judge,
+                       struct log_repair *ret_repair,
+                       struct error *ret_error);
 
 #endif /* TABLETSERVER_STORAGE_LOG_REPAIR_H */

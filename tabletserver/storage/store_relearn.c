@@ -5,6 +5,7 @@
 #include "common/base/assert.h"
 #include "common/io/file.h"
 #include "tabletserver/storage/log_repair.h"
+#include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/store_internal.h"
 
 #define NOTE_NAME      "RELEARN"
@@ -47,6 +48,39 @@ static const struct store_tablet *find_only_copy(const struct store *store)
     return NULL;
 }
 
+/* What the readable part of the log says since: a copy that has become the only one. */
+static enum status look_for_only_copy(void *context,
+                                      const struct log_record *record,
+                                      struct error *ret_error)
+{
+    const struct store *store = context;
+    struct record_configuration decoded;
+    if (record->type != RECORD_CONFIGURATION ||
+        record_decode_configuration(record->payload, &decoded, NULL) != STATUS_OK) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        const struct store_tablet *tablet = store->tablets[i];
+        if (tablet->descriptor.tablet == record->tablet && decoded.configuration.member_count < 2 &&
+            decoded.configuration.version > tablet->durable.members.version) {
+            return error_set(
+                ret_error, STATUS_CORRUPT,
+                "it is not cut by itself, as the log makes this the only copy of tablet "
+                "%llu",
+                (unsigned long long)record->tablet);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Nothing was cut, so it speaks of nothing. */
+static void take_note_back(const struct store *store, const char *path)
+{
+    if (!store->relearns && file_unlink(path, NULL) == STATUS_OK) {
+        (void)file_sync_folder(store->folder, NULL); /* else the next opening comes here again */
+    }
+}
+
 enum status store_relearn_cut(struct store *store, const char *log_folder, struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
@@ -66,7 +100,13 @@ enum status store_relearn_cut(struct store *store, const char *log_folder, struc
         status = file_write_atomic(path, NOTE, sizeof NOTE - 1, ret_error);
     }
     if (status == STATUS_OK) {
-        status = log_repair(log_folder, &repair, ret_error);
+        const struct log_repair_judge judge = {store, look_for_only_copy};
+        status = log_repair(log_folder, &judge, &repair, ret_error);
+        if (status != STATUS_OK) {
+            take_note_back(store, path);
+            struct error why = *ret_error;
+            (void)error_set(ret_error, status, "%.600s; %.300s", refused.text, why.text);
+        }
     }
     if (status == STATUS_OK) {
         store->relearns = true;

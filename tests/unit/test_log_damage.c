@@ -163,7 +163,7 @@ Test(log, what_on_replay_refuses_ends_the_opening)
 static struct log_repair repair(void)
 {
     struct log_repair result;
-    cr_assert_eq(log_repair(folder, &result, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(log_repair(folder, NULL, &result, &error), STATUS_OK, "%s", error.text);
     return result;
 }
 
@@ -172,7 +172,8 @@ Test(log, repair_finds_nothing_wrong_with_a_good_log)
     must_open();
     put(0, 40);
     put(1, 40);
-    cr_assert_eq(log_repair(folder, &(struct log_repair){0}, &error), STATUS_FAILED_PRECONDITION);
+    cr_assert_eq(log_repair(folder, NULL, &(struct log_repair){0}, &error),
+                 STATUS_FAILED_PRECONDITION);
     shut();
     struct log_repair result = repair();
     cr_assert_not(result.cut);
@@ -246,6 +247,6 @@ Test(log, repair_puts_aside_what_does_not_follow)
 Test(log, repair_of_no_log)
 {
     struct log_repair result;
-    cr_assert_eq(log_repair(folder, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
-    cr_assert_eq(log_repair("/nowhere/at/all", &result, &error), STATUS_NOT_FOUND);
+    cr_assert_eq(log_repair(folder, NULL, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(log_repair("/nowhere/at/all", NULL, &result, &error), STATUS_NOT_FOUND);
 }

@@ -120,6 +120,26 @@ Test(store_relearn, copies_count_for_nothing_until_they_are_taught)
     cr_assert(store_tablet_configuration(store_tablet_find(fixture.store, 1))->flags.damaged);
 }
 
+/* The base says that there was another, when it was last written to. */
+Test(store_relearn, what_the_log_makes_the_only_copy_is_not_cut)
+{
+    struct error error = {0};
+    struct store_configuration alone = led;
+    alone.members.version = 3;
+    alone.members.member_count = 1;
+    alone.flags.doubt_noted = true; /* what is written waits for the test's word */
+    configure(tablet, alone);
+    write_rows();
+    fixture_close(&fixture);
+    damage_log();
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, "the only copy of tablet 1"), "%s", error.text);
+        cr_assert_not(has_note());
+    }
+    fixture.store = NULL;
+}
+
 /* What was replayed is durable, too: but what says that it is damaged is not yet. */
 Test(store_relearn, the_note_stays_until_every_copy_says_so)
 {
