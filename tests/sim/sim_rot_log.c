@@ -10,7 +10,7 @@ void sim_rot_log_draw(struct sim *sim)
     struct prng *prng = &sim->rot_prng;
     *prng = prng_of_seed(sim->seed ^ SALT);
     if (sim->settings.replicas > 1 && prng_chance(prng, 3)) {
-        sim->settings.rot_log = 1 + (uint32_t)prng_below(prng, 300000);
+        sim->settings.rot_log = 1 + (uint32_t)prng_below(prng, 600000);
     }
 }
 
