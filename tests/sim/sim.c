@@ -278,6 +278,9 @@ void sim_wipe(struct sim *sim, uint32_t node)
 void sim_start(struct sim *sim, uint32_t node)
 {
     ASSERT(!sim->nodes[node].alive);
+    if (sim_is_server(sim, node)) {
+        sim_rot_log_start(sim, node);
+    }
     sim->nodes[node].alive = true;
     sim->nodes[node].life++;
     sim_trace(sim, "node %u starts", node);
@@ -552,7 +555,7 @@ static bool servers_are_calm(const struct sim *sim)
 
 static bool copies_are_sound(const struct sim *sim)
 {
-    return sim->settings.rot == 0 || sim_rot_is_over(sim);
+    return (sim->settings.rot == 0 && sim->settings.rot_log == 0) || sim_rot_is_over(sim);
 }
 
 /* Where tablets are to be merged, faults begin when there are some. */

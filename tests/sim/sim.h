@@ -89,7 +89,9 @@
     X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
     X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
     X("never-thawed", NEVER_THAWED)                       /* section 7: progress */               \
-    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */
+    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */               \
+    X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */   \
+    X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -171,6 +173,7 @@ struct sim_settings {
     uint32_t stall;           /* per turn: a disk stands still */
     uint32_t full;            /* per turn: a disk has no room */
     uint32_t rot;             /* per turn: what a disk has of a tablet turns bad */
+    uint32_t rot_log;         /* per turn, and per start of a server: a log turns bad */
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
 };
@@ -260,6 +263,7 @@ struct sim {
     bool trace;
     struct sim_settings settings;
     struct prng prng;
+    struct prng rot_prng; /* of logs that turn bad: other draws do not depend on it */
     int64_t now_ns;
     uint64_t event_count;
     uint64_t hash; /* of every event so far */
@@ -307,6 +311,11 @@ struct sim {
         uint64_t slices;
         uint64_t wipes;
         uint64_t rots;
+        uint64_t log_rots;
+        uint64_t log_rots_undone; /* where nobody else would have had what is lost */
+        uint64_t log_cuts;
+        uint64_t log_refusals; /* not cut, as the base knows of no other copy */
+        uint64_t log_not_read; /* back, for a learner */
         uint64_t digests;
         uint64_t refused; /* by full disks */
         uint64_t yields;

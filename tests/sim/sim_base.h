@@ -29,6 +29,7 @@ struct sim_base_tablet {
     uint64_t proven;                 /* the highest sequence that any of its rows shows */
     bool half_taught;                /* a part of it is there: it counts for nothing */
     bool rotten;                     /* none of it can be read (sim_rot.h) */
+    bool cut;                        /* of a store whose log was cut: it counts for nothing */
     uint64_t barrier_sequence;       /* of one that stands; 0 = none */
     uint64_t barrier_version;
     uint8_t barrier_type;

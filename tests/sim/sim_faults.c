@@ -189,6 +189,7 @@ void sim_faults_draw(struct sim *sim)
     }
     draw_replication(sim);
     draw_masters(sim);
+    sim_rot_log_draw(sim);
 }
 
 void sim_faults_describe(const struct sim *sim, struct buffer *out)
@@ -197,11 +198,12 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     buffer_append_format(
         out,
         "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
-        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us",
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u",
         s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
-        s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us);
+        s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us,
+        s->rot, s->rot_log);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -366,7 +368,7 @@ static void survey_tablet(void *context, const struct tablet_record *record)
     survey->safe = survey->safe && other && !bad;
 }
 
-static bool may_be_lost(struct sim *sim, uint32_t node)
+bool sim_faults_may_lose(const struct sim *sim, uint32_t node)
 {
     struct survey survey = {.sim = sim, .lost = sim->disks[node - 1]->store.number, .safe = true};
     sim_catalog_tablets(sim, survey_tablet, &survey);
@@ -396,7 +398,7 @@ static void lose_disk(struct sim *sim)
     uint32_t node = (uint32_t)between(sim, 1, sim->settings.server_count);
     kill_one(sim, node);
     forget_proposals(sim, node);
-    if (may_be_lost(sim, node)) {
+    if (sim_faults_may_lose(sim, node)) {
         sim_wipe(sim, node);
     }
 }
@@ -438,6 +440,7 @@ static void disturb_replicas(struct sim *sim)
     if (sim_chance(sim, sim->settings.rot)) {
         sim_rot_begin(sim);
     }
+    sim_rot_log_begin(sim);
 }
 
 void sim_faults_turn(struct sim *sim)

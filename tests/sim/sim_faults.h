@@ -17,6 +17,8 @@ void sim_faults_turn(struct sim *sim);
 /* What is on its way from servers to masters is lost, and what masters have not done yet, with their lives: a
  * proposal of before must not be taken now. */
 void sim_faults_forget_proposals(struct sim *sim);
+/* Of each tablet of that server's disk another member has all, and is sound. */
+bool sim_faults_may_lose(const struct sim *sim, uint32_t node);
 /* From now on nothing fails any more; what is down starts. */
 void sim_faults_heal(struct sim *sim);
 

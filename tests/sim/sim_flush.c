@@ -219,6 +219,7 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
     put->held = frozen->held;
     put->proven = parent->split_sequence;
     put->rotten = child->rotten;
+    put->cut = child->cut;
     return put;
 }
 
@@ -279,6 +280,7 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
     put->held = last ? frozen->held : old->held;
     put->proven = frozen->last_sequence;
     put->rotten = tablet->rotten;
+    put->cut = tablet->cut;
     put_barrier(tablet, put);
     buffer_append_bytes(&put->dedupe, buffer_bytes(last ? &frozen->dedupe : &old->dedupe));
     note_end(tablet, &end);

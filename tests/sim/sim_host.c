@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "tabletserver/replica/lease_message.h"
 #include "tests/sim/sim_replica_truth.h"
+#include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
 #define ROUNDS_MAX 8 /* of a step: what a round asks of the beacon thread is answered in the next */
@@ -260,7 +261,7 @@ static void free_reading(struct sim_reading *reading)
 static void hand_out(struct sim_server *server, const struct sim_reading *reading)
 {
     const struct sim_pending *record = sim_copy_find(reading->tablet, reading->sequence);
-    if (record == NULL) {
+    if (record == NULL || sim_rot_log_hides(&server->store, record->position)) {
         host_read(server->peers.host, sim_stored(reading->tablet), reading->to, reading->sequence,
                   NULL);
         return;
@@ -444,7 +445,7 @@ void sim_host_trace(const struct sim_server *server)
         sim_trace(server->sim,
                   "server %u: tablet %llu version %llu role %d trouble %d%s, committed %llu synced "
                   "%llu appended %llu start %llu barrier %llu learners %u; store: committed %llu "
-                  "appended %llu%s%s%s%s",
+                  "appended %llu%s%s%s%s%s",
                   server->node, (unsigned long long)tablet->tablet,
                   (unsigned long long)view.configuration.version, (int)view.role, (int)view.trouble,
                   view.serving ? ", serves" : "", (unsigned long long)view.committed,
@@ -453,7 +454,7 @@ void sim_host_trace(const struct sim_server *server)
                   (unsigned long long)tablet->committed, (unsigned long long)tablet->prepared,
                   tablet->copy.alone ? ", alone" : "", tablet->copy.leads ? ", leads" : "",
                   tablet->copy.learning.learning ? ", half taught" : "",
-                  tablet->rotten ? ", rotten" : "");
+                  tablet->rotten ? ", rotten" : "", tablet->cut ? ", cut" : "");
         if (tablet->copy.learning.learning) {
             sim_trace(server->sim, "  taught up to %llu%s%s, %u frozen",
                       (unsigned long long)tablet->copy.learning.hold_until,

@@ -287,6 +287,7 @@ void sim_store_learnt(struct sim_store *store, struct sim_base_transaction *done
         take_over(store, tablet, lesson);
         tablet->copy.learning.first = false;
         tablet->rotten = false; /* what it had has given place */
+        tablet->cut = false;
     } else if (lesson->kind == LESSON_ROWS) {
         go_on(tablet, lesson);
     } else if (lesson->kind == LESSON_END) {

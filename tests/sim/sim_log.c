@@ -154,13 +154,16 @@ static enum status replay_all(struct sim_log *log,
             transfer(log, output.position, output.into, output.size_bytes, false);
             break;
         case LOG_REPLAY_RECORD:
-            status = options->on_replay(options->context, &output.record, output.position,
-                                        ret_error);
+            if (options->on_replay != NULL) {
+                status = options->on_replay(options->context, &output.record, output.position,
+                                            ret_error);
+            }
             break;
         case LOG_REPLAY_END:
             *ret_end = output;
             return STATUS_OK;
         case LOG_REPLAY_CORRUPT:
+            log->bad_position = output.position;
             return error_set(ret_error, STATUS_CORRUPT, "position %llu: %s; synced up to %llu",
                              (unsigned long long)output.position, output.reason,
                              (unsigned long long)output.proven);
@@ -196,10 +199,10 @@ static void begin_epoch(struct sim_log *log, uint64_t end)
     write_anchor(log->disk, &log->anchor);
 }
 
-enum status sim_log_open(struct sim_log *log,
-                         struct sim_log_disk *disk,
-                         const struct sim_log_open_options *options,
-                         struct error *ret_error)
+static enum status open_once(struct sim_log *log,
+                             struct sim_log_disk *disk,
+                             const struct sim_log_open_options *options,
+                             struct error *ret_error)
 {
     struct log_replay replay;
     struct log_replay_output end = {0};
@@ -232,9 +235,108 @@ enum status sim_log_open(struct sim_log *log,
     return STATUS_OK;
 }
 
+/* A log that is refused is so before anything of it is replayed.  It is known which may be. */
+enum status sim_log_open(struct sim_log *log,
+                         struct sim_log_disk *disk,
+                         const struct sim_log_open_options *options,
+                         struct error *ret_error)
+{
+    const struct sim_log_open_options look = {.trust_end = true};
+    enum status status = STATUS_OK;
+    if (sim_log_rots(disk)) {
+        status = open_once(log, disk, &look, ret_error);
+    }
+    return status == STATUS_OK ? open_once(log, disk, options, ret_error) : status;
+}
+
 void sim_log_close(struct sim_log *log)
 {
     buffer_deinit(&log->gathering);
+}
+
+/* --- rot -------------------------------------------------------------------------------------- */
+
+bool sim_log_rots(const struct sim_log_disk *disk)
+{
+    struct log_anchor anchor;
+    return disk->rot.by != 0 &&
+           log_anchor_decode(disk->anchor.cache, disk->store_number, &anchor, NULL) == STATUS_OK &&
+           anchor.start_position <= disk->rot.position;
+}
+
+static enum status add_position(void *context,
+                                const struct log_record *record,
+                                uint64_t position,
+                                struct error *ret_error)
+{
+    struct buffer *positions = context;
+    size_t count = positions->size_bytes / sizeof position;
+    (void)record;
+    (void)ret_error;
+    if (count == 0 ||
+        memcmp(positions->data + (count - 1) * sizeof position, &position, sizeof position) != 0) {
+        buffer_append(positions, &position, sizeof position);
+    }
+    return STATUS_OK;
+}
+
+static void turn_bit(struct sim_log_disk *disk)
+{
+    for (uint32_t i = 0; i < disk->segment_count; i++) {
+        if (disk->segments[i].number == disk->rot.segment) {
+            disk->segments[i].file.cache[disk->rot.offset] ^= disk->rot.by;
+            disk->segments[i].file.durable[disk->rot.offset] ^= disk->rot.by;
+        }
+    }
+}
+
+static void turn_one(const struct sim_log *log, uint64_t position, uint64_t end, struct prng *prng)
+{
+    uint64_t at = position + prng_below(prng, end - position);
+    uint32_t segment = segment_of(log, at);
+    log->disk->rot = (struct sim_log_rot){
+        .position = position,
+        .segment = log->disk->segments[segment].number,
+        .offset = (size_t)(LOG_BLOCK_BYTES + at - log->segments[segment].header.first_position),
+        .by = (uint8_t)(1U << prng_below(prng, 8))};
+    turn_bit(log->disk);
+}
+
+bool sim_log_rot(struct sim_log_disk *disk, struct prng *prng)
+{
+    struct sim_log log;
+    struct buffer positions = BUFFER_INIT;
+    const struct sim_log_open_options options = {&positions, add_position, true};
+    bool done = false;
+    if (!sim_log_rots(disk) && open_once(&log, disk, &options, NULL) == STATUS_OK) {
+        size_t count = positions.size_bytes / sizeof(uint64_t);
+        uint64_t around[2]; /* the batch, and the next */
+        ASSERT(!positions.failed);
+        if (count > 2) {
+            size_t at = (size_t)prng_below(prng, count - 2);
+            memcpy(around, positions.data + at * sizeof around[0], sizeof around);
+            turn_one(&log, around[0], around[1], prng);
+            done = true;
+        }
+    }
+    buffer_deinit(&positions);
+    return done;
+}
+
+void sim_log_rot_undo(struct sim_log_disk *disk)
+{
+    turn_bit(disk);
+    disk->rot = (struct sim_log_rot){.by = 0};
+}
+
+void sim_log_cut(struct sim_log_disk *disk, uint64_t position)
+{
+    struct sim_log log = {.disk = disk};
+    ASSERT(log_anchor_decode(disk->anchor.cache, disk->store_number, &log.anchor, NULL) ==
+           STATUS_OK);
+    log.anchor.cut = true;
+    begin_epoch(&log, position);
+    disk->rot = (struct sim_log_rot){.by = 0};
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

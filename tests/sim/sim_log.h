@@ -25,6 +25,14 @@ struct sim_log_file {
     struct sim_file file;
 };
 
+/* A bit of a batch that is not what was written: it was synced, and later ones prove that. */
+struct sim_log_rot {
+    uint64_t position; /* of the batch */
+    uint64_t segment;
+    size_t offset; /* in the file */
+    uint8_t by;    /* 0 = none */
+};
+
 /* What is on the disk. */
 struct sim_log_disk {
     uint64_t store_number;
@@ -34,6 +42,7 @@ struct sim_log_disk {
     struct sim_file spares[SIM_LOG_SPARES_MAX];
     uint32_t spare_count;
     uint64_t salt_next;
+    struct sim_log_rot rot;
 };
 
 void sim_log_disk_init(struct sim_log_disk *disk, uint64_t store_number);
@@ -55,11 +64,12 @@ struct sim_log {
     bool flying;
     uint64_t flight_end;
     uint64_t synced_position;
+    uint64_t bad_position; /* of a log that does not open: where the bad batch begins */
 };
 
 struct sim_log_open_options {
     void *context;
-    /* For every record, in order. An error ends the opening with it. */
+    /* For every record, in order. An error ends the opening with it.  Of a log that rots none is given out. */
     enum status (*on_replay)(void *context,
                              const struct log_record *record,
                              uint64_t position,
@@ -73,6 +83,17 @@ enum status sim_log_open(struct sim_log *log,
                          const struct sim_log_open_options *options,
                          struct error *ret_error);
 void sim_log_close(struct sim_log *log);
+
+/* --- rot (sim_rot.h) ------------------------------------------------------------------------------ */
+
+/* Turn a bit of some batch, never of one of the last two: then a later one proves that it was synced, also when
+ * the cache is lost.  False: there is none to turn. */
+bool sim_log_rot(struct sim_log_disk *disk, struct prng *prng);
+void sim_log_rot_undo(struct sim_log_disk *disk);
+/* Would recovery meet it? */
+bool sim_log_rots(const struct sim_log_disk *disk);
+/* As log_repair(): the log ends there, and what lies behind is of an older epoch. */
+void sim_log_cut(struct sim_log_disk *disk, uint64_t position);
 
 /* Where the record's batch will begin. */
 uint64_t sim_log_append(struct sim_log *log, const struct log_record *record);

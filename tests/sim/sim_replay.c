@@ -48,6 +48,7 @@ static struct sim_tablet *load_tablet(struct sim_store *store, const struct sim_
     tablet->prepared_clock = from->clock;
     tablet->clock = from->clock;
     tablet->rotten = from->rotten;
+    tablet->cut = from->cut;
     hlc_observe(&store->hlc, from->clock);
     flush_progress_init(&tablet->progress, from->flushed_sequence, false);
     if (from->dedupe.size_bytes > 0 && store->sim->planted != SIM_PLANTED_FORGET_DEDUPE &&
@@ -236,13 +237,16 @@ enum status sim_store_open(struct sim_store *store,
     }
     struct sim_log_open_options options = {store, on_replay,
                                            sim->planted == SIM_PLANTED_NO_SECURE_END};
-    enum status status = sim_log_open(&store->log, &disk->log, &options, ret_error);
+    enum status status = sim_store_open_log(store, &options, ret_error);
     if (status == STATUS_OK) {
         status = sim_replay_copies_end(store, ret_error);
     }
     store->callbacks = *callbacks;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         begin_to_prepare(store->tablets[i]);
+    }
+    if (status == STATUS_OK) {
+        sim_store_relearn_mark(store);
     }
     return status;
 }

@@ -123,6 +123,9 @@ void sim_truth_on_recovered(struct sim_replica_truth *truth,
 {
     struct truth *one = of(truth, tablet);
     struct cells *durable = &one->durable[server->node];
+    if (tablet->cut) {
+        return; /* what was durable was, when somebody was told */
+    }
     for (uint64_t i = 0; i < durable->count; i++) {
         durable->items[i] = 0;
     }
@@ -159,7 +162,7 @@ void sim_truth_on_committed(struct sim_replica_truth *truth,
                             uint64_t last)
 {
     struct truth *one = of(truth, tablet);
-    for (const struct sim_pending *record = in_window(tablet, first);
+    for (const struct sim_pending *record = tablet->cut ? NULL : in_window(tablet, first);
          record != NULL && record->sequence <= last; record = record->next) {
         uint64_t *known = cell(&one->committed, record->sequence);
         uint64_t is = identity(record);
@@ -208,6 +211,10 @@ void sim_truth_on_answered(struct sim_replica_truth *truth,
     struct truth *one = of(truth, tablet);
     uint32_t logs = 0;
     check_alone(truth, server, tablet);
+    if (tablet->cut) {
+        sim_fail(truth->sim, "tablet %llu: server %u answers, and its log was cut",
+                 (unsigned long long)tablet->tablet, server->node);
+    }
     if (sequence == 0) {
         return;
     }
@@ -227,8 +234,9 @@ static void compare(const struct sim_replica_truth *truth,
                     const struct sim_tablet *a,
                     const struct sim_tablet *b)
 {
-    if (b != NULL && a->committed == b->committed && !a->hidden && !a->copy.learning.learning &&
-        !b->copy.learning.learning && !sim_rows_equal(&a->committed_rows, &b->committed_rows)) {
+    if (b != NULL && a->committed == b->committed && !a->hidden && !a->cut && !b->cut &&
+        !a->copy.learning.learning && !b->copy.learning.learning &&
+        !sim_rows_equal(&a->committed_rows, &b->committed_rows)) {
         sim_fail(truth->sim, "tablet %llu: two copies differ at sequence %llu",
                  (unsigned long long)a->tablet, (unsigned long long)a->committed);
     }

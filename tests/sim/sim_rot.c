@@ -22,7 +22,8 @@ bool sim_rot_has_disk(const struct sim *sim, uint64_t store)
 static bool has_rot(const struct sim_base *base)
 {
     for (uint32_t i = 0; i < base->tablet_count; i++) {
-        if (base->tablets[i]->rotten || base->tablets[i]->held.flags.damaged) {
+        const struct sim_base_tablet *tablet = base->tablets[i];
+        if (tablet->rotten || tablet->cut || tablet->held.flags.damaged) {
             return true;
         }
     }
@@ -33,12 +34,13 @@ static bool has_rot(const struct sim_base *base)
 bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
 {
     const struct sim_store_disk *disk = disk_of(sim, store);
-    if (disk == NULL) {
+    if (disk == NULL || disk->relearns || sim_log_rots(&disk->log)) {
         return false;
     }
     const struct sim_base_tablet *there = sim_base_find(&disk->base, tablet);
-    return there == NULL ? !has_rot(&disk->base)
-                         : !there->rotten && !there->held.flags.damaged && !there->half_taught;
+    return there == NULL
+               ? !has_rot(&disk->base)
+               : !there->rotten && !there->cut && !there->held.flags.damaged && !there->half_taught;
 }
 
 /* --- which one ---------------------------------------------------------------------------------- */
@@ -79,10 +81,11 @@ static bool has_bad(const struct sim *sim, struct replica_member member, uint64_
     const struct sim_server *server = sim->servers[member.server - 1];
     const struct sim_store_disk *disk = disk_of(sim, member.store);
     const struct sim_base_tablet *there = disk == NULL ? NULL : sim_base_find(&disk->base, tablet);
-    bool bad = disk == NULL || (there != NULL && (there->rotten || there->half_taught));
+    bool bad = disk == NULL ||
+               (there != NULL && (there->rotten || there->cut || there->half_taught));
     for (uint32_t i = 0; server != NULL && i < server->store.tablet_count; i++) {
         const struct sim_tablet *held = server->store.tablets[i];
-        bad = bad || (held->tablet == tablet && held->rotten);
+        bad = bad || (held->tablet == tablet && (held->rotten || held->cut));
     }
     return bad;
 }

@@ -11,6 +11,16 @@
  * A copy turns bad only while there are other members, all of them sound, and the scrub comes at once; and
  * not of one that is not sure of what became of a removal: it may be the last one then, and what that has lost is
  * not promised back.
+ *
+ * A log turns bad (sim_rot_log.c): a bit of a batch that was synced is another one, while the server runs or is down.
+ *
+ *   the next start meets it --> the log is cut, all copies of the store are marked (sim_relearn.c)
+ *                           --> removed, taught anew, whole
+ *                           --> or refused, where the base knows of no other copy: the operator replaces the store
+ *
+ * That is fair where the store could be lost as a whole; it is looked at when the log turns bad, so that others are not lost
+ * meanwhile, and once more at the start: who is healthy may have removed the others.  If it is not fair then, the bit
+ * is turned back.
  */
 #ifndef TESTS_SIM_SIM_ROT_H
 #define TESTS_SIM_SIM_ROT_H
@@ -35,5 +45,15 @@ void sim_rot_tell(struct sim_server *server);
 /* The scrub will come to what is bad in what was just opened; it meets all that is. */
 void sim_rot_expect_scrub(struct sim_server *server);
 void sim_rot_scrub(struct sim_server *server);
+
+/* --- logs ------------------------------------------------------------------------------------------ */
+
+/* Of a generator of its own. */
+void sim_rot_log_draw(struct sim *sim);
+/* The fault maker's turn; a server that is about to start. */
+void sim_rot_log_begin(struct sim *sim);
+void sim_rot_log_start(struct sim *sim, uint32_t node);
+/* A record of that batch cannot be read back: it, or one before it, is bad. */
+bool sim_rot_log_hides(struct sim_store *store, uint64_t position);
 
 #endif /* TESTS_SIM_SIM_ROT_H */

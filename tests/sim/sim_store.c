@@ -484,6 +484,7 @@ void sim_store_log_synced(struct sim_store *store)
             store->callbacks.on_committed(store->callbacks.context, tablet, tablet->committed);
         }
     }
+    sim_store_relearn_end(store, synced);
     sim_store_tell_synced(store, synced);
 }
 
@@ -562,6 +563,7 @@ struct sim_tablet *sim_store_begin_child(struct sim_store *store,
     child->clock = parent->clock;
     child->parent = parent->tablet;
     child->rotten = parent->rotten;
+    child->cut = parent->cut;
     flush_progress_init(&child->progress, parent->committed, true);
     if (store->sim->planted != SIM_PLANTED_SPLIT_LOSES_DEDUPE &&
         dedupe_load(child->dedupe, dedupe, &error) != STATUS_OK) {

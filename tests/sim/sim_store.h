@@ -38,6 +38,8 @@ struct sim_store_disk {
     uint64_t number;
     struct sim_log_disk log;
     struct sim_base base;
+    bool
+        relearns; /* the file RELEARN is there: the log was cut, and that is not noted everywhere yet */
 };
 
 struct sim_pending {
@@ -147,6 +149,7 @@ struct sim_tablet {
     bool replicated;
     struct sim_copy copy;
     bool rotten;    /* what the base has of it cannot be read (sim_rot.h) */
+    bool cut;       /* its log was: it counts for nothing */
     bool rot_met;   /* and somebody has tried: its host is to be told */
     uint64_t reign; /* the server's: rises when one ends */
     uint64_t life;  /* no two tablets of a process have the same */
@@ -201,7 +204,9 @@ struct sim_store {
     uint32_t told_count;
     uint32_t told_capacity;
     uint64_t life_next;
-    uint64_t replay_last; /* planted */
+    bool marks;                /* the log was cut: all copies are marked as damaged */
+    uint64_t relearn_position; /* of the configurations that note it */
+    uint64_t replay_last;      /* planted */
     uint64_t replay_seen;
 };
 
@@ -416,6 +421,20 @@ enum status sim_replay_copies_end(struct sim_store *store, struct error *ret_err
 void sim_store_record_requests(struct sim_store *store,
                                struct sim_tablet *tablet,
                                const struct sim_pending *record);
+
+/* --- a log that was cut: sim_relearn.c --------------------------------------------------------- */
+
+/* A tablet of which the base knows no other copy; NULL: none. */
+const struct sim_base_tablet *sim_store_only_copy(const struct sim_store_disk *disk);
+/* Open it; one that rots is cut first.  Errors: STATUS_CORRUPT. */
+enum status sim_store_open_log(struct sim_store *store,
+                               const struct sim_log_open_options *options,
+                               struct error *ret_error);
+/* As store_relearns(). */
+bool sim_store_relearns(const struct sim_tablet *tablet);
+/* When all is replayed, and when the log is synced. */
+void sim_store_relearn_mark(struct sim_store *store);
+void sim_store_relearn_end(struct sim_store *store, uint64_t synced);
 
 /* What the base has just been told of. */
 struct sim_tablet *sim_store_load(struct sim_store *store, const struct sim_base_tablet *from);

@@ -114,6 +114,7 @@ static struct sim_base_tablet *create_merged(struct sim_store *store,
     put->replicated = true;
     put->held = held;
     put->rotten = left->rotten || right->rotten;
+    put->cut = left->cut || right->cut;
     arena_reset(&store->arena);
     ASSERT(applied_map_whole(&store->arena, put->flushed_sequence, &map) == STATUS_OK);
     applied_map_encode(&map, &put->applied);

@@ -535,8 +535,10 @@ enum status sim_replay_copies_end(struct sim_store *store, struct error *ret_err
             tablet->copy.leads = tablet->copy.alone;
             tablet->copy.synced = tablet->prepared;
         }
-        if (status == STATUS_OK && !tablet->hidden &&
-            (tablet->copy.gap || tablet->committed < tablet->copy.proven)) {
+        if (sim_store_relearns(tablet)) {
+            tablet->copy.gap = false; /* what would have explained it is lost */
+        } else if (status == STATUS_OK && !tablet->hidden &&
+                   (tablet->copy.gap || tablet->committed < tablet->copy.proven)) {
             status = error_set(
                 ret_error, STATUS_CORRUPT, "tablet %llu: the log has a hole behind sequence %llu",
                 (unsigned long long)tablet->tablet, (unsigned long long)tablet->prepared);
