@@ -9,7 +9,12 @@ random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
 missed() { if ((REPLICAS > 1)); then sleep 6; else sleep 0.3; fi; }
 # milliseconds
 sleep_ms() { sleep "$(awk "BEGIN { print $1 / 1000 }")"; }
-gap_limits() { ((REPLICAS > 1)) && echo "--gap-p50 3000 --gap-p99 4000"; }
+# gap_limits ROUNDS: what is promised is of a hundred rounds; in a few the longest of all would have to stay below
+# what one in a hundred may exceed, on a machine that may be busy with other things.
+gap_limits() {
+    ((REPLICAS > 1)) || return 0
+    if (($1 >= 10)); then echo "--gap-p50 3000 --gap-p99 4000"; else echo "--gap-p99 8000"; fi
+}
 ends_by_itself() { # NAME SECONDS
     local n
     for ((n = 0; n < $2 * 20; n++)); do
@@ -33,7 +38,7 @@ kill_server() {
         sleep 1.5
     done
     # shellcheck disable=SC2046  # words
-    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1")
 }
 
 kill_all() {
@@ -319,7 +324,7 @@ wiped_server() {
         sleep 5
     done
     # shellcheck disable=SC2046  # words
-    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1")
 }
 
 long_stop() {
@@ -336,5 +341,5 @@ long_stop() {
         sleep 5
     done
     # shellcheck disable=SC2046  # words
-    load_end --within 15 --at-least $((200 * $1)) $(gap_limits)
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1")
 }
