@@ -102,8 +102,10 @@ void balance_inherit(const struct catalog *catalog, struct tablet *made)
 
     if (parent != NULL && absorbed != NULL) {
         balance_tablet_merge(&parent->balance, &absorbed->balance, &made->balance);
+        made->hurried = parent->hurried || absorbed->hurried;
     } else if (parent != NULL) {
         inherit_part(catalog, parent, made);
+        made->hurried = parent->hurried;
     }
 }
 

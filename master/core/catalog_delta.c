@@ -100,6 +100,13 @@ static struct goal goal_for(const struct catalog *catalog,
     return concerned && server->replicates ? told : (struct goal){0};
 }
 
+/* Who waits for it: a busy server, or those whose tablet has fewer copies than it should. */
+static bool is_hurried(const struct tablet *tablet)
+{
+    const struct tablet_record *record = &tablet->record;
+    return tablet->hurried || record->configuration.member_count < record->goal.store_count;
+}
+
 static void add_tablet(struct catalog *catalog,
                        const struct server *server,
                        struct tablet *tablet,
@@ -114,7 +121,7 @@ static void add_tablet(struct catalog *catalog,
         .goal = goal_for(catalog, server, tablet),
         .absorbed = tablet->record.absorbed,
         .recovered = tablet->record.recovered_version == tablet->record.configuration.version,
-        .hurried = tablet->hurried,
+        .hurried = is_hurried(tablet),
     };
 }
 

@@ -275,9 +275,7 @@ static void replace_lost(struct review *review, struct tablet *tablet)
     for (uint32_t i = 0; i < goal->store_count && is_free(review, tablet); i++) {
         const struct store *store = number_map_get(&review->catalog->stores, goal->stores[i]);
         if (is_lost(review->catalog, store)) {
-            tablet->hurried = replace(review, tablet, store->number,
-                                      "a store was not heard of for long") ||
-                              tablet->hurried;
+            (void)replace(review, tablet, store->number, "a store was not heard of for long");
         } else if (shares_server(review->catalog, goal, store)) {
             (void)replace(review, tablet, store->number, "two of its stores are in one server");
         }
@@ -440,6 +438,23 @@ static void review_counts(struct review *review)
     }
 }
 
+/* --- what has become hot on its way ----------------------------------------------------------- */
+
+/* Nothing can be done about its load before it is there.  Staged as it is, so that its servers hear of it. */
+static void review_hot(struct review *review)
+{
+    LIST_FOREACH(struct tablet, tablet, &review->catalog->astray) {
+        if (tablet->balance.over_ns == 0 || tablet->hurried || !is_free(review, tablet)) {
+            continue;
+        }
+        if (!has_room(review)) {
+            return;
+        }
+        stage(review, tablet, &tablet->record.goal);
+        tablet->hurried = true;
+    }
+}
+
 /* --- who leads --------------------------------------------------------------------------------- */
 
 /* Two more than another: moving one makes it better, and not the other way round the next time; and
@@ -532,6 +547,7 @@ void goal_plan(struct catalog *catalog, struct transaction *transaction)
     review_lost(&review);
     review_drained(&review);
     review_counts(&review);
+    review_hot(&review);
     review_leading(&review);
     catalog->review_ns = review.cut ? catalog->now_ns : catalog->now_ns + REVIEW_NS;
 }

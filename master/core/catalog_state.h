@@ -92,8 +92,7 @@ struct tablet {
     uint64_t reported_ns;
     bool ahead;   /* the split that is wished is one ahead of who appends */
     bool ordered; /* an order about it is open, as the running round sees it */
-    bool
-        hurried; /* somebody waits for its goal: a busy server's load goes with it, or a copy was lost */
+    bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
 };
 
 static inline bool state_is_there(const struct copy *copy)

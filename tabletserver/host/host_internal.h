@@ -168,6 +168,7 @@ struct hosted {
     struct host_teaching *teachings;
     bool hurried; /* by the master */
     bool awaited; /* a barrier waits for the end of a walk */
+    int64_t awaited_since_ns;
     uint64_t
         barred_sequence; /* the last given out that a walk may not pass: walks begin behind it */
     struct learn learn;

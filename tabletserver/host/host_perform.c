@@ -5,6 +5,7 @@
 
 #include "common/base/assert.h"
 #include "tabletserver/host/host_internal.h"
+#include "tabletserver/storage/store_relearn.h"
 
 /* --- promises ----------------------------------------------------------------------------------- */
 
@@ -209,7 +210,8 @@ void hosted_note_view(struct hosted *hosted)
                                      .leads = view.serving,
                                      .damaged = view.trouble == REPLICA_IS_DAMAGED,
                                      .empty = view.configuration.version == 0 ||
-                                              store_tablet_is_half_taught(hosted->tablet)};
+                                              store_tablet_is_half_taught(hosted->tablet) ||
+                                              store_tablet_is_torn(hosted->tablet)};
     if (now.version != noted.version || now.role != noted.role || now.leads != noted.leads ||
         now.damaged != noted.damaged || now.empty != noted.empty) {
         serving_note(hosted->serving, now);

@@ -582,12 +582,15 @@ bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
     struct host_teaching *next = NULL;
     for (struct host_teaching *t = hosted->teachings; t != NULL; t = next) {
         next = t->next;
-        if (t->walks && now_ns - t->walks_since_ns > hosted->host->options.learn_timeout_ns) {
+        int64_t since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
+        since_ns = t->walks_since_ns > since_ns ? t->walks_since_ns : since_ns;
+        if (t->walks && now_ns - since_ns > hosted->host->options.learn_timeout_ns) {
             begin_anew(hosted, t);
         } else {
             may = may && !t->walks;
         }
     }
+    hosted->awaited_since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
     hosted->awaited = !may;
     look_at_haste(hosted);
     return may;

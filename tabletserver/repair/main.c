@@ -1,7 +1,12 @@
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/io/file.h"
 #include "tabletserver/storage/log_repair.h"
+#include "tabletserver/storage/store_identity.h"
+#include "tabletserver/storage/store_relearn.h"
 
 static void print_result(const struct log_repair *repair)
 {
@@ -24,16 +29,79 @@ static void print_result(const struct log_repair *repair)
     }
 }
 
+static int usage(void)
+{
+    (void)fprintf(
+        stderr, "usage: edubba-repair-log [--synced POSITION] <folder of the log>\n"
+                "Cuts a damaged log where the damage begins.  Copy it first.\n"
+                "  --synced POSITION   as the server has said that it was synced: a log that ends\n"
+                "                      before that has lost its end\n");
+    return 2;
+}
+
+/* Where the log's folder lies, by its name: it may be a link to another disk. */
+static void parent_of(const char *log_folder, char ret_folder[FILE_PATH_SIZE_MAX])
+{
+    size_t size = strlen(log_folder);
+    while (size > 1 && log_folder[size - 1] == '/') {
+        size--;
+    }
+    size_t name = size;
+    while (name > 0 && log_folder[name - 1] != '/') {
+        name--;
+    }
+    if (name == 0) {
+        (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, "%s", log_folder[0] == '.' ? ".." : ".");
+    } else {
+        (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, "%.*s", (int)name, log_folder);
+    }
+}
+
+/* Copies of tablets that have others are not whole any more, and have to know. */
+static enum status leave_note(void *context, struct error *ret_error)
+{
+    char store_folder[FILE_PATH_SIZE_MAX];
+    struct store_identity identity;
+    bool created = false;
+    parent_of(context, store_folder);
+    enum status status = store_identity_open(store_folder, 0, &identity, &created, ret_error);
+    if (status == STATUS_NOT_FOUND) {
+        return STATUS_OK; /* a copy of a log, elsewhere */
+    }
+    return status == STATUS_OK ? store_relearn_note(store_folder, ret_error) : status;
+}
+
+static enum status look_at_nothing(void *context,
+                                   const struct log_record *record,
+                                   struct error *ret_error)
+{
+    (void)context;
+    (void)record;
+    (void)ret_error;
+    return STATUS_OK;
+}
+
+static bool parse_position(const char *word, uint64_t *ret_position)
+{
+    char *end = NULL;
+    errno = 0;
+    *ret_position = strtoull(word, &end, 10);
+    return errno == 0 && word[0] >= '0' && word[0] <= '9' && *end == '\0';
+}
+
 int main(int argument_count, char **arguments)
 {
     struct log_repair repair;
     struct error error = {.status = STATUS_OK};
-    if (argument_count != 2 || arguments[1][0] == '-') {
-        (void)fprintf(stderr, "usage: edubba-repair-log <folder of the log>\n"
-                              "Cuts a damaged log where the damage begins.  Copy it first.\n");
-        return 2;
+    uint64_t synced_position = 0;
+    bool has_synced = argument_count == 4 && strcmp(arguments[1], "--synced") == 0;
+    if ((argument_count != 2 && !has_synced) || arguments[argument_count - 1][0] == '-' ||
+        (has_synced && !parse_position(arguments[2], &synced_position))) {
+        return usage();
     }
-    if (log_repair(arguments[1], NULL, &repair, &error) != STATUS_OK) {
+    char *folder = arguments[argument_count - 1];
+    const struct log_repair_judge judge = {folder, look_at_nothing, leave_note};
+    if (log_repair(folder, synced_position, &judge, &repair, &error) != STATUS_OK) {
         (void)fprintf(stderr, "edubba-repair-log: %s\n", error.text);
         return 1;
     }

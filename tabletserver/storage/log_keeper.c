@@ -228,10 +228,11 @@ static enum status release_segments(struct log *log, struct error *ret_error)
     anchor.counter++;
     anchor.start_segment = plan.start_segment;
     anchor.start_position = plan.start_position;
-    anchor.cut = false; /* what releases has said anew what it knows to be synced */
     (void)pthread_mutex_lock(&log->mutex);
     anchor.synced_position = log->statistics.synced_position;
     (void)pthread_mutex_unlock(&log->mutex);
+    /* A hint of before the cut may be there still: it tells the truth again from here on. */
+    anchor.cut = anchor.cut && anchor.synced_position < log->options.synced_position_hint;
     enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
     if (status != STATUS_OK) {
         return status;

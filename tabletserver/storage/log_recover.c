@@ -140,32 +140,41 @@ static enum status take_spare(struct log *log, uint64_t number, struct error *re
 
 /*
  * Below the start of the log is what was kept for others, or what an interrupted release left behind:
- * it is not replayed, and its space is used again.  A repair puts aside the
- * first segment that is damaged or does not follow, and all after it.
+ * it is not replayed, and its space is used again.
  */
 static enum status take_segment(struct log *log,
                                 struct log_replay *replay,
                                 uint64_t number,
                                 struct error *ret_error)
 {
-    if (number < log->anchor.start_segment) {
-        enum status status = log_segment_put_aside(log->folder, number, LOG_SPARE_PREFIX,
-                                                   ret_error);
-        return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
+    if (number >= log->anchor.start_segment) {
+        return add_segment(log, replay, number, ret_error);
     }
+    enum status status = log_segment_put_aside(log->folder, number, LOG_SPARE_PREFIX, ret_error);
+    return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
+}
+
+/* The first that is damaged or does not follow is lost, and all after it; nothing is changed yet. */
+static enum status take_segment_to_repair(struct log *log,
+                                          struct log_replay *replay,
+                                          uint64_t number,
+                                          struct error *ret_error)
+{
+    struct log_repairing *repair = log->repair;
     struct error error = {.status = STATUS_OK};
-    enum status status = STATUS_CORRUPT;
-    if (log->repair == NULL || log->repair->lost_segments == 0) {
-        status = add_segment(log, replay, number, &error);
+    if (number < log->anchor.start_segment) {
+        return STATUS_OK;
     }
-    if (status == STATUS_CORRUPT && log->repair != NULL) {
-        if (log->repair->lost_segments == 0) {
-            memcpy(log->repair->reason, error.text, sizeof error.text);
+    if (repair->lost_from == 0) {
+        enum status status = add_segment(log, replay, number, &error);
+        if (status != STATUS_CORRUPT) {
+            return status == STATUS_OK ? status : error_set(ret_error, status, "%s", error.text);
         }
-        log->repair->lost_segments++;
-        return log_segment_put_aside(log->folder, number, LOG_LOST_PREFIX, ret_error);
+        repair->lost_from = number;
+        memcpy(repair->result.reason, error.text, sizeof error.text);
     }
-    return status == STATUS_OK ? status : error_set(ret_error, status, "%s", error.text);
+    repair->result.lost_segments++;
+    return STATUS_OK;
 }
 
 /* Names are sorted, so numbers ascend. */
@@ -179,7 +188,8 @@ static enum status open_files(struct log *log,
         const char *name = listing->names[i];
         uint64_t number = 0;
         if (log_segment_number(name, LOG_SEGMENT_PREFIX, &number)) {
-            status = take_segment(log, replay, number, ret_error);
+            status = log->repair == NULL ? take_segment(log, replay, number, ret_error)
+                                         : take_segment_to_repair(log, replay, number, ret_error);
         } else if (log->repair == NULL && log_segment_number(name, LOG_SPARE_PREFIX, &number)) {
             status = take_spare(log, number, ret_error);
         }
@@ -227,9 +237,10 @@ static enum status refuse(struct log *log,
     return error_set(ret_error, STATUS_CORRUPT,
                      "%s, offset %llu: %s at position %llu, and the log was synced up to %llu; "
                      "restore this store from its replicas, or, with one copy only, "
-                     "run edubba-repair-log",
+                     "run edubba-repair-log --synced %llu",
                      path, (unsigned long long)output->offset, output->reason,
-                     (unsigned long long)output->position, (unsigned long long)output->proven);
+                     (unsigned long long)output->position, (unsigned long long)output->proven,
+                     (unsigned long long)output->proven);
 }
 
 /* A repair takes the damage for the end of the log. */
@@ -237,10 +248,11 @@ static struct log_replay_output cut_at(struct log *log,
                                        const struct log_replay_output *output,
                                        const struct error *error)
 {
-    log->repair->cut = true;
-    log->repair->proven_position = output->proven;
-    if (log->repair->lost_segments == 0) {
-        memcpy(log->repair->reason, error->text, sizeof error->text);
+    struct log_repair *result = &log->repair->result;
+    result->cut = true;
+    result->proven_position = output->proven;
+    if (result->lost_segments == 0) {
+        memcpy(result->reason, error->text, sizeof error->text);
     }
     return (struct log_replay_output){.position = output->position, .proven = output->position};
 }
@@ -311,6 +323,11 @@ static enum status secure_end(struct log *log,
     return status;
 }
 
+static bool cuts(const struct log_repairing *repair)
+{
+    return repair->result.cut || repair->lost_from != 0;
+}
+
 static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_error)
 {
     struct log_anchor anchor = log->anchor;
@@ -319,8 +336,8 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
     anchor.epoch_position = end;
     anchor.synced_position = end;
     if (log->repair != NULL) {
-        log->repair->position = end;
-        anchor.cut = anchor.cut || log->repair->cut || log->repair->lost_segments > 0;
+        log->repair->result.position = end;
+        anchor.cut = anchor.cut || cuts(log->repair);
     }
     enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
     if (status == STATUS_OK) {
@@ -330,7 +347,7 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
     return status;
 }
 
-/* Once more from the start, now that all of it is known to be good and durable. */
+/* Once more from the start, now that all of it is known to be good and, but to a judge, durable. */
 static enum status give_out_records(struct log *log,
                                     const struct log_replay *replay,
                                     struct error *ret_error)
@@ -350,6 +367,34 @@ static enum status give_out_records(struct log *log,
     return status;
 }
 
+/* Nothing was changed yet. */
+static enum status ask_judge(struct log *log,
+                             const struct log_replay *replay,
+                             struct error *ret_error)
+{
+    const struct log_repair_judge *judge = log->repair->judge;
+    enum status status = give_out_records(log, replay, ret_error);
+    return status == STATUS_OK && judge != NULL && cuts(log->repair)
+               ? judge->decide(judge->context, ret_error)
+               : status;
+}
+
+/* The anchor says already that the log was cut: without them it ends there. */
+static enum status put_lost_aside(const struct log *log,
+                                  const struct listing *listing,
+                                  struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+    uint64_t number = 0;
+    for (size_t i = 0; status == STATUS_OK && i < listing->count; i++) {
+        if (log_segment_number(listing->names[i], LOG_SEGMENT_PREFIX, &number) &&
+            log->repair->lost_from != 0 && number >= log->repair->lost_from) {
+            status = log_segment_put_aside(log->folder, number, LOG_LOST_PREFIX, ret_error);
+        }
+    }
+    return status;
+}
+
 /*
  * The log is read twice: whoever takes the records may write them elsewhere, durably, while it
  * still takes more; so none is given out before all are durable here, and none at all of a log that
@@ -361,10 +406,13 @@ static enum status recover_segments(struct log *log,
 {
     struct log_replay_output end = {0};
     enum status status = replay_records(log, replay, false, &end, ret_error);
+    if (status == STATUS_OK && log->repair != NULL) {
+        status = ask_judge(log, replay, ret_error);
+    }
     if (status == STATUS_OK) {
         status = secure_end(log, end.proven, end.position, ret_error);
     }
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK && log->repair == NULL) {
         status = give_out_records(log, replay, ret_error);
     }
     if (status == STATUS_OK) {
@@ -402,6 +450,9 @@ static enum status recover_listing(struct log *log,
     status = open_files(log, &replay, listing, ret_error);
     if (status == STATUS_OK) {
         status = recover_segments(log, &replay, ret_error);
+    }
+    if (status == STATUS_OK && log->repair != NULL) {
+        status = put_lost_aside(log, listing, ret_error);
     }
     log_replay_deinit(&replay);
     return status;

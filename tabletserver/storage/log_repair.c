@@ -17,36 +17,32 @@ static void ignore_failed(void *context, const struct error *error)
     (void)error;
 }
 
-struct counting {
-    struct log_repair *repair;
-    const struct log_repair_judge *judge;
-};
-
 static enum status count_record(void *context,
                                 const struct log_record *record,
                                 uint64_t position,
                                 struct error *ret_error)
 {
-    struct counting *counting = context;
+    struct log_repairing *repairing = context;
     (void)position;
-    counting->repair->records++;
-    return counting->judge == NULL
+    repairing->result.records++;
+    return repairing->judge == NULL
                ? STATUS_OK
-               : counting->judge->look(counting->judge->context, record, ret_error);
+               : repairing->judge->look(repairing->judge->context, record, ret_error);
 }
 
 enum status log_repair(const char *folder,
+                       uint64_t synced_position_hint,
                        const struct log_repair_judge *judge,
                        struct log_repair *ret_repair,
                        struct error *ret_error)
 {
-    struct log_repair repair = {.cut = false};
-    struct counting counting = {&repair, judge};
+    struct log_repairing repairing = {.judge = judge};
     struct error error = {.status = STATUS_OK};
     const struct log_options options = {
         .folder = folder,
         .segment_bytes = LOG_SEGMENT_BYTES_MIN, /* none is made */
-        .context = &counting,
+        .synced_position_hint = synced_position_hint,
+        .context = &repairing,
         .on_synced = ignore_synced,
         .on_failed = ignore_failed,
         .on_replay = count_record,
@@ -58,12 +54,12 @@ enum status log_repair(const char *folder,
     if (log == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to repair the log");
     }
-    log->repair = &repair;
+    log->repair = &repairing;
     enum status status = log_recover(log, &error);
     log_destroy(log);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s", error.text);
     }
-    *ret_repair = repair;
+    *ret_repair = repairing.result;
     return STATUS_OK;
 }

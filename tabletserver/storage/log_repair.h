@@ -9,6 +9,8 @@
  *
  * The cut is a new epoch that begins there (log_replay.h), so nothing behind it comes back.  The
  * anchor remembers that there was one: hints of before, which speak of what is lost, do not count.
+ * It says so before any segment is put aside: a log that lacks segments, and nothing that says why,
+ * would be taken for whole.
  *
  * Thread rule: nobody else may have the log open (STATUS_FAILED_PRECONDITION).
  */
@@ -31,17 +33,23 @@ struct log_repair {
     char reason[ERROR_TEXT_SIZE_MAX]; /* what was wrong; empty when nothing was */
 };
 
-/* Looks at each record that would still be there, before anything is cut: its error is that of the repair, and
- * the log stays as long as it was. */
+/*
+ * Who has a say.  Each function's error is that of the repair, and the log stays as it was; behind decide() it is
+ * changed, and an error may leave a part of that done, which the next repair goes on with.
+ */
 struct log_repair_judge {
     void *context;
+    /* Each record that would still be there, before anything is changed. */
     enum status (*look)(void *context, const struct log_record *record, struct error *ret_error);
+    /* All were looked at, and something is to be cut. */
+    enum status (*decide)(void *context, struct error *ret_error);
 };
 
-/* The folder is the log's own; judge NULL = whatever is there.  Errors: STATUS_NOT_FOUND (no log there),
- * STATUS_CORRUPT (the anchor itself), STATUS_VERSION, STATUS_FAILED_PRECONDITION, those of the judge and of
- * file.h. */
+/* The folder is the log's own.  synced_position_hint: as in log_open(): what is missing below it is damage.
+ * judge NULL = whatever is there.  Errors: STATUS_NOT_FOUND (no log there), STATUS_CORRUPT (the anchor itself),
+ * STATUS_VERSION, STATUS_FAILED_PRECONDITION, those of the judge and of file.h. */
 enum status log_repair(const char *folder,
+                       uint64_t synced_position_hint,
                        const struct log_repair_judge *judge,
                        struct log_repair *ret_repair,
                        struct error *ret_error);

@@ -35,11 +35,18 @@ struct log_batch {
     uint64_t position;
 };
 
+/* A log_repair() under way. */
+struct log_repairing {
+    struct log_repair result;
+    const struct log_repair_judge *judge; /* or NULL */
+    uint64_t lost_from; /* segments from this one on are to be put aside; 0 = none are */
+};
+
 struct log {
     struct log_options options;      /* [constant] */
     char folder[FILE_PATH_SIZE_MAX]; /* [constant]; options.folder points here */
     uint64_t epoch;                  /* [constant] */
-    struct log_repair *repair;       /* [constant] NULL unless this is log_repair() */
+    struct log_repairing *repair;    /* [constant] NULL unless this is log_repair() */
 
     pthread_mutex_t mutex;
     pthread_mutex_t report_mutex;

@@ -226,7 +226,7 @@ static enum status open_log(struct store *store, uint64_t synced_position, struc
     }
     status = open_log_at(store, path, synced_position, ret_error);
     if (status == STATUS_CORRUPT && !store->replayed) {
-        status = store_relearn_cut(store, path, ret_error);
+        status = store_relearn_cut(store, path, synced_position, ret_error);
         if (status == STATUS_OK) {
             status = open_log_at(store, path, synced_position, ret_error);
         }

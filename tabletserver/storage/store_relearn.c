@@ -14,18 +14,18 @@
 static const char NOTE[] =
     "The log was cut where it was damaged: the copies here are taught anew by others.\n";
 
-static enum status note_path(const struct store *store,
-                             char ret_path[FILE_PATH_SIZE_MAX],
-                             struct error *ret_error)
+enum status store_relearn_note(const char *folder, struct error *ret_error)
 {
-    return file_path_join(ret_path, store->folder, NOTE_NAME, ret_error);
+    char path[FILE_PATH_SIZE_MAX];
+    enum status status = file_path_join(path, folder, NOTE_NAME, ret_error);
+    return status == STATUS_OK ? file_write_atomic(path, NOTE, sizeof NOTE - 1, ret_error) : status;
 }
 
 enum status store_relearn_find(struct store *store, struct error *ret_error)
 {
     char path[FILE_PATH_SIZE_MAX];
     struct buffer text = BUFFER_INIT;
-    enum status status = note_path(store, path, ret_error);
+    enum status status = file_path_join(path, store->folder, NOTE_NAME, ret_error);
     if (status == STATUS_OK) {
         status = file_read_whole(path, NOTE_BYTES_MAX, &text, NULL);
         store->relearns = status == STATUS_OK;
@@ -37,90 +37,140 @@ enum status store_relearn_find(struct store *store, struct error *ret_error)
                                            store->folder, NOTE_NAME);
 }
 
-/* By what the base says: the log, which may say more, is not to be trusted. */
-static const struct store_tablet *find_only_copy(const struct store *store)
+/* --- may it be cut? ------------------------------------------------------------------------------- */
+
+/* The only copy there is, as far as it knows. */
+static bool is_lone(const struct store *store, const struct replica_configuration *members)
 {
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        if (store->tablets[i]->durable.members.member_count < 2) {
-            return store->tablets[i];
+    return members->member_count == 1 && members->members[0].store == store->identity.store_number;
+}
+
+/* What is known of a tablet: by the base, then by what can be read of the log, which says more. */
+struct last_known {
+    uint64_t tablet;
+    bool only; /* or it has not been told */
+};
+
+struct judging {
+    const struct store *store;
+    struct buffer known; /* struct last_known each */
+};
+
+static struct last_known *known_of(struct judging *judging, uint64_t tablet)
+{
+    struct last_known *known = (struct last_known *)(void *)judging->known.data;
+    size_t count = judging->known.size_bytes / sizeof *known;
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].tablet == tablet) {
+            return &known[i];
         }
     }
     return NULL;
 }
 
-/* What the readable part of the log says since: a copy that has become the only one. */
-static enum status look_for_only_copy(void *context,
-                                      const struct log_record *record,
-                                      struct error *ret_error)
+static enum status learn_of(struct judging *judging,
+                            uint64_t tablet,
+                            const struct replica_configuration *members)
 {
-    const struct store *store = context;
+    const struct last_known now = {tablet,
+                                   members->member_count == 0 || is_lone(judging->store, members)};
+    struct last_known *before = known_of(judging, tablet);
+    if (before != NULL) {
+        *before = now;
+    } else {
+        buffer_append(&judging->known, &now, sizeof now);
+    }
+    return judging->known.failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+static enum status look(void *context, const struct log_record *record, struct error *ret_error)
+{
+    struct judging *judging = context;
     struct record_configuration decoded;
-    if (record->type != RECORD_CONFIGURATION ||
-        record_decode_configuration(record->payload, &decoded, NULL) != STATUS_OK) {
-        return STATUS_OK;
-    }
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        const struct store_tablet *tablet = store->tablets[i];
-        if (tablet->descriptor.tablet == record->tablet && decoded.configuration.member_count < 2 &&
-            decoded.configuration.version > tablet->durable.members.version) {
-            return error_set(
-                ret_error, STATUS_CORRUPT,
-                "it is not cut by itself, as the log makes this the only copy of tablet "
-                "%llu",
-                (unsigned long long)record->tablet);
+    enum status status = STATUS_OK;
+    if (record->type == RECORD_CONFIGURATION || record->type == RECORD_CONVERSION) {
+        status = record_decode_configuration(record->payload, &decoded, ret_error);
+        if (status == STATUS_OK) {
+            status = learn_of(judging, record->tablet, &decoded.configuration);
         }
-    }
-    return STATUS_OK;
-}
-
-/* Nothing was cut, so it speaks of nothing. */
-static void take_note_back(const struct store *store, const char *path)
-{
-    if (!store->relearns && file_unlink(path, NULL) == STATUS_OK) {
-        (void)file_sync_folder(store->folder, NULL); /* else the next opening comes here again */
-    }
-}
-
-enum status store_relearn_cut(struct store *store, const char *log_folder, struct error *ret_error)
-{
-    char path[FILE_PATH_SIZE_MAX];
-    struct log_repair repair;
-    struct error refused = *ret_error;
-    const struct store_tablet *only = find_only_copy(store);
-    if (!store->settings.relearns) {
-        return STATUS_CORRUPT;
-    }
-    if (only != NULL) {
-        return error_set(ret_error, STATUS_CORRUPT,
-                         "%.700s; it is not cut by itself, as tablet %llu may have no other copy",
-                         refused.text, (unsigned long long)only->descriptor.tablet);
-    }
-    enum status status = note_path(store, path, ret_error);
-    if (status == STATUS_OK) {
-        status = file_write_atomic(path, NOTE, sizeof NOTE - 1, ret_error);
-    }
-    if (status == STATUS_OK) {
-        const struct log_repair_judge judge = {store, look_for_only_copy};
-        status = log_repair(log_folder, &judge, &repair, ret_error);
-        if (status != STATUS_OK) {
-            take_note_back(store, path);
-            struct error why = *ret_error;
-            (void)error_set(ret_error, status, "%.600s; %.300s", refused.text, why.text);
-        }
-    }
-    if (status == STATUS_OK) {
-        store->relearns = true;
-        (void)snprintf(store->trouble.text, sizeof store->trouble.text,
-                       "%s: the log was cut, the copies here are taught anew by others: %.400s",
-                       store->folder, refused.text);
-        error_clear(ret_error);
     }
     return status;
 }
 
+static enum status decide(void *context, struct error *ret_error)
+{
+    const struct judging *judging = context;
+    const struct last_known *known = (const struct last_known *)(const void *)judging->known.data;
+    size_t count = judging->known.size_bytes / sizeof *known;
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].only) {
+            return error_set(ret_error, STATUS_CORRUPT,
+                             "it is not cut by itself, as tablet %llu may have no other copy",
+                             (unsigned long long)known[i].tablet);
+        }
+    }
+    return store_relearn_note(judging->store->folder, ret_error);
+}
+
+static enum status cut(const struct store *store,
+                       const char *log_folder,
+                       uint64_t synced_position,
+                       struct error *ret_error)
+{
+    struct judging judging = {store, BUFFER_INIT};
+    const struct log_repair_judge judge = {&judging, look, decide};
+    struct log_repair repair;
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < store->tablet_count && status == STATUS_OK; i++) {
+        const struct store_tablet *tablet = store->tablets[i];
+        status = learn_of(&judging, tablet->descriptor.tablet, &tablet->durable.members);
+    }
+    status = status == STATUS_OK
+                 ? log_repair(log_folder, synced_position, &judge, &repair, ret_error)
+                 : error_set(ret_error, status, "no memory to judge it");
+    buffer_deinit(&judging.known);
+    return status;
+}
+
+enum status store_relearn_cut(struct store *store,
+                              const char *log_folder,
+                              uint64_t synced_position,
+                              struct error *ret_error)
+{
+    struct error refused = *ret_error;
+    if (!store->settings.relearns) {
+        return STATUS_CORRUPT;
+    }
+    enum status status = cut(store, log_folder, synced_position, ret_error);
+    if (status != STATUS_OK) {
+        struct error why = *ret_error;
+        return error_set(ret_error, status, "%.600s; %.300s", refused.text, why.text);
+    }
+    store->relearns = true;
+    (void)snprintf(store->trouble.text, sizeof store->trouble.text,
+                   "%s: the log was cut, the copies here are taught anew by others: %.400s",
+                   store->folder, refused.text);
+    error_clear(ret_error);
+    return STATUS_OK;
+}
+
+/* --- until the copies say so themselves ----------------------------------------------------------- */
+
+/* One of no configuration counts for nothing as it is.  Of the only copy a person has cut the log. */
+static bool is_to_be_marked(const struct store *store, const struct replica_configuration *members)
+{
+    return members->version != 0 && !is_lone(store, members);
+}
+
 bool store_relearns(const struct store_tablet *tablet)
 {
-    return tablet->store->relearns || tablet->configuration.flags.damaged;
+    return tablet->configuration.flags.damaged ||
+           (tablet->store->relearns && !is_lone(tablet->store, &tablet->configuration.members));
+}
+
+bool store_tablet_is_torn(const struct store_tablet *tablet)
+{
+    return !tablet->learning && store_tablet_prepared(tablet) < tablet->hold_until;
 }
 
 enum status store_relearn_mark(struct store *store, struct error *ret_error)
@@ -128,8 +178,8 @@ enum status store_relearn_mark(struct store *store, struct error *ret_error)
     for (uint32_t i = 0; i < store->tablet_count && store->relearns; i++) {
         struct store_tablet *tablet = store->tablets[i];
         struct store_configuration configuration = tablet->configuration;
-        if (configuration.members.version == 0) {
-            continue; /* it counts for nothing as it is */
+        if (!is_to_be_marked(store, &configuration.members)) {
+            continue;
         }
         configuration.flags.damaged = true;
         tablet->relearn_number = tablet->durable_number; /* replayed ones were durable before */
@@ -151,7 +201,7 @@ static bool is_noted(struct store *store)
         struct store_tablet *tablet = store->tablets[i];
         (void)pthread_mutex_lock(&tablet->mutex);
         noted = tablet->durable_number > tablet->relearn_number ||
-                tablet->durable.members.version == 0;
+                !is_to_be_marked(store, &tablet->durable.members);
         (void)pthread_mutex_unlock(&tablet->mutex);
     }
     return noted;
@@ -160,7 +210,8 @@ static bool is_noted(struct store *store)
 void store_relearn_end(struct store *store)
 {
     char path[FILE_PATH_SIZE_MAX];
-    if (store->relearns && is_noted(store) && note_path(store, path, NULL) == STATUS_OK &&
+    if (store->relearns && is_noted(store) &&
+        file_path_join(path, store->folder, NOTE_NAME, NULL) == STATUS_OK &&
         file_unlink(path, NULL) == STATUS_OK) {
         store->relearns = file_sync_folder(store->folder, NULL) != STATUS_OK;
     }

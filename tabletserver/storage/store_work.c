@@ -5,8 +5,9 @@
  * in turns.  Where writes never cease, flushing never does: then every so many of its steps earn one
  * of housekeeping, or what was deleted would stay for ever.  After a step, or a slice that was learnt, it
  * rests in proportion to what that took (flush_pace.h), unless writers are short of memory or the loop waits
- * for something; after a slice of a tablet that is hurried it does not.  Between two slices it flushes: while
- * it rests, the next one comes.  Closing waits for one step at most.
+ * for something; after a slice of a tablet that is hurried it does not, and that goes before the others.  Between
+ * two slices it flushes: while it rests, the next one comes.  Between two that are hurried only where flushing lags,
+ * for then writers would wait.  Closing waits for one step at most.
  */
 #include <time.h>
 
@@ -53,11 +54,20 @@ void store_tell(struct store *store, struct store_event *event)
     }
 }
 
-/* The loop waits for something: lessons have time. */
+/* A slice of a tablet that nobody waits for. */
+static bool has_time(const struct store_job *job)
+{
+    return job->lesson != NULL && !atomic_load(&job->tablet->hurried);
+}
+
+/* Somebody waits for something: the loop; or, but where writers would wait for it, the learner of a tablet that is
+ * hurried. */
 static bool is_waited_for(const struct store *store)
 {
+    bool only_loop = store_flush_lags(store);
     struct store_job *job = store->jobs;
-    while (job != NULL && (job->lesson != NULL || !store_job_is_due(job))) {
+    while (job != NULL &&
+           (has_time(job) || (only_loop && job->lesson != NULL) || !store_job_is_due(job))) {
         job = job->next;
     }
     return job != NULL && store_monotonic_ns() >= store->job_retry_ns;
@@ -113,6 +123,13 @@ static struct store_job *take_job(struct store *store)
     while (*link != NULL && !store_job_is_due(*link)) {
         link = &(*link)->next;
     }
+    /* Slices that have time let one that is hurried past, and nothing else: a tablet has one at a time. */
+    struct store_job **hurried = link;
+    while (*hurried != NULL && has_time(*hurried)) {
+        hurried = &(*hurried)->next;
+    }
+    bool passes = *hurried != NULL && (*hurried)->lesson != NULL && store_job_is_due(*hurried);
+    link = passes ? hurried : link;
     struct store_job *job = *link;
     if (job != NULL) {
         *link = job->next;
@@ -131,14 +148,15 @@ static void put_job_back(struct store *store, struct store_job *job, enum status
     store->job_retry_ns = retry_at_ns(status);
 }
 
-/* *ret_rests: it was a slice, and is rested after. */
-static bool run_job(struct store *store, bool *ret_rests)
+/* *ret_slice: it was one; *ret_rests: and is rested after. */
+static bool run_job(struct store *store, bool *ret_slice, bool *ret_rests)
 {
     struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
     if (job == NULL) {
         return false;
     }
-    *ret_rests = job->lesson != NULL && !atomic_load(&job->tablet->hurried);
+    *ret_slice = job->lesson != NULL;
+    *ret_rests = has_time(job);
     enum status status = store_run_job(store, job);
     if (status != STATUS_OK) {
         bool passing = store_trouble_note(store, status, "tablet list");
@@ -274,14 +292,15 @@ static bool work_step(struct store *store, int64_t begin_ns, bool *slice_was_las
     bool flushes_first = *slice_was_last && !is_waited_for(store);
     (void)pthread_mutex_unlock(&store->mutex);
     bool is_slice = false;
+    bool rests = false;
     *slice_was_last = false;
     if (flushes_first && flush_or_keep_house(store)) {
         pace(store, false, begin_ns, begin_cpu_ns);
         return true;
     }
-    if (run_job(store, &is_slice)) {
+    if (run_job(store, &is_slice, &rests)) {
         *slice_was_last = is_slice;
-        if (is_slice) { /* for what else it does the loop waits */
+        if (rests) { /* for what else it does somebody waits */
             pace(store, true, begin_ns, begin_cpu_ns);
         }
         return true;

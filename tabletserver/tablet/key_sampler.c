@@ -221,15 +221,17 @@ static const struct sampled_row *highest_written(const struct sampled_rows *know
 static void judge_appends(struct key_sampler *sampler, const struct sampled_row *rows, size_t count)
 {
     const struct sampled_row *highest = highest_written(&sampler->known);
+    double reads = 0;
     double writes = 0;
     for (size_t i = 0; i < count; i++) {
+        reads += rows[i].reads;
         writes += rows[i].writes;
         if (highest != NULL && bytes_compare(rows[i].row, highest->row) > 0) {
             sampler->appended += rows[i].writes;
         }
     }
     sampler->judged += highest != NULL ? writes : 0;
-    sampler->can_tell = highest != NULL || writes <= 0;
+    sampler->can_tell = highest != NULL || writes <= reads;
 }
 
 static void merge_rows(struct key_sampler *sampler,

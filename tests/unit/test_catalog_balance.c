@@ -217,6 +217,44 @@ Test(catalog_balance, what_nobody_waits_for_is_not_hurried)
     cr_assert_eq(count_hurried(), 0);
 }
 
+Test(catalog_balance, who_has_fewer_copies_than_it_should_is_hurried)
+{
+    make_table(3);
+    struct replica_view view = newest_view(driver_locate(&driver, "t", "").locations[0].tablet);
+    uint32_t other = view.configuration.leader == 0 ? 1 : 0;
+    cr_assert_eq(count_hurried(), 0);
+    servers[view.configuration.members[other].server - 1].down = true;
+    for (int i = 0; i < 1000 && count_hurried() == 0; i++) {
+        second();
+    }
+    cr_assert_gt(count_hurried(), 0);
+    for (int i = 0; i < 1000 && is_any_in_a_hurry(); i++) {
+        second();
+    }
+    cr_assert_not(is_any_in_a_hurry());
+}
+
+/* It cannot be split or moved before it is where it was to go: nobody else is there to take it meanwhile. */
+Test(catalog_balance, what_has_become_hot_on_its_way_is_hurried)
+{
+    make_table(1);
+    uint64_t there = driver_locate(&driver, "t", "").locations[0].server;
+    drain(there);
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].down = i != there - 1;
+    }
+    second();
+    cr_assert_eq(count_hurried(), 0);
+    spread_load(24, 96);
+    seconds(5);
+    cr_assert_gt(servers[there - 1].hurried_count, 0);
+    for (size_t i = 0; i < SERVERS; i++) {
+        servers[i].down = false;
+    }
+    seconds(60);
+    cr_assert_neq(driver_locate(&driver, "t", "").locations[0].server, there);
+}
+
 Test(catalog_balance, a_hot_tablet_is_split_and_spread_and_then_it_is_quiet)
 {
     make_table(1);

@@ -133,7 +133,8 @@ Test(key_ring, is_put_to_and_drained_by_many)
     }
     key_ring_drain(ring, &samples);
     drained += samples.count;
-    cr_assert(drained <= 60000); /* none at all where a drain was interrupted for as long as all put */
+    cr_assert(drained <=
+              60000); /* none at all where a drain was interrupted for as long as all put */
     put(KEY_READ, "after", "");
     key_ring_drain(ring, &samples);
     cr_assert(samples.count == 1 && bytes_equal(samples.samples[0].row, bytes_of_text("after")));

@@ -232,6 +232,25 @@ Test(key_sampler, of_the_first_rows_that_are_written_nothing_is_said)
     cr_assert_eq(detail.appended_permille, 1000);
 }
 
+/* A few writes of rows that nobody has seen, among many reads: where the reads are is known all the same. */
+Test(key_sampler, rare_writes_do_not_hide_where_reads_are)
+{
+    for (uint64_t second = 0; second < 5; second++) {
+        for (uint64_t i = 0; i < 1000; i++) {
+            touch(KEY_READ, i);
+        }
+        end_second();
+    }
+    for (uint64_t i = 0; i < 1000; i++) {
+        touch(KEY_READ, i);
+    }
+    touch(KEY_WRITTEN, 5000);
+    end_second();
+    struct load_detail detail = detail_of(8000, 8);
+    cr_assert_gt(detail.point_count, 0);
+    cr_assert_eq(detail.appended_permille, 0);
+}
+
 Test(key_sampler, writes_of_the_last_row_again_and_again_are_not_appended)
 {
     for (uint64_t second = 1; second <= 15; second++) {

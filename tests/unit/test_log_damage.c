@@ -163,7 +163,7 @@ Test(log, what_on_replay_refuses_ends_the_opening)
 static struct log_repair repair(void)
 {
     struct log_repair result;
-    cr_assert_eq(log_repair(folder, NULL, &result, &error), STATUS_OK, "%s", error.text);
+    cr_assert_eq(log_repair(folder, 0, NULL, &result, &error), STATUS_OK, "%s", error.text);
     return result;
 }
 
@@ -172,7 +172,7 @@ Test(log, repair_finds_nothing_wrong_with_a_good_log)
     must_open();
     put(0, 40);
     put(1, 40);
-    cr_assert_eq(log_repair(folder, NULL, &(struct log_repair){0}, &error),
+    cr_assert_eq(log_repair(folder, 0, NULL, &(struct log_repair){0}, &error),
                  STATUS_FAILED_PRECONDITION);
     shut();
     struct log_repair result = repair();
@@ -244,9 +244,107 @@ Test(log, repair_puts_aside_what_does_not_follow)
     cr_assert_eq(owner.replayed, 60);
 }
 
+/* Its end is gone, and nothing says so but the hint. */
+Test(log, repair_with_the_hint_takes_a_lost_tail_for_damage)
+{
+    struct log_repair result;
+    must_open();
+    put(0, 40);
+    uint64_t last = put(1, 40);
+    uint64_t end = statistics().synced_position;
+    shut();
+    uint8_t zeros[512] = {0};
+    poke(last, zeros, sizeof zeros);
+    options.synced_position_hint = end;
+    expect_refused(last);
+    cr_assert_not(repair().cut, "nothing that it knows of speaks of more");
+    expect_refused(last);
+    cr_assert_eq(log_repair(folder, end, NULL, &result, &error), STATUS_OK, "%s", error.text);
+    cr_assert(result.cut);
+    cr_assert_eq(result.proven_position, end);
+    must_open();
+    cr_assert_eq(owner.replayed, 1);
+}
+
+static void make_segment_two_rotten(void)
+{
+    must_open();
+    for (uint64_t i = 0; i < 100; i++) {
+        put(i, 2000);
+    }
+    shut();
+    struct file file = open_segment(2);
+    cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
+    file_close(&file);
+}
+
+static enum status accept(void *context, const struct log_record *record, struct error *ret_error)
+{
+    (void)record;
+    (void)ret_error;
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), 0);
+    *(uint64_t *)context += 1;
+    return STATUS_OK;
+}
+
+static enum status refuse_to_cut(void *context, struct error *ret_error)
+{
+    (void)context;
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), 0);
+    return error_set(ret_error, STATUS_ABORTED, "not this one");
+}
+
+/* What is put aside before would be missed by nobody: the log would end there, and be taken for whole. */
+Test(log, a_judge_that_refuses_leaves_all_as_it_was)
+{
+    struct log_repair result;
+    uint64_t looked = 0;
+    const struct log_repair_judge judge = {&looked, accept, refuse_to_cut};
+    make_segment_two_rotten();
+    size_t segments = count_files(LOG_SEGMENT_PREFIX);
+    cr_assert_eq(log_repair(folder, 0, &judge, &result, &error), STATUS_ABORTED);
+    cr_assert_str_eq(error.text, "not this one");
+    cr_assert_gt(looked, 0);
+    cr_assert_eq(count_files(LOG_SEGMENT_PREFIX), segments);
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+}
+
+/* Wherever it ends, what opens afterwards says that it was cut: by that a hint of before does not count. */
+Test(log, a_repair_that_dies_half_way_is_gone_on_with)
+{
+    struct log_repair result;
+    uint64_t refused = 0;
+    make_segment_two_rotten();
+    uint64_t end = owner.synced;
+    struct file_fault fault = {
+        .operation = FILE_OPERATION_SYNC, .error_number = EIO, .for_ever = true};
+    for (;; fault.after++) {
+        file_fault_arm(&fault);
+        enum status status = log_repair(folder, 0, NULL, &result, &error);
+        file_fault_disarm();
+        if (status == STATUS_OK) {
+            break;
+        }
+        options.synced_position_hint = 0;
+        if (reopen() == STATUS_CORRUPT) {
+            refused++;
+            continue;
+        }
+        shut();
+        options.synced_position_hint = end;
+        must_open();
+        shut();
+    }
+    cr_assert_gt(fault.after, 2);
+    cr_assert_gt(refused, 2);
+    options.synced_position_hint = end;
+    must_open();
+    cr_assert_eq(owner.replayed, result.records);
+}
+
 Test(log, repair_of_no_log)
 {
     struct log_repair result;
-    cr_assert_eq(log_repair(folder, NULL, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
-    cr_assert_eq(log_repair("/nowhere/at/all", NULL, &result, &error), STATUS_NOT_FOUND);
+    cr_assert_eq(log_repair(folder, 0, NULL, &result, &error), STATUS_NOT_FOUND, "%s", error.text);
+    cr_assert_eq(log_repair("/nowhere/at/all", 0, NULL, &result, &error), STATUS_NOT_FOUND);
 }

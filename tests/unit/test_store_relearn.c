@@ -36,6 +36,7 @@ static void begin(void)
     fixture_init(&fixture);
     fixture.settings.flush_transaction_bytes = 4096;
     fixture.settings.relearns = true;
+    fixture.settings.log_segment_bytes = 64 * 1024;
     fixture_open(&fixture);
     tablet = fixture_create(&fixture, 1, "a", "n");
     configure(tablet, led);
@@ -66,30 +67,88 @@ static void write_rows(void)
     cr_assert_eq(store_tablet_commit(tablet, sequence), STATUS_OK);
 }
 
+struct log_files {
+    struct arena arena;
+    char **names;
+    size_t count;
+};
+
+static struct log_files list_log(void)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct log_files files = {.names = NULL};
+    arena_init(&files.arena, 1024, SIZE_MAX);
+    (void)snprintf(path, sizeof path, "%s/log", fixture.folder);
+    cr_assert_eq(file_list_folder(path, &files.arena, &files.names, &files.count, NULL), STATUS_OK);
+    return files;
+}
+
+static int open_log_file(const char *name)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    (void)snprintf(path, sizeof path, "%s/log/%s", fixture.folder, name);
+    return open(path, O_RDWR);
+}
+
 /* A bit of the first segment, in the middle of what was synced. */
 static void damage_log(void)
 {
-    char path[FILE_PATH_SIZE_MAX];
-    struct arena arena;
-    char **names = NULL;
-    size_t count = 0;
+    struct log_files files = list_log();
     uint8_t byte = 0;
-    arena_init(&arena, 1024, SIZE_MAX);
-    (void)snprintf(path, sizeof path, "%s/log", fixture.folder);
-    cr_assert_eq(file_list_folder(path, &arena, &names, &count, NULL), STATUS_OK);
-    for (size_t i = 0; i < count; i++) {
-        (void)snprintf(path, sizeof path, "%s/log/%s", fixture.folder, names[i]);
-        int file = open(path, O_RDWR);
+    bool done = false;
+    for (size_t i = 0; i < files.count && !done; i++) {
+        int file = open_log_file(files.names[i]);
         off_t at = ROWS * VALUE_BYTES / 4;
         if (file >= 0 && pread(file, &byte, 1, at) == 1 && byte != 0) {
             byte ^= 1;
             cr_assert_eq(pwrite(file, &byte, 1, at), 1);
-            count = 0;
+            done = true;
         }
         (void)close(file);
     }
-    cr_assert_eq(count, 0, "no segment has anything there");
-    arena_deinit(&arena);
+    cr_assert(done, "no segment has anything there");
+    arena_deinit(&files.arena);
+}
+
+static size_t count_segments(const char *prefix)
+{
+    struct log_files files = list_log();
+    size_t found = 0;
+    for (size_t i = 0; i < files.count; i++) {
+        found += strncmp(files.names[i], prefix, strlen(prefix)) == 0 ? 1 : 0;
+    }
+    arena_deinit(&files.arena);
+    return found;
+}
+
+/* All but so many. */
+static void remove_segments(size_t kept)
+{
+    struct log_files files = list_log();
+    for (size_t i = 0; i < files.count; i++) {
+        char path[FILE_PATH_SIZE_MAX];
+        (void)snprintf(path, sizeof path, "%s/log/%s", fixture.folder, files.names[i]);
+        if (strncmp(files.names[i], "segment-", 8) == 0 && kept-- == 0) {
+            cr_assert_eq(unlink(path), 0);
+            kept = 0;
+        }
+    }
+    arena_deinit(&files.arena);
+}
+
+/* The header of a segment, which then cannot be told for one of this log: counted from the first that is there. */
+static void behead_segment(size_t which)
+{
+    struct log_files files = list_log();
+    static const uint8_t zeros[512];
+    for (size_t i = 0; i < files.count; i++) {
+        if (strncmp(files.names[i], "segment-", 8) == 0 && which-- == 0) {
+            int file = open_log_file(files.names[i]);
+            cr_assert_eq(pwrite(file, zeros, sizeof zeros, 0), (ssize_t)sizeof zeros);
+            (void)close(file);
+        }
+    }
+    arena_deinit(&files.arena);
 }
 
 static void reopen(void)
@@ -108,6 +167,27 @@ static bool has_note(void)
     return access(path, F_OK) == 0;
 }
 
+static void be_alone(uint64_t version)
+{
+    struct store_configuration alone = led;
+    alone.members.version = version;
+    alone.members.member_count = 1;
+    alone.flags.doubt_noted = true; /* what is written waits for the test's word */
+    configure(tablet, alone);
+}
+
+/* Each time it is tried. */
+static void expect_refused_for_tablet_one(void)
+{
+    struct error error = {0};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, "tablet 1 may have no other copy"), "%s", error.text);
+        cr_assert_not(has_note());
+    }
+    fixture.store = NULL;
+}
+
 Test(store_relearn, copies_count_for_nothing_until_they_are_taught)
 {
     write_rows();
@@ -123,21 +203,75 @@ Test(store_relearn, copies_count_for_nothing_until_they_are_taught)
 /* The base says that there was another, when it was last written to. */
 Test(store_relearn, what_the_log_makes_the_only_copy_is_not_cut)
 {
-    struct error error = {0};
-    struct store_configuration alone = led;
-    alone.members.version = 3;
-    alone.members.member_count = 1;
-    alone.flags.doubt_noted = true; /* what is written waits for the test's word */
-    configure(tablet, alone);
+    be_alone(3);
     write_rows();
     fixture_close(&fixture);
     damage_log();
-    for (int i = 0; i < 2; i++) {
-        cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
-        cr_assert_not_null(strstr(error.text, "the only copy of tablet 1"), "%s", error.text);
-        cr_assert_not(has_note());
-    }
-    fixture.store = NULL;
+    expect_refused_for_tablet_one();
+}
+
+/* The same where whole segments cannot be read: none is put aside, without which the log would pass for whole. */
+Test(store_relearn, nor_are_its_segments_put_aside)
+{
+    be_alone(3);
+    write_rows();
+    fixture_close(&fixture);
+    size_t segments = count_segments("segment-");
+    cr_assert_gt(segments, 2);
+    behead_segment(1);
+    expect_refused_for_tablet_one();
+    cr_assert_eq(count_segments("segment-"), segments);
+    cr_assert_eq(count_segments("lost-"), 0);
+}
+
+/* It was alone for a while, and is not any more. */
+Test(store_relearn, what_got_company_since_is_cut)
+{
+    be_alone(3);
+    struct store_configuration again = led;
+    again.members.version = 4;
+    configure(tablet, again);
+    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
+    write_rows();
+    reopen();
+    cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+}
+
+/* Only another has it, as far as this one knows: it is being taught. */
+Test(store_relearn, what_another_has_alone_is_cut)
+{
+    struct store_tablet *other = fixture_create(&fixture, 2, "n", "z");
+    configure(other, outside);
+    write_rows();
+    reopen();
+    cr_assert(store_tablet_configuration(store_tablet_find(fixture.store, 2))->flags.damaged);
+}
+
+/* Nothing but the base knows that there was more. */
+Test(store_relearn, a_log_that_lost_its_end_is_cut_there)
+{
+    write_rows();
+    fixture_flush(&fixture);
+    fixture_close(&fixture);
+    remove_segments(1);
+    fixture_open(&fixture);
+    tablet = store_tablet_find(fixture.store, 1);
+    cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+    FIXTURE_PUMP_UNTIL(&fixture, !has_note());
+}
+
+/* edubba-repair-log was run: who has others is not whole, and who has none is what there is. */
+Test(store_relearn, of_the_only_copy_a_person_has_cut_the_log)
+{
+    struct store_tablet *other = fixture_create(&fixture, 2, "n", "z");
+    configure(other, led);
+    be_alone(3);
+    fixture_close(&fixture);
+    cr_assert_eq(store_relearn_note(fixture.folder, NULL), STATUS_OK);
+    fixture_open(&fixture);
+    cr_assert_not(store_tablet_configuration(store_tablet_find(fixture.store, 1))->flags.damaged);
+    cr_assert(store_tablet_configuration(store_tablet_find(fixture.store, 2))->flags.damaged);
+    FIXTURE_PUMP_UNTIL(&fixture, !has_note());
 }
 
 /* What was replayed is durable, too: but what says that it is damaged is not yet. */
@@ -158,6 +292,7 @@ Test(store_relearn, also_where_a_flush_was_in_the_middle)
     FIXTURE_PUMP_UNTIL(&fixture, !tablet->applied_whole);
     reopen();
     cr_assert_not(tablet->applied_whole, "it was closed too late: this shows nothing");
+    cr_assert(store_tablet_is_torn(tablet));
     FIXTURE_PUMP_UNTIL(&fixture, !has_note());
     fixture_close(&fixture);
     fixture_open(&fixture);
@@ -174,6 +309,7 @@ Test(store_relearn, also_where_a_flush_was_in_the_middle)
     learn_rows(&fixture, tablet, 2 * ROWS, "");
     learn_end(&fixture, tablet);
     cr_assert_eq(store_tablet_committed(tablet), 2 * ROWS);
+    cr_assert_not(store_tablet_is_torn(tablet));
     fixture_flush(&fixture);
     fixture_close(&fixture);
     fixture_open(&fixture);
