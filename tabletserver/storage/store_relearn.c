@@ -105,7 +105,8 @@ static enum status decide(void *context, struct error *ret_error)
     for (size_t i = 0; i < count; i++) {
         if (known[i].only) {
             return error_set(ret_error, STATUS_CORRUPT,
-                             "it is not cut by itself, as tablet %llu may have no other copy",
+                             "it is not cut by itself, as tablet %llu may have no other copy; "
+                             "edubba-repair-log cuts it all the same",
                              (unsigned long long)known[i].tablet);
         }
     }
