@@ -53,7 +53,7 @@ class Cluster:
                 "address": f"tcp://127.0.0.1:{shop.port()}",
                 "http.address": f"127.0.0.1:{http_port}", "masters": self.masters,
                 "ballast": 0})
-        wait_until(self._have_joined, 30, "the tablet servers join")
+        wait_until(self._have_joined, 120, "the tablet servers join")
         self.gateway = self._launch("gateway", self._gateway_program(), {
             "address": self.address, "http.address": f"127.0.0.1:{self.http_port}",
             "masters": self.masters, **(gateway_settings or {})})

@@ -240,11 +240,16 @@ class Run:
         self.tally.check(what, compare.judge(expected, {"result": {"rows": rows}}))
 
     def make_hot(self, table):
-        """Write to a table of edubba-load's until ebt lists one of its tablets."""
+        """
+        Read from a table of edubba-load's until ebt lists one of its tablets.  Reads, since they take
+        processor time on a machine with a slow disk too, where writes would wait for that.
+        """
         load = [self.cluster.shop.program("client/load/edubba-load"), "--masters",
-                self.cluster.masters, "--quiet", "write", "--table", table, "--duration", "2"]
+                self.cluster.masters, "--quiet"]
+        what = ["read", "--table", table, "--records", "2000"]
+        self.cluster.shop.run_for_status([*load, "load", *what], 120)
         for _ in range(20):
-            self.cluster.shop.run_for_status(load, 120)
+            self.cluster.shop.run_for_status([*load, "run", *what, "--duration", "2"], 120)
             status, output, _ = self.cluster.ebt("--json", "hot-tablets", table, "last=10m")
             if status == 0 and output.strip():
                 return True
