@@ -3,6 +3,9 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/teach.h"
 
+#define KEEP_RESENDS 10 /* who works says so at this multiple of resend_ns */
+#define KEEP_MAX_NS  (600 * INT64_C(1000000000)) /* of one slice: what takes longer is stuck */
+
 static struct learn_effect *emit(struct learn_effects *effects, enum learn_effect_type type)
 {
     ASSERT(effects->count < LEARN_EFFECTS_MAX);
@@ -94,6 +97,8 @@ static void on_slice(struct learn *learn,
     }
     learn->state = LEARN_WRITING;
     learn->last = event->last;
+    learn->given_ns = event->now_ns;
+    learn->spoken_ns = event->now_ns;
     (void)emit(effects, LEARN_EFFECT_WRITE);
 }
 
@@ -141,11 +146,32 @@ static void on_level(struct learn *learn,
     ask(learn, event->now_ns, effects);
 }
 
+static bool works(const struct learn *learn)
+{
+    return learn->state == LEARN_WRITING || learn->state == LEARN_LEVELLING ||
+           learn->state == LEARN_ENDING;
+}
+
+/* What it asks for is the slice before: nothing comes of it, but its teacher has heard of it.  Where many learn at
+ * once each waits for its turn at the disk longer than a teacher's patience. */
+static void say_that_it_works(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
+{
+    struct learn_effect *effect = emit(effects, LEARN_EFFECT_ASK);
+    effect->number = teach_number(learn->walk, learn->number - 1);
+    effect->sequence = learn->follows;
+    learn->spoken_ns = now_ns;
+}
+
 /* The log comes only when it is known to go on, and that, too, may be lost: so it is said again. */
 static void on_tick(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
 {
-    if (learn->state == LEARN_ASKING && now_ns - learn->spoken_ns >= learn->resend_ns) {
+    if (now_ns < learn_deadline_ns(learn)) {
+        return;
+    }
+    if (learn->state == LEARN_ASKING) {
         ask(learn, now_ns, effects);
+    } else {
+        say_that_it_works(learn, now_ns, effects);
     }
 }
 
@@ -185,7 +211,11 @@ void learn_step(struct learn *learn,
 
 int64_t learn_deadline_ns(const struct learn *learn)
 {
-    return learn->state == LEARN_ASKING ? learn->spoken_ns + learn->resend_ns : INT64_MAX;
+    if (learn->state == LEARN_ASKING) {
+        return learn->spoken_ns + learn->resend_ns;
+    }
+    bool keeps = works(learn) && learn->spoken_ns - learn->given_ns < KEEP_MAX_NS;
+    return keeps ? learn->spoken_ns + KEEP_RESENDS * learn->resend_ns : INT64_MAX;
 }
 
 void learn_check(const struct learn *learn)

@@ -7,7 +7,7 @@
  *            ^                   |                       '--- it was the last: ENDING -- durable --> LEARNED
  *            '--- refused: 1 ----'
  *
- * It asks for one slice at a time, again while none comes, and for the next when what the log has up to the
+ * It asks for one slice at a time, again while none comes, says now and then that it works on what came, and for the next when what the log has up to the
  * last one's sequence is applied: so memory is bounded, and a counter is neither missed nor doubled
  * (storage/store_slice.h).  Another lesson (another process, reign or walk of the primary's) begins at the
  * beginning.
@@ -92,7 +92,8 @@ struct learn {
     uint64_t at_least; /* of the first */
     uint64_t follows;  /* the log goes on behind it; 0 = nothing is written yet */
     bool last;
-    int64_t spoken_ns;
+    int64_t spoken_ns; /* when it said something last, or was given a slice */
+    int64_t given_ns;
 };
 
 void learn_begin(struct learn *learn, int64_t resend_ns);

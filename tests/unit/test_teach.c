@@ -229,6 +229,25 @@ Test(teach, a_walk_of_which_nothing_was_given_begins_again_under_its_number)
     expect_given(0, TEACH_EFFECT_BEGIN, 0);
 }
 
+Test(teach, who_asks_for_what_it_has_had_is_heard_and_given_nothing)
+{
+    ask_for(1, 0);
+    read_one(10, false);
+    for (int i = 0; i < 10; i++) {
+        now_ns += 900 * MS; /* 1000 of silence would be too much */
+        ask_for(0, 0);
+        cr_assert_eq(given.count, 0);
+        tell((struct teach_event){.type = TEACH_EVENT_TICK});
+        cr_assert_eq(given.count, 0);
+    }
+    ask_for(2, 10);
+    read_one(11, false);
+    ask_for(1, 0);
+    cr_assert_eq(given.count, 0);
+    ask_for(3, 10);
+    expect_given(0, TEACH_EFFECT_READ, 0);
+}
+
 Test(teach, silence_ends_it_also_when_a_read_is_lost)
 {
     ask_for(1, 0);
@@ -302,6 +321,29 @@ Test(learn, the_next_is_asked_for_when_the_log_has_caught_up)
     hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 25});
     expect_asked(LEARN_EFFECT_LEARNED, 0);
     cr_assert_eq(asked.items[0].sequence, 20, "its log goes on behind the records");
+}
+
+/* Or its teacher gives it up while it waits for its turn at the disk. */
+Test(learn, who_works_says_so_and_not_for_ever)
+{
+    uint64_t said = 0;
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    int64_t given_ns = now_ns;
+    while (learn_deadline_ns(&learn) != INT64_MAX) {
+        cr_assert_gt(learn_deadline_ns(&learn), now_ns);
+        now_ns = learn_deadline_ns(&learn) - 1;
+        hear((struct learn_event){.type = LEARN_EVENT_TICK});
+        cr_assert_eq(asked.count, 0);
+        now_ns++;
+        hear((struct learn_event){.type = LEARN_EVENT_TICK});
+        expect_asked(LEARN_EFFECT_ASK, 0);
+        said++;
+    }
+    cr_assert(said > 100 && now_ns - given_ns < 700 * 1000 * MS);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    expect_asked(LEARN_EFFECT_ASK, 2);
 }
 
 Test(learn, what_is_refused_begins_the_walk_anew)
