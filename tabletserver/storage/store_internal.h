@@ -681,6 +681,9 @@ enum status store_replay_of_replica(struct store_tablet *tablet,
                                     const struct log_record *record,
                                     uint64_t position,
                                     struct error *ret_error);
+/* The log was cut, and nobody else has the tablet: entries up to hold_until that a flush was in the middle of are lost,
+ * and what the base has of them stays.  It goes on behind them, with all of that in the base. */
+enum status store_replay_lift(struct store_tablet *tablet, struct error *ret_error);
 /* The log has no more of it. */
 enum status store_replay_end(struct store_tablet *tablet, struct error *ret_error);
 

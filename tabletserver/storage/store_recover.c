@@ -315,6 +315,9 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
         status = store_replay_end(store->tablets[i], ret_error);
     }
     if (status == STATUS_OK) {
+        status = store_relearn_lift(store, ret_error);
+    }
+    if (status == STATUS_OK) {
         status = check_log_end(store, ret_error);
     }
     if (status != STATUS_OK) {

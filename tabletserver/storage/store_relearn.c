@@ -166,7 +166,20 @@ static bool is_to_be_marked(const struct store *store, const struct replica_conf
 bool store_relearns(const struct store_tablet *tablet)
 {
     return tablet->configuration.flags.damaged ||
-           (tablet->store->relearns && !is_lone(tablet->store, &tablet->configuration.members));
+           (tablet->store->relearns &&
+            is_to_be_marked(tablet->store, &tablet->configuration.members));
+}
+
+enum status store_relearn_lift(struct store *store, struct error *ret_error)
+{
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < store->tablet_count && status == STATUS_OK && store->relearns; i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (store_tablet_is_torn(tablet) && !store_relearns(tablet)) {
+            status = store_replay_lift(tablet, ret_error);
+        }
+    }
+    return status;
 }
 
 bool store_tablet_is_torn(const struct store_tablet *tablet)

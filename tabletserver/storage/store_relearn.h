@@ -48,6 +48,10 @@ bool store_relearns(const struct store_tablet *tablet);
  * and nobody may choose it (ebt recover) until it is taught anew.  The loop. */
 bool store_tablet_is_torn(const struct store_tablet *tablet);
 
+/* When all is replayed: of tablets that nobody else has and whose log a person has cut, what is there is all there is;
+ * they go on behind what their base has a part of.  Errors: those of the flush. */
+enum status store_relearn_lift(struct store *store, struct error *ret_error);
+
 /* The loop, when all is replayed.  Errors: those of store_tablet_configure(). */
 enum status store_relearn_mark(struct store *store, struct error *ret_error);
 

@@ -146,6 +146,45 @@ static enum status freeze_surely(struct store_tablet *tablet)
     return status == STATUS_OK ? store_freeze(tablet) : status;
 }
 
+static bool is_behind(struct store *store, void *with)
+{
+    (void)store;
+    const struct store_tablet *tablet = with;
+    return tablet->flushed_sequence < tablet->hold_until;
+}
+
+/*
+ * Entries of before and after must not have the same numbers, or those after would be taken for what the base has
+ * already.  Nothing new is taken before it is all in the base: the log of a next life has nothing to say of what lies
+ * below, and no gap.
+ */
+enum status store_replay_lift(struct store_tablet *tablet, struct error *ret_error)
+{
+    struct store *store = tablet->store;
+    uint64_t clock = atomic_load(&tablet->clock);
+    ASSERT(tablet->window.count == 0);
+    log_marks_deinit(&tablet->marks);
+    tablet->window_sequence = 0;
+    tablet->window_version = 0;
+    store_layer_hold_log(tablet->layers[0], store->log_position);
+    store_publish_prepared(tablet, tablet->hold_until,
+                           clock > store->meta_clock ? clock : store->meta_clock);
+    tablet->synced = tablet->hold_until;
+    enum status status = store_advance(tablet, tablet->hold_until) ? freeze_surely(tablet)
+                                                                   : STATUS_NO_MEMORY;
+    if (status == STATUS_OK) {
+        status = flush_while(store, is_behind, tablet);
+    }
+    if (status == STATUS_OK && is_behind(store, tablet)) {
+        status = STATUS_INTERNAL;
+    }
+    return status == STATUS_OK
+               ? status
+               : error_set(ret_error, status,
+                           "%s: tablet %llu cannot be flushed behind the cut: %s", store->folder,
+                           (unsigned long long)tablet->descriptor.tablet, status_text(status));
+}
+
 static enum status replay_drop_range(struct replay *replay, struct error *ret_error)
 {
     struct store_tablet *tablet = replay->tablet;

@@ -1,4 +1,5 @@
 #include "common/base/assert.h"
+#include "tabletserver/storage/store_relearn.h"
 #include "tabletserver/storage/store_slice.h"
 #include "tests/sim/sim_store.h"
 
@@ -38,6 +39,13 @@ uint64_t store_tablet_prepared(const struct store_tablet *tablet)
 uint64_t store_tablet_appended(const struct store_tablet *tablet)
 {
     return of(tablet)->prepared;
+}
+
+/* Its flushes are whole: no base has a part of what its log has lost. */
+bool store_tablet_is_torn(const struct store_tablet *tablet)
+{
+    (void)tablet;
+    return false;
 }
 
 uint64_t store_tablet_committed_version(const struct store_tablet *tablet)

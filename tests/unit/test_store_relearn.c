@@ -6,6 +6,7 @@
 
 #include "tests/support/taught_slices.h"
 
+#include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_relearn.h"
 
@@ -51,7 +52,7 @@ static void finish(void)
 
 TestSuite(store_relearn, .init = begin, .fini = finish);
 
-static void write_rows(void)
+static void write_rows_to(struct store_tablet *of, const char *prefix)
 {
     static char value[VALUE_BYTES + 1];
     uint64_t sequence = 0;
@@ -59,12 +60,20 @@ static void write_rows(void)
     for (int i = 0; i < ROWS; i++) {
         const struct change put = fixture_put(1, "q", 1, value);
         char row[16];
-        (void)snprintf(row, sizeof row, "b%05d", i);
-        cr_assert_eq(fixture_append(tablet, row, &put, 1, NULL, &sequence), STATUS_OK);
+        (void)snprintf(row, sizeof row, "%s%05d", prefix, i);
+        cr_assert_eq(fixture_append(of, row, &put, 1, NULL, &sequence), STATUS_OK);
         store_commit(fixture.store);
-        FIXTURE_PUMP_UNTIL(&fixture, fixture.synced == sequence);
+        FIXTURE_PUMP_UNTIL(&fixture,
+                           fixture.synced == sequence || store_tablet_committed(of) >= sequence);
     }
-    cr_assert_eq(store_tablet_commit(tablet, sequence), STATUS_OK);
+    if (store_tablet_committed(of) < sequence) {
+        cr_assert_eq(store_tablet_commit(of, sequence), STATUS_OK);
+    }
+}
+
+static void write_rows(void)
+{
+    write_rows_to(tablet, "b");
 }
 
 struct log_files {
@@ -317,4 +326,80 @@ Test(store_relearn, also_where_a_flush_was_in_the_middle)
     cr_assert_eq(store_tablet_committed(tablet), 2 * ROWS);
     cr_assert_not(store_tablet_configuration(tablet)->flags.damaged);
     FIXTURE_EXPECT(tablet, "");
+}
+
+static void write_again(struct store_tablet *of, const char *prefix, const char *value)
+{
+    for (int i = 0; i < ROWS; i++) {
+        const struct change put = fixture_put(1, "q", 1, value);
+        char row[16];
+        (void)snprintf(row, sizeof row, "%s%05d", prefix, i);
+        fixture_write(&fixture, of, row, &put, 1);
+    }
+}
+
+static void expect_rows(struct store_tablet *of, const char *prefix, const char *value)
+{
+    struct buffer expected = BUFFER_INIT;
+    for (int i = 0; i < ROWS; i++) {
+        char line[64];
+        int size = snprintf(line, sizeof line, "%s%05d/1:q@1=%s\n", prefix, i, value);
+        buffer_append(&expected, line, (size_t)size);
+    }
+    buffer_append_u8(&expected, 0);
+    FIXTURE_EXPECT(of, (const char *)expected.data);
+    buffer_deinit(&expected);
+}
+
+static void cut_by_hand(void)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct log_repair result;
+    (void)snprintf(path, sizeof path, "%s/log", fixture.folder);
+    cr_assert_eq(store_relearn_note(fixture.folder, NULL), STATUS_OK);
+    cr_assert_eq(log_repair(path, 0, NULL, &result, NULL), STATUS_OK);
+    cr_assert(result.cut);
+}
+
+/* A flush is in the middle, and what it takes is lost from the log: what is written after that is not taken for what
+ * the base has already. */
+static void goes_on_behind_the_cut(uint64_t number, const char *prefix)
+{
+    struct store_tablet *only = store_tablet_find(fixture.store, number);
+    write_rows_to(only, prefix);
+    store_flush_all(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, !only->applied_whole);
+    fixture_close(&fixture);
+    damage_log();
+    cut_by_hand();
+    for (int life = 0; life < 3; life++) {
+        static const char *const values[] = {"first", "second", "third"};
+        fixture_open(&fixture);
+        only = store_tablet_find(fixture.store, number);
+        cr_assert_geq(store_tablet_committed(only), ROWS);
+        if (life > 0) {
+            expect_rows(only, prefix, values[life - 1]);
+        }
+        write_again(only, prefix, values[life]);
+        expect_rows(only, prefix, values[life]);
+        fixture_close(&fixture);
+    }
+    fixture_open(&fixture);
+    FIXTURE_PUMP_UNTIL(&fixture, !has_note());
+}
+
+Test(store_relearn, an_only_copy_goes_on_behind_the_cut)
+{
+    struct store_configuration alone = led;
+    alone.members.version = 3;
+    alone.members.member_count = 1;
+    configure(tablet, alone);
+    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
+    goes_on_behind_the_cut(1, "b");
+}
+
+Test(store_relearn, a_tablet_without_copies_goes_on_behind_the_cut)
+{
+    cr_assert_not_null(fixture_create(&fixture, 2, "n", "z"));
+    goes_on_behind_the_cut(2, "o");
 }
