@@ -15,6 +15,8 @@
 
 #define NAME_BLOCK_BYTES    4096
 #define REWRITE_PIECE_BYTES ((size_t)256 * 1024)
+#define ADVICE \
+    "; restore this store from its replicas, or, with one copy only, run edubba-repair-log"
 
 /* The names in the folder. */
 struct listing {
@@ -148,7 +150,11 @@ static enum status take_segment(struct log *log,
                                 struct error *ret_error)
 {
     if (number >= log->anchor.start_segment) {
-        return add_segment(log, replay, number, ret_error);
+        struct error error = {.status = STATUS_OK};
+        enum status status = add_segment(log, replay, number, &error);
+        return status == STATUS_OK ? status
+                                   : error_set(ret_error, status, "%.800s%s", error.text,
+                                               status == STATUS_CORRUPT ? ADVICE : "");
     }
     enum status status = log_segment_put_aside(log->folder, number, LOG_SPARE_PREFIX, ret_error);
     return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
@@ -234,13 +240,13 @@ static enum status refuse(struct log *log,
     if (status != STATUS_OK) {
         return status;
     }
-    return error_set(ret_error, STATUS_CORRUPT,
-                     "%s, offset %llu: %s at position %llu, and the log was synced up to %llu; "
-                     "restore this store from its replicas, or, with one copy only, "
-                     "run edubba-repair-log --synced %llu",
-                     path, (unsigned long long)output->offset, output->reason,
-                     (unsigned long long)output->position, (unsigned long long)output->proven,
-                     (unsigned long long)output->proven);
+    return error_set(
+        ret_error, STATUS_CORRUPT,
+        "%s, offset %llu: %s at position %llu, and the log was synced up to %llu" ADVICE
+        " --synced %llu",
+        path, (unsigned long long)output->offset, output->reason,
+        (unsigned long long)output->position, (unsigned long long)output->proven,
+        (unsigned long long)output->proven);
 }
 
 /* A repair takes the damage for the end of the log. */

@@ -204,6 +204,11 @@ static bool step_batch(struct log_replay *replay,
         return false;
     }
     size_t size_bytes = LOG_BATCH_HEADER_BYTES + (size_t)batch->payload_bytes;
+    if (size_bytes > left && replay->limit == UINT64_MAX) {
+        /* It was not written before the segment was there, durably (log_keeper.c). */
+        (void)finish_corrupt(replay, "the batch goes on in a segment that is missing");
+        return false;
+    }
     if (size_bytes > left) {
         begin_scan(replay, "the batch goes on beyond the last segment", left);
         return false;

@@ -15,7 +15,8 @@
  * Proof is the anchor's synced position, the caller's hint, the headers read so far, or a later
  * batch: so after a bad batch the rest of all segments is scanned for headers.  A later header
  * counts when its own checksum holds, whatever became of its payload.  A missing segment is a bad
- * batch like any other, as far as proof goes; one missing between two others is always corrupt.
+ * batch like any other, as far as proof goes; one missing between two others is always corrupt, and so
+ * is one into which a batch goes on: the writer had it, durably, before it began that batch.
  *
  * Old torn bytes.  The writer goes on where replay ended, in the same segment with the same seed,
  * and what lies behind is neither zeroed nor left behind in a segment of its own.  It needs not be:
