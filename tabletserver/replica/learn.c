@@ -146,10 +146,10 @@ static void on_level(struct learn *learn,
     ask(learn, event->now_ns, effects);
 }
 
+/* On its own disk.  Not while it waits for the log: if that does not come, its teacher's patience is what helps. */
 static bool works(const struct learn *learn)
 {
-    return learn->state == LEARN_WRITING || learn->state == LEARN_LEVELLING ||
-           learn->state == LEARN_ENDING;
+    return learn->state == LEARN_WRITING || learn->state == LEARN_ENDING;
 }
 
 /* What it asks for is the slice before: nothing comes of it, but its teacher has heard of it.  Where many learn at
