@@ -451,7 +451,7 @@ static void review_hot(struct review *review)
             return;
         }
         stage(review, tablet, &tablet->record.goal);
-        tablet->hurried = true;
+        tablet->hurried = !review->transaction->failed; /* else it is tried again */
     }
 }
 

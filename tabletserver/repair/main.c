@@ -71,16 +71,6 @@ static enum status leave_note(void *context, struct error *ret_error)
     return status == STATUS_OK ? store_relearn_note(store_folder, ret_error) : status;
 }
 
-static enum status look_at_nothing(void *context,
-                                   const struct log_record *record,
-                                   struct error *ret_error)
-{
-    (void)context;
-    (void)record;
-    (void)ret_error;
-    return STATUS_OK;
-}
-
 static bool parse_position(const char *word, uint64_t *ret_position)
 {
     char *end = NULL;
@@ -100,7 +90,7 @@ int main(int argument_count, char **arguments)
         return usage();
     }
     char *folder = arguments[argument_count - 1];
-    const struct log_repair_judge judge = {folder, look_at_nothing, leave_note};
+    const struct log_repair_judge judge = {.context = folder, .decide = leave_note};
     if (log_repair(folder, synced_position, &judge, &repair, &error) != STATUS_OK) {
         (void)fprintf(stderr, "edubba-repair-log: %s\n", error.text);
         return 1;

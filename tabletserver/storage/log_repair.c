@@ -25,7 +25,7 @@ static enum status count_record(void *context,
     struct log_repairing *repairing = context;
     (void)position;
     repairing->result.records++;
-    return repairing->judge == NULL
+    return repairing->judge == NULL || repairing->judge->look == NULL
                ? STATUS_OK
                : repairing->judge->look(repairing->judge->context, record, ret_error);
 }

@@ -39,7 +39,7 @@ struct log_repair {
  */
 struct log_repair_judge {
     void *context;
-    /* Each record that would still be there, before anything is changed. */
+    /* Each record that would still be there, before anything is changed; NULL: it does not matter which. */
     enum status (*look)(void *context, const struct log_record *record, struct error *ret_error);
     /* All were looked at, and something is to be cut. */
     enum status (*decide)(void *context, struct error *ret_error);

@@ -61,8 +61,7 @@ struct key_sampler {
     double observations;
     double appended; /* of the written: weights */
     double judged;   /* those that could be told from appended ones */
-    bool
-        can_tell; /* not of the first rows that are written, but among more reads: nothing was known before */
+    bool can_tell;   /* not when most are written and none was before: they may all be appended */
     /* What key_sampler_detail() gives out. */
     struct load_point points[LOAD_POINTS_MAX];
     struct load_key keys[LOAD_KEYS_MAX];
