@@ -66,7 +66,10 @@ static enum status leave_note(void *context, struct error *ret_error)
     parent_of(context, store_folder);
     enum status status = store_identity_open(store_folder, 0, &identity, &created, ret_error);
     if (status == STATUS_NOT_FOUND) {
-        return STATUS_OK; /* a copy of a log, elsewhere */
+        (void)printf("%s is no store: if this log is one's, copies of its tablets do not know that "
+                     "it was cut.  Repair it where it lies.\n",
+                     store_folder);
+        return STATUS_OK;
     }
     return status == STATUS_OK ? store_relearn_note(store_folder, ret_error) : status;
 }
