@@ -24,19 +24,22 @@ static void wait_until(struct load_starter *starter, int64_t due_ns)
     (void)pthread_cond_timedwait(&starter->changed, &starter->lock, &due);
 }
 
-/* Until the request is due, but not for less than a tick since it was last waited. */
-static void wait_for_due(struct load_starter *starter, int64_t due_ns)
+/* Until the request is due, but not for less than a tick since it was last waited, nor longer than a stop may wait. */
+static void wait_for_due(struct load_starter *starter, int64_t now_ns, int64_t due_ns)
 {
     int64_t tick_ns = starter->looked_ns + LOAD_STARTER_TICK_NS;
+    int64_t look_ns = now_ns + LOAD_STARTER_LOOK_NS;
+    due_ns = due_ns < look_ns ? due_ns : look_ns;
     wait_until(starter, due_ns > tick_ns ? due_ns : tick_ns);
     starter->looked_ns = load_now_ns();
 }
 
+/* Few slots come back so seldom that to look for them would be what bounds the rate. */
 static void wait_for_slot(struct load_starter *starter, int64_t now_ns)
 {
-    bool is_open = starter->run->rate > 0;
-    starter->is_waiting = !is_open;
-    wait_until(starter, now_ns + (is_open ? LOAD_STARTER_TICK_NS : LOAD_STARTER_LOOK_NS));
+    bool looks = starter->run->rate > 0 && starter->slot_count > LOAD_STARTER_FEW_SLOTS;
+    starter->is_waiting = !looks;
+    wait_until(starter, now_ns + (looks ? LOAD_STARTER_TICK_NS : LOAD_STARTER_LOOK_NS));
     starter->is_waiting = false;
 }
 
@@ -49,7 +52,7 @@ static struct load_slot *take_slot(struct load_starter *starter, int64_t due_ns)
     while (slot == NULL && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t now_ns = load_now_ns();
         if (now_ns < due_ns) {
-            wait_for_due(starter, due_ns);
+            wait_for_due(starter, now_ns, due_ns);
         } else if (starter->free == NULL) {
             wait_for_slot(starter, now_ns);
         } else {
@@ -102,17 +105,37 @@ static uint64_t give_up_late(struct load_starter *starter, struct load_slot *slo
     return next - 1;
 }
 
-static void start(struct load_starter *starter, struct load_slot *slot, int64_t due_ns)
+/* False: the phase is over, and it was not sent. */
+static bool start(struct load_starter *starter, struct load_slot *slot, int64_t due_ns)
 {
     switch (load_slot_start(slot, due_ns)) {
     case LOAD_PARKED:
         starter->parked++;
-        break;
+        return false;
     case LOAD_ENDED:
         load_starter_take(starter, slot);
-        break;
+        return true;
     case LOAD_ON_ITS_WAY:
         break;
+    }
+    return true;
+}
+
+/* The time is over, and the n-th and those behind it were due: whoever asked for so many has to know. */
+static void count_unsent(struct load_starter *starter, uint64_t n)
+{
+    struct load_run *run = starter->run;
+    struct load_client *client = &run->clients[starter - run->starters];
+    double length_s = run->warmup_s + run->duration_s;
+    int64_t end_ns = load_now_ns();
+    int64_t planned_ns = run->begun_ns + (int64_t)(length_s * 1e9);
+    uint64_t random = n;
+    if (run->duration_s > 0 && planned_ns < end_ns) {
+        end_ns = planned_ns;
+    }
+    for (; load_schedule_due_ns(&starter->schedule, n) < end_ns - LOAD_STARTER_GRACE_NS; n++) {
+        enum load_kind kind = load_workload_kind(run->workload, load_random_below(&random, 100));
+        load_tally_add(&client->tallies[kind].late, 1);
     }
 }
 
@@ -122,17 +145,19 @@ static void *run_starter(void *context)
     struct load_run *run = starter->run;
     bool is_open = run->rate > 0;
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* wake on time */
-    for (uint64_t n = 0; starter->parked < starter->slot_count; n++) {
+    bool goes_on = true;
+    for (uint64_t n = 0; goes_on;) {
         int64_t due_ns = is_open ? load_schedule_due_ns(&starter->schedule, n) : 0;
         struct load_slot *slot = take_slot(starter, due_ns);
-        if (slot == NULL) {
-            break;
-        }
-        if (is_open && is_too_late(run, due_ns)) {
-            n = give_up_late(starter, slot, n);
+        if (slot != NULL && is_open && is_too_late(run, due_ns)) {
+            n = give_up_late(starter, slot, n) + 1;
             load_starter_take(starter, slot);
         } else {
-            start(starter, slot, due_ns);
+            goes_on = slot != NULL && start(starter, slot, due_ns);
+            n += goes_on ? 1 : 0;
+        }
+        if (!goes_on && is_open && atomic_load_explicit(&run->stop, memory_order_relaxed)) {
+            count_unsent(starter, n);
         }
     }
     park_all(starter);

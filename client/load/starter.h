@@ -17,6 +17,12 @@
  * every single request would cost more than the request.  The wait counts as latency. */
 #define LOAD_STARTER_TICK_NS INT64_C(250000)
 
+/* A thread with as many slots or fewer is woken by each that comes back, as in the closed loop. */
+#define LOAD_STARTER_FEW_SLOTS 32
+
+/* What became due so shortly before the end, and was not sent, does not count as late. */
+#define LOAD_STARTER_GRACE_NS INT64_C(10000000)
+
 struct load_starter {
     struct load_run *run;
     struct load_schedule schedule;

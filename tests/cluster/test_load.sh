@@ -58,6 +58,12 @@ says "never-read" 0 'operations  100' load run read --table P-read --records 300
 says "reports are JSON" 0 '' python3 -c "import json; [json.loads(l) for l in open('$WORK/report')]"
 load run read --table P-read --records 300 --operations 10 --output "$WORK/text" && grep -q 'read run on P-read' "$WORK/text" && ok || bad "--output"
 says "late requests are counted" 0 'late' load write --table P-write --rate 200000 --in-flight 1 --late-max 0.01 --duration 0.3
+report run read --table P-read --records 300 --rate 1000000 --in-flight 1 --duration 0.3 || bad "far too high a rate: $(cat "$WORK/errors")"
+due=$(($(field operations) + $(field late)))
+same "all that was due is counted, $due" $((due > 280000 && due <= 300001)) 1
+before=$SECONDS
+says "a low rate ends in time" 0 'operations  1' load run read --table P-read --records 300 --rate 0.1 --duration 0.5
+same "within $((SECONDS - before)) s" $((SECONDS - before < 5)) 1
 
 says "connections" 0 'operations  100' load run read --table P-read --records 300 --operations 100 --connections 4 --messages 1
 stall() { kill -STOP "$(pid_of server1)" "$(pid_of server2)"; sleep 0.8; kill -CONT "$(pid_of server1)" "$(pid_of server2)"; }

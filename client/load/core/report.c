@@ -170,7 +170,8 @@ static void text_errors(FILE *out, const struct load_report *report, const struc
                 sum->unknown);
     }
     if (sum->late > 0) {
-        fprintf(out, "  late        %" PRIu64 " requests were never sent\n", sum->late);
+        fprintf(out, "  late        %" PRIu64 " requests that were due were never sent\n",
+                sum->late);
     }
 }
 

@@ -10,17 +10,18 @@
 #define LOAD_CODES 17 /* the canonical ones, OK first */
 
 struct load_tally {
-    uint64_t requests;           /* ended: one each of latency */
-    uint64_t operations;         /* rows written or read, or scans made, that ended well */
-    uint64_t rows;               /* seen by reads and scans, or written */
-    uint64_t bytes;              /* of values */
-    uint64_t codes[LOAD_CODES];  /* of operations; codes[0] is operations */
-    uint64_t unknown;            /* changes that may or may not have been made */
-    uint64_t missing;            /* rows that should have been there */
-    uint64_t cut_off;            /* scans under way at the end: no operations */
-    uint64_t wrong;              /* values, and cells not there, that are not what was written */
-    uint64_t checked;            /* values that were looked at */
-    uint64_t late;               /* open loop: requests never sent, having waited too long */
+    uint64_t requests;          /* ended: one each of latency */
+    uint64_t operations;        /* rows written or read, or scans made, that ended well */
+    uint64_t rows;              /* seen by reads and scans, or written */
+    uint64_t bytes;             /* of values */
+    uint64_t codes[LOAD_CODES]; /* of operations; codes[0] is operations */
+    uint64_t unknown;           /* changes that may or may not have been made */
+    uint64_t missing;           /* rows that should have been there */
+    uint64_t cut_off;           /* scans under way at the end: no operations */
+    uint64_t wrong;             /* values, and cells not there, that are not what was written */
+    uint64_t checked;           /* values that were looked at */
+    uint64_t
+        late; /* open loop: requests never sent: too long after they were due, or not before the end */
     uint64_t latency_ns;         /* sum of all */
     struct load_histogram times; /* ns, of all requests, failed ones included */
 };
