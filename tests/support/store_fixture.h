@@ -44,6 +44,7 @@ struct fixture {
     uint64_t synced_count;
     uint64_t configured_count;
     uint64_t taught_count;
+    uint64_t taught_tablets;   /* bits of their numbers, of those below 64 */
     enum status taught_status; /* of the last */
 };
 
@@ -135,8 +136,8 @@ static void fixture_on_configured(void *context, struct store_tablet *tablet)
 static void fixture_on_taught(void *context, struct store_tablet *tablet, enum status status)
 {
     struct fixture *fixture = context;
-    (void)tablet;
     fixture->taught_count++;
+    fixture->taught_tablets |= UINT64_C(1) << (store_tablet_describe(tablet)->tablet % 64);
     fixture->taught_status = status;
 }
 

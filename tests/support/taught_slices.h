@@ -1,5 +1,6 @@
 /*
- * Slices that teach a tablet of a store fixture, one call each: written, and durable when it returns.
+ * Slices that teach a tablet of a store fixture, one call each: written, and durable when it returns (of
+ * give_records() when on_taught says so).
  */
 #ifndef TESTS_SUPPORT_TAUGHT_SLICES_H
 #define TESTS_SUPPORT_TAUGHT_SLICES_H
@@ -11,21 +12,23 @@
 #include "tabletserver/storage/slice.h"
 #include "tabletserver/storage/store_slice.h"
 
-static void learn(struct fixture *fixture, struct store_tablet *tablet, const struct buffer *slice)
+static void give(struct store_tablet *tablet, const struct buffer *slice)
 {
-    uint64_t before = fixture->taught_count;
     struct error error = {.status = STATUS_OK};
     cr_assert_eq(store_learn(tablet, buffer_bytes(slice), &error), STATUS_OK, "%s", error.text);
+}
+
+static void wait_taught(struct fixture *fixture, uint64_t before)
+{
     FIXTURE_PUMP_UNTIL(fixture, fixture->taught_count > before);
     cr_assert_eq(fixture->taught_status, STATUS_OK);
 }
 
 /* Both halves or one of an image of nobody's requests. */
-static void learn_records(struct fixture *fixture,
-                          struct store_tablet *tablet,
-                          uint64_t sequence,
-                          bool first_half,
-                          bool second_half)
+static void give_records(struct store_tablet *tablet,
+                         uint64_t sequence,
+                         bool first_half,
+                         bool second_half)
 {
     const struct dedupe_limits limits = {64, 1000, 1 << 20};
     struct buffer image = BUFFER_INIT;
@@ -43,10 +46,21 @@ static void learn_records(struct fixture *fixture,
                                                      .offset_bytes = from,
                                                      .piece = {image.data + from, to - from}}},
                          &slice);
-    learn(fixture, tablet, &slice);
+    give(tablet, &slice);
     dedupe_destroy(none);
     buffer_deinit(&image);
     buffer_deinit(&slice);
+}
+
+static void learn_records(struct fixture *fixture,
+                          struct store_tablet *tablet,
+                          uint64_t sequence,
+                          bool first_half,
+                          bool second_half)
+{
+    uint64_t before = fixture->taught_count;
+    give_records(tablet, sequence, first_half, second_half);
+    wait_taught(fixture, before);
 }
 
 /* to "": the walk's last. */
@@ -58,11 +72,13 @@ static void learn_rows(struct fixture *fixture,
     static const struct tablet_position start = {.family = 0};
     const struct tablet_position end = to[0] == '\0' ? (struct tablet_position){.everything = true}
                                                      : tablet_position_of_row(bytes_of_text(to));
+    uint64_t before = fixture->taught_count;
     struct buffer slice = BUFFER_INIT;
     struct slice_writer writer;
     slice_writer_begin(&writer, store_tablet_describe(tablet)->tablet, sequence, &start, &slice);
     slice_writer_end(&writer, &end);
-    learn(fixture, tablet, &slice);
+    give(tablet, &slice);
+    wait_taught(fixture, before);
     buffer_deinit(&slice);
 }
 

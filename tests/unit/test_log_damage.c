@@ -266,6 +266,34 @@ Test(log, repair_with_the_hint_takes_a_lost_tail_for_damage)
     cr_assert_eq(owner.replayed, 1);
 }
 
+/* The base may not have said anew what is synced before the log lets go of something. */
+Test(log, a_hint_of_before_the_cut_is_void_until_the_log_has_reached_it)
+{
+    uint64_t positions[100];
+    must_open();
+    for (uint64_t i = 0; i < 100; i++) {
+        positions[i] = put(i, 2000);
+    }
+    uint64_t end = statistics().synced_position;
+    shut();
+    flip(positions[70] + 100);
+    options.synced_position_hint = end;
+    cr_assert(repair().cut);
+    must_open();
+    cr_assert_eq(owner.replayed, 70);
+    size_t before = statistics().segment_count;
+    log_release(store_log, positions[69]);
+    while (statistics().segment_count == before) {
+        usleep(1000);
+    }
+    shut();
+    while (segment_of(positions[owner.first_expected]) < segment_of(positions[69])) {
+        owner.first_expected++;
+    }
+    must_open();
+    cr_assert_eq(owner.replayed, 70 - owner.first_expected);
+}
+
 static void make_segment_two_rotten(void)
 {
     must_open();
