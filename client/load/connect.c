@@ -313,6 +313,9 @@ enum edubba_code load_place_connect(struct load_place *place,
     }
     code = check_files(options, &muster.ways, count_servers(muster.tablets, muster.tablet_count),
                        error);
+    if (code == EDUBBA_OK) {
+        code = load_place_open_others(place, error);
+    }
     for (uint64_t i = 0; code == EDUBBA_OK && i < place->client_count; i++) {
         code = connect_one(&muster, i, error);
     }

@@ -12,7 +12,7 @@
 #include "client/load/phase.h"
 
 #define WORDS_MAX      3
-#define HINT_BYTES_MAX 512
+#define HINT_BYTES_MAX (LOAD_COMMAND_BYTES + 64)
 
 /* What was asked for. */
 struct command {
@@ -86,6 +86,14 @@ static int help_behind(int count, char *const *arguments)
     return run_help(word_count, words);
 }
 
+/* No client could be made of what was said, or the cluster did not take it. */
+static int cannot_open(const struct load_place *place, const struct edubba_error *error)
+{
+    return error->code == EDUBBA_INVALID_ARGUMENT && place->client_count == 0
+               ? load_complain_usage(error->text)
+               : load_complain(error);
+}
+
 static int run_drop(struct load_options *options)
 {
     struct load_place place;
@@ -95,7 +103,7 @@ static int run_drop(struct load_options *options)
     if (code == EDUBBA_OK) {
         code = load_place_drop(&place, &error);
     }
-    int exit_code = code == EDUBBA_OK ? EXIT_CODE_OK : load_complain(&error);
+    int exit_code = code == EDUBBA_OK ? EXIT_CODE_OK : cannot_open(&place, &error);
     load_place_close(&place);
     return exit_code;
 }
@@ -151,14 +159,28 @@ static enum load_outcome run_phases(struct load_place *place,
 
 /* `run` makes no table: a slip in its name would leave an empty one. */
 static int no_table(const struct edubba_error *error,
-                    const char *table,
+                    const struct load_options *options,
                     const struct load_workload *workload)
 {
     char hint[HINT_BYTES_MAX];
-    (void)snprintf(hint, sizeof hint,
-                   "run makes no table.  To make %s first: edubba-load %s%s --table %s", table,
-                   workload->needs_rows ? "load " : "", workload->name, table);
+    char command[LOAD_COMMAND_BYTES];
+    load_options_command(options, workload->needs_rows ? "load" : "", workload, command);
+    (void)snprintf(hint, sizeof hint, "run makes no table.  To make it first: %s", command);
     return load_complain_with(error, hint);
+}
+
+/* The same options may well be said for both phases: so they are taken. */
+static void warn_of_run_options(const struct load_options *said)
+{
+    char names[LOAD_PROBLEM_BYTES];
+    char warning[HINT_BYTES_MAX];
+    if (load_options_of_run(said, names)) {
+        (void)snprintf(warning, sizeof warning,
+                       "load writes each row once, as fast as they are taken: of the run only, and "
+                       "without effect here: %s",
+                       names);
+        load_warn(warning);
+    }
 }
 
 /* Closed, or never opened: see keep_streams(). */
@@ -174,6 +196,7 @@ static int run_workload(struct load_options *options, const struct command *comm
     struct load_place place;
     struct edubba_error error;
     FILE *out = stdout;
+    const struct load_options said = *options;
     if (command->only && command->load && command->workload->keys == LOAD_KEY_COUNTER) {
         return load_complain_usage("counters begin at 0: there is nothing to load");
     }
@@ -186,6 +209,9 @@ static int run_workload(struct load_options *options, const struct command *comm
     if (out == stdout && !stdout_can_be_written()) {
         return load_complain_file("the report cannot be written", EBADF);
     }
+    if (command->only && command->load) {
+        warn_of_run_options(&said);
+    }
     load_signals_catch();
     int exit_code = EXIT_CODE_FAILED;
     bool create = !command->only || command->load;
@@ -193,9 +219,9 @@ static int run_workload(struct load_options *options, const struct command *comm
     if (code == EDUBBA_OK) {
         exit_code = exit_code_of(run_phases(&place, options, command, out));
     } else if (code == EDUBBA_NOT_FOUND && !create) {
-        exit_code = no_table(&error, options->table, command->workload);
+        exit_code = no_table(&error, options, command->workload);
     } else {
-        exit_code = load_complain(&error);
+        exit_code = cannot_open(&place, &error);
     }
     load_place_close(&place);
     if (out != stdout) {

@@ -19,7 +19,7 @@
 #define SILENT_S          2               /* without an answer: progress says so */
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define SAME_SIGNAL_NS    (NS_PER_S / 2)
-#define HINT_BYTES_MAX    512
+#define HINT_BYTES_MAX    (LOAD_COMMAND_BYTES + 256)
 #define REPORT_UNWRITABLE "the report could not be written"
 #define LOAD_PHASE_BATCH  1
 #define LOAD_PHASE_FLIGHT 512
@@ -313,13 +313,12 @@ static enum load_outcome say_nothing_found(const struct load_report *report)
 {
     struct edubba_error error = {.code = EDUBBA_NOT_FOUND};
     char hint[HINT_BYTES_MAX];
+    char command[LOAD_COMMAND_BYTES];
     (void)snprintf(error.text, sizeof error.text,
                    "not one of the rows that were read is in table %s", report->options->table);
-    (void)snprintf(
-        hint, sizeof hint,
-        "Is it the right table, and --keys as it was loaded?  To load it: edubba-load load "
-        "%s --table %s",
-        report->workload->name, report->options->table);
+    load_options_command(report->options, "load", report->workload, command);
+    (void)snprintf(hint, sizeof hint,
+                   "Is it the right table, and --keys as it was loaded?  To load it: %s", command);
     (void)load_complain_with(&error, hint);
     return LOAD_WRONG;
 }
@@ -328,17 +327,18 @@ static enum load_outcome say_nothing_found(const struct load_report *report)
 static void warn_of_missing(const struct load_report *report)
 {
     char warning[HINT_BYTES_MAX];
+    char command[LOAD_COMMAND_BYTES];
     uint64_t looked_for = 0;
     uint64_t missing = load_report_missing(report, &looked_for);
     if (missing == 0) {
         return;
     }
+    load_options_command(report->options, "load", report->workload, command);
     (void)snprintf(warning, sizeof warning,
                    "%" PRIu64 " of %" PRIu64 " rows that were looked for are not in table %s, and "
                    "count among the operations all the same: are --records and --keys as it was "
-                   "loaded?  To load it: edubba-load load %s --table %s",
-                   missing, looked_for, report->options->table, report->workload->name,
-                   report->options->table);
+                   "loaded?  To load it: %s",
+                   missing, looked_for, report->options->table, command);
     load_warn(warning);
 }
 

@@ -154,14 +154,18 @@ enum edubba_code load_place_open(struct load_place *place,
         return no_memory(error);
     }
     enum edubba_code code = load_files_check(options->clients, options->clients, error);
-    if (code == EDUBBA_OK) {
-        code = open_first(place, create, error);
-    }
-    for (uint64_t i = 1; code == EDUBBA_OK && i < options->clients; i++) {
-        struct load_client *client = &place->clients[i];
+    return code == EDUBBA_OK ? open_first(place, create, error) : code;
+}
+
+enum edubba_code load_place_open_others(struct load_place *place, struct edubba_error *error)
+{
+    const struct load_options *options = place->options;
+    enum edubba_code code = EDUBBA_OK;
+    while (code == EDUBBA_OK && place->client_count < options->clients) {
+        struct load_client *client = &place->clients[place->client_count];
         code = open_client(options, &client->client, error);
         if (code == EDUBBA_OK) {
-            place->client_count = i + 1;
+            place->client_count++;
             code = edubba_table_open(client->client, options->table, &client->table, error);
         }
     }

@@ -17,14 +17,16 @@ struct load_place {
     bool table_is_new;
 };
 
-/* Open the clients; make the table if it is missing and create is set.
+/* Open the first client; make the table if it is missing and create is set.
  * Errors: those of the calls; EDUBBA_FAILED_PRECONDITION for a table that is not ours. */
 enum edubba_code load_place_open(struct load_place *place,
                                  const struct load_options *options,
                                  bool create,
                                  struct edubba_error *error);
-/* Connect each client with each server, as the phase will use it: by this, clients that a server does
- * not take are seen before anything is measured.
+/* All clients of the options. */
+enum edubba_code load_place_open_others(struct load_place *place, struct edubba_error *error);
+/* Open all clients, and connect each with each server, as the phase will use it: by this, clients that a
+ * server does not take are seen before anything is measured.
  * Errors: those of the calls (which of the clients is said); EDUBBA_RESOURCE_EXHAUSTED for too few
  * open files. */
 enum edubba_code load_place_connect(struct load_place *place,

@@ -101,6 +101,11 @@ says "too many in flight of all clients" 2 'in-flight 1000000 times --clients 10
     load write --in-flight 1M --clients 10
 says "too many tablets" 2 "presplit cannot be '1002'.* at most 1001$" load write --presplit 1002
 says "no rate" 2 "rate cannot be '0'.*at least" load write --rate 0
+says "an option that would do nothing" 2 'scan-rows would do nothing: write has no scans' load write --scan-rows 5
+says "no address" 2 "masters.*'foo'|foo" load write --masters foo
+says "options of the run while rows are loaded" 0 'without effect here: --rate, --duration$' \
+    load load read --table P-read --records 300 --rate 5 --duration 1
+says "the experiments, as JSON" 0 '^\[\{"name":"battery"' "$LOAD" lab --list --format json
 says "no words" 2 'usage' load
 says "help" 0 'workloads:' load help
 for name in load run lab drop help; do
@@ -157,6 +162,10 @@ says "not one operation succeeds" 1 'not one operation succeeded; the first erro
 wait $pid
 files() { (ulimit -n 64; load "$@"); }
 says "too few open files" 1 'need about 232 open files.*ulimit -n' files write --clients 200 --operations 10
+begun=$SECONDS
+says "too few open files for all servers" 1 'need about .* open files.*ulimit -n' \
+    bash -c "ulimit -n 4040; '$LOAD' write --quiet --clients 4000 --operations 10"
+same "that is told before the clients are made" $((SECONDS - begun < 5)) 1
 says "they are raised as far as they may" 0 'operations  100' bash -c "ulimit -S -n 20; '$LOAD' write --quiet --clients 20 --in-flight 1 --operations 100"
 # both NAME ARGUMENTS...: two at the same moment; each has to end well.
 both() {

@@ -282,6 +282,77 @@ Test(load_options, what_does_not_go_together_is_refused)
     cr_assert_not(load_options_complete(&options, load_workload_find("add"), problem));
 }
 
+static bool goes(struct load_options *options, const char *workload)
+{
+    return load_options_complete(options, load_workload_find(workload), problem);
+}
+
+Test(load_options, what_would_do_nothing_is_refused)
+{
+    struct load_options options;
+    cr_assert(PARSE(&options, "--scan-rows", "5"));
+    cr_assert_not(goes(&options, "write"));
+    cr_assert_str_eq(problem, "--scan-rows would do nothing: write has no scans");
+    cr_assert(PARSE(&options, "--scan-rows", "5"));
+    cr_assert(goes(&options, "ycsb-e"), "%s", problem);
+    cr_assert(PARSE(&options, "--one-field"));
+    cr_assert_not(goes(&options, "scan"));
+    cr_assert_str_eq(problem, "--one-field would do nothing: scan reads no single rows");
+    cr_assert(PARSE(&options, "--one-field"));
+    cr_assert(goes(&options, "ycsb-f"), "%s", problem);
+    cr_assert(PARSE(&options, "--zipfian", "0.5"));
+    cr_assert_not(goes(&options, "write"));
+    cr_assert(strstr(problem, "--zipfian would do nothing with --distribution uniform") != NULL,
+              "%s", problem);
+    cr_assert(PARSE(&options, "--zipfian", "0.5", "--distribution", "zipfian"));
+    cr_assert(goes(&options, "write"), "%s", problem);
+    cr_assert(PARSE(&options, "--zipfian", "0.5"));
+    cr_assert(goes(&options, "ycsb-d") && fabs(options.zipfian - 0.5) < 1e-12, "%s", problem);
+    cr_assert(PARSE(&options, "--hosts", "7"));
+    cr_assert_not(goes(&options, "write"));
+    cr_assert_str_eq(problem, "--hosts would do nothing with --keys ordered: it goes with series");
+    cr_assert(PARSE(&options, "--hosts", "7", "--keys", "series"));
+    cr_assert(goes(&options, "write") && options.hosts == 7, "%s", problem);
+    cr_assert(PARSE(&options, "--keys", "series"));
+    cr_assert(goes(&options, "write") && options.hosts == 1000, "%s", problem);
+}
+
+Test(load_options, what_counts_in_a_run_only_is_named)
+{
+    struct load_options options;
+    char names[LOAD_PROBLEM_BYTES];
+    cr_assert(PARSE(&options, "--records", "5", "--clients", "2", "--quiet"));
+    cr_assert_not(load_options_of_run(&options, names));
+    cr_assert(PARSE(&options, "--verify", "--duration", "5", "--rate", "7", "--records", "5"));
+    cr_assert(load_options_of_run(&options, names));
+    cr_assert_str_eq(names, "--rate, --duration, --verify");
+}
+
+/* What is as the workload has it need not be said; all else must be, or other rows are meant. */
+Test(load_options, a_command_for_the_same_rows_says_all_that_differs)
+{
+    struct load_options options;
+    char command[LOAD_COMMAND_BYTES];
+    cr_assert(PARSE(&options, "--rate", "7"));
+    cr_assert(goes(&options, "ycsb-c"), "%s", problem);
+    load_options_command(&options, "load", load_workload_find("ycsb-c"), command);
+    cr_assert_str_eq(command, "edubba-load load ycsb-c");
+    load_options_command(&options, "run", load_workload_find("scan"), command);
+    cr_assert_str_eq(command, "edubba-load run scan --fields 10 --value-size 100 --keys hashed");
+    cr_assert(PARSE(&options, "--masters", "tcp://h:1", "--table", "T", "--presplit", "3",
+                    "--records", "5", "--keys", "series", "--value-size", "9"));
+    cr_assert(goes(&options, "write"), "%s", problem);
+    load_options_command(&options, "", load_workload_find("write"), command);
+    cr_assert_str_eq(command, "edubba-load write --masters tcp://h:1 --table T --presplit 3 "
+                              "--records 5 --value-size 9 --keys series --hosts 1000");
+    char masters[2 * LOAD_COMMAND_BYTES];
+    memset(masters, 'm', sizeof masters);
+    masters[sizeof masters - 1] = '\0';
+    options.masters = masters; /* too long: cut off */
+    load_options_command(&options, "load", load_workload_find("write"), command);
+    cr_assert(strlen(command) == LOAD_COMMAND_BYTES - 1);
+}
+
 /* Each is refused by what it would take, and what is said names it; just below it is taken. */
 Test(load_options, what_memory_cannot_hold_is_refused)
 {
@@ -496,8 +567,15 @@ Test(load_report, what_was_not_read_is_not_called_good)
     struct load_report report = sample_report(&options);
     tallies[LOAD_READ].checked = 0;
     char *text = print(LOAD_TEXT, &report);
-    cr_assert(strstr(text, "  verified    nothing: no value was read") != NULL, "%s", text);
+    cr_assert(strstr(text, "  verified    nothing: no value was read.  To read all: edubba-load run "
+                           "scan ") != NULL,
+              "%s", text);
     free(text);
+    report.phase = "load";
+    text = print(LOAD_TEXT, &report);
+    cr_assert(strstr(text, "  verified    nothing: rows are written here") != NULL, "%s", text);
+    free(text);
+    report.phase = "run";
     text = print(LOAD_CSV, &report);
     cr_assert(strstr(text, ",nothing,0\n") != NULL && strstr(text, ",good,") == NULL, "%s", text);
     free(text);

@@ -104,10 +104,22 @@ bool load_options_parse(struct load_options *options,
 bool load_count_parse(const char *text, uint64_t *ret_count);
 
 /* Put in what the workload has where nothing was said.  False: ret_problem says why they do not go
- * together. */
+ * together, or what would do nothing. */
 bool load_options_complete(struct load_options *options,
                            const struct load_workload *workload,
                            char ret_problem[LOAD_PROBLEM_BYTES]);
+
+/* Of what was said (not completed yet), that which counts in a run and not while rows are loaded, as
+ * "--rate, --duration".  False: nothing. */
+bool load_options_of_run(const struct load_options *said, char out[LOAD_PROBLEM_BYTES]);
+
+/* The command for another phase ("load", "run"; "" for both) or workload on the same table with the
+ * same rows, with all that has to be said for that: it can be pasted. */
+#define LOAD_COMMAND_BYTES 768
+void load_options_command(const struct load_options *options, /* complete */
+                          const char *phase,
+                          const struct load_workload *workload,
+                          char out[LOAD_COMMAND_BYTES]);
 
 /* How far one word is from another, in letters changed. */
 size_t load_word_distance(const char *a, const char *b);

@@ -1,6 +1,7 @@
 #include "client/load/core/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct percentile {
     const char *name;
@@ -189,10 +190,27 @@ static void text_missing(FILE *out, const struct load_report *report)
     }
 }
 
+static bool is_load(const struct load_report *report)
+{
+    return strcmp(report->phase, "load") == 0;
+}
+
 /* Of a workload that reads nothing, say, or of rows that are not there. */
 static bool is_anything_verified(const struct load_report *report, const struct figures *sum)
 {
     return sum->checked > 0 || sum->wrong > 0 || report->sums_checked > 0;
+}
+
+/* What was written can be read by a scan of the same rows. */
+static void text_nothing_verified(FILE *out, const struct load_report *report)
+{
+    char command[LOAD_COMMAND_BYTES];
+    if (is_load(report)) {
+        fputs("  verified    nothing: rows are written here; the run reads them\n", out);
+        return;
+    }
+    load_options_command(report->options, "run", load_workload_find("scan"), command);
+    fprintf(out, "  verified    nothing: no value was read.  To read all: %s --verify\n", command);
 }
 
 static void text_verdict(FILE *out, const struct load_report *report, const struct figures *sum)
@@ -201,7 +219,7 @@ static void text_verdict(FILE *out, const struct load_report *report, const stru
         return;
     }
     if (!is_anything_verified(report, sum) && !report->sums_unread) {
-        fputs("  verified    nothing: no value was read; `run read` and `run scan` do\n", out);
+        text_nothing_verified(out, report);
     } else if (report->sums_unread) {
         fputs("  verified    nothing: sums could not be read\n", out);
     } else if (report->sums_checked > 0) {
@@ -232,6 +250,10 @@ static void text_end(FILE *out, const struct load_report *report)
         fprintf(out, "  rows        %-12" PRIu64 " %s/s, %s MB/s of values\n", sum.rows,
                 load_rate_text((double)sum.rows / length_s, rate),
                 load_rate_text((double)sum.bytes / length_s / 1e6, megabytes));
+    }
+    if (report->options->rate > 0 && !is_load(report)) {
+        fprintf(out, "  asked for   %s requests/s\n",
+                load_rate_text(report->options->rate, rate));
     }
     text_missing(out, report);
     if (sum.cut_off > 0) {
@@ -348,14 +370,24 @@ static void json_options(FILE *out, const struct load_report *report)
     const struct load_options *options = report->options;
     fprintf(out,
             ",\"options\":{\"records\":%" PRIu64 ",\"fields\":%" PRIu64 ",\"value_size\":%" PRIu64
-            ",\"batch\":%" PRIu64 ",\"keys\":\"%s\",\"distribution\":\"%s\",\"clients\":%" PRIu64
-            ",\"connections\":%" PRIu64 ",\"in_flight\":%" PRIu64 ",\"threads\":%" PRIu64
-            ",\"rate\":%.17g,\"seed\":%" PRIu64 "}",
+            ",\"batch\":%" PRIu64 ",\"scan_rows\":%" PRIu64
+            ",\"keys\":\"%s\",\"hosts\":%" PRIu64
+            ",\"distribution\":\"%s\",\"zipfian\":%.17g,\"one_field\":%s,\"presplit\":%" PRIu64,
             options->records, options->fields, options->value_bytes, options->batch,
-            load_key_form_name((enum load_key_form)options->keys),
-            load_distribution_name((enum load_distribution)options->distribution), options->clients,
-            options->connections, options->in_flight, options->threads, options->rate,
-            options->seed);
+            options->scan_rows, load_key_form_name((enum load_key_form)options->keys),
+            options->hosts, load_distribution_name((enum load_distribution)options->distribution),
+            options->zipfian, options->one_field ? "true" : "false", options->presplit);
+    fprintf(out,
+            ",\"clients\":%" PRIu64 ",\"connections\":%" PRIu64 ",\"messages\":%" PRIu64
+            ",\"in_flight\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"never_read\":%" PRIu64
+            ",\"rate\":%.17g,\"late_max\":%.17g,\"timeout\":%.17g",
+            options->clients, options->connections, options->messages, options->in_flight,
+            options->threads, options->never_read, options->rate, options->late_max_s,
+            options->timeout_s > 0 ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S);
+    fprintf(out,
+            ",\"duration\":%.17g,\"operations\":%" PRIu64 ",\"warmup\":%.17g,\"seed\":%" PRIu64
+            "}",
+            options->duration_s, options->operations, options->warmup_s, options->seed);
 }
 
 static void json_end(FILE *out, const struct load_report *report)

@@ -20,8 +20,7 @@ const struct load_workload LOAD_WORKLOADS[] = {
      ROW_1K},
     {.name = "read",
      .summary = "single rows at random",
-     .details =
-         "Needs rows: `edubba-load load read` makes them, and so does a run that makes the table.",
+     .details = "",
      .percent = {SHARE(LOAD_READ, 100)},
      .distribution = LOAD_UNIFORM,
      .needs_rows = true,

@@ -251,6 +251,8 @@ static const char *stray_option(const struct load_options *options)
         {options->keys > 0, "--keys"},
         {options->distribution > 0, "--distribution"},
         {options->one_field, "--one-field"},
+        {options->hosts > 0, "--hosts"},
+        {options->zipfian > 0, "--zipfian"},
         {options->late_max_s > 0, "--late-max"},
         {options->threads > 0, "--threads"},
         {options->never_read > 0, "--never-read"},
@@ -317,13 +319,29 @@ int lab_unknown(const char *name)
     return load_complain_usage(problem);
 }
 
+static void list_as_json(FILE *out)
+{
+    for (size_t i = 0; i < LAB_EXPERIMENT_COUNT; i++) {
+        fputs(i == 0 ? "[{\"name\":" : ",{\"name\":", out);
+        load_report_json_text(out, LAB_EXPERIMENTS[i]->name);
+        fputs(",\"summary\":", out);
+        load_report_json_text(out, LAB_EXPERIMENTS[i]->summary);
+        fputc('}', out);
+    }
+    fputs("]\n", out);
+}
+
 int lab_command(struct load_options *options, size_t count, const char *const *words)
 {
     struct choice choice = {0, LAB_EXPERIMENT_COUNT};
     struct outlets outlets;
     int exit_code = EXIT_CODE_OK;
     if (options->list) {
-        lab_help_list(stdout);
+        if (options->format == LOAD_JSON) {
+            list_as_json(stdout);
+        } else {
+            lab_help_list(stdout);
+        }
         return fflush(stdout) == 0 ? EXIT_CODE_OK : load_complain_file("stdout", errno);
     }
     if (count != 1) {
