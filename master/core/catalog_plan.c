@@ -324,8 +324,6 @@ static bool waits_too_long(const struct catalog *catalog, struct tablet *tablet)
            catalog->now_ns - tablet->unsettled_ns >= catalog->settings.place_timeout_ns;
 }
 
-/* A tablet that clients were never told of was never served: nobody can have written to it.  So its
- * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
 /* The store of a secondary that may lead; NULL if none may. */
 static struct store *fit_secondary(const struct catalog *catalog,
                                    const struct tablet_record *record)
@@ -368,6 +366,8 @@ static bool lead_by_secondary(const struct catalog *catalog,
     return true;
 }
 
+/* A tablet that clients were never told of was never served: nobody can have written to it.  So its
+ * first configuration may be made anew, without asking anybody (docs/replication.md, section 10). */
 static void plan_place_again(struct catalog *catalog, struct transaction *transaction)
 {
     LIST_FOREACH(struct tablet, tablet, &catalog->unsettled) {

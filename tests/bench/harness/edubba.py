@@ -199,12 +199,16 @@ class ServersCluster(Cluster):
 
 
 class CopiesCluster(ServersCluster):
-    """As many tablet servers as there are copies of each tablet, so each has one of all."""
+    """
+    As many tablet servers as there are copies of each tablet, so each has one of all.  Nothing is split or moved:
+    beside one server it would be, where that has nowhere to go, and more would differ than the copies.
+    """
 
     def __init__(self, workshop, copies, quick=False):
         self.copies = copies
         super().__init__(workshop, copies, master_settings={
-            "replication.replicas": copies, "replication.min_in_sync": copies - 1}, quick=quick)
+            "replication.replicas": copies, "replication.min_in_sync": copies - 1,
+            "balance.enabled": "false"}, quick=quick)
 
     def wait_whole(self, table):
         """Until every tablet has all its copies, in sync."""
