@@ -52,11 +52,14 @@ static void append_split(struct write_order *order, struct tablet_order *tablet)
                                             &sequence);
     if (status != STATUS_OK) {
         /* The master asks again with the next sync. */
-        LOG_EVENT(LOG_LEVEL_WARN, "split_not_appended",
-                  LOG_ID("tablet", store_tablet_describe(tablet->tablet)->tablet),
-                  LOG_TEXT("status", status_name(status)));
+        if (!tablet->split_waits) {
+            LOG_EVENT(LOG_LEVEL_WARN, "split_not_appended",
+                      LOG_ID("tablet", store_tablet_describe(tablet->tablet)->tablet),
+                      LOG_TEXT("status", status_name(status)));
+        }
         tablet->blocked = false;
     }
+    tablet->split_waits = status != STATUS_OK;
     memory_free(tablet->split);
     tablet->split = NULL;
 }

@@ -50,6 +50,7 @@ struct tablet_order {
     struct work *deferred_first; /* behind a barrier, or a change of who serves */
     struct work *deferred_last;
     struct store_command *split; /* the barrier is this split */
+    bool split_waits;            /* and could not be appended so far: that is told once */
     bool blocked;                /* a barrier waits or is on its way */
     bool dropping;
     uint32_t locks;        /* rows locked */
