@@ -17,9 +17,14 @@ struct flush_pace {
     uint32_t percent; /* of the time, and of the processors; 100 = no rest */
     uint64_t
         processors_permille; /* what the process may use, in thousandths of one; 0 = not known */
+    uint64_t full_permille;  /* how full memory is, of what may be in it */
 };
 
-/* After work that took busy_ns, cpu_ns of them on a processor. */
+/*
+ * After work of the flush that took busy_ns, cpu_ns of them on a processor.  Of a quota it takes a fifth of its
+ * percent up to a quarter of the memory, all of it from half of the memory on: what it leaves, requests have,
+ * and what waits meanwhile is flushed when they are fewer.
+ */
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
 
 /* The same after a slice of a tablet was read or written (store_slice.h): it shares with the flush. */

@@ -13,6 +13,7 @@
 #define LAG_DENOMINATOR      8
 #define HEADROOM_SHARE       16 /* of the limit: for what is appended before the next look */
 #define AGE_CHECKS_PER_LIMIT 16
+#define PERMILLE             1000
 
 void store_on_synced(void *context, uint64_t position)
 {
@@ -53,6 +54,14 @@ bool store_flush_lags(const struct store *store)
 {
     return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
            store_memory_limit(store) / LAG_DENOMINATOR * LAG_NUMERATOR;
+}
+
+uint64_t store_full_permille(const struct store *store)
+{
+    uint64_t bytes = atomic_load_explicit(&store->memory_bytes, memory_order_relaxed);
+    uint64_t limit = store_memory_limit(store);
+    bool is_crowded = atomic_load_explicit(&store->is_crowded, memory_order_relaxed);
+    return is_crowded || limit == 0 ? PERMILLE : bytes / 1024 * PERMILLE / (limit / 1024 + 1);
 }
 
 static bool is_below_headroom(const struct store *store)

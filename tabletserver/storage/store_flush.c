@@ -41,6 +41,7 @@ struct choice {
     struct store_tablet *tablet;
     struct store_layer *layer;
     uint64_t position;
+    bool is_crowded; /* some tablet has half of the layers, or of the ancestors, that it may have */
 };
 
 /* Its oldest frozen layer; those of a parent stand further back and are not its own. */
@@ -67,9 +68,13 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
          * children, and their record is durable. */
         bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
         if (!waits && (choice->tablet == NULL || position < choice->position)) {
-            *choice = (struct choice){tablet, layer, position};
+            choice->tablet = tablet;
+            choice->layer = layer;
+            choice->position = position;
         }
     }
+    choice->is_crowded = choice->is_crowded || tablet->layer_count > STORE_LAYERS_MAX / 2 ||
+                         tablet->lineage_count > STORE_LINEAGE_MAX / 2;
     (void)pthread_mutex_unlock(&tablet->mutex);
 }
 
@@ -396,6 +401,7 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
         return asked;
     }
     struct choice choice = choose(store);
+    atomic_store_explicit(&store->is_crowded, choice.is_crowded, memory_order_relaxed);
     *ret_worked = choice.tablet != NULL;
     if (choice.tablet == NULL) {
         return STATUS_OK;

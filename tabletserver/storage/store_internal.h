@@ -330,6 +330,7 @@ struct store {
     uint32_t schema_count;
     uint32_t schema_capacity;
     atomic_uint_fast64_t processors_permille; /* flush_pace.h */
+    atomic_bool is_crowded;                   /* see store_full_permille() */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */
 
@@ -703,5 +704,7 @@ bool store_memory_presses(const struct store *store);
 /* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
  * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
 bool store_flush_lags(const struct store *store);
+/* How much of the memory is in use, or all: where layers pile up, and splits would wait for the flush. */
+uint64_t store_full_permille(const struct store *store);
 
 #endif /* TABLETSERVER_STORAGE_STORE_INTERNAL_H */

@@ -101,6 +101,7 @@ struct flush_pace store_flush_pace(const struct store *store)
         .percent = store->settings.flush_pace_percent,
         .processors_permille = atomic_load_explicit(&store->processors_permille,
                                                     memory_order_relaxed),
+        .full_permille = store_full_permille(store),
     };
 }
 
