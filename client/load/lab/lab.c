@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "client/load/complaint.h"
+#include "client/load/core/report.h"
 #include "client/load/lab/confine.h"
 #include "client/load/lab/core/json.h"
 #include "client/load/lab/core/page.h"
