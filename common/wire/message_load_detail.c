@@ -15,7 +15,7 @@ bool wire_is_no_load_detail(const struct load_detail *detail)
 
 void wire_write_load_detail(struct buffer *out, const struct load_detail *detail)
 {
-    wire_write_array(out, 4);
+    wire_write_array(out, 5);
     wire_write_array(out, detail->point_count);
     for (size_t i = 0; i < detail->point_count; i++) {
         wire_write_array(out, POINT_FIELDS);
@@ -33,6 +33,7 @@ void wire_write_load_detail(struct buffer *out, const struct load_detail *detail
     }
     wire_write_u64(out, detail->observations);
     wire_write_u64(out, detail->appended_permille);
+    wire_write_u64(out, detail->window_ns);
 }
 
 /* Room for as many of the list's elements as are taken.  NULL: none, or the reader has failed. */
@@ -122,6 +123,7 @@ void wire_read_load_detail(struct wire_reader *reader,
     read_keys(reader, &parts, &detail);
     detail.observations = wire_read_u64(reader, &parts, "detail.observations");
     detail.appended_permille = wire_read_u32(reader, &parts, "detail.appended_permille");
+    detail.window_ns = wire_read_u64(reader, &parts, "detail.window_ns");
     wire_array_end(reader, &parts);
     *ret_detail = reader->status == STATUS_OK && is_sound(&detail) ? detail
                                                                    : (struct load_detail){0};

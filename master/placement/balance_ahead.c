@@ -75,12 +75,11 @@ static void write_counter(const struct counter *counter, uint64_t value, uint8_t
     }
 }
 
-/* How far the writer came between the middle point and the last one, in time: all points stand for as
- * much load, and the last one's is still to come when it is reached. */
-static double progress_ns(const struct balance_detail *detail)
+/* Of the points, how many lie behind where the progress is measured from: old ones stand for more time than
+ * for load, since what they are made of is forgotten little by little. */
+static size_t newest_of(size_t point_count)
 {
-    size_t count = detail->load.point_count;
-    return (double)detail->elapsed_ns * (double)(count - 1 - count / 2) / (double)count;
+    return point_count / 4 > 0 ? point_count / 4 : 1;
 }
 
 bool cut_ahead(const struct balance_detail *detail,
@@ -93,17 +92,19 @@ bool cut_ahead(const struct balance_detail *detail,
     if (count < 3 || detail->elapsed_ns == 0) {
         return false;
     }
-    struct bytes middle = detail->load.points[count / 2].row;
+    size_t newest = newest_of(count);
+    struct bytes first = detail->load.points[count - 1 - newest].row;
     struct bytes last = detail->load.points[count - 1].row;
-    struct counter counter = counter_of(middle, last);
-    uint64_t from = read_counter(&counter, middle);
+    struct counter counter = counter_of(first, last);
+    uint64_t from = read_counter(&counter, first);
     uint64_t to = read_counter(&counter, last);
     if (to <= from) {
         return false;
     }
-    /* the last point's own part is behind it too */
-    double step = (double)(to - from) / progress_ns(detail) *
-                  ((double)ahead_ns + (double)detail->elapsed_ns / (double)count);
+    /* All points stand for as much load; the last one's part is still to come when it is reached. */
+    uint64_t window_ns = detail->load.window_ns > 0 ? detail->load.window_ns : detail->elapsed_ns;
+    double point_ns = (double)window_ns / (double)count;
+    double step = (double)(to - from) / (point_ns * (double)newest) * ((double)ahead_ns + point_ns);
     if (step >= (double)(counter.limit - to) - 1) {
         return false;
     }

@@ -454,6 +454,7 @@ struct load_detail key_sampler_detail(struct key_sampler *sampler,
         .observations = (uint64_t)sampler->observations,
         .appended_permille = (uint32_t)scaled(sampler->appended,
                                               sampler->judged > 0 ? 1000 / sampler->judged : 0),
+        .window_ns = (uint64_t)sampler->elapsed_ns,
     };
 }
 

@@ -222,6 +222,23 @@ Test(balance, who_appends_finds_the_next_tablet_on_another_server)
     cr_assert_eq(fixture.splits, 2);
 }
 
+/* What the points say is about the last ten seconds, whatever the time since the last report. */
+Test(balance, how_fast_who_appends_is_follows_from_the_time_that_the_points_are_about)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 0, 60);
+    fixture_points(&fixture, 0, 10, 0);
+    for (size_t i = 0; i < 10; i++) {
+        fixture.details[0].points[i].reads = 0;
+        fixture.details[0].points[i].writes = 100;
+    }
+    fixture.details[0].detail.load.appended_permille = 990;
+    fixture.details[0].detail.load.window_ns = UINT64_C(5000000000); /* two rows a second */
+    fixture_pass(&fixture, 7);
+    cr_assert_eq(fixture.last.reason, BALANCE_AHEAD);
+    cr_assert_str_eq(fixture.last_rows[0], "row21");
+}
+
 Test(balance, what_was_split_by_size_has_been_hot_for_as_long_as_before)
 {
     const struct balance_tablet parent = {.over_ns = 7, .far_ns = 9};

@@ -75,6 +75,16 @@ static struct bytes row_text(char text[ROW_SIZE], uint64_t row)
     return bytes_of_text(text);
 }
 
+/* Rows of points may be cut short. */
+static uint64_t number_of(struct bytes row)
+{
+    uint64_t number = 0;
+    for (size_t i = strlen("row"); i < strlen("row0123456789"); i++) {
+        number = number * 10 + (i < row.size_bytes ? (uint64_t)(row.data[i] - '0') : 0);
+    }
+    return number;
+}
+
 /* Of reads and writes, what lies in points from the one that holds the row `from` on, up to `to`'s. */
 static double share_between(const struct load_detail *detail, uint64_t from, uint64_t to)
 {
@@ -214,6 +224,27 @@ Test(key_sampler, writes_that_only_grow_at_the_end_are_appended)
     }
     uint32_t appended = detail_of(0, 2400).appended_permille;
     cr_assert(appended > 400 && appended < 560, "%u", appended);
+}
+
+/* From the points and their window one can tell how fast the writer is: 1 000 rows a second. */
+Test(key_sampler, the_newest_quarter_of_the_points_tells_how_fast_who_appends_is)
+{
+    for (uint64_t second = 1; second <= 60; second++) {
+        for (uint64_t i = 0; i < 300; i++) {
+            touch(KEY_WRITTEN, second * 1000 + prng_below(&prng, 1000));
+        }
+        end_second();
+        struct load_detail detail = detail_of(0, 1000);
+        if (second < 3) {
+            continue;
+        }
+        size_t newest = detail.point_count / 4;
+        uint64_t from = number_of(detail.points[detail.point_count - 1 - newest].row);
+        uint64_t to = number_of(detail.points[detail.point_count - 1].row);
+        double window_s = (double)detail.window_ns / SECOND_NS;
+        double speed = (double)(to - from) / (window_s * (double)newest / (double)detail.point_count);
+        cr_assert(speed > 800 && speed < 1400, "%.0f after %d s", speed, (int)second);
+    }
 }
 
 /* Whoever decides would cut in the middle what appends, right after it has moved. */

@@ -257,7 +257,8 @@ static struct load_figures any_figures(struct random_source *s)
 static struct load_detail any_load_detail(struct random_source *s)
 {
     struct load_detail detail = {.observations = any_u64(s),
-                                 .appended_permille = (uint32_t)any_below(s, 1001)};
+                                 .appended_permille = (uint32_t)any_below(s, 1001),
+                                 .window_ns = any_below(s, 10000000000)};
     struct load_point *points = any_list(s, sizeof *points, &detail.point_count);
     struct load_key *keys = any_list(s, sizeof *keys, &detail.key_count);
     for (size_t i = 0; i < detail.point_count; i++) {
