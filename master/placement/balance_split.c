@@ -4,7 +4,7 @@
 #define FAR_TIMES      2                          /* above the limit: far over it */
 #define OFF_MAX        0.25                       /* of the two sides of a cut */
 #define OFF_MAX_FAR    0.5                        /* a worse cut is better than none */
-#define AHEAD_NS       (UINT64_C(5) * 1000000000) /* a split and a move take less */
+#define AHEAD_NS       (UINT64_C(6) * 1000000000) /* a split and a move take less */
 #define PIECE_OF_LIMIT 0.5                        /* how hot a piece should be */
 #define SAY_AGAIN_NS   (INT64_C(60) * 1000000000) /* a refusal, when there was another one since */
 

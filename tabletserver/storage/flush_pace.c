@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #define REST_NS_MAX           (250 * INT64_C(1000000))
+#define REST_OF_QUOTA_NS_MAX  (2000 * INT64_C(1000000)) /* a rest ends when memory gets short, or somebody waits */
 #define PERCENT               100
 #define PERMILLE              1000
 #define CALM_SHARE            4           /* the log's syncs wait behind those of the flush */
@@ -10,8 +11,9 @@
 #define SLICE_CALM_SHARE      8
 #define SLICE_BYTES_MIN       (32 * 1024) /* of short rows: half of what a quarter has in 10 ms */
 #define SLICE_SHARE           2           /* of the flush's part of a quota */
-#define FULL_LEAST_PERMILLE   250         /* of memory: up to there the flush takes its least of a quota */
-#define FULL_MOST_PERMILLE    500         /* and from there on its most */
+#define FULL_LEAST_PERMILLE   500         /* of memory: up to there the flush takes its least of a quota */
+#define FULL_MOST_PERMILLE    750         /* and from there on its most */
+#define WANTED_PERMILLE       400         /* of the quota: with less than that requests have enough */
 #define LEAST_SHARE           5
 
 /* The flush is one thread: more than one processor is of no use to it. */
@@ -38,14 +40,16 @@ static int64_t rest_ns_of(const struct flush_pace *pace,
     double of_time_ns = (double)busy_ns / share;
     double of_quota_ns = (double)cpu_ns / share * PERMILLE / (double)usable_permille(pace);
     double rest_ns = (of_time_ns > of_quota_ns ? of_time_ns : of_quota_ns) - (double)busy_ns;
-    return rest_ns < (double)REST_NS_MAX ? (int64_t)rest_ns : REST_NS_MAX;
+    int64_t most_ns = has_quota(pace) ? REST_OF_QUOTA_NS_MAX : REST_NS_MAX;
+    return rest_ns < (double)most_ns ? (int64_t)rest_ns : most_ns;
 }
 
 static double flush_percent(const struct flush_pace *pace)
 {
     double most = pace->percent;
     double least = most / LEAST_SHARE;
-    if (!has_quota(pace) || pace->full_permille >= FULL_MOST_PERMILLE) {
+    if (!has_quota(pace) || pace->wanted_permille < WANTED_PERMILLE ||
+        pace->full_permille >= FULL_MOST_PERMILLE) {
         return most;
     }
     if (pace->full_permille <= FULL_LEAST_PERMILLE) {

@@ -18,12 +18,15 @@ struct flush_pace {
     uint64_t
         processors_permille; /* what the process may use, in thousandths of one; 0 = not known */
     uint64_t full_permille;  /* how full memory is, of what may be in it */
+    uint64_t wanted_permille; /* of what the process may use, what all but the flush used lately */
 };
 
 /*
- * After work of the flush that took busy_ns, cpu_ns of them on a processor.  Of a quota it takes a fifth of its
- * percent up to a quarter of the memory, all of it from half of the memory on: what it leaves, requests have,
- * and what waits meanwhile is flushed when they are fewer.
+ * After work of the flush that took busy_ns, cpu_ns of them on a processor.
+ *
+ * Of a quota that requests could use up it takes a fifth of its percent until half of the memory is full, and all
+ * of it from three quarters on.  So a server that many write to for a while, and others then, takes more of it
+ * while it lasts, and flushes afterwards.
  */
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
 

@@ -41,7 +41,7 @@ struct choice {
     struct store_tablet *tablet;
     struct store_layer *layer;
     uint64_t position;
-    bool is_crowded; /* some tablet has half of the layers, or of the ancestors, that it may have */
+    bool is_crowded; /* some tablet has nearly all layers, or ancestors, that it may have */
 };
 
 /* Its oldest frozen layer; those of a parent stand further back and are not its own. */
@@ -73,8 +73,8 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
             choice->position = position;
         }
     }
-    choice->is_crowded = choice->is_crowded || tablet->layer_count > STORE_LAYERS_MAX / 2 ||
-                         tablet->lineage_count > STORE_LINEAGE_MAX / 2;
+    choice->is_crowded = choice->is_crowded || tablet->layer_count + 2 > STORE_LAYERS_MAX ||
+                         tablet->lineage_count + 2 > STORE_LINEAGE_MAX;
     (void)pthread_mutex_unlock(&tablet->mutex);
 }
 

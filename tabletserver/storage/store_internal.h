@@ -330,11 +330,14 @@ struct store {
     uint32_t schema_count;
     uint32_t schema_capacity;
     atomic_uint_fast64_t processors_permille; /* flush_pace.h */
+    atomic_uint_fast64_t wanted_permille;     /* the same */
     atomic_bool is_crowded;                   /* see store_full_permille() */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */
 
     /* [W] */
+    int64_t measured_ns; /* what was used by then, by all but the work thread */
+    int64_t measured_cpu_ns;
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */

@@ -215,7 +215,7 @@ Test(balance, who_appends_finds_the_next_tablet_on_another_server)
     cr_assert_eq(fixture.refusals[BALANCE_MONOTONIC], 1);
     cr_assert_eq(fixture.last.kind, BALANCE_SPLIT);
     cr_assert_eq(fixture.last.reason, BALANCE_AHEAD);
-    cr_assert_str_eq(fixture.last_rows[0], "row61", "five seconds behind the end of row09");
+    cr_assert_str_eq(fixture.last_rows[0], "row71", "six seconds behind the end of row09");
     fixture_pass(&fixture, 25);
     cr_assert_eq(fixture.splits, 1, "one in half a minute");
     fixture_pass(&fixture, 10);
@@ -236,7 +236,7 @@ Test(balance, how_fast_who_appends_is_follows_from_the_time_that_the_points_are_
     fixture.details[0].detail.load.window_ns = UINT64_C(5000000000); /* two rows a second */
     fixture_pass(&fixture, 7);
     cr_assert_eq(fixture.last.reason, BALANCE_AHEAD);
-    cr_assert_str_eq(fixture.last_rows[0], "row21");
+    cr_assert_str_eq(fixture.last_rows[0], "row23");
 }
 
 Test(balance, what_was_split_by_size_has_been_hot_for_as_long_as_before)
