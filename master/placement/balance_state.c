@@ -15,7 +15,7 @@ void balance_settings_default(struct balance_settings *settings)
         .pieces_max = 8,
         .observations_min = 100,
         .monotonic_percent = 50,
-        .ahead_pause_ns = 30 * SECOND_NS,
+        .ahead_pause_ns = 10 * SECOND_NS,
         .merge_after_ns = 300 * SECOND_NS,
         .merge_after_split_ns = 3600 * SECOND_NS,
         .merges_max = 4,

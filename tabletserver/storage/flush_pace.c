@@ -11,8 +11,8 @@
 #define SLICE_CALM_SHARE      8
 #define SLICE_BYTES_MIN       (32 * 1024) /* of short rows: half of what a quarter has in 10 ms */
 #define SLICE_SHARE           2           /* of the flush's part of a quota */
-#define FULL_LEAST_PERMILLE   500         /* of memory: up to there the flush takes its least of a quota */
-#define FULL_MOST_PERMILLE    750         /* and from there on its most */
+#define FULL_LEAST_PERMILLE   375         /* of memory: up to there the flush takes its least of a quota */
+#define FULL_MOST_PERMILLE    625         /* and from there on it does not rest */
 #define WANTED_PERMILLE       400         /* of the quota: with less than that requests have enough */
 #define LEAST_SHARE           5
 
@@ -33,7 +33,7 @@ static int64_t rest_ns_of(const struct flush_pace *pace,
                           int64_t busy_ns,
                           int64_t cpu_ns)
 {
-    if (pace->percent == 0 || pace->percent >= PERCENT || busy_ns <= 0) {
+    if (percent <= 0 || percent >= PERCENT || busy_ns <= 0) {
         return 0;
     }
     double share = percent / PERCENT;
@@ -46,16 +46,17 @@ static int64_t rest_ns_of(const struct flush_pace *pace,
 
 static double flush_percent(const struct flush_pace *pace)
 {
-    double most = pace->percent;
-    double least = most / LEAST_SHARE;
-    if (!has_quota(pace) || pace->wanted_permille < WANTED_PERMILLE ||
-        pace->full_permille >= FULL_MOST_PERMILLE) {
-        return most;
+    double least = (double)pace->percent / LEAST_SHARE;
+    if (!has_quota(pace) || pace->wanted_permille < WANTED_PERMILLE) {
+        return pace->percent;
     }
     if (pace->full_permille <= FULL_LEAST_PERMILLE) {
         return least;
     }
-    return least + (most - least) * (double)(pace->full_permille - FULL_LEAST_PERMILLE) /
+    if (pace->full_permille >= FULL_MOST_PERMILLE) {
+        return PERCENT;
+    }
+    return least + (PERCENT - least) * (double)(pace->full_permille - FULL_LEAST_PERMILLE) /
                        (FULL_MOST_PERMILLE - FULL_LEAST_PERMILLE);
 }
 

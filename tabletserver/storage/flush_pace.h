@@ -24,9 +24,9 @@ struct flush_pace {
 /*
  * After work of the flush that took busy_ns, cpu_ns of them on a processor.
  *
- * Of a quota that requests could use up it takes a fifth of its percent until half of the memory is full, and all
- * of it from three quarters on.  So a server that many write to for a while, and others then, takes more of it
- * while it lasts, and flushes afterwards.
+ * Of a quota that requests could use up it takes a fifth of its percent until three eighths of the memory are full, then
+ * more and more, and from five eighths on it does not rest: so writes that go on for long slow down little by little,
+ * and those that come for a while are taken as they come, and flushed afterwards.
  */
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
 

@@ -216,9 +216,9 @@ Test(balance, who_appends_finds_the_next_tablet_on_another_server)
     cr_assert_eq(fixture.last.kind, BALANCE_SPLIT);
     cr_assert_eq(fixture.last.reason, BALANCE_AHEAD);
     cr_assert_str_eq(fixture.last_rows[0], "row71", "six seconds behind the end of row09");
-    fixture_pass(&fixture, 25);
-    cr_assert_eq(fixture.splits, 1, "one in half a minute");
-    fixture_pass(&fixture, 10);
+    fixture_pass(&fixture, 7);
+    cr_assert_eq(fixture.splits, 1, "one in ten seconds");
+    fixture_pass(&fixture, 7);
     cr_assert_eq(fixture.splits, 2);
 }
 

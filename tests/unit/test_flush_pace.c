@@ -8,7 +8,7 @@
 static const struct flush_pace unlimited = {.percent = 50, .processors_permille = 2000};
 static const struct flush_pace unknown = {.percent = 50};
 static const struct flush_pace quarter = {
-    .percent = 50, .processors_permille = 250, .full_permille = 750, .wanted_permille = 1000};
+    .percent = 50, .processors_permille = 250}; /* and nobody else wants it */
 
 Test(flush_pace, rests_as_long_as_it_worked)
 {
@@ -32,15 +32,16 @@ static int64_t rest_ms(uint64_t processors_permille, uint64_t full_permille, uin
 Test(flush_pace, takes_less_of_a_quota_while_memory_is_empty)
 {
     cr_assert_eq(rest_ms(250, 0, 1000), 39);
-    cr_assert_eq(rest_ms(250, 500, 1000), 39);
+    cr_assert_eq(rest_ms(250, 375, 1000), 39);
     int64_t before_ms = 39;
-    for (uint64_t full = 510; full <= 750; full += 10) {
+    for (uint64_t full = 385; full <= 625; full += 10) {
         int64_t now_ms = rest_ms(250, full, 1000);
-        cr_assert(now_ms <= before_ms && now_ms >= 7, "%d of %d", (int)full, (int)now_ms);
+        cr_assert(now_ms <= before_ms && now_ms >= 0, "%d of %d", (int)full, (int)now_ms);
         before_ms = now_ms;
     }
-    cr_assert_eq(rest_ms(250, 750, 1000), 7);
-    cr_assert_eq(rest_ms(250, 1000, 1000), 7);
+    cr_assert(rest_ms(250, 615, 1000) < 7, "more than its percent, since memory gets short");
+    cr_assert_eq(rest_ms(250, 625, 1000), 0);
+    cr_assert_eq(rest_ms(250, 1000, 1000), 0);
     cr_assert_eq(rest_ms(1000, 0, 1000), 1, "no quota: always its percent");
     cr_assert_eq(rest_ms(0, 0, 1000), 1, "not known");
 }
@@ -48,6 +49,7 @@ Test(flush_pace, takes_less_of_a_quota_while_memory_is_empty)
 Test(flush_pace, takes_its_percent_of_a_quota_that_nobody_else_wants)
 {
     cr_assert_eq(rest_ms(250, 0, 399), 7);
+    cr_assert_eq(rest_ms(250, 1000, 399), 7);
     cr_assert_eq(rest_ms(250, 0, 400), 39);
 }
 
