@@ -1,9 +1,7 @@
 #include "tabletserver/storage/flush_pace.h"
 
-#include <stdbool.h>
-
 #define REST_NS_MAX           (250 * INT64_C(1000000))
-#define REST_OF_QUOTA_NS_MAX  (2000 * INT64_C(1000000)) /* a rest ends when memory gets short, or somebody waits */
+#define REST_LONG_NS_MAX      (2000 * INT64_C(1000000)) /* while there is time */
 #define PERCENT               100
 #define PERMILLE              1000
 #define CALM_SHARE            4           /* the log's syncs wait behind those of the flush */
@@ -30,6 +28,7 @@ static bool has_quota(const struct flush_pace *pace)
 
 static int64_t rest_ns_of(const struct flush_pace *pace,
                           double percent,
+                          int64_t most_ns,
                           int64_t busy_ns,
                           int64_t cpu_ns)
 {
@@ -40,7 +39,6 @@ static int64_t rest_ns_of(const struct flush_pace *pace,
     double of_time_ns = (double)busy_ns / share;
     double of_quota_ns = (double)cpu_ns / share * PERMILLE / (double)usable_permille(pace);
     double rest_ns = (of_time_ns > of_quota_ns ? of_time_ns : of_quota_ns) - (double)busy_ns;
-    int64_t most_ns = has_quota(pace) ? REST_OF_QUOTA_NS_MAX : REST_NS_MAX;
     return rest_ns < (double)most_ns ? (int64_t)rest_ns : most_ns;
 }
 
@@ -49,6 +47,9 @@ static double flush_percent(const struct flush_pace *pace)
     double least = (double)pace->percent / LEAST_SHARE;
     if (!has_quota(pace) || pace->wanted_permille < WANTED_PERMILLE) {
         return pace->percent;
+    }
+    if (pace->is_awaited) {
+        least = pace->percent;
     }
     if (pace->full_permille <= FULL_LEAST_PERMILLE) {
         return least;
@@ -62,13 +63,15 @@ static double flush_percent(const struct flush_pace *pace)
 
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns)
 {
-    return rest_ns_of(pace, flush_percent(pace), busy_ns, cpu_ns);
+    double percent = flush_percent(pace);
+    int64_t most_ns = percent < pace->percent ? REST_LONG_NS_MAX : REST_NS_MAX;
+    return rest_ns_of(pace, percent, most_ns, busy_ns, cpu_ns);
 }
 
 int64_t flush_pace_slice_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns)
 {
     double percent = has_quota(pace) ? (double)pace->percent / SLICE_SHARE : (double)pace->percent;
-    return rest_ns_of(pace, percent, busy_ns, cpu_ns);
+    return rest_ns_of(pace, percent, REST_NS_MAX, busy_ns, cpu_ns);
 }
 
 /* Or as much as there may be at all, if that is less. */

@@ -24,7 +24,7 @@ Test(flush_pace, uses_its_share_of_a_quota_only)
 
 static int64_t rest_ms(uint64_t processors_permille, uint64_t full_permille, uint64_t wanted)
 {
-    const struct flush_pace pace = {50, processors_permille, full_permille, wanted};
+    const struct flush_pace pace = {50, processors_permille, full_permille, wanted, false};
     return flush_pace_rest_ns(&pace, MS, MS) / MS;
 }
 
@@ -53,9 +53,20 @@ Test(flush_pace, takes_its_percent_of_a_quota_that_nobody_else_wants)
     cr_assert_eq(rest_ms(250, 0, 400), 39);
 }
 
+Test(flush_pace, has_its_percent_of_a_quota_where_somebody_waits)
+{
+    const struct flush_pace empty = {50, 250, 0, 1000, true};
+    const struct flush_pace filling = {50, 250, 615, 1000, true};
+    const struct flush_pace full = {50, 250, 700, 1000, true};
+    cr_assert_eq(flush_pace_rest_ns(&empty, MS, MS) / MS, 7);
+    cr_assert_eq(flush_pace_rest_ns(&empty, 500 * MS, 500 * MS), 250 * MS);
+    cr_assert_lt(flush_pace_rest_ns(&filling, MS, MS) / MS, 7);
+    cr_assert_eq(flush_pace_rest_ns(&full, MS, MS), 0);
+}
+
 Test(flush_pace, slices_do_not_look_at_memory)
 {
-    const struct flush_pace empty = {50, 250, 0, 1000};
+    const struct flush_pace empty = {50, 250, 0, 1000, false};
     cr_assert_eq(flush_pace_slice_rest_ns(&empty, 2 * MS, 2 * MS), 30 * MS);
 }
 
@@ -70,8 +81,8 @@ Test(flush_pace, never_rests_at_100_percent_and_never_for_long)
     const struct flush_pace least = {.percent = 1, .processors_permille = 1};
     cr_assert_eq(flush_pace_rest_ns(&all, 10 * MS, 10 * MS), 0);
     cr_assert_eq(flush_pace_rest_ns(&quarter, 0, 0), 0);
-    cr_assert_eq(flush_pace_rest_ns(&least, 1000 * MS, 1000 * MS), 2000 * MS);
-    cr_assert_eq(flush_pace_rest_ns(&least, INT64_MAX, INT64_MAX), 2000 * MS);
+    cr_assert_eq(flush_pace_rest_ns(&least, 1000 * MS, 1000 * MS), 250 * MS);
+    cr_assert_eq(flush_pace_rest_ns(&least, INT64_MAX, INT64_MAX), 250 * MS);
     cr_assert_eq(flush_pace_rest_ns(&unlimited, 1000 * MS, 1000 * MS), 250 * MS);
 }
 
