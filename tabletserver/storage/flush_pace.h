@@ -11,26 +11,15 @@
 #ifndef TABLETSERVER_STORAGE_FLUSH_PACE_H
 #define TABLETSERVER_STORAGE_FLUSH_PACE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct flush_pace {
     uint32_t percent; /* of the time, and of the processors; 100 = no rest */
     uint64_t
         processors_permille; /* what the process may use, in thousandths of one; 0 = not known */
-    uint64_t full_permille;  /* how full memory is, of what may be in it */
-    uint64_t wanted_permille; /* of what the process may use, what all but the flush used lately */
-    bool is_awaited;          /* somebody waits for what the flush does */
 };
 
-/*
- * After work of the flush that took busy_ns, cpu_ns of them on a processor.
- *
- * Of a quota that requests could use up it takes a fifth of its percent until three eighths of the memory are full, then
- * more and more, and from five eighths on it does not rest: so writes that go on for long slow down little by little,
- * and those that come for a while are taken as they come, and flushed afterwards.  Where somebody waits for it, it
- * has its percent.
- */
+/* After work that took busy_ns, cpu_ns of them on a processor. */
 int64_t flush_pace_rest_ns(const struct flush_pace *pace, int64_t busy_ns, int64_t cpu_ns);
 
 /* The same after a slice of a tablet was read or written (store_slice.h): it shares with the flush. */

@@ -546,7 +546,12 @@ void store_poll(struct store *store)
         atomic_store(&store->metas_written, false);
         store_release_log(store);
     }
-    store_flush_wanted(store);
+    for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
+        struct store_tablet *tablet = store->tablets[i];
+        if (tablet->flush_wanted && store_freeze(tablet) == STATUS_OK) {
+            tablet->flush_wanted = false;
+        }
+    }
 }
 
 /* --- operation ------------------------------------------------------------------------------------ */

@@ -13,7 +13,6 @@
 #define LAG_DENOMINATOR      8
 #define HEADROOM_SHARE       16 /* of the limit: for what is appended before the next look */
 #define AGE_CHECKS_PER_LIMIT 16
-#define PERMILLE             1000
 
 void store_on_synced(void *context, uint64_t position)
 {
@@ -54,13 +53,6 @@ bool store_flush_lags(const struct store *store)
 {
     return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
            store_memory_limit(store) / LAG_DENOMINATOR * LAG_NUMERATOR;
-}
-
-uint64_t store_full_permille(const struct store *store)
-{
-    uint64_t bytes = atomic_load_explicit(&store->memory_bytes, memory_order_relaxed);
-    uint64_t limit = store_memory_limit(store);
-    return limit > 0 ? bytes / 1024 * PERMILLE / (limit / 1024 + 1) : PERMILLE;
 }
 
 static bool is_below_headroom(const struct store *store)
@@ -208,32 +200,10 @@ void store_freeze_for_room(struct store *store)
     }
 }
 
-/* Somebody waits for what is frozen: no rest is to be long. */
-static void note_awaited(struct store_tablet *tablet)
-{
-    (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        atomic_store(&tablet->layers[i]->awaited, tablet->layers[i]->frozen);
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-    atomic_store(&tablet->store->flush_awaited, true);
-    store_work_wake(tablet->store);
-}
-
 void store_flush_soon(struct store_tablet *tablet)
 {
     tablet->flush_wanted = store_freeze(tablet) != STATUS_OK;
     tablet->store->flush_wanted = tablet->store->flush_wanted || tablet->flush_wanted;
-    note_awaited(tablet);
-}
-
-void store_flush_wanted(struct store *store)
-{
-    for (uint32_t i = 0; i < store->tablet_count && store->flush_wanted; i++) {
-        if (store->tablets[i]->flush_wanted) {
-            store_flush_soon(store->tablets[i]);
-        }
-    }
 }
 
 void store_flush_all(struct store *store)

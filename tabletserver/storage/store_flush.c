@@ -41,7 +41,6 @@ struct choice {
     struct store_tablet *tablet;
     struct store_layer *layer;
     uint64_t position;
-    bool is_awaited; /* some layer; or some tablet has nearly all layers, or ancestors, that it may have */
 };
 
 /* Its oldest frozen layer; those of a parent stand further back and are not its own. */
@@ -56,16 +55,6 @@ static struct store_layer *oldest_layer(struct store_tablet *tablet)
     UNREACHABLE();
 }
 
-static bool is_awaited(const struct store_tablet *tablet)
-{
-    bool is_awaited = tablet->layer_count + 2 > STORE_LAYERS_MAX ||
-                      tablet->lineage_count + 2 > STORE_LINEAGE_MAX;
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        is_awaited = is_awaited || atomic_load(&tablet->layers[i]->awaited);
-    }
-    return is_awaited;
-}
-
 static void consider(struct store_tablet *tablet, struct choice *choice)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
@@ -78,12 +67,9 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
          * children, and their record is durable. */
         bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
         if (!waits && (choice->tablet == NULL || position < choice->position)) {
-            choice->tablet = tablet;
-            choice->layer = layer;
-            choice->position = position;
+            *choice = (struct choice){tablet, layer, position};
         }
     }
-    choice->is_awaited = choice->is_awaited || is_awaited(tablet);
     (void)pthread_mutex_unlock(&tablet->mutex);
 }
 
@@ -410,9 +396,6 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
         return asked;
     }
     struct choice choice = choose(store);
-    if (!choice.is_awaited) { /* who waits has said so first, and wakes us then */
-        atomic_store(&store->flush_awaited, false);
-    }
     *ret_worked = choice.tablet != NULL;
     if (choice.tablet == NULL) {
         return STATUS_OK;

@@ -59,7 +59,6 @@ struct store_layer {
     atomic_uint_fast64_t first_position; /* in the log; STORE_POSITION_NONE when none */
     atomic_size_t bytes;                 /* as counted in the store's memory */
     bool frozen;
-    atomic_bool awaited;    /* in the base, by somebody: no tablet's lock, for children have it too */
     uint64_t last_sequence; /* [T] once frozen; [C] once committed */
     uint64_t clock;         /* the same: highest in it */
     bool image_due;         /* [L] frozen, the image not yet taken */
@@ -331,14 +330,10 @@ struct store {
     uint32_t schema_count;
     uint32_t schema_capacity;
     atomic_uint_fast64_t processors_permille; /* flush_pace.h */
-    atomic_uint_fast64_t wanted_permille;     /* the same */
-    atomic_bool flush_awaited; /* by a learner or a merge; or a split would find no free layer */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */
 
     /* [W] */
-    int64_t measured_ns; /* what was used by then, by all but the work thread */
-    int64_t measured_cpu_ns;
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */
@@ -465,8 +460,6 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
 enum status store_freeze(struct store_tablet *tablet);
 /* Freeze it now, or as soon as there is a free layer. */
 void store_flush_soon(struct store_tablet *tablet);
-/* Those tablets of which it could not be frozen so far. */
-void store_flush_wanted(struct store *store);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
 uint64_t store_memory_limit(const struct store *store);
@@ -710,7 +703,5 @@ bool store_memory_presses(const struct store *store);
 /* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
  * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
 bool store_flush_lags(const struct store *store);
-/* How much of the memory is in use. */
-uint64_t store_full_permille(const struct store *store);
 
 #endif /* TABLETSERVER_STORAGE_STORE_INTERNAL_H */

@@ -21,10 +21,7 @@
 #define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */
 #define IDLE_NS       (100 * INT64_C(1000000))
 #define HEAL_NS       (200 * INT64_C(1000000))
-#define REST_PIECE_NS (250 * INT64_C(1000000))
-#define MEASURE_NS    (100 * INT64_C(1000000))
 #define NS_A_SECOND   INT64_C(1000000000)
-#define PERMILLE      1000
 
 #define HOUSEKEEPING_PRICE      8  /* steps of the flush that one step costs */
 #define HOUSEKEEPING_PRICE_MOST 64 /* while flushing lags */
@@ -104,9 +101,6 @@ struct flush_pace store_flush_pace(const struct store *store)
         .percent = store->settings.flush_pace_percent,
         .processors_permille = atomic_load_explicit(&store->processors_permille,
                                                     memory_order_relaxed),
-        .full_permille = store_full_permille(store),
-        .wanted_permille = atomic_load_explicit(&store->wanted_permille, memory_order_relaxed),
-        .is_awaited = atomic_load(&store->flush_awaited),
     };
 }
 
@@ -276,55 +270,16 @@ static bool flush_or_keep_house(struct store *store)
     return flush(store) || keep_house(store);
 }
 
-/* What is rested after. */
-enum pace_of {
-    FLUSH,
-    FLUSH_BETWEEN_SLICES, /* the next slice comes while it rests: so not for long */
-    SLICE,
-};
-
-/* What all other threads of the process have used of its processors, in the time since this was last looked at. */
-static void measure_wanted(struct store *store, int64_t now_ns, int64_t own_cpu_ns)
-{
-    int64_t elapsed_ns = now_ns - store->measured_ns;
-    int64_t others_ns = clock_process_cpu_ns() - own_cpu_ns;
-    uint64_t permille = atomic_load_explicit(&store->processors_permille, memory_order_relaxed);
-    if (elapsed_ns < MEASURE_NS || permille == 0) {
-        return;
-    }
-    double wanted = (double)(others_ns - store->measured_cpu_ns) / (double)elapsed_ns * PERMILLE *
-                    PERMILLE / (double)permille;
-    atomic_store_explicit(&store->wanted_permille, wanted > 0 ? (uint64_t)wanted : 0,
-                          memory_order_relaxed);
-    store->measured_ns = now_ns;
-    store->measured_cpu_ns = others_ns;
-}
-
-/* Something to do that a short rest may delay, and a long one may not. */
-static bool has_come(struct store *store)
-{
-    (void)pthread_mutex_lock(&store->mutex);
-    bool has_come = store->jobs != NULL || is_needed(store) || atomic_load(&store->flush_awaited);
-    (void)pthread_mutex_unlock(&store->mutex);
-    return has_come;
-}
-
 /* After a step of the flush, or a slice. */
-static void pace(struct store *store, enum pace_of of, int64_t begin_ns, int64_t begin_cpu_ns)
+static void pace(struct store *store, bool is_slice, int64_t begin_ns, int64_t begin_cpu_ns)
 {
-    int64_t now_ns = store_monotonic_ns();
-    int64_t now_cpu_ns = clock_thread_cpu_ns(pthread_self());
-    measure_wanted(store, now_ns, now_cpu_ns);
-    struct flush_pace pace = store_flush_pace(store);
-    pace.is_awaited = pace.is_awaited || of == FLUSH_BETWEEN_SLICES;
-    int64_t busy_ns = now_ns - begin_ns;
-    int64_t cpu_ns = now_cpu_ns - begin_cpu_ns;
-    int64_t rest_ns = of == SLICE ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
-                                  : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
-    while (rest_ns > 0 && !atomic_load(&store->stop)) {
-        int64_t piece_ns = rest_ns < REST_PIECE_NS ? rest_ns : REST_PIECE_NS;
-        rest(store, piece_ns, false);
-        rest_ns = has_come(store) ? 0 : rest_ns - piece_ns;
+    const struct flush_pace pace = store_flush_pace(store);
+    int64_t busy_ns = store_monotonic_ns() - begin_ns;
+    int64_t cpu_ns = clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns;
+    int64_t rest_ns = is_slice ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
+                               : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
+    if (rest_ns > 0) {
+        rest(store, rest_ns, false);
     }
 }
 
@@ -340,20 +295,20 @@ static bool work_step(struct store *store, int64_t begin_ns, bool *slice_was_las
     bool rests = false;
     *slice_was_last = false;
     if (flushes_first && flush_or_keep_house(store)) {
-        pace(store, FLUSH_BETWEEN_SLICES, begin_ns, begin_cpu_ns);
+        pace(store, false, begin_ns, begin_cpu_ns);
         return true;
     }
     if (run_job(store, &is_slice, &rests)) {
         *slice_was_last = is_slice;
         if (rests) { /* for what else it does somebody waits */
-            pace(store, SLICE, begin_ns, begin_cpu_ns);
+            pace(store, true, begin_ns, begin_cpu_ns);
         }
         return true;
     }
     if (!flush_or_keep_house(store)) {
         return false;
     }
-    pace(store, FLUSH, begin_ns, begin_cpu_ns);
+    pace(store, false, begin_ns, begin_cpu_ns);
     return true;
 }
 
