@@ -65,7 +65,7 @@ struct load_detail {
     size_t key_count;
     uint64_t observations;      /* sampled operations behind it */
     uint32_t appended_permille; /* of the writes: to rows above all that were written before */
-    uint64_t window_ns;         /* what points lie in: the last seconds, the newest most; 0 = not said */
+    uint64_t window_ns; /* what points lie in: the last seconds, the newest most; 0 = not said */
 };
 
 struct tablet_load {

@@ -242,7 +242,8 @@ Test(key_sampler, the_newest_quarter_of_the_points_tells_how_fast_who_appends_is
         uint64_t from = number_of(detail.points[detail.point_count - 1 - newest].row);
         uint64_t to = number_of(detail.points[detail.point_count - 1].row);
         double window_s = (double)detail.window_ns / SECOND_NS;
-        double speed = (double)(to - from) / (window_s * (double)newest / (double)detail.point_count);
+        double speed = (double)(to - from) /
+                       (window_s * (double)newest / (double)detail.point_count);
         cr_assert(speed > 800 && speed < 1400, "%.0f after %d s", speed, (int)second);
     }
 }

@@ -567,8 +567,9 @@ Test(load_report, what_was_not_read_is_not_called_good)
     struct load_report report = sample_report(&options);
     tallies[LOAD_READ].checked = 0;
     char *text = print(LOAD_TEXT, &report);
-    cr_assert(strstr(text, "  verified    nothing: no value was read.  To read all: edubba-load run "
-                           "scan ") != NULL,
+    cr_assert(strstr(text,
+                     "  verified    nothing: no value was read.  To read all: edubba-load run "
+                     "scan ") != NULL,
               "%s", text);
     free(text);
     report.phase = "load";

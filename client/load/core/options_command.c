@@ -18,7 +18,8 @@ static void add(struct command_text *text, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int size = vsnprintf(text->out + text->size, LOAD_COMMAND_BYTES - text->size, format, arguments);
+    int size = vsnprintf(text->out + text->size, LOAD_COMMAND_BYTES - text->size, format,
+                         arguments);
     va_end(arguments);
     if (size > 0) {
         text->size += (size_t)size;

@@ -4,16 +4,16 @@
 
 #include "client/load/core/options.h"
 
-#define OPEN_IN_FLIGHT  16384 /* where nothing was said */
-#define HOSTS           1000
-#define ZIPFIAN         0.99
-#define DURATION_S      10
-#define CELLS_MAX       100000 /* of one call */
-#define IN_FLIGHT_MAX   1000000
-#define ROWS_MAX        10000000             /* in flight, those of batches and of all clients */
-#define BYTES_MAX       UINT64_C(4000000000) /* of their values */
-#define SUMS_MAX        10000000             /* verified: 24 bytes each */
-#define INTERVAL_S_MIN  0.001
+#define OPEN_IN_FLIGHT 16384 /* where nothing was said */
+#define HOSTS          1000
+#define ZIPFIAN        0.99
+#define DURATION_S     10
+#define CELLS_MAX      100000 /* of one call */
+#define IN_FLIGHT_MAX  1000000
+#define ROWS_MAX       10000000             /* in flight, those of batches and of all clients */
+#define BYTES_MAX      UINT64_C(4000000000) /* of their values */
+#define SUMS_MAX       10000000             /* verified: 24 bytes each */
+#define INTERVAL_S_MIN 0.001
 
 static void put_in(uint64_t *option, uint64_t otherwise)
 {
@@ -116,8 +116,8 @@ static bool have_effect(const struct load_options *said,
                         char problem[LOAD_PROBLEM_BYTES])
 {
     const uint8_t *percent = workload->percent;
-    const char *distribution =
-        load_distribution_name((enum load_distribution)options->distribution);
+    const char *distribution = load_distribution_name(
+        (enum load_distribution)options->distribution);
     const char *keys = load_key_form_name((enum load_key_form)options->keys);
     if (said->late_max_s > 0 && !(options->rate > 0)) {
         return PROBLEM("--late-max goes with --rate");
@@ -130,9 +130,10 @@ static bool have_effect(const struct load_options *said,
     }
     if (said->zipfian > 0 && options->distribution != LOAD_ZIPFIAN &&
         options->distribution != LOAD_LATEST) {
-        return PROBLEM("--zipfian would do nothing with --distribution %s: it goes with zipfian and "
-                       "latest",
-                       distribution);
+        return PROBLEM(
+            "--zipfian would do nothing with --distribution %s: it goes with zipfian and "
+            "latest",
+            distribution);
     }
     if (said->hosts > 0 && options->keys != LOAD_KEY_SERIES) {
         return PROBLEM("--hosts would do nothing with --keys %s: it goes with series", keys);
@@ -174,20 +175,13 @@ bool load_options_of_run(const struct load_options *said, char out[LOAD_PROBLEM_
         bool is_said;
         const char *name;
     } of_run[] = {
-        {said->batch > 0, "--batch"},
-        {said->in_flight > 0, "--in-flight"},
-        {said->rate > 0, "--rate"},
-        {said->late_max_s > 0, "--late-max"},
-        {said->threads > 0, "--threads"},
-        {said->never_read > 0, "--never-read"},
-        {said->duration_s > 0, "--duration"},
-        {said->operations > 0, "--operations"},
-        {said->warmup_s > 0, "--warmup"},
-        {said->distribution > 0, "--distribution"},
-        {said->zipfian > 0, "--zipfian"},
-        {said->scan_rows > 0, "--scan-rows"},
-        {said->one_field, "--one-field"},
-        {said->interval_s > 0, "--interval"},
+        {said->batch > 0, "--batch"},         {said->in_flight > 0, "--in-flight"},
+        {said->rate > 0, "--rate"},           {said->late_max_s > 0, "--late-max"},
+        {said->threads > 0, "--threads"},     {said->never_read > 0, "--never-read"},
+        {said->duration_s > 0, "--duration"}, {said->operations > 0, "--operations"},
+        {said->warmup_s > 0, "--warmup"},     {said->distribution > 0, "--distribution"},
+        {said->zipfian > 0, "--zipfian"},     {said->scan_rows > 0, "--scan-rows"},
+        {said->one_field, "--one-field"},     {said->interval_s > 0, "--interval"},
         {said->verify, "--verify"},
     };
     int size = 0;

@@ -252,8 +252,7 @@ static void text_end(FILE *out, const struct load_report *report)
                 load_rate_text((double)sum.bytes / length_s / 1e6, megabytes));
     }
     if (report->options->rate > 0 && !is_load(report)) {
-        fprintf(out, "  asked for   %s requests/s\n",
-                load_rate_text(report->options->rate, rate));
+        fprintf(out, "  asked for   %s requests/s\n", load_rate_text(report->options->rate, rate));
     }
     text_missing(out, report);
     if (sum.cut_off > 0) {
@@ -370,8 +369,7 @@ static void json_options(FILE *out, const struct load_report *report)
     const struct load_options *options = report->options;
     fprintf(out,
             ",\"options\":{\"records\":%" PRIu64 ",\"fields\":%" PRIu64 ",\"value_size\":%" PRIu64
-            ",\"batch\":%" PRIu64 ",\"scan_rows\":%" PRIu64
-            ",\"keys\":\"%s\",\"hosts\":%" PRIu64
+            ",\"batch\":%" PRIu64 ",\"scan_rows\":%" PRIu64 ",\"keys\":\"%s\",\"hosts\":%" PRIu64
             ",\"distribution\":\"%s\",\"zipfian\":%.17g,\"one_field\":%s,\"presplit\":%" PRIu64,
             options->records, options->fields, options->value_bytes, options->batch,
             options->scan_rows, load_key_form_name((enum load_key_form)options->keys),
@@ -385,8 +383,7 @@ static void json_options(FILE *out, const struct load_report *report)
             options->threads, options->never_read, options->rate, options->late_max_s,
             options->timeout_s > 0 ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S);
     fprintf(out,
-            ",\"duration\":%.17g,\"operations\":%" PRIu64 ",\"warmup\":%.17g,\"seed\":%" PRIu64
-            "}",
+            ",\"duration\":%.17g,\"operations\":%" PRIu64 ",\"warmup\":%.17g,\"seed\":%" PRIu64 "}",
             options->duration_s, options->operations, options->warmup_s, options->seed);
 }
 
