@@ -221,7 +221,7 @@ const struct scenario scenarios[] = {
     {"sensor_by_meter", "METER#DATE: it is even from the first second on", 20, 100, 1, 900, 0,
      load_sensor_by_meter, NULL, start_number, 1.1, 1, 899, 0, 0, 0, 0, 0},
     {"battery_time", "BATTERY#TS: everything is appended at the end", 8, 1, 1, 600, 0,
-     load_battery_time, NULL, start_number, 0, 0, 0, 40, 60, 10, BALANCE_MONOTONIC, BALANCE_AHEAD},
+     load_battery_time, NULL, start_number, 0, 0, 0, 60, 60, 10, BALANCE_MONOTONIC, BALANCE_AHEAD},
     {"battery_salted", "BATTERY#SALT#TS, three salts", 8, 1, 1, 600, 0, load_battery_salted, NULL,
      start_number, 0, 0, 0, 120, 150, 20, BALANCE_MONOTONIC, BALANCE_AHEAD},
     {"battery_promoted", "BATTERY#USER#TS, a thousand users", 8, 1, 1, 900, 0,
