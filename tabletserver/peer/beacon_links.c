@@ -86,7 +86,7 @@ static void hang_up(struct link *link, const char *why)
     link->unanswered = 0;
     if (link->answered_once) {
         link->answered_once = false;
-        LOG_EVENT(LOG_LEVEL_WARN, "peer_lost", LOG_U64("server", link->peer),
+        LOG_EVENT(LOG_LEVEL_WARN, "peer_lost", LOG_ID("server", link->peer),
                   LOG_TEXT("address", link->address), LOG_TEXT("cause", why));
     }
 }
@@ -107,7 +107,7 @@ static void dial(struct link *link)
     };
     if (transport_connect(&options, &link->connection, &error) != STATUS_OK) {
         link->connection = NULL; /* with the next beacon again */
-        LOG_EVENT(LOG_LEVEL_WARN, "peer_not_dialled", LOG_U64("server", link->peer),
+        LOG_EVENT(LOG_LEVEL_WARN, "peer_not_dialled", LOG_ID("server", link->peer),
                   LOG_TEXT("address", link->address), LOG_TEXT("error", error.text));
     }
 }
@@ -204,7 +204,7 @@ bool beacon_links_take(struct beacon_links *links, const struct beacon_link_note
     link->unanswered = 0;
     if (!link->answered_once) {
         link->answered_once = true;
-        LOG_EVENT(LOG_LEVEL_INFO, "peer_found", LOG_U64("server", link->peer),
+        LOG_EVENT(LOG_LEVEL_INFO, "peer_found", LOG_ID("server", link->peer),
                   LOG_TEXT("address", link->address));
     }
     return true;

@@ -97,7 +97,7 @@ static void count_if_lapsed(struct beacons *beacons, struct end_node *node)
     if (until_ns != 0 && !node->was_counted && clock_monotonic_ns() >= until_ns) {
         node->was_counted = true;
         metric_add(beacons->lapsed, 1);
-        LOG_EVENT(LOG_LEVEL_WARN, "lease_lapsed", LOG_U64("server", node->peer));
+        LOG_EVENT(LOG_LEVEL_WARN, "lease_lapsed", LOG_ID("server", node->peer));
     }
 }
 
@@ -192,7 +192,7 @@ static void step(struct beacons *beacons, struct lease_event event)
         status = lease_step(beacons->lease, &event, &effects);
     }
     if (status == STATUS_LIMIT) {
-        LOG_EVENT(LOG_LEVEL_ERROR, "too_many_peers", LOG_U64("server", event.peer),
+        LOG_EVENT(LOG_LEVEL_ERROR, "too_many_peers", LOG_ID("server", event.peer),
                   LOG_U64("limit", LEASE_PEERS_MAX));
     }
     if (status == STATUS_OK) {
@@ -207,7 +207,7 @@ static void set_peer(struct beacons *beacons, uint64_t peer, const char *address
 {
     enum status status = beacon_links_set(beacons->links, peer, address != NULL ? address : "");
     if (status != STATUS_OK) {
-        LOG_EVENT(LOG_LEVEL_ERROR, "peer_not_dialled", LOG_U64("server", peer),
+        LOG_EVENT(LOG_LEVEL_ERROR, "peer_not_dialled", LOG_ID("server", peer),
                   LOG_TEXT("address", address != NULL ? address : ""),
                   LOG_TEXT("error", status_text(status)));
     }

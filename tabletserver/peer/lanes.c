@@ -243,7 +243,7 @@ static void on_ready(void *context, const struct hello_ack *ack)
     (void)ack;
     pthread_mutex_lock(&link->mutex);
     link->was_ready = true;
-    LOG_EVENT(LOG_LEVEL_INFO, "lane_open", LOG_U64("server", link->server),
+    LOG_EVENT(LOG_LEVEL_INFO, "lane_open", LOG_ID("server", link->server),
               LOG_TEXT("address", link->dialled));
     pthread_mutex_unlock(&link->mutex);
 }
@@ -287,7 +287,7 @@ static void hang_up(struct link *link, const char *why)
     transport_connection_close(connection); /* waits for callbacks, which take the mutex */
     link->redial_ns = clock_monotonic_ns() + REDIAL_NS;
     if (was_ready) {
-        LOG_EVENT(LOG_LEVEL_WARN, "lane_closed", LOG_U64("server", link->server),
+        LOG_EVENT(LOG_LEVEL_WARN, "lane_closed", LOG_ID("server", link->server),
                   LOG_TEXT("address", link->dialled), LOG_TEXT("cause", why));
     }
 }
@@ -311,7 +311,7 @@ static void dial(struct link *link)
     link->redial_ns = clock_monotonic_ns() + REDIAL_NS;
     if (transport_connect(&options, &link->connection, &error) != STATUS_OK) {
         link->connection = NULL;
-        LOG_EVENT(LOG_LEVEL_WARN, "lane_not_dialled", LOG_U64("server", link->server),
+        LOG_EVENT(LOG_LEVEL_WARN, "lane_not_dialled", LOG_ID("server", link->server),
                   LOG_TEXT("address", link->dialled), LOG_TEXT("error", error.text));
     }
 }
