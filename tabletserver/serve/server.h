@@ -57,9 +57,10 @@ struct server {
     struct http_server *http;
     struct load_sampling *sampling; /* which rows are touched; outlives who touches them */
     struct sync *sync;
-    atomic_bool open;                   /* all of the above is there, and not about to go */
-    atomic_uint_fast64_t request_bytes; /* requests under way, and what their evaluations hold */
-    atomic_uint_fast64_t read_bytes;    /* of these: requests that only read */
+    struct store_statistics counts_told; /* stores' counts, as the metrics have them; sync thread */
+    atomic_bool open;                    /* all of the above is there, and not about to go */
+    atomic_uint_fast64_t request_bytes;  /* requests under way, and what their evaluations hold */
+    atomic_uint_fast64_t read_bytes;     /* of these: requests that only read */
 };
 
 /* Errors name what could not be had: folder, store, address. */

@@ -187,6 +187,11 @@ static void set(const char *name, const char *help, uint64_t value)
     metric_set(metric_gauge(name, "", help), (int64_t)value);
 }
 
+static void count(const char *name, const char *help, uint64_t more)
+{
+    metric_add(metric_counter(name, "", help), (int64_t)more);
+}
+
 static void gauge_clock(struct server *server)
 {
     int64_t apart_us = 0;
@@ -197,7 +202,23 @@ static void gauge_clock(struct server *server)
                apart_us);
 }
 
-void status_report_gauges(struct server *server)
+/* What only rises while the server runs. */
+static void tell_counts(const struct store_statistics *now, const struct store_statistics *told)
+{
+    count("edubba_log_syncs_total", "Batches of records that the log has synced.",
+          now->log_syncs - told->log_syncs);
+    count("edubba_log_records_total", "Records appended to the log.", now->records - told->records);
+    count("edubba_flushes_total", "Memtables flushed to the end.", now->flushes - told->flushes);
+    count("edubba_flush_bytes_total", "Bytes that flushes have written to LMDB.",
+          now->flush_bytes - told->flush_bytes);
+    count("edubba_bad_chunks_total", "Chunks found damaged.", now->bad_chunks - told->bad_chunks);
+    count("edubba_scrubbed_bytes_total", "Stored bytes read again by the scrub.",
+          now->scrubbed_bytes - told->scrubbed_bytes);
+    count("edubba_collected_cells_total", "Expired cells erased by garbage collection.",
+          now->collected_cells - told->collected_cells);
+}
+
+void status_report_metrics(struct server *server)
 {
     struct store_statistics sum = {0};
     uint64_t full = 0;
@@ -222,22 +243,15 @@ void status_report_gauges(struct server *server)
         full += one.condition == STORE_FULL;
         failed += one.condition == STORE_FAILED;
     }
+    tell_counts(&sum, &server->counts_told);
+    server->counts_told = sum;
     set("edubba_memtable_bytes", "Memory of all memtables.", sum.memory_bytes);
     set("edubba_log_bytes", "Log kept.", sum.log_bytes);
-    set("edubba_log_syncs", "Syncs of the log since the start.", sum.log_syncs);
-    set("edubba_log_records", "Records appended since the start.", sum.records);
-    set("edubba_flushes", "Memtables flushed since the start.", sum.flushes);
     set("edubba_flushes_pending", "Memtables frozen and not yet flushed.", sum.flushes_pending);
-    set("edubba_flush_bytes", "Bytes flushed since the start.", sum.flush_bytes);
     set("edubba_base_used_bytes", "Bytes in use in LMDB.", sum.base_used_bytes);
     set("edubba_base_reusable_bytes", "Bytes in LMDB's files that deleted rows have left free.",
         sum.base_reusable_bytes);
     set("edubba_disk_free_bytes", "Free on the stores' disks.", sum.disk_free_bytes);
-    set("edubba_bad_chunks", "Chunks found damaged since the start.", sum.bad_chunks);
-    set("edubba_scrubbed_bytes", "Stored bytes read again by the scrub since the start.",
-        sum.scrubbed_bytes);
-    set("edubba_collected_cells", "Expired cells erased by garbage collection since the start.",
-        sum.collected_cells);
     set("edubba_stores_full", "Stores in which writes have stopped for want of room.", full);
     set("edubba_stores_failed", "Stores in which everything has stopped.", failed);
     set("edubba_stores_unopened", "Stores that could not be opened at the start.",

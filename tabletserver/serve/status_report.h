@@ -1,5 +1,7 @@
 /*
- * What a tablet server tells of itself as JSON: for METHOD_STATUS, /status and `ebt debug bundle`.
+ * What a tablet server tells of itself: as JSON for METHOD_STATUS, /status and `ebt debug bundle`, and as metrics.
+ *
+ * Thread rule: any thread, but for status_report_metrics().
  */
 #ifndef TABLETSERVER_SERVE_STATUS_REPORT_H
 #define TABLETSERVER_SERVE_STATUS_REPORT_H
@@ -16,7 +18,8 @@ struct http_response;
 void status_report_on_status(void *context, const char *path, struct http_response *response);
 void status_report_on_health(void *context, const char *path, struct http_response *response);
 
-/* Gauges of the stores, taken when /metrics is asked: called by the sync loop once a second. */
-void status_report_gauges(struct server *server);
+/* What the stores know themselves, made into metrics.  On the sync thread, once a second: /metrics shows what it
+ * was then. */
+void status_report_metrics(struct server *server);
 
 #endif /* TABLETSERVER_SERVE_STATUS_REPORT_H */

@@ -14,7 +14,7 @@
 
 #define SYNC_ANSWER_PATIENCE_NS (INT64_C(3) * 1000 * 1000 * 1000)
 #define SYNC_RETRY_NS           (INT64_C(200) * 1000 * 1000)
-#define SYNC_GAUGES_NS          (INT64_C(1000) * 1000 * 1000)
+#define SYNC_METRICS_NS         (INT64_C(1000) * 1000 * 1000)
 #define SYNC_COMPLAINT_FIRST_NS (INT64_C(1000) * 1000 * 1000)
 #define SYNC_COMPLAINT_NS       (INT64_C(60) * 1000 * 1000 * 1000)
 #define SYNC_ARENA_BLOCK_BYTES  65536
@@ -243,12 +243,12 @@ static void on_note(struct sync *sync, const struct note *note)
 
 static void act(struct sync *sync, int64_t now_ns)
 {
-    if (now_ns >= sync->next_gauges_ns) {
-        status_report_gauges(sync->server);
+    if (now_ns >= sync->next_metrics_ns) {
+        status_report_metrics(sync->server);
         load_meter_tick(sync->meter, now_ns);
         transport_listener_drop_stalled(sync->server->listener,
                                         (uint32_t)(sync->server->settings->answer_stall_us / 1000));
-        sync->next_gauges_ns = now_ns + SYNC_GAUGES_NS;
+        sync->next_metrics_ns = now_ns + SYNC_METRICS_NS;
     }
     if (sync->server->peers != NULL) {
         peers_tell(sync->server->peers);
@@ -278,7 +278,7 @@ static int64_t next_deadline_ns(const struct sync *sync)
     int64_t deadline_ns = sync->connection != NULL && (!sync->ready || sync->asking)
                               ? sync->answer_due_ns + 1
                               : sync->next_ask_ns;
-    return deadline_ns < sync->next_gauges_ns ? deadline_ns : sync->next_gauges_ns;
+    return deadline_ns < sync->next_metrics_ns ? deadline_ns : sync->next_metrics_ns;
 }
 
 static void *run(void *argument)

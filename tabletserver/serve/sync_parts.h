@@ -54,7 +54,7 @@ struct sync {
     int64_t interval_ns;
     int64_t next_ask_ns;
     int64_t answer_due_ns;
-    int64_t next_gauges_ns;
+    int64_t next_metrics_ns;
     int64_t next_missing_ns;
     int64_t next_complaint_ns;      /* of a master that cannot be reached */
     int64_t next_bar_complaint_ns;  /* of being barred */

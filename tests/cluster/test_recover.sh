@@ -46,7 +46,7 @@ with open(sys.argv[1], "r+b") as file:
         file.write(b"N")
         at = data.find(b"needle-00007", at + 1)
 PYTHON
-until_says "its server notices" '^edubba_bad_chunks [1-9]' curl -s "http://127.0.0.1:$((PORT + 100 + sick))/metrics"
+until_says "its server notices" '^edubba_bad_chunks_total [1-9]' curl -s "http://127.0.0.1:$((PORT + 100 + sick))/metrics"
 until_says "is taught anew" 'role=learner' cat "$WORK/server$sick.log"
 until_says "and whole" whole whole load 3
 sleep 1

@@ -106,7 +106,7 @@ class Cluster:
 
     def flushes(self):
         """Memtables flushed to the end since the server started."""
-        return int(self.metric("edubba_flushes"))
+        return int(self.metric("edubba_flushes_total"))
 
     def anonymous_bytes(self):
         """Memory of the tablet server that is not a mapped file."""
