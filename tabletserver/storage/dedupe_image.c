@@ -15,17 +15,12 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/byte_reader.h"
 #include "tabletserver/storage/dedupe_table.h"
 
 #define IMAGE_VERSION         1
 #define CLIENT_SIZE_BYTES_MIN 10
 #define RECORD_SIZE_BYTES_MIN 4
-
-static void append_varint(struct buffer *out, uint64_t value)
-{
-    uint8_t bytes[VARINT_SIZE_MAX];
-    buffer_append(out, bytes, varint_store(bytes, value));
-}
 
 /* The requests of a record that go into an image: bits. */
 static uint64_t requests_for_image(const struct dedupe *dedupe, const struct dedupe_record *record)
@@ -36,14 +31,14 @@ static uint64_t requests_for_image(const struct dedupe *dedupe, const struct ded
 static uint64_t encode_clients(const struct dedupe *dedupe, struct buffer *out)
 {
     uint32_t index = 0;
-    append_varint(out, dedupe->client_count);
+    byte_append_varint(out, dedupe->client_count);
     for (struct dedupe_client *client = dedupe->oldest_client; client != NULL;
          client = client->newer) {
         uint8_t id[8];
         store_le64(id, client->id);
         buffer_append(out, id, sizeof id);
-        append_varint(out, client->first_unfinished);
-        append_varint(out, zigzag_encode(client->keep_until_us));
+        byte_append_varint(out, client->first_unfinished);
+        byte_append_zigzag(out, client->keep_until_us);
         client->index = index++;
     }
     uint64_t committed_count = 0;
@@ -57,26 +52,19 @@ static uint64_t encode_clients(const struct dedupe *dedupe, struct buffer *out)
 void dedupe_encode(const struct dedupe *dedupe, struct buffer *out)
 {
     buffer_append_u8(out, IMAGE_VERSION);
-    append_varint(out, encode_clients(dedupe, out));
+    byte_append_varint(out, encode_clients(dedupe, out));
     for (const struct dedupe_record *record = dedupe->oldest_record; record != NULL;
          record = record->newer) {
         uint64_t requests = requests_for_image(dedupe, record);
         for (; requests != 0; requests &= requests - 1) {
-            append_varint(out, record->client->index);
-            append_varint(out, dedupe_record_span(record) + (uint64_t)__builtin_ctzll(requests));
-            append_varint(out, zigzag_encode(record->keep_until_us));
-            append_varint(out, record->result_size);
-            buffer_append(out, record->result, record->result_size);
+            byte_append_varint(out, record->client->index);
+            byte_append_varint(out,
+                               dedupe_record_span(record) + (uint64_t)__builtin_ctzll(requests));
+            byte_append_zigzag(out, record->keep_until_us);
+            byte_append_bytes(out, bytes_of(record->result, record->result_size));
         }
     }
 }
-
-/* Where an image is being read; failed = it ended too soon or made no sense. */
-struct image_reader {
-    const uint8_t *at;
-    const uint8_t *end;
-    bool failed;
-};
 
 struct image_client {
     uint64_t id;
@@ -91,61 +79,37 @@ struct image_record {
     struct bytes result;
 };
 
-static uint64_t read_varint(struct image_reader *reader)
-{
-    uint64_t value = 0;
-    size_t size = reader->failed ? 0 : varint_load(reader->at, reader->end, &value);
-    if (size == 0) {
-        reader->failed = true;
-        return 0;
-    }
-    reader->at += size;
-    return value;
-}
-
-static struct bytes read_bytes(struct image_reader *reader, uint64_t size_bytes)
-{
-    if (reader->failed || size_bytes > (uint64_t)(reader->end - reader->at)) {
-        reader->failed = true;
-        return BYTES_EMPTY;
-    }
-    struct bytes bytes = bytes_of(reader->at, (size_t)size_bytes);
-    reader->at += size_bytes;
-    return bytes;
-}
-
 /* A count that the rest of the image could hold. */
-static uint64_t read_count(struct image_reader *reader, size_t item_size_bytes_min)
+static uint64_t read_count(struct byte_reader *reader, size_t item_size_bytes_min)
 {
-    uint64_t count = read_varint(reader);
-    if (count > (uint64_t)(reader->end - reader->at) / item_size_bytes_min) {
+    uint64_t count = byte_reader_varint(reader);
+    if (count > byte_reader_left(reader) / item_size_bytes_min) {
         reader->failed = true;
         return 0;
     }
     return count;
 }
 
-static struct image_client read_client(struct image_reader *reader)
+static struct image_client read_client(struct byte_reader *reader)
 {
     struct image_client client = {0};
-    struct bytes id = read_bytes(reader, 8);
-    client.id = reader->failed ? 0 : load_le64(id.data);
-    client.first_unfinished = read_varint(reader);
-    client.keep_until_us = zigzag_decode(read_varint(reader));
+    client.id = byte_reader_le64(reader);
+    client.first_unfinished = byte_reader_varint(reader);
+    client.keep_until_us = byte_reader_zigzag(reader);
     if (client.id == 0) {
         reader->failed = true;
     }
     return client;
 }
 
-static struct image_record read_record(struct image_reader *reader, uint64_t client_count)
+static struct image_record read_record(struct byte_reader *reader, uint64_t client_count)
 {
     struct image_record record = {0};
-    record.client_index = read_varint(reader);
-    record.sequence = read_varint(reader);
-    record.keep_until_us = zigzag_decode(read_varint(reader));
-    record.result = read_bytes(reader, read_varint(reader));
-    if (record.client_index >= client_count || record.result.size_bytes > UINT32_MAX) {
+    record.client_index = byte_reader_varint(reader);
+    record.sequence = byte_reader_varint(reader);
+    record.keep_until_us = byte_reader_zigzag(reader);
+    record.result = byte_reader_bytes_max(reader, UINT32_MAX);
+    if (record.client_index >= client_count) {
         reader->failed = true;
     }
     return record;
@@ -162,26 +126,26 @@ static enum status check_image(struct bytes image,
                                struct image_size *ret_size,
                                struct error *ret_error)
 {
-    struct image_reader reader = {image.data, image.data + image.size_bytes, false};
+    struct byte_reader reader = byte_reader_of(image);
     if (image.size_bytes == 0) {
         return error_set(ret_error, STATUS_CORRUPT, "the image of exactly-once records is empty");
     }
-    if (*reader.at != IMAGE_VERSION) {
+    uint8_t version = byte_reader_u8(&reader);
+    if (version != IMAGE_VERSION) {
         return error_set(ret_error, STATUS_VERSION,
-                         "the image of exactly-once records has version %u, not %d", *reader.at,
+                         "the image of exactly-once records has version %u, not %d", version,
                          IMAGE_VERSION);
     }
-    reader.at++;
     struct image_size size = {0};
     size.client_count = read_count(&reader, CLIENT_SIZE_BYTES_MIN);
-    for (uint64_t i = 0; i < size.client_count && !reader.failed; i++) {
+    for (uint64_t i = 0; i < size.client_count && byte_reader_ok(&reader); i++) {
         (void)read_client(&reader);
     }
     size.record_count = read_count(&reader, RECORD_SIZE_BYTES_MIN);
-    for (uint64_t i = 0; i < size.record_count && !reader.failed; i++) {
+    for (uint64_t i = 0; i < size.record_count && byte_reader_ok(&reader); i++) {
         size.result_bytes += read_record(&reader, size.client_count).result.size_bytes;
     }
-    if (reader.failed || reader.at != reader.end) {
+    if (!byte_reader_ok(&reader) || reader.at != reader.end) {
         return error_set(ret_error, STATUS_CORRUPT,
                          "the image of exactly-once records makes no sense at byte %zu of %zu",
                          (size_t)(reader.at - image.data), image.size_bytes);
@@ -243,21 +207,22 @@ enum status dedupe_load(struct dedupe *dedupe, struct bytes image, struct error 
         memory_free(clients);
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for exactly-once records");
     }
-    struct image_reader reader = {image.data + 1, image.data + image.size_bytes, false};
+    struct byte_reader reader = byte_reader_of(image);
     struct dedupe_client *client_at = NULL;
     struct dedupe_record *record_at = NULL;
-    (void)read_varint(&reader);
+    (void)byte_reader_u8(&reader); /* the version: check_image has looked at it */
+    (void)byte_reader_varint(&reader);
     for (uint64_t i = 0; i < size.client_count; i++) {
         struct image_client client = read_client(&reader);
         clients[i] = take_client(dedupe, &client, &client_at);
     }
-    (void)read_varint(&reader);
+    (void)byte_reader_varint(&reader);
     for (uint64_t i = 0; i < size.record_count; i++) {
         struct image_record record = read_record(&reader, size.client_count);
         take_record(dedupe, clients[record.client_index], &record, &record_at);
     }
     memory_free(clients);
     dedupe_table_release(dedupe);
-    ASSERT(!reader.failed);
+    ASSERT(byte_reader_ok(&reader));
     return STATUS_OK;
 }
