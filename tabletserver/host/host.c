@@ -19,7 +19,7 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void schedule(struct hosted *hosted)
+void hosted_reschedule(struct hosted *hosted)
 {
     struct host *host = hosted->host;
     int64_t due_ns = sooner(replica_deadline_ns(hosted->replica), hosted->retry_ns);
@@ -36,11 +36,6 @@ static void schedule(struct hosted *hosted)
     if (hosted->is_due) {
         pairing_heap_insert(&host->due, &hosted->due, key);
     }
-}
-
-void hosted_reschedule(struct hosted *hosted)
-{
-    schedule(hosted);
 }
 
 /* What has been performed is forgotten, and what is left counts. */
@@ -63,7 +58,7 @@ static void finish_step(struct hosted *hosted)
     hosted_look_at_digest(hosted);
     trim_window(hosted);
     hosted->retry_ns = settled && promised ? REPLICA_NEVER : clock_monotonic_ns() + HOST_RETRY_NS;
-    schedule(hosted);
+    hosted_reschedule(hosted);
 }
 
 /* To whom OPEN was sent; each once. */
@@ -612,7 +607,7 @@ static void tick_due(struct host *host, int64_t now_ns)
         hosted_step((struct hosted *)lowest, &event);
         hosted_tick_lessons((struct hosted *)lowest);
         hosted_tick_scrub((struct hosted *)lowest);
-        schedule((struct hosted *)lowest);
+        hosted_reschedule((struct hosted *)lowest);
     }
 }
 

@@ -41,7 +41,7 @@ void write_redirect(struct write_order *order, struct work *work)
     note_answered(order, work->part);
 }
 
-void write_send_answers(struct write_order *order)
+void write_order_answer(struct write_order *order)
 {
     while (order->answered != NULL) {
         struct part *part = order->answered;

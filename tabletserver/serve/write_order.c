@@ -471,11 +471,6 @@ void write_order_flush(struct write_order *order)
     arena_reset(&order->arena);
 }
 
-void write_order_answer(struct write_order *order)
-{
-    write_send_answers(order);
-}
-
 enum status write_order_init(struct write_order *order,
                              struct server *server,
                              struct store_loop *loop,

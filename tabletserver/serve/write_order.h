@@ -110,7 +110,7 @@ int64_t write_order_due_ns(const struct write_order *order, int64_t now_ns);
 void write_order_evaluated(struct write_order *order, struct work *work);
 /* Append what was gathered; after it the log is let go. */
 void write_order_flush(struct write_order *order);
-/* Send what is answered. */
+/* Send what is answered (write_gather.c). */
 void write_order_answer(struct write_order *order);
 
 /* Barriers.  The command is taken over. */

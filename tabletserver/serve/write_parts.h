@@ -16,7 +16,6 @@ void write_redirect(struct write_order *order, struct work *work);
 void write_fail_unknown(struct write_order *order, struct work *work);
 /* What a failed append means for those who wait. */
 void write_fail_append(struct write_order *order, struct work *work, enum status status);
-void write_send_answers(struct write_order *order);
 
 /* --- lists of works ----------------------------------------------------------------------------- */
 

@@ -70,7 +70,7 @@ static void free_jobs(struct store *store)
     }
 }
 
-static void schema_unref(struct store_schema *schema)
+void store_schema_unref(struct store_schema *schema)
 {
     if (atomic_fetch_sub(&schema->references, 1) == 1) {
         arena_deinit(&schema->arena);
@@ -107,7 +107,7 @@ static void destroy(struct store *store)
     free_tablets(store);
     store_erasures_clear(store);
     for (uint32_t i = 0; i < store->schema_count; i++) {
-        schema_unref(store->schemas[i]);
+        store_schema_unref(store->schemas[i]);
     }
     memory_free(store->schemas);
     if (store->base != NULL) {
@@ -308,7 +308,7 @@ enum status store_set_table(struct store *store, const struct table *table)
         status = more == NULL ? STATUS_NO_MEMORY : STATUS_OK;
     }
     if (status != STATUS_OK) {
-        schema_unref(schema);
+        store_schema_unref(schema);
         return status;
     }
     struct store_schema *old = NULL;
@@ -324,7 +324,7 @@ enum status store_set_table(struct store *store, const struct table *table)
     }
     (void)pthread_mutex_unlock(&store->mutex);
     if (old != NULL) {
-        schema_unref(old);
+        store_schema_unref(old);
     }
     return STATUS_OK;
 }
@@ -341,11 +341,6 @@ struct store_schema *store_schema_find(struct store *store, uint64_t table)
     }
     (void)pthread_mutex_unlock(&store->mutex);
     return found;
-}
-
-void store_schema_unref(struct store_schema *schema)
-{
-    schema_unref(schema);
 }
 
 void store_add_job(struct store *store, struct store_job *job)
