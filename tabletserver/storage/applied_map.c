@@ -94,15 +94,6 @@ uint64_t applied_map_at(const struct applied_map *map, const struct tablet_posit
     return map->segments[segment_of(map, position)].sequence;
 }
 
-uint64_t applied_map_lowest(const struct applied_map *map)
-{
-    uint64_t lowest = map->segments[0].sequence;
-    for (uint32_t i = 1; i < map->count; i++) {
-        lowest = map->segments[i].sequence < lowest ? map->segments[i].sequence : lowest;
-    }
-    return lowest;
-}
-
 uint64_t applied_map_highest(const struct applied_map *map)
 {
     uint64_t highest = 0;
@@ -203,59 +194,6 @@ struct tablet_position applied_map_prefix(const struct applied_map *map, uint64_
         }
     }
     return position_end;
-}
-
-enum status applied_map_clip(struct arena *arena,
-                             const struct applied_map *map,
-                             const struct row_range *range,
-                             struct applied_map *ret_map)
-{
-    struct builder builder = {
-        arena_allocate_array(arena, map->count, sizeof(struct applied_segment)), 0};
-    if (builder.segments == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    struct tablet_position start = tablet_position_of_row(range->start);
-    struct tablet_position end = range->end.size_bytes > 0 ? tablet_position_of_row(range->end)
-                                                           : position_end;
-    uint32_t first = segment_of(map, &start);
-    build(&builder, &position_start, map->segments[first].sequence);
-    for (uint32_t i = first + 1; i < map->count; i++) {
-        if (tablet_position_compare(&map->segments[i].from, &end) >= 0) {
-            break;
-        }
-        build(&builder, &map->segments[i].from, map->segments[i].sequence);
-    }
-    *ret_map = (struct applied_map){builder.segments, builder.count};
-    return STATUS_OK;
-}
-
-enum status applied_map_join(struct arena *arena,
-                             const struct applied_map *left,
-                             const struct applied_map *right,
-                             struct bytes boundary,
-                             struct applied_map *ret_map)
-{
-    struct builder builder = {arena_allocate_array(arena, (size_t)left->count + right->count + 1,
-                                                   sizeof(struct applied_segment)),
-                              0};
-    if (builder.segments == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    struct tablet_position middle = tablet_position_of_row(boundary);
-    for (uint32_t i = 0; i < left->count; i++) {
-        if (tablet_position_compare(&left->segments[i].from, &middle) < 0) {
-            build(&builder, &left->segments[i].from, left->segments[i].sequence);
-        }
-    }
-    build(&builder, &middle, applied_map_at(right, &middle));
-    for (uint32_t i = 0; i < right->count; i++) {
-        if (tablet_position_compare(&right->segments[i].from, &middle) > 0) {
-            build(&builder, &right->segments[i].from, right->segments[i].sequence);
-        }
-    }
-    *ret_map = (struct applied_map){builder.segments, builder.count};
-    return STATUS_OK;
 }
 
 /* --- stored form ------------------------------------------------------------------------------ */

@@ -24,7 +24,6 @@
 #include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/base/error.h"
-#include "common/model/row_set.h"
 #include "tabletserver/storage/entry.h"
 #include "tabletserver/storage/row_reader.h"
 
@@ -53,7 +52,6 @@ struct tablet_position tablet_position_of_row(struct bytes row);
 enum status applied_map_whole(struct arena *arena, uint64_t sequence, struct applied_map *ret_map);
 
 uint64_t applied_map_at(const struct applied_map *map, const struct tablet_position *position);
-uint64_t applied_map_lowest(const struct applied_map *map);
 uint64_t applied_map_highest(const struct applied_map *map);
 
 /* The lowest and highest sequence anywhere in a row: equal unless a flush was cut inside it. */
@@ -72,19 +70,6 @@ enum status applied_map_raise(struct arena *arena,
 
 /* The first position whose sequence is below `sequence`: all before it has been applied. */
 struct tablet_position applied_map_prefix(const struct applied_map *map, uint64_t sequence);
-
-/* What the map says inside range; outside, the nearest inside value. */
-enum status applied_map_clip(struct arena *arena,
-                             const struct applied_map *map,
-                             const struct row_range *range,
-                             struct applied_map *ret_map);
-
-/* left below the row `boundary`, right from it on: two tablets become one. */
-enum status applied_map_join(struct arena *arena,
-                             const struct applied_map *left,
-                             const struct applied_map *right,
-                             struct bytes boundary,
-                             struct applied_map *ret_map);
 
 /* Stored form, appended (out->failed tells).  docs/storage-format.md has the bytes. */
 void applied_map_encode(const struct applied_map *map, struct buffer *out);

@@ -36,8 +36,7 @@
 #include "common/base/stamp.h"
 #include "common/base/status.h"
 
-#define CHUNK_FORMAT           0x11
-#define CHUNK_HEADER_BYTES_MAX (14 + 5 + 5)
+#define CHUNK_FORMAT 0x11
 
 struct chunk_cell {
     uint32_t family; /* >= 1 */

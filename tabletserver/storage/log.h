@@ -74,8 +74,6 @@ struct log;
 struct log_statistics {
     uint64_t batches;
     uint64_t records;
-    uint64_t bytes;
-    uint64_t sync_ns_total;
     uint64_t first_position; /* oldest kept */
     uint64_t next_position;
     uint64_t synced_position;

@@ -6,7 +6,6 @@
  * gathering, and group commit makes the batches as large as the sync is slow.
  */
 #include <string.h>
-#include <time.h>
 
 #include "common/base/assert.h"
 #include "common/io/thread.h"
@@ -14,13 +13,6 @@
 
 /* A buffer that grew beyond this for a giant record is given back. */
 #define BUFFER_KEEP_BYTES ((size_t)16 * 1024 * 1024)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Header, payload, padding. */
 static uint64_t batch_size_bytes(const struct log_batch *batch)
@@ -147,7 +139,7 @@ static enum status write_batch(struct log *log, uint32_t flags, struct error *re
 }
 
 /* The flight is durable: count it, and say so, unless the log has failed meanwhile. */
-static void report_batch(struct log *log, uint64_t took_ns)
+static void report_batch(struct log *log)
 {
     struct log_batch *batch = &log->flight;
     uint64_t synced = batch->position + batch->bytes.size_bytes;
@@ -158,8 +150,6 @@ static void report_batch(struct log *log, uint64_t took_ns)
     if (!failed) {
         log->statistics.batches++;
         log->statistics.records += batch->record_count;
-        log->statistics.bytes += batch->bytes.size_bytes;
-        log->statistics.sync_ns_total += took_ns;
         log->statistics.synced_position = synced;
     }
     (void)pthread_mutex_unlock(&log->mutex);
@@ -206,12 +196,11 @@ void *log_writer_run(void *argument)
         if (!taken) {
             break;
         }
-        uint64_t begin_ns = now_ns();
         if (write_batch(log, 0, &error) != STATUS_OK) {
             log_fail(log, &error);
             break;
         }
-        report_batch(log, now_ns() - begin_ns);
+        report_batch(log);
     }
     write_clean_end(log);
     return NULL;

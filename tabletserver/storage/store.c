@@ -568,7 +568,6 @@ void store_statistics(struct store *store, struct store_statistics *ret_statisti
         .memory_bytes = atomic_load(&store->memory_bytes),
         .log_bytes = log_numbers.next_position - log_numbers.first_position,
         .log_syncs = log_numbers.batches,
-        .log_sync_ns_total = log_numbers.sync_ns_total,
         .records = atomic_load(&store->records),
         .flushes = atomic_load(&store->flushes),
         .flushes_pending = store_flushes_pending(store),

@@ -102,7 +102,6 @@ Test(applied_map, a_flush_moves_through_the_tablet)
     struct tablet_position reached = applied_map_prefix(&map, 20);
     struct tablet_position expected = place(11);
     cr_assert_eq(tablet_position_compare(&reached, &expected), 0);
-    cr_assert_eq(applied_map_lowest(&map), 10);
     cr_assert_eq(applied_map_highest(&map), 20);
     uint64_t low = 0;
     uint64_t high = 0;
@@ -149,36 +148,6 @@ Test(applied_map, random_raises_equal_an_array)
                                                          : place(first);
             struct tablet_position prefix = applied_map_prefix(&map, sequence);
             cr_assert_eq(tablet_position_compare(&prefix, &expected), 0);
-        }
-    }
-}
-
-Test(applied_map, clip_and_join_give_the_whole_again)
-{
-    struct prng prng = prng_of_seed(99);
-    for (int round = 0; round < 200; round++) {
-        arena_reset(&arena);
-        struct applied_map map = whole(3);
-        for (int step = 0; step < 6; step++) {
-            int from = (int)prng_below(&prng, POSITIONS);
-            int to = from + (int)prng_below(&prng, (uint64_t)(POSITIONS - from) + 1);
-            map = raise(&map, from, to, prng_below(&prng, 9));
-        }
-        struct bytes key = place(8 * (1 + (int)prng_below(&prng, 7))).row;
-        struct row_range left_range = {BYTES_EMPTY, key};
-        struct row_range right_range = {key, BYTES_EMPTY};
-        struct applied_map left;
-        struct applied_map right;
-        struct applied_map joined;
-        cr_assert_eq(applied_map_clip(&arena, &map, &left_range, &left), STATUS_OK);
-        cr_assert_eq(applied_map_clip(&arena, &map, &right_range, &right), STATUS_OK);
-        cr_assert_eq(applied_map_join(&arena, &left, &right, key, &joined), STATUS_OK);
-        check_invariants(&left);
-        check_invariants(&right);
-        check_invariants(&joined);
-        for (int i = 0; i < POSITIONS; i++) {
-            struct tablet_position at = place(i);
-            cr_assert_eq(applied_map_at(&joined, &at), applied_map_at(&map, &at));
         }
     }
 }
