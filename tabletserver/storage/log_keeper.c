@@ -12,13 +12,13 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/io/clock.h"
 #include "common/io/entropy.h"
 #include "common/io/thread.h"
 #include "tabletserver/storage/log_recycle.h"
 #include "tabletserver/storage/log_state.h"
 
 #define RETRY_SECONDS 1
-#define NS_A_SECOND   INT64_C(1000000000)
 
 /* What passes: no space, no memory, no descriptors.  Anything else says that the disk is bad. */
 static bool may_retry(enum status status)
@@ -132,13 +132,6 @@ static enum status retire(struct log *log, struct log_segment *segment, struct e
     return status;
 }
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
-}
-
 static bool is_wanted(const struct log *log, const struct log_segment *segment)
 {
     return segment->readers > 0 || /* it is given up when they have gone */
@@ -153,7 +146,7 @@ static bool keep(struct log *log, struct log_segment *segment)
     (void)pthread_mutex_lock(&log->mutex);
     bool kept = is_wanted(log, segment) && log_segments_reserve(&log->kept);
     if (kept) {
-        segment->released_ns = monotonic_ns();
+        segment->released_ns = clock_monotonic_ns();
         log_segments_add(&log->kept, segment);
     }
     while (!kept && segment->readers > 0) { /* no memory to keep it: their end wakes us */
@@ -179,7 +172,7 @@ static bool may_give_up(const struct log *log)
         kept.bytes += log->kept.at[i]->header.segment_bytes;
     }
     kept.oldest_ns = log->kept.at[0]->released_ns;
-    return log_recycle_gives_up(&kept, monotonic_ns());
+    return log_recycle_gives_up(&kept, clock_monotonic_ns());
 }
 
 static enum status give_up(struct log *log, struct error *ret_error)

@@ -696,7 +696,6 @@ void store_work_wake(struct store *store);
 void store_take_events(struct store *store);
 /* Hand an event to the loop. */
 void store_tell(struct store *store, struct store_event *event);
-int64_t store_monotonic_ns(void);
 struct flush_pace store_flush_pace(const struct store *store);
 /* Writers are short of memory: flush without pause. */
 bool store_memory_presses(const struct store *store);

@@ -2,6 +2,7 @@
  * The scrub: everything stored is read again, slowly, so that bad disks are found while there are
  * still good copies.  LMDB keeps no checksums; our chunks do.
  */
+#include "common/io/clock.h"
 #include "tabletserver/storage/store_internal.h"
 
 #define SCRUB_BUDGET_BYTES (256 * 1024)
@@ -38,7 +39,7 @@ static bool next_extent(struct store *store,
 
 enum status store_scrub_step(struct store *store, bool *ret_worked)
 {
-    int64_t now_ns = store_monotonic_ns();
+    int64_t now_ns = clock_monotonic_ns();
     uint64_t rate = store->settings.scrub_bytes_per_second;
     *ret_worked = false;
     if (rate == 0 || now_ns < store->scrub_next_ns) {

@@ -335,7 +335,7 @@ enum status store_slices_read(struct store_slices *slices,
                               bool *ret_last)
 {
     const struct flush_pace pace = store_flush_pace(slices->tablet->store);
-    int64_t begin_ns = store_monotonic_ns();
+    int64_t begin_ns = clock_monotonic_ns();
     int64_t begin_cpu_ns = clock_thread_cpu_ns(pthread_self());
     enum status status = STATUS_OK;
     ASSERT(!slices->done);
@@ -348,7 +348,7 @@ enum status store_slices_read(struct store_slices *slices,
     *ret_last = slices->done;
     slices->rest_ns = is_hurried(slices) ? 0
                                          : flush_pace_slice_rest_ns(
-                                               &pace, store_monotonic_ns() - begin_ns,
+                                               &pace, clock_monotonic_ns() - begin_ns,
                                                clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns);
     return status;
 }

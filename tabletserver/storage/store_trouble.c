@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 
 #include "common/base/assert.h"
+#include "common/io/clock.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_room.h"
 
@@ -276,7 +277,7 @@ static void turn_pages_over(struct store *store)
 /* What deletes there are shall make room now. */
 static void hurry_deletes(struct store *store, const struct store_room *room)
 {
-    int64_t now_ns = store_monotonic_ns();
+    int64_t now_ns = clock_monotonic_ns();
     if (now_ns < store->hurry_next_ns) {
         return;
     }

@@ -27,13 +27,6 @@
 #define HOUSEKEEPING_PRICE_MOST 64 /* while flushing lags */
 #define HOUSEKEEPING_CREDIT_MAX 128
 
-int64_t store_monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
-}
-
 void store_work_wake(struct store *store)
 {
     (void)pthread_mutex_lock(&store->mutex);
@@ -70,7 +63,7 @@ static bool is_waited_for(const struct store *store)
            (has_time(job) || (only_loop && job->lesson != NULL) || !store_job_is_due(job))) {
         job = job->next;
     }
-    return job != NULL && store_monotonic_ns() >= store->job_retry_ns;
+    return job != NULL && clock_monotonic_ns() >= store->job_retry_ns;
 }
 
 /* Or writers are short of memory. */
@@ -79,14 +72,17 @@ static bool is_needed(const struct store *store)
     return store_memory_presses(store) || is_waited_for(store);
 }
 
-/* Until woken (if it may be), or needed (else), or the time is over. */
+/* Until woken (if it may be), or needed (else), or the time is over, by the condition's clock, which stands
+ * still while the machine is suspended. */
 static void rest(struct store *store, int64_t duration_ns, bool wakeable)
 {
-    int64_t until_ns = store_monotonic_ns() + duration_ns;
-    struct timespec until = {.tv_sec = until_ns / NS_A_SECOND, .tv_nsec = until_ns % NS_A_SECOND};
+    struct timespec until = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t until_ns = until.tv_nsec + duration_ns;
+    until.tv_sec += until_ns / NS_A_SECOND;
+    until.tv_nsec = until_ns % NS_A_SECOND;
     (void)pthread_mutex_lock(&store->mutex);
-    while (!atomic_load(&store->stop) && store_monotonic_ns() < until_ns &&
-           !(wakeable ? store->work_woken : is_needed(store))) {
+    while (!atomic_load(&store->stop) && !(wakeable ? store->work_woken : is_needed(store))) {
         if (pthread_cond_timedwait(&store->condition_changed, &store->mutex, &until) != 0) {
             break;
         }
@@ -111,7 +107,7 @@ void store_set_processors(struct store *store, uint64_t permille)
 
 static int64_t retry_at_ns(enum status status)
 {
-    return store_monotonic_ns() + (status == STATUS_NO_MEMORY ? RETRY_SOON_NS : RETRY_NS);
+    return clock_monotonic_ns() + (status == STATUS_NO_MEMORY ? RETRY_SOON_NS : RETRY_NS);
 }
 
 /* --- steps ---------------------------------------------------------------------------------------- */
@@ -151,7 +147,7 @@ static void put_job_back(struct store *store, struct store_job *job, enum status
 /* *ret_slice: it was one; *ret_rests: and is rested after. */
 static bool run_job(struct store *store, bool *ret_slice, bool *ret_rests)
 {
-    struct store_job *job = store_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
+    struct store_job *job = clock_monotonic_ns() >= store->job_retry_ns ? take_job(store) : NULL;
     if (job == NULL) {
         return false;
     }
@@ -186,7 +182,7 @@ static void note_failed_flush(struct store *store, enum status status)
 static bool flush(struct store *store)
 {
     if ((store->flush_failed || store->tablet_failed) &&
-        store_monotonic_ns() >= store->retry_at_ns) {
+        clock_monotonic_ns() >= store->retry_at_ns) {
         store_flush_retry(store);
         store->flush_failed = false;
         store->tablet_failed = false;
@@ -233,7 +229,7 @@ static enum status housekeeping_step(struct store *store, uint32_t turn, bool *r
 /* One step of the next kind that has anything to do. */
 static bool keep_house(struct store *store)
 {
-    if (store_monotonic_ns() < store->housekeeping_retry_ns) {
+    if (clock_monotonic_ns() < store->housekeeping_retry_ns) {
         return false;
     }
     for (uint32_t i = 0; i < HOUSEKEEPING_KINDS; i++) {
@@ -274,7 +270,7 @@ static bool flush_or_keep_house(struct store *store)
 static void pace(struct store *store, bool is_slice, int64_t begin_ns, int64_t begin_cpu_ns)
 {
     const struct flush_pace pace = store_flush_pace(store);
-    int64_t busy_ns = store_monotonic_ns() - begin_ns;
+    int64_t busy_ns = clock_monotonic_ns() - begin_ns;
     int64_t cpu_ns = clock_thread_cpu_ns(pthread_self()) - begin_cpu_ns;
     int64_t rest_ns = is_slice ? flush_pace_slice_rest_ns(&pace, busy_ns, cpu_ns)
                                : flush_pace_rest_ns(&pace, busy_ns, cpu_ns);
@@ -320,7 +316,7 @@ static void *work(void *context)
     thread_name_set("flush");
     (void)thread_patient_set(true); /* it has much to do, and nobody waits for it */
     while (!atomic_load(&store->stop)) {
-        int64_t begin_ns = store_monotonic_ns();
+        int64_t begin_ns = clock_monotonic_ns();
         if (begin_ns >= heal_at_ns || store->room_tight) {
             store_trouble_heal(store);
             heal_at_ns = begin_ns + HEAL_NS;
