@@ -16,7 +16,8 @@
  *   (2) A serving word is open only while its replica serves, and no peer that it counts on has excepted
  *       the version (rule 10).
  *
- * Thread rule: the loop of the store, but for host_hear() (the beacon thread) and serving words.
+ * Thread rule: the loop of the store, but for host_hear() (the beacon thread), serving words, and what says
+ * otherwise.
  */
 #ifndef TABLETSERVER_HOST_HOST_H
 #define TABLETSERVER_HOST_HOST_H
@@ -178,8 +179,8 @@ void host_receive(struct host *host, const struct replica_batch *batch);
 /* What the beacon thread says (beacons_options.on_effect): every host of the server is told. */
 void host_hear(struct host *host, const struct lease_effect *effect);
 
-/* The catalog's newest; it has the tablet no more; the master's wish.  founding: nobody else has
- * anything of the tablet, so the replica may begin it under this version (rule 18). */
+/* The catalog's newest.  founding: nobody else has anything of the tablet, so the replica may begin it under
+ * this version (rule 18). */
 void host_told(struct host *host,
                struct store_tablet *tablet,
                const struct replica_configuration *newest,
@@ -188,7 +189,9 @@ void host_told(struct host *host,
 void host_recovered(struct host *host,
                     struct store_tablet *tablet,
                     const struct replica_configuration *newest);
+/* The catalog has the tablet no more. */
 void host_gone(struct host *host, struct store_tablet *tablet);
+/* The master's wish: these members (none: there is no wish), led by that store (0: by whichever). */
 void host_goal(struct host *host,
                struct store_tablet *tablet,
                const struct replica_union *members,

@@ -272,7 +272,8 @@ void hosted_tick_scrub(struct hosted *hosted)
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-/* Of the very process that leads under the version that is in force here. */
+/* Of the store that leads under the version that is in force here.  Whichever process of it: an answer names the
+ * one that has asked (the opener), and a copy that differs does so whoever says it. */
 static bool comes_from_leader(const struct hosted *hosted,
                               struct replica_member from,
                               const struct replica_message *message)

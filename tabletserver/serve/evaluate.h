@@ -10,6 +10,8 @@
  * gives up its changes once their record is appended, the rest once its answer is encoded, and what
  * it holds is charged to the server's budget for requests: beyond it the operation is refused
  * (STATUS_UNAVAILABLE) before anything of it is applied.
+ *
+ * Thread rule: the loop's, but from its start to store_loop_evaluated() the worker's.
  */
 #ifndef TABLETSERVER_SERVE_EVALUATE_H
 #define TABLETSERVER_SERVE_EVALUATE_H

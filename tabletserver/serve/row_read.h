@@ -1,6 +1,8 @@
 /*
  * Reading one row through a row reader: the three ways in which the server needs it.
  * Errors of all: those of storage (entry.h), and what row_read_filtered says.
+ *
+ * Thread rule: no state of its own; reader, program, writer and statistics are of one thread at a time.
  */
 #ifndef TABLETSERVER_SERVE_ROW_READ_H
 #define TABLETSERVER_SERVE_ROW_READ_H

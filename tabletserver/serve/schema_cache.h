@@ -3,7 +3,9 @@
  *
  * Fed by the master's sync answers and kept in a file beside the stores, so that a server that
  * restarts while no master is there goes on serving what it holds.
- * Thread rule: any thread.  A table handed out is immutable and lives until it is given back.
+ *
+ * Thread rule: any thread, but for open and close, and for save, which is the sync thread's (of two at once
+ * the older might be the file's).  A table handed out is immutable and lives until it is given back.
  */
 #ifndef TABLETSERVER_SERVE_SCHEMA_CACHE_H
 #define TABLETSERVER_SERVE_SCHEMA_CACHE_H
@@ -46,6 +48,7 @@ void schema_cache_remove(struct schema_cache *cache, uint64_t table);
 /* Write the file, synced. */
 enum status schema_cache_save(struct schema_cache *cache, struct error *ret_error);
 
+/* Under the cache's lock: visit calls nothing of the cache. */
 void schema_cache_visit(struct schema_cache *cache,
                         void (*visit)(void *context, const struct table *table),
                         void *context);

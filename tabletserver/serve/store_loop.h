@@ -11,6 +11,9 @@
  *
  * A split or range delete is a barrier for its tablet: it waits until no row is locked, and what
  * comes meanwhile waits behind it.
+ *
+ * Thread rule: who opens the server opens, stops and closes its loops; meanwhile any thread may call the
+ * rest, but for what says otherwise.
  */
 #ifndef TABLETSERVER_SERVE_STORE_LOOP_H
 #define TABLETSERVER_SERVE_STORE_LOOP_H
@@ -43,21 +46,22 @@ void store_loop_stop(struct store_loop *loop);
 /* Stop, close the store.  No read may be open, no batch alive.  NULL is fine. */
 void store_loop_close(struct store_loop *loop);
 
+/* The same as long as the loop is open, as is its folder. */
 struct store *store_loop_store(const struct store_loop *loop);
 /* Of the sync thread alone. */
 struct store_catalog *store_loop_catalog(struct store_loop *loop);
 const char *store_loop_folder(const struct store_loop *loop);
 
-/* store_statistics() of at most a second ago.  From any thread. */
+/* store_statistics() of at most a second ago, unless a round takes longer. */
 void store_loop_statistics(struct store_loop *loop, struct store_statistics *ret_statistics);
 
-/* CPU time of the loop's thread so far.  Any thread, until store_loop_stop(). */
+/* CPU time of the loop's thread so far.  Until store_loop_stop(). */
 int64_t store_loop_cpu_ns(const struct store_loop *loop);
 
-/* From any thread.  False: too much waits already; the caller answers "unavailable". */
+/* False: too much waits already; the caller answers "unavailable". */
 bool store_loop_submit(struct store_loop *loop, struct part *part);
 
-/* A worker has evaluated this operation. */
+/* A worker has evaluated this operation.  Waits for a place in the mailbox: not from the loop. */
 void store_loop_evaluated(struct store_loop *loop, struct work *work);
 
 /* Commands of the sync thread; level-triggered, so a refused one is simply given again. */
@@ -76,20 +80,21 @@ struct store_command {
     uint8_t bytes[]; /* what the fields above borrow from */
 };
 
-/* The schema cache knows something new.  From any thread; never refused. */
+/* The schema cache knows something new.  Never refused. */
 void store_loop_tables_changed(struct store_loop *loop);
 
-/* Takes over the command (memory_free). */
+/* Takes over the command (memory_free), refused or not.  False: refused, the mailbox is full. */
 bool store_loop_command(struct store_loop *loop, struct store_command *command);
 
-/* Any thread: a round soon. */
+/* A round soon. */
 void store_loop_wake(struct store_loop *loop);
 
-/* Is a write under way?  Any thread; as of some moments ago. */
+/* Is a write under way?  As of some moments ago. */
 bool store_loop_is_busy(const struct store_loop *loop);
 
-/* --- of a server that replicates (replicas.h); any thread --------------------------------------- */
+/* --- of a server that replicates (replicas.h) --------------------------------------------------- */
 
+/* The beacon thread. */
 void store_loop_hear(struct store_loop *loop, const struct lease_effect *effect);
 
 /* The process is about to end: hand over what others can lead.  False: some of it is not yet, as of
@@ -100,7 +105,7 @@ bool store_loop_has_left(const struct store_loop *loop);
 /* These take over what they are given.  False: the mailbox is full; it stays the caller's. */
 bool store_loop_batch(struct store_loop *loop, struct lanes_batch *batch);
 bool store_loop_word(struct store_loop *loop, struct catalog_word *word);
-/* By a worker. */
+/* By a worker.  Waits for a place in the mailbox: not from the loop. */
 void store_loop_read_back(struct store_loop *loop, struct log_reading *reading);
 
 #endif /* TABLETSERVER_SERVE_STORE_LOOP_H */

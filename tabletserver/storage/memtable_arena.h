@@ -10,10 +10,10 @@
  *             [########][#####.....][..........]
  *                         ^ current    ^ plan: where the last promise ends if all are used up
  *
- * Invariant: (current, used) <= (plan, plan_used), because what is taken never exceeds what was
+ * Invariant: (current, its used_bytes) <= (plan, plan_used_bytes), as what is taken never exceeds what was
  * promised; so a batch always meets a chunk that holds it, at the latest the one planned for it.
  *
- * Thread rule: the memtable's writer only, except used_bytes.
+ * Thread rule: the memtable's writer only, except taken_bytes.
  */
 #ifndef TABLETSERVER_STORAGE_MEMTABLE_ARENA_H
 #define TABLETSERVER_STORAGE_MEMTABLE_ARENA_H

@@ -20,9 +20,10 @@
  *         <folder>/LOCK    held while open
  *         <folder>/log/    log.h          <folder>/data.mdb  base.h     <folder>/ballast
  *
- * Thread rules: everything is called on the store's loop thread, except store_read_*, which any
- * thread may call, and store_tablet_ref/unref.  Background work (flush, sweep, garbage collection,
- * scrub) runs on the store's own thread and reaches the loop through `wake` and store_poll().
+ * Thread rule: the store's loop thread, but for store_read_*, which are any thread's, and for what says
+ * otherwise.  A tablet that another thread asks of is one that it has a reference to.  Background work (flush,
+ * sweep, garbage collection, scrub) runs on the store's own thread and reaches the loop through `wake` and
+ * store_poll().
  */
 #ifndef TABLETSERVER_STORAGE_STORE_H
 #define TABLETSERVER_STORAGE_STORE_H
@@ -145,6 +146,7 @@ enum status store_open(const char *folder,
 /* Sync what is appended; flush nothing (the log has it).  No read may be open. */
 void store_close(struct store *store);
 
+/* Any thread. */
 uint64_t store_number(const struct store *store);
 
 /* Take events from the background threads and call back.  On the loop, after each wake. */
@@ -170,12 +172,12 @@ struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet);
 uint32_t store_tablet_count(const struct store *store);
 struct store_tablet *store_tablet_at(const struct store *store, uint32_t index);
 
+/* Any thread. */
 void store_tablet_ref(struct store_tablet *tablet);
 void store_tablet_unref(struct store_tablet *tablet);
-/* Bytes live as long as the tablet. */
+/* Bytes live as long as the tablet.  Any thread, but for the configuration, which the loop changes. */
 const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet);
-struct store *store_tablet_store(const struct store_tablet *tablet);
-/* Loop thread only. */
+struct store *store_tablet_store(const struct store_tablet *tablet); /* any thread */
 struct dedupe *store_tablet_dedupe(struct store_tablet *tablet);
 /* For the layer above; NULL at first. */
 void store_tablet_set_context(struct store_tablet *tablet, void *context);
@@ -184,9 +186,10 @@ void *store_tablet_context(const struct store_tablet *tablet);
 void store_tablet_set_replica(struct store_tablet *tablet, void *replica);
 void *store_tablet_replica(const struct store_tablet *tablet);
 
-/* What it has had to do; counted by the layer above. */
+/* What it has had to do; counted by the layer above.  Any thread. */
 struct load_counters *store_tablet_load(struct store_tablet *tablet);
 
+/* Any thread; the loop raises them. */
 uint64_t store_tablet_prepared(const struct store_tablet *tablet);
 uint64_t store_tablet_committed(const struct store_tablet *tablet);
 
@@ -197,6 +200,7 @@ struct store_tablet_statistics {
     uint64_t flush_count;
     uint64_t bad_chunks; /* found by reads or scrub */
 };
+/* Any thread. */
 void store_tablet_statistics(struct store_tablet *tablet, struct store_tablet_statistics *ret);
 
 /* A row that halves the tablet's data, appended to row (reset first); *ret_found false when there
@@ -317,8 +321,8 @@ struct store_statistics {
     uint64_t recovered_records;
     uint64_t torn_bytes;
 };
-/* Any thread. */
-enum store_condition store_condition_now(const struct store *store);
+enum store_condition store_condition_now(const struct store *store); /* any thread */
+/* On the loop, whose clock is among them. */
 void store_statistics(struct store *store, struct store_statistics *ret_statistics);
 
 /* What the process may use of the processors, in thousandths of one (processors.h), as of now: what goes on

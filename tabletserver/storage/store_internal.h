@@ -114,7 +114,7 @@ struct store_tablet {
     atomic_uint references;
     struct load_counters load;                 /* beside the references: see there */
     struct store *store;                       /* [C] */
-    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [L] */
+    struct store_tablet_descriptor descriptor; /* [C] bytes behind the struct; configuration: [T] */
     void *context;                             /* [L] */
     void *replica;                             /* [L] of who performs it */
     _Atomic(enum store_tablet_state) state;    /* changed by the loop */
@@ -398,6 +398,13 @@ void store_range_deletes_unref(struct store_range_deletes *deletes);
 /* With a reference; NULL when nobody has told of that table. */
 struct store_schema *store_schema_find(struct store *store, uint64_t table);
 void store_schema_unref(struct store_schema *schema);
+void store_add_job(struct store *store, struct store_job *job);
+/* Is the base being told of a new tablet of this number? */
+bool store_is_creating(const struct store *store, uint64_t tablet);
+/* Loop: take what the work thread has told. */
+void store_take_events(struct store *store);
+/* So many segments that the log has let go of are kept for it. */
+uint32_t store_log_spares_max(const struct store *store);
 
 /* --- store_tablet.c ------------------------------------------------------------------------------ */
 
@@ -463,15 +470,26 @@ void store_flush_soon(struct store_tablet *tablet);
 /* Account for what the active layer has grown. */
 void store_count_memory(struct store *store, struct store_layer *layer);
 uint64_t store_memory_limit(const struct store *store);
-
-/* So many segments that the log has let go of are kept for it. */
-uint32_t store_log_spares_max(const struct store *store);
+/* Writers are short of memory: flush without pause. */
+bool store_memory_presses(const struct store *store);
+/* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
+ * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
+bool store_flush_lags(const struct store *store);
 void store_raise_floor(struct store_tablet *tablet);
 /* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
  * memory; call again with the same sequence. */
 bool store_advance(struct store_tablet *tablet, uint64_t sequence);
 /* Loop: commit what is synced, call back. */
 void store_commit_synced(struct store *store);
+/* By bytes, or by the log that it holds back. */
+bool store_is_full(const struct store_tablet *tablet);
+void store_freeze_full_tablets(struct store *store);
+/* Freeze what there is, of each tablet that has nothing frozen yet: on a full disk deletes must not
+ * wait until a memtable is full. */
+void store_freeze_for_room(struct store *store);
+void store_release_log(struct store *store);
+void store_on_synced(void *context, uint64_t position);
+void store_on_log_failed(void *context, const struct error *error);
 
 /* --- store_replica.c, store_configure.c ----------------------------------------------------------- */
 
@@ -499,15 +517,6 @@ void store_ask_metas(struct store *store, bool all);
 enum status store_metas_step(struct store *store, bool *ret_worked);
 /* Work thread: the metadata record encoded last is in the base. */
 void store_note_meta_written(struct store_tablet *tablet);
-/* By bytes, or by the log that it holds back. */
-bool store_is_full(const struct store_tablet *tablet);
-void store_freeze_full_tablets(struct store *store);
-/* Freeze what there is, of each tablet that has nothing frozen yet: on a full disk deletes must not
- * wait until a memtable is full. */
-void store_freeze_for_room(struct store *store);
-void store_release_log(struct store *store);
-void store_on_synced(void *context, uint64_t position);
-void store_on_log_failed(void *context, const struct error *error);
 
 /* --- store_split.c ------------------------------------------------------------------------------- */
 
@@ -516,10 +525,10 @@ enum status store_split_apply(struct store_tablet *parent);
 /* The same in two parts: all that may fail, and may be done again; and what cannot. */
 enum status store_split_make_ready(struct store_tablet *parent);
 void store_split_begin(struct store_tablet *parent);
+/* An applied map, encoded: everything up to sequence is in the base. */
+enum status store_encode_whole(uint64_t sequence, struct buffer *out);
 /* Work thread, in the transaction that ends the parent's last layer: the children's metadata come,
  * the parent's goes. */
-/* An applied map: everything up to sequence is in the base. */
-enum status store_encode_whole(uint64_t sequence, struct buffer *out);
 enum status store_split_write(struct base_writer *writer, struct store_tablet *parent);
 /* It is durable. */
 void store_split_note_written(struct store_tablet *parent);
@@ -553,12 +562,6 @@ enum status store_conversion_replay(struct store_tablet *parent,
 enum status store_merge_write(struct store_job *job); /* work thread */
 void store_merge_finish(struct store_job *job);       /* loop */
 
-/* --- store.c -------------------------------------------------------------------------------------- */
-
-void store_add_job(struct store *store, struct store_job *job);
-/* Is the base being told of a new tablet of this number? */
-bool store_is_creating(const struct store *store, uint64_t tablet);
-
 /* --- store_read.c -------------------------------------------------------------------------------- */
 
 void store_spare_reads_init(struct store_spare_reads *spares);
@@ -576,7 +579,7 @@ uint64_t store_flushes_pending(struct store *store);
 /* Let what has failed be tried again. */
 void store_flush_retry(struct store *store);
 
-/* --- store_meta (in transactions) ----------------------------------------------------------------- */
+/* --- store_meta_write.c: in transactions ---------------------------------------------------------- */
 
 /* Everything about a tablet but its applied map and dedupe image, as of `sequence`. */
 enum status store_put_tablet_meta(struct base_writer *writer,
@@ -599,7 +602,7 @@ enum status store_delete_tablet_meta(struct base_writer *writer,
 /* The store's own record: highest clock, synced log position. */
 enum status store_put_store_meta(struct base_writer *writer, struct store *store, uint64_t clock);
 
-/* --- store_drop.c, store_sweep.c, store_gc.c, store_scrub.c: bounded steps ------------------------ */
+/* --- store_drop.c, store_sweep.c, store_gc.c, store_collect.c, store_scrub.c: bounded steps ------- */
 
 /* May the job run now?  (A child waits until its parent is in the base.) */
 bool store_job_is_due(struct store_job *job);
@@ -645,10 +648,6 @@ void store_lesson_destroy(struct store *store, struct store_lesson *lesson);
 enum status store_load_metas(struct store *store,
                              uint64_t *ret_synced_position,
                              struct error *ret_error);
-enum status store_on_replay(void *context,
-                            const struct log_record *record,
-                            uint64_t position,
-                            struct error *ret_error);
 /* After the log is open: everything replayed counts as committed. */
 enum status store_finish_recovery(struct store *store, struct error *ret_error);
 
@@ -665,6 +664,10 @@ void store_keep_replayed(struct store *store);
 
 /* --- store_replay.c, store_replay_replica.c -------------------------------------------------------- */
 
+enum status store_on_replay(void *context,
+                            const struct log_record *record,
+                            uint64_t position,
+                            struct error *ret_error);
 /* A write of which the base may have a part (up to hold_until). */
 enum status store_replay_write(struct store_tablet *tablet,
                                const struct store_entry *entry,
@@ -692,15 +695,8 @@ enum status store_replay_end(struct store_tablet *tablet, struct error *ret_erro
 enum status store_work_start(struct store *store, struct error *ret_error);
 void store_work_stop(struct store *store);
 void store_work_wake(struct store *store);
-/* Loop: take what the work thread has told. */
-void store_take_events(struct store *store);
 /* Hand an event to the loop. */
 void store_tell(struct store *store, struct store_event *event);
 struct flush_pace store_flush_pace(const struct store *store);
-/* Writers are short of memory: flush without pause. */
-bool store_memory_presses(const struct store *store);
-/* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
- * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
-bool store_flush_lags(const struct store *store);
 
 #endif /* TABLETSERVER_STORAGE_STORE_INTERNAL_H */
