@@ -13,12 +13,27 @@
 
 #define MS INT64_C(1000000)
 
+/* Times of the protocol: replica.h, teach.h and scrub.h say what each is for; rules are those of
+ * docs/replication.md. */
+#define RESEND_NS          (200 * MS)       /* above a round trip and a sync */
+#define COMMIT_IDLE_NS     (20 * MS)        /* secondaries may know later; no write waits */
+#define OPEN_TIMEOUT_NS    (500 * MS)       /* rule 15: a reign waits so long for a member */
+#define PREPARE_TIMEOUT_NS (3 * 1000 * MS)  /* rule 13: writes wait so long for a member */
+#define PROPOSE_NS         (1000 * MS)      /* the master has so long for its transaction */
+#define STAGGER_NS         (500 * MS)       /* so much later the next secondary tries */
+#define SETTLE_NS          (2100 * MS)      /* rule 14: above the grace of leases (peers.c) */
+#define ALONE_NS           (60 * 1000 * MS) /* rule 21: a cluster may start in any order */
+
+#define TEACH_RESEND_NS        (500 * MS)        /* of an offer */
+#define LEARN_PATIENCE_NS      (30 * 1000 * MS)  /* of a learner's silence */
+#define LEARN_TIMEOUT_NS       (600 * 1000 * MS) /* a dropped range waits so long for a walk's end */
+#define LEARN_BYTES_PER_SECOND (32 * 1024 * 1024) /* to one learner */
+
+#define COMPARE_RANGE_BYTES (4 * 1024 * 1024)
+#define COMPARE_PATIENCE_NS (30 * 1000 * MS) /* who has not answered by then will not */
+#define COMPARE_RESEND_NS   (1000 * MS)      /* of a verdict */
+
 #define READING_ARENA_BLOCK_BYTES 65536
-#define LEARN_PATIENCE_NS         (30 * 1000 * MS) /* of a learner's silence */
-#define LEARN_TIMEOUT_NS          (600 * 1000 * MS) /* so long a dropped range waits for a walk to end */
-#define LEARN_BYTES_PER_SECOND    (32 * 1024 * 1024) /* to one learner */
-#define COMPARE_RANGE_BYTES       (4 * 1024 * 1024)
-#define COMPARE_PATIENCE_NS       (30 * 1000 * MS)
 #define READING_BYTES_MAX         ((size_t)512 << 20) /* one entry at most */
 #define READ_AHEAD_BYTES          (256 * 1024)        /* the next ones will be asked for, too */
 
@@ -447,24 +462,24 @@ enum status replicas_create(struct store_loop *loop,
         .self = {.server = server->number, .store = store_number(store)},
         .incarnation = server->incarnation,
         .free_from_ns = peers_free_from_ns(server->peers),
-        .settings = {.resend_ns = 200 * MS,
-                     .commit_idle_ns = 20 * MS,
-                     .open_timeout_ns = 500 * MS,
-                     .prepare_timeout_ns = 3000 * MS,
-                     .propose_ns = 1000 * MS,
-                     .stagger_ns = 500 * MS,
-                     .settle_ns = 2100 * MS,
-                     .alone_ns = 60000 * MS,
+        .settings = {.resend_ns = RESEND_NS,
+                     .commit_idle_ns = COMMIT_IDLE_NS,
+                     .open_timeout_ns = OPEN_TIMEOUT_NS,
+                     .prepare_timeout_ns = PREPARE_TIMEOUT_NS,
+                     .propose_ns = PROPOSE_NS,
+                     .stagger_ns = STAGGER_NS,
+                     .settle_ns = SETTLE_NS,
+                     .alone_ns = ALONE_NS,
                      .window_bytes_max = server->settings->store.window_bytes_max},
         .windows_bytes_max = windows_bytes_max(&server->settings->store),
-        .teach = {.resend_ns = 500 * MS,
+        .teach = {.resend_ns = TEACH_RESEND_NS,
                   .patience_ns = LEARN_PATIENCE_NS,
                   .bytes_per_second = LEARN_BYTES_PER_SECOND},
         .learn_timeout_ns = LEARN_TIMEOUT_NS,
         .scrub = {.period_ns = server->settings->compare_period_us * 1000,
                   .range_bytes = COMPARE_RANGE_BYTES,
                   .patience_ns = COMPARE_PATIENCE_NS,
-                  .resend_ns = 1000 * MS},
+                  .resend_ns = COMPARE_RESEND_NS},
         .beacons = peers_beacons(server->peers),
         .lanes = peers_lanes(server->peers),
         .context = replicas,
