@@ -26,8 +26,8 @@ static void batch_destroy(struct batch *batch)
     for (uint32_t i = 0; batch->parts != NULL && i < part_count; i++) {
         buffer_deinit(&batch->parts[i].rows);
     }
-    request_bytes_release(batch->server, batch->charged_bytes);
-    request_bytes_forget_reads(batch->server, batch->noted_bytes);
+    request_budget_release(&batch->server->budget, batch->charged_bytes);
+    request_budget_forget_reads(&batch->server->budget, batch->noted_bytes);
     pthread_mutex_destroy(&batch->lock);
     arena_deinit(&batch->arena);
     memory_free(batch);
@@ -271,12 +271,12 @@ static bool charge_decoded(struct batch *batch)
     const struct part *reads = &batch->parts[server->loop_count];
     uint64_t bytes = batch->arena.used_bytes;
 
-    if (!request_bytes_charge(server, bytes, batch->charged_bytes)) {
+    if (!request_budget_charge(&server->budget, bytes, batch->charged_bytes)) {
         return false;
     }
     batch->charged_bytes += bytes;
     if (reads->work_count == batch->request.operation_count) {
-        if (!request_bytes_note_reads(server, batch->charged_bytes)) {
+        if (!request_budget_note_reads(&server->budget, batch->charged_bytes)) {
             return false;
         }
         batch->noted_bytes = batch->charged_bytes;
@@ -332,13 +332,13 @@ void batch_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
-    if (!request_bytes_charge(server, charged_bytes, 0)) {
+    if (!request_budget_charge(&server->budget, charged_bytes, 0)) {
         transport_reply_refuse(reply, STATUS_UNAVAILABLE, TOO_MANY_REQUESTS);
         return;
     }
     struct batch *batch = batch_create(server, request, reply);
     if (batch == NULL) {
-        request_bytes_release(server, charged_bytes);
+        request_budget_release(&server->budget, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }
@@ -364,7 +364,7 @@ void batch_start(struct server *server,
         batch_destroy(batch);
         return;
     }
-    if (request_bytes_are_short(server)) {
+    if (request_budget_is_short(&server->budget)) {
         transport_reply_hold_peer(reply);
     }
     hand_out(batch);

@@ -43,8 +43,8 @@ static enum status check(struct evaluation *evaluation, struct row_reader *reade
 static enum status charge(struct evaluation *evaluation, uint64_t bytes)
 {
     const struct batch *batch = evaluation->work->part->batch;
-    if (!request_bytes_charge(batch->server, bytes,
-                              batch->charged_bytes + evaluation->charged_bytes)) {
+    if (!request_budget_charge(&batch->server->budget, bytes,
+                               batch->charged_bytes + evaluation->charged_bytes)) {
         return error_set(&evaluation->error, STATUS_UNAVAILABLE,
                          "the results of operations under way hold too much memory; retry");
     }
@@ -251,8 +251,8 @@ enum status evaluation_start(struct work *work,
 static void release(struct evaluation *evaluation, uint64_t keep_bytes)
 {
     if (evaluation->charged_bytes > keep_bytes) {
-        request_bytes_release(evaluation->work->part->batch->server,
-                              evaluation->charged_bytes - keep_bytes);
+        request_budget_release(&evaluation->work->part->batch->server->budget,
+                               evaluation->charged_bytes - keep_bytes);
         evaluation->charged_bytes = keep_bytes;
     }
 }

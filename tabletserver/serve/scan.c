@@ -57,7 +57,7 @@ static void scan_destroy(struct scan *scan)
         served_release(&scan->served);
     }
     schema_release(scan->schema);
-    request_bytes_release_reads(scan->server, scan->charged_bytes);
+    request_budget_release_reads(&scan->server->budget, scan->charged_bytes);
     buffer_deinit(&scan->resume);
     buffer_deinit(&scan->looking);
     arena_deinit(&scan->arena);
@@ -483,14 +483,14 @@ void scan_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
-    if (!request_bytes_charge_reads(server, charged_bytes)) {
+    if (!request_budget_charge_reads(&server->budget, charged_bytes)) {
         transport_reply_refuse(reply, STATUS_UNAVAILABLE,
                                "the server holds too many requests; retry");
         return;
     }
     struct scan *scan = memory_allocate_zeroed(1, sizeof *scan);
     if (scan == NULL) {
-        request_bytes_release_reads(server, charged_bytes);
+        request_budget_release_reads(&server->budget, charged_bytes);
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is out of memory; retry");
         return;
     }

@@ -26,72 +26,6 @@
 #define IDENTITY_BYTES_MAX      256
 #define MEMORY_KEPT_SHARE       4 /* of memory_limit, once used, for memtables to come */
 
-/* A request that is larger than half of the budget is let in beside others that leave it the other
- * half: among many small ones it would wait for ever until it is alone. */
-static bool fits(uint64_t others_bytes, uint64_t bytes, uint64_t bytes_max)
-{
-    return others_bytes + bytes <= bytes_max ||
-           (bytes > bytes_max / 2 && others_bytes <= bytes_max / 2);
-}
-
-static bool charge(atomic_uint_fast64_t *sum,
-                   uint64_t bytes,
-                   uint64_t own_bytes,
-                   uint64_t bytes_max)
-{
-    uint64_t before = atomic_fetch_add(sum, bytes);
-    if (!fits(before - own_bytes, own_bytes + bytes, bytes_max)) {
-        atomic_fetch_sub(sum, bytes);
-        return false;
-    }
-    return true;
-}
-
-bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes)
-{
-    return charge(&server->request_bytes, bytes, own_bytes, server->settings->request_bytes_max);
-}
-
-void request_bytes_release(struct server *server, uint64_t bytes)
-{
-    atomic_fetch_sub(&server->request_bytes, bytes);
-}
-
-bool request_bytes_are_short(const struct server *server)
-{
-    uint64_t half_bytes = server->settings->request_bytes_max / 2;
-    return atomic_load(&server->request_bytes) > half_bytes ||
-           atomic_load(&server->read_bytes) > half_bytes / 2;
-}
-
-bool request_bytes_note_reads(struct server *server, uint64_t bytes)
-{
-    return charge(&server->read_bytes, bytes, 0, server->settings->request_bytes_max / 2);
-}
-
-void request_bytes_forget_reads(struct server *server, uint64_t bytes)
-{
-    atomic_fetch_sub(&server->read_bytes, bytes);
-}
-
-bool request_bytes_charge_reads(struct server *server, uint64_t bytes)
-{
-    if (!request_bytes_note_reads(server, bytes)) {
-        return false;
-    }
-    if (!request_bytes_charge(server, bytes, 0)) {
-        request_bytes_forget_reads(server, bytes);
-        return false;
-    }
-    return true;
-}
-
-void request_bytes_release_reads(struct server *server, uint64_t bytes)
-{
-    request_bytes_release(server, bytes);
-    request_bytes_forget_reads(server, bytes);
-}
-
 bool server_redirects(struct server *server,
                       uint64_t table,
                       struct bytes row,
@@ -342,7 +276,7 @@ enum status server_open(const struct server_settings *settings,
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
     }
     server->settings = settings;
-    atomic_init(&server->request_bytes, 0);
+    request_budget_init(&server->budget, settings->request_bytes_max);
     atomic_init(&server->open, false);
     server_clock_init(&server->clock);
     record_metrics_init(settings->slow_operation_us);

@@ -5,6 +5,9 @@
  *             --> worker pool --> stores                 reads, scans, samples
  *   sync <--> master                                     which tablets, which schemas
  *   http                                                 metrics, health
+ *
+ * Thread rule: one thread opens and closes.  In between the members do not change, but for those that are said
+ * to; what they point at has rules of its own.
  */
 #ifndef TABLETSERVER_SERVE_SERVER_H
 #define TABLETSERVER_SERVE_SERVER_H
@@ -18,6 +21,7 @@
 #include "tabletserver/serve/load_sampling.h"
 #include "tabletserver/serve/location_map.h"
 #include "tabletserver/serve/peers.h"
+#include "tabletserver/serve/request_budget.h"
 #include "tabletserver/serve/schema_cache.h"
 #include "tabletserver/serve/served_map.h"
 #include "tabletserver/serve/server_clock.h"
@@ -57,10 +61,9 @@ struct server {
     struct http_server *http;
     struct load_sampling *sampling; /* which rows are touched; outlives who touches them */
     struct sync *sync;
+    struct request_budget budget;
     struct store_statistics counts_told; /* stores' counts, as the metrics have them; sync thread */
     atomic_bool open;                    /* all of the above is there, and not about to go */
-    atomic_uint_fast64_t request_bytes;  /* requests under way, and what their evaluations hold */
-    atomic_uint_fast64_t read_bytes;     /* of these: requests that only read */
 };
 
 /* Errors name what could not be had: folder, store, address. */
@@ -73,33 +76,11 @@ enum status server_open(const struct server_settings *settings,
 void server_close(struct server *server);
 
 /* Who serves the row, for one that came here in vain.  False: it is not known, or it should be this very
- * server, which does not serve it any more, or not yet: asking here again would be of no use. */
+ * server, which does not serve it any more, or not yet: asking here again would be of no use.  Any thread. */
 bool server_redirects(struct server *server,
                       uint64_t table,
                       struct bytes row,
                       struct arena *arena,
                       struct location *ret_location);
-
-/* What a request takes at least besides its body and what it is decoded into: many small ones may
- * wait, scans as long as their client likes. */
-#define REQUEST_BYTES_OWN 3072
-
-/* The budget of request_bytes_max: false = over it, nothing was charged.  own_bytes: what the
- * request has been charged before.  One of more than half of it is let in beside others that leave
- * it the other half, however large it is. */
-bool request_bytes_charge(struct server *server, uint64_t bytes, uint64_t own_bytes);
-void request_bytes_release(struct server *server, uint64_t bytes);
-/* Is half of it in use, or of the reads' half?  Then a connection gets in one request after the
- * other: who sends many would have most of them refused, and sends on while they are. */
-bool request_bytes_are_short(const struct server *server);
-
-/* Of the budget, what only reads may have half, so that it cannot keep writes out: scans wait for
- * their client as long as it likes, and reads for a worker.  note: what is charged already turns
- * out to be a read's.  False = over the half, and nothing was noted. */
-bool request_bytes_note_reads(struct server *server, uint64_t bytes);
-void request_bytes_forget_reads(struct server *server, uint64_t bytes);
-/* Both in one. */
-bool request_bytes_charge_reads(struct server *server, uint64_t bytes);
-void request_bytes_release_reads(struct server *server, uint64_t bytes);
 
 #endif /* TABLETSERVER_SERVE_SERVER_H */

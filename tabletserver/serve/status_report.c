@@ -264,7 +264,7 @@ void status_report_metrics(struct server *server)
         sync_is_barred(server->sync));
     set("edubba_tablets", "Tablets served.", served_map_count(server->served));
     set("edubba_request_bytes", "Bytes of requests under way.",
-        atomic_load(&server->request_bytes));
+        request_budget_bytes(&server->budget));
     set("edubba_answer_bytes", "Bytes of answers that wait to be taken.",
         transport_budget_queued_bytes());
     gauge_clock(server);

@@ -23,7 +23,7 @@ static struct client *start(void)
 
 static void end(struct client *client)
 {
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     client_stop(client);
     fixture_deinit(&fixture);
 }

@@ -36,7 +36,7 @@ static struct client *start_with_a_large_cell(uint64_t request_bytes_max)
     memset(value, 'v', CELL_BYTES);
     value[CELL_BYTES] = '\0';
     CLIENT_EXPECT_OK(client, client_put(client, "r", "large", value, 0));
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     return client;
 }
 
@@ -101,7 +101,7 @@ static size_t size_of_cell(struct client *client)
 
 static void end(struct client *client)
 {
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     client_stop(client);
     fixture_deinit(&fixture);
 }
@@ -118,7 +118,8 @@ Test(server_memory, results_that_wait_are_bounded_and_what_is_refused_is_not_app
     atomic_store(&syncs_allowed, 0);
     uint64_t request = send_appends(client, APPENDS);
     WAIT_FOR(answered(client, request) >= APPENDS - WAITING_MOST);
-    cr_assert_leq(atomic_load(&fixture.server->request_bytes), fixture.settings.request_bytes_max);
+    cr_assert_leq(request_budget_bytes(&fixture.server->budget),
+                  fixture.settings.request_bytes_max);
     atomic_store(&syncs_allowed, INT_MAX);
     size_t done = done_of(client, request, APPENDS);
     /* Each holds its change as well until its record is appended, and no longer. */
@@ -144,13 +145,13 @@ Test(server_memory, what_a_result_holds_goes_when_it_is_answered_and_not_with_it
 
     atomic_store(&syncs_allowed, 0);
     uint64_t request = send_appends(client, APPENDS);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >= APPENDS * CELL_BYTES);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) >= APPENDS * CELL_BYTES);
     while (answered(client, request) == 0) { /* another thread may take a sync for its own */
         atomic_store(&syncs_allowed, 1);
         clock_sleep_us(20000);
     }
     atomic_store(&syncs_allowed, 0);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) <=
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) <=
              (APPENDS - answered(client, request)) * (CELL_BYTES + SLACK_BYTES) + SLACK_BYTES);
     atomic_store(&syncs_allowed, INT_MAX);
     cr_assert_eq(done_of(client, request, APPENDS), APPENDS);
@@ -187,15 +188,15 @@ Test(server_memory, reads_have_half_of_the_budget_and_leave_the_rest_to_writes)
     struct operation put = client_put(client, "s", "a", "v", 0);
     struct server *server = fixture.server;
 
-    cr_assert_not(request_bytes_are_short(server));
-    cr_assert(request_bytes_charge_reads(server, 4 * CELL_BYTES - KIB));
-    cr_assert(request_bytes_are_short(server));
+    cr_assert_not(request_budget_is_short(&server->budget));
+    cr_assert(request_budget_charge_reads(&server->budget, 4 * CELL_BYTES - KIB));
+    cr_assert(request_budget_is_short(&server->budget));
     cr_assert_eq(ask(client, &get), STATUS_UNAVAILABLE);
-    cr_assert_not(request_bytes_charge_reads(server, 2 * KIB));
+    cr_assert_not(request_budget_charge_reads(&server->budget, 2 * KIB));
     cr_assert_eq(ask(client, &put), STATUS_OK);
-    request_bytes_release_reads(server, 4 * CELL_BYTES - KIB);
+    request_budget_release_reads(&server->budget, 4 * CELL_BYTES - KIB);
     cr_assert_eq(ask(client, &get), STATUS_OK);
-    WAIT_FOR(atomic_load(&server->read_bytes) == 0);
+    WAIT_FOR(atomic_load(&server->budget.read_bytes) == 0);
     end(client);
 }
 
@@ -204,11 +205,11 @@ Test(server_memory, a_large_request_waits_for_half_of_the_budget_and_not_for_all
     struct client *client = start_with_a_large_cell(8 * CELL_BYTES);
     struct server *server = fixture.server;
 
-    cr_assert(request_bytes_charge(server, 4 * CELL_BYTES, 0));
-    cr_assert(request_bytes_charge(server, 5 * CELL_BYTES, 0));
-    cr_assert_not(request_bytes_charge(server, 5 * CELL_BYTES, 0));
-    cr_assert_not(request_bytes_charge(server, KIB, 0));
-    request_bytes_release(server, 9 * CELL_BYTES);
+    cr_assert(request_budget_charge(&server->budget, 4 * CELL_BYTES, 0));
+    cr_assert(request_budget_charge(&server->budget, 5 * CELL_BYTES, 0));
+    cr_assert_not(request_budget_charge(&server->budget, 5 * CELL_BYTES, 0));
+    cr_assert_not(request_budget_charge(&server->budget, KIB, 0));
+    request_budget_release(&server->budget, 9 * CELL_BYTES);
     end(client);
 }
 
@@ -225,9 +226,9 @@ Test(server_memory, a_request_is_counted_with_what_it_is_decoded_into)
     }
     atomic_store(&syncs_allowed, 0);
     uint64_t request = client_send_operations(client, puts, APPENDS, 0);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) >
              APPENDS * (sizeof(struct operation) + sizeof(struct work)));
-    cr_assert_eq(atomic_load(&fixture.server->read_bytes), 0);
+    cr_assert_eq(atomic_load(&fixture.server->budget.read_bytes), 0);
     atomic_store(&syncs_allowed, INT_MAX);
     cr_assert_eq(done_of(client, request, APPENDS), APPENDS);
     end(client);
@@ -332,7 +333,7 @@ Test(server_memory, what_refuses_many_reads_is_small)
         idler_ask(&idler, client, ++request, 1);
     }
     WAIT_FOR(transport_budget_queued_bytes() > 4 << 20); /* behind what the sockets take */
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     pthread_mutex_lock(&work);
     for (int i = 0; i < WORKERS; i++) {
         occupations[i] = (struct occupation){.job.run = occupy, .barred = &work, .begun = &begun};
@@ -342,12 +343,12 @@ Test(server_memory, what_refuses_many_reads_is_small)
     for (int i = 0; i < REFUSED; i++) {
         idler_ask(&idler, client, ++request, READS_A_REQUEST);
     }
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) > 2 << 20);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) > 2 << 20);
     uint64_t before_bytes = transport_budget_queued_bytes();
     transport_budget_set(
         &(struct transport_budget){.unfinished_bytes_max = 64 << 20, .queued_bytes_max = 1 << 20});
     pthread_mutex_unlock(&work);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     cr_assert_leq(transport_budget_queued_bytes(), before_bytes + REFUSED * REFUSAL_BYTES);
 
     pthread_mutex_unlock(&idler.barred);

@@ -245,7 +245,7 @@ Test(server_scan, parked_scans_do_not_outlive_client_or_server)
         (void)send_scan(&scan);
     }
     client_stop(client);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     client = client_start(fixture.server->address, 0);
     for (int i = 0; i < 20; i++) {
         (void)send_scan(&scan);
@@ -284,12 +284,12 @@ Test(server_scan, scans_that_wait_hold_little_and_are_charged_for_it)
         requests[i] = send_scan(&scan);
     }
     WAIT_FOR(client_message_count(client, requests[0]) == 1);
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) >= (uint64_t)SCANS * 3000);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) >= (uint64_t)SCANS * 3000);
     cr_assert_lt(resident_bytes() - before_bytes, (size_t)32 << 20);
     for (int i = 0; i < SCANS; i++) {
         transport_connection_cancel(client->connection, requests[i]);
     }
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
 
     /* And it is the same program in every slice. */
     scan.credit_bytes = 1 << 30;
@@ -304,7 +304,7 @@ Test(server_scan, scans_that_wait_leave_room_for_writes)
     struct scan_request scan = all_rows();
     struct operation write = client_put(client, "r", "even", "v", 0);
     scan.credit_bytes = 0;
-    fixture.settings.request_bytes_max = 1 << 20;
+    fixture.server->budget.bytes_max = 1 << 20;
     uint64_t waiting[400];
     for (int i = 0; i < 400; i++) {
         waiting[i] = send_scan(&scan);
@@ -333,7 +333,7 @@ Test(server_scan, any_number_of_scans_that_wait_can_be_cancelled)
         transport_connection_cancel(client->connection, waiting[i]);
     }
     WAIT_FOR(client_has_ended(client, waiting[SCANS - 1]));
-    WAIT_FOR(atomic_load(&fixture.server->request_bytes) == 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
     scan.credit_bytes = 1 << 30;
     cr_assert_eq(run_scan(&scan).row_count, ROWS);
     stop();
