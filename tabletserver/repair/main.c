@@ -57,21 +57,63 @@ static void parent_of(const char *log_folder, char ret_folder[FILE_PATH_SIZE_MAX
     }
 }
 
+/* The store that the log is of. */
+struct store_around {
+    char folder[FILE_PATH_SIZE_MAX];
+    struct store_identity identity;
+    struct store_lock lock; /* a log without anchor has nothing to be locked by */
+    bool is_there;
+};
+
+static enum status look_around(const char *log_folder,
+                               struct store_around *ret_store,
+                               struct error *ret_error)
+{
+    bool created = false;
+    *ret_store = (struct store_around){.lock.file = FILE_CLOSED};
+    parent_of(log_folder, ret_store->folder);
+    enum status status = store_identity_open(ret_store->folder, 0, &ret_store->identity, &created,
+                                             ret_error);
+    if (status == STATUS_NOT_FOUND) {
+        error_clear(ret_error);
+        return STATUS_OK;
+    }
+    ret_store->is_there = status == STATUS_OK;
+    return status == STATUS_OK ? store_lock_take(ret_store->folder, &ret_store->lock, ret_error)
+                               : status;
+}
+
 /* Copies of tablets that have others are not whole any more, and have to know. */
 static enum status leave_note(void *context, struct error *ret_error)
 {
-    char store_folder[FILE_PATH_SIZE_MAX];
-    struct store_identity identity;
-    bool created = false;
-    parent_of(context, store_folder);
-    enum status status = store_identity_open(store_folder, 0, &identity, &created, ret_error);
-    if (status == STATUS_NOT_FOUND) {
+    const struct store_around *store = context;
+    if (!store->is_there) {
         (void)printf("%s is no store: if this log is one's, copies of its tablets do not know that "
                      "it was cut.  Repair it where it lies.\n",
-                     store_folder);
+                     store->folder);
         return STATUS_OK;
     }
-    return status == STATUS_OK ? store_relearn_note(store_folder, ret_error) : status;
+    return store_relearn_note(store->folder, ret_error);
+}
+
+static enum status repair_log(const char *folder,
+                              uint64_t synced_position,
+                              struct log_repair *ret_repair,
+                              struct error *ret_error)
+{
+    struct store_around store;
+    enum status status = look_around(folder, &store, ret_error);
+    const struct log_repair_judge judge = {.context = &store, .decide = leave_note};
+    const struct log_repair_options options = {
+        .folder = folder,
+        .store_number = store.identity.store_number,
+        .synced_position_hint = synced_position,
+        .begins_anew = true,
+        .judge = &judge,
+    };
+    status = status == STATUS_OK ? log_repair(&options, ret_repair, ret_error) : status;
+    store_lock_release(&store.lock);
+    return status;
 }
 
 static bool parse_position(const char *word, uint64_t *ret_position)
@@ -92,9 +134,7 @@ int main(int argument_count, char **arguments)
         (has_synced && !parse_position(arguments[2], &synced_position))) {
         return usage();
     }
-    char *folder = arguments[argument_count - 1];
-    const struct log_repair_judge judge = {.context = folder, .decide = leave_note};
-    if (log_repair(folder, synced_position, &judge, &repair, &error) != STATUS_OK) {
+    if (repair_log(arguments[argument_count - 1], synced_position, &repair, &error) != STATUS_OK) {
         (void)fprintf(stderr, "edubba-repair-log: %s\n", error.text);
         return 1;
     }

@@ -15,83 +15,6 @@
 
 #define NAME_BLOCK_BYTES    4096
 #define REWRITE_PIECE_BYTES ((size_t)256 * 1024)
-#define ADVICE \
-    "; restore this store from its replicas, or, with one copy only, run edubba-repair-log"
-
-/* The names in the folder. */
-struct listing {
-    struct arena arena;
-    char **names;
-    size_t count;
-};
-
-static bool has_segments(const struct listing *listing)
-{
-    uint64_t number = 0;
-    for (size_t i = 0; i < listing->count; i++) {
-        if (log_segment_number(listing->names[i], LOG_SEGMENT_PREFIX, &number)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum status create_anchor(struct log *log,
-                                 const struct listing *listing,
-                                 struct error *ret_error)
-{
-    if (has_segments(listing) || log->options.synced_position_hint > LOG_POSITION_FIRST) {
-        return error_set(ret_error, STATUS_CORRUPT, "%s/%s is missing, yet there has been a log",
-                         log->folder, LOG_ANCHOR_NAME);
-    }
-    struct log_anchor anchor = {
-        .store_number = log->options.store_number,
-        .counter = 1,
-        .start_segment = 1,
-        .start_position = LOG_POSITION_FIRST,
-        .epoch = 0,
-        .epoch_position = LOG_POSITION_FIRST,
-        .synced_position = LOG_POSITION_FIRST,
-    };
-    return log_anchor_create(log->folder, &anchor, ret_error);
-}
-
-/* Open, lock and read the anchor. */
-static enum status open_anchor(struct log *log,
-                               const struct listing *listing,
-                               struct error *ret_error)
-{
-    uint8_t slots[2 * LOG_BLOCK_BYTES];
-    char path[FILE_PATH_SIZE_MAX];
-    enum status status = file_path_join(path, log->folder, LOG_ANCHOR_NAME, ret_error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    status = file_open(path, &log->anchor_file, ret_error);
-    if (status == STATUS_NOT_FOUND && log->repair == NULL) {
-        status = create_anchor(log, listing, ret_error);
-        if (status == STATUS_OK) {
-            status = file_open(path, &log->anchor_file, ret_error);
-        }
-    }
-    if (status == STATUS_OK) {
-        status = file_lock(&log->anchor_file, ret_error);
-    }
-    if (status == STATUS_OK) {
-        status = file_read_at(&log->anchor_file, 0, slots, sizeof slots, ret_error);
-        status = status == STATUS_OUT_OF_RANGE ? STATUS_CORRUPT : status;
-    }
-    if (status != STATUS_OK) {
-        return status;
-    }
-    struct error error = {0};
-    status = log_anchor_decode(slots, log->options.store_number, &log->anchor, &error);
-    if (status == STATUS_OK && log->repair != NULL) {
-        log->options.store_number = log->anchor.store_number;
-    }
-    return status == STATUS_OK ? status : error_set(ret_error, status, "%s: %s", path, error.text);
-}
-
 static enum status add_segment(struct log *log,
                                struct log_replay *replay,
                                uint64_t number,
@@ -154,7 +77,7 @@ static enum status take_segment(struct log *log,
         enum status status = add_segment(log, replay, number, &error);
         return status == STATUS_OK ? status
                                    : error_set(ret_error, status, "%.800s%s", error.text,
-                                               status == STATUS_CORRUPT ? ADVICE : "");
+                                               status == STATUS_CORRUPT ? "; " LOG_ADVICE : "");
     }
     enum status status = log_segment_put_aside(log->folder, number, LOG_SPARE_PREFIX, ret_error);
     return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
@@ -168,7 +91,7 @@ static enum status take_segment_to_repair(struct log *log,
 {
     struct log_repairing *repair = log->repair;
     struct error error = {.status = STATUS_OK};
-    if (number < log->anchor.start_segment) {
+    if (number < log->anchor.start_segment && !repair->anchor_lost) {
         return STATUS_OK;
     }
     if (repair->lost_from == 0) {
@@ -186,7 +109,7 @@ static enum status take_segment_to_repair(struct log *log,
 /* Names are sorted, so numbers ascend. */
 static enum status open_files(struct log *log,
                               struct log_replay *replay,
-                              const struct listing *listing,
+                              const struct log_listing *listing,
                               struct error *ret_error)
 {
     enum status status = STATUS_OK;
@@ -242,7 +165,7 @@ static enum status refuse(struct log *log,
     }
     return error_set(
         ret_error, STATUS_CORRUPT,
-        "%s, offset %llu: %s at position %llu, and the log was synced up to %llu" ADVICE
+        "%s, offset %llu: %s at position %llu, and the log was synced up to %llu; " LOG_ADVICE
         " --synced %llu",
         path, (unsigned long long)output->offset, output->reason,
         (unsigned long long)output->position, (unsigned long long)output->proven,
@@ -345,7 +268,9 @@ static enum status begin_epoch(struct log *log, uint64_t end, struct error *ret_
         log->repair->result.position = end;
         anchor.cut = anchor.cut || cuts(log->repair);
     }
-    enum status status = log_anchor_write(&log->anchor_file, &anchor, ret_error);
+    bool is_lost = log->repair != NULL && log->repair->anchor_lost;
+    enum status status = is_lost ? log_anchor_create(log->folder, &anchor, ret_error)
+                                 : log_anchor_write(&log->anchor_file, &anchor, ret_error);
     if (status == STATUS_OK) {
         log->anchor = anchor;
         log->epoch = anchor.epoch;
@@ -378,16 +303,15 @@ static enum status ask_judge(struct log *log,
                              const struct log_replay *replay,
                              struct error *ret_error)
 {
-    const struct log_repair_judge *judge = log->repair->judge;
+    const struct log_repair_judge *judge = log->repair->options.judge;
     enum status status = give_out_records(log, replay, ret_error);
     return status == STATUS_OK && judge != NULL && cuts(log->repair)
                ? judge->decide(judge->context, ret_error)
                : status;
 }
 
-/* The anchor says already that the log was cut: without them it ends there. */
 static enum status put_lost_aside(const struct log *log,
-                                  const struct listing *listing,
+                                  const struct log_listing *listing,
                                   struct error *ret_error)
 {
     enum status status = STATUS_OK;
@@ -402,11 +326,33 @@ static enum status put_lost_aside(const struct log *log,
 }
 
 /*
+ * Wherever a repair dies, what is left is refused, or says that it was cut.  So the anchor says that before segments
+ * are missing, which would be missed by nobody; and where there was no anchor it comes last, for what it does not
+ * begin with would be taken for spares.
+ */
+static enum status begin_or_repair(struct log *log,
+                                   const struct log_listing *listing,
+                                   uint64_t end,
+                                   struct error *ret_error)
+{
+    if (log->repair == NULL) {
+        return begin_epoch(log, end, ret_error);
+    }
+    bool aside_first = log->repair->anchor_lost;
+    enum status status = aside_first ? put_lost_aside(log, listing, ret_error) : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = begin_epoch(log, end, ret_error);
+    }
+    return status == STATUS_OK && !aside_first ? put_lost_aside(log, listing, ret_error) : status;
+}
+
+/*
  * The log is read twice: whoever takes the records may write them elsewhere, durably, while it
  * still takes more; so none is given out before all are durable here, and none at all of a log that
  * will be refused.
  */
 static enum status recover_segments(struct log *log,
+                                    const struct log_listing *listing,
                                     struct log_replay *replay,
                                     struct error *ret_error)
 {
@@ -422,7 +368,7 @@ static enum status recover_segments(struct log *log,
         status = give_out_records(log, replay, ret_error);
     }
     if (status == STATUS_OK) {
-        status = begin_epoch(log, end.position, ret_error);
+        status = begin_or_repair(log, listing, end.position, ret_error);
     }
     if (status != STATUS_OK) {
         return status;
@@ -444,21 +390,18 @@ static enum status recover_segments(struct log *log,
 }
 
 static enum status recover_listing(struct log *log,
-                                   const struct listing *listing,
+                                   const struct log_listing *listing,
                                    struct error *ret_error)
 {
     struct log_replay replay;
-    enum status status = open_anchor(log, listing, ret_error);
+    enum status status = log_anchor_open(log, listing, ret_error);
     if (status != STATUS_OK) {
         return status;
     }
     log_replay_init(&replay, &log->anchor, log->options.synced_position_hint);
     status = open_files(log, &replay, listing, ret_error);
     if (status == STATUS_OK) {
-        status = recover_segments(log, &replay, ret_error);
-    }
-    if (status == STATUS_OK && log->repair != NULL) {
-        status = put_lost_aside(log, listing, ret_error);
+        status = recover_segments(log, listing, &replay, ret_error);
     }
     log_replay_deinit(&replay);
     return status;
@@ -466,7 +409,7 @@ static enum status recover_listing(struct log *log,
 
 enum status log_recover(struct log *log, struct error *ret_error)
 {
-    struct listing listing = {.names = NULL};
+    struct log_listing listing = {.names = NULL};
     bool may_retry = false;
     arena_init(&listing.arena, NAME_BLOCK_BYTES, SIZE_MAX);
     enum status status = STATUS_OK;

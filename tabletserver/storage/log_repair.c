@@ -25,30 +25,29 @@ static enum status count_record(void *context,
     struct log_repairing *repairing = context;
     (void)position;
     repairing->result.records++;
-    return repairing->judge == NULL || repairing->judge->look == NULL
-               ? STATUS_OK
-               : repairing->judge->look(repairing->judge->context, record, ret_error);
+    const struct log_repair_judge *judge = repairing->options.judge;
+    return judge == NULL || judge->look == NULL ? STATUS_OK
+                                                : judge->look(judge->context, record, ret_error);
 }
 
-enum status log_repair(const char *folder,
-                       uint64_t synced_position_hint,
-                       const struct log_repair_judge *judge,
+enum status log_repair(const struct log_repair_options *what,
                        struct log_repair *ret_repair,
                        struct error *ret_error)
 {
-    struct log_repairing repairing = {.judge = judge};
+    struct log_repairing repairing = {.options = *what};
     struct error error = {.status = STATUS_OK};
     const struct log_options options = {
-        .folder = folder,
+        .folder = what->folder,
+        .store_number = what->store_number,
         .segment_bytes = LOG_SEGMENT_BYTES_MIN, /* none is made */
-        .synced_position_hint = synced_position_hint,
+        .synced_position_hint = what->synced_position_hint,
         .context = &repairing,
         .on_synced = ignore_synced,
         .on_failed = ignore_failed,
         .on_replay = count_record,
     };
-    if (strlen(folder) >= FILE_PATH_SIZE_MAX) {
-        return error_set(ret_error, STATUS_LIMIT, "%s: the path is too long", folder);
+    if (strlen(what->folder) >= FILE_PATH_SIZE_MAX) {
+        return error_set(ret_error, STATUS_LIMIT, "%s: the path is too long", what->folder);
     }
     struct log *log = log_create(&options);
     if (log == NULL) {

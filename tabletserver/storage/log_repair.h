@@ -9,8 +9,7 @@
  *
  * The cut is a new epoch that begins there (log_replay.h), so nothing behind it comes back.  The
  * anchor remembers that there was one: hints of before, which speak of what is lost, do not count.
- * It says so before any segment is put aside: a log that lacks segments, and nothing that says why,
- * would be taken for whole.
+ * Where the anchor itself is missing or cannot be read all is lost, and the log begins anew.
  *
  * Thread rule: nobody else may have the log open (STATUS_FAILED_PRECONDITION).
  */
@@ -45,12 +44,19 @@ struct log_repair_judge {
     enum status (*decide)(void *context, struct error *ret_error);
 };
 
-/* The folder is the log's own.  synced_position_hint: as in log_open(): what is missing below it is damage.
- * judge NULL = whatever is there.  Errors: STATUS_NOT_FOUND (no log there), STATUS_CORRUPT (the anchor itself),
- * STATUS_VERSION, STATUS_FAILED_PRECONDITION, those of the judge and of file.h. */
-enum status log_repair(const char *folder,
-                       uint64_t synced_position_hint,
-                       const struct log_repair_judge *judge,
+struct log_repair_options {
+    const char *folder;            /* the log's own */
+    uint64_t store_number;         /* 0 = not known: as the anchor says */
+    uint64_t synced_position_hint; /* as in log_open(): what is missing below it is damage */
+    bool
+        begins_anew; /* where there is nothing of a log at all, which is what a disk that is not mounted looks like */
+    const struct log_repair_judge *judge; /* NULL = whatever is there */
+};
+
+/* Errors: STATUS_NOT_FOUND (there is nothing of a log, or no such folder), STATUS_VERSION, STATUS_FAILED_PRECONDITION (also
+ * a log of another store, or one without anchor whose store is not known), STATUS_INVALID_ARGUMENT (such a hint cannot
+ * be), those of the judge and of file.h. */
+enum status log_repair(const struct log_repair_options *options,
                        struct log_repair *ret_repair,
                        struct error *ret_error);
 

@@ -19,8 +19,19 @@
 
 #include <pthread.h>
 
+#include "common/base/arena.h"
 #include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/log_segment.h"
+
+#define LOG_ADVICE \
+    "restore this store from its replicas, or, with one copy only, run edubba-repair-log"
+
+/* The names in the folder, sorted. */
+struct log_listing {
+    struct arena arena;
+    char **names;
+    size_t count;
+};
 
 struct log_segments {
     struct log_segment **at; /* ascending numbers, no gap: kept, current, ready ahead */
@@ -37,9 +48,10 @@ struct log_batch {
 
 /* A log_repair() under way. */
 struct log_repairing {
+    struct log_repair_options options;
     struct log_repair result;
-    const struct log_repair_judge *judge; /* or NULL */
     uint64_t lost_from; /* segments from this one on are to be put aside; 0 = none are */
+    bool anchor_lost;   /* missing, or it cannot be read: then all of them */
 };
 
 struct log {
@@ -101,6 +113,13 @@ struct log_segment *log_segments_find(const struct log_segments *segments, uint6
 
 /* Fail for good, once.  Without the mutexes. */
 void log_fail(struct log *log, const struct error *error);
+
+/* log_anchor.c: find it, lock it, read it; make that of a new log.  A repair does without one that is missing or
+ * cannot be read: log->anchor is then what is to be written, and repair->anchor_lost is set.  Errors as log_open(),
+ * or log_repair(). */
+enum status log_anchor_open(struct log *log,
+                            const struct log_listing *listing,
+                            struct error *ret_error);
 
 /* log_recover.c: read everything back, fix the end, take up the spares.  The threads do not run
  * yet.  Errors as log_open(). */

@@ -120,15 +120,18 @@ static enum status cut(const struct store *store,
 {
     struct judging judging = {store, BUFFER_INIT};
     const struct log_repair_judge judge = {&judging, look, decide};
+    const struct log_repair_options options = {.folder = log_folder,
+                                               .store_number = store->identity.store_number,
+                                               .synced_position_hint = synced_position,
+                                               .judge = &judge};
     struct log_repair repair;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < store->tablet_count && status == STATUS_OK; i++) {
         const struct store_tablet *tablet = store->tablets[i];
         status = learn_of(&judging, tablet->descriptor.tablet, &tablet->durable.members);
     }
-    status = status == STATUS_OK
-                 ? log_repair(log_folder, synced_position, &judge, &repair, ret_error)
-                 : error_set(ret_error, status, "no memory to judge it");
+    status = status == STATUS_OK ? log_repair(&options, &repair, ret_error)
+                                 : error_set(ret_error, status, "no memory to judge it");
     buffer_deinit(&judging.known);
     return status;
 }
@@ -143,6 +146,11 @@ enum status store_relearn_cut(struct store *store,
         return STATUS_CORRUPT;
     }
     enum status status = cut(store, log_folder, synced_position, ret_error);
+    if (status ==
+        STATUS_NOT_FOUND) { /* nothing at all is there: a person has to say that it is lost */
+        *ret_error = refused;
+        return refused.status;
+    }
     if (status != STATUS_OK) {
         struct error why = *ret_error;
         return error_set(ret_error, status, "%.600s; %.300s", refused.text, why.text);

@@ -160,6 +160,25 @@ static void behead_segment(size_t which)
     arena_deinit(&files.arena);
 }
 
+/* A file of the log; "" = all of them. */
+static void remove_from_log(const char *prefix)
+{
+    struct log_files files = list_log();
+    for (size_t i = 0; i < files.count; i++) {
+        char path[FILE_PATH_SIZE_MAX];
+        (void)snprintf(path, sizeof path, "%s/log/%s", fixture.folder, files.names[i]);
+        if (strncmp(files.names[i], prefix, strlen(prefix)) == 0) {
+            cr_assert_eq(unlink(path), 0);
+        }
+    }
+    arena_deinit(&files.arena);
+}
+
+static void lose_log(void)
+{
+    remove_from_log("");
+}
+
 static void reopen(void)
 {
     fixture_close(&fixture);
@@ -355,22 +374,24 @@ static void cut_by_hand(void)
 {
     char path[FILE_PATH_SIZE_MAX];
     struct log_repair result;
+    const struct log_repair_options what = {
+        .folder = path, .store_number = FIXTURE_STORE, .begins_anew = true};
     (void)snprintf(path, sizeof path, "%s/log", fixture.folder);
     cr_assert_eq(store_relearn_note(fixture.folder, NULL), STATUS_OK);
-    cr_assert_eq(log_repair(path, 0, NULL, &result, NULL), STATUS_OK);
+    cr_assert_eq(log_repair(&what, &result, NULL), STATUS_OK);
     cr_assert(result.cut);
 }
 
 /* A flush is in the middle, and what it takes is lost from the log: what is written after that is not taken for what
  * the base has already. */
-static void goes_on_behind_the_cut(uint64_t number, const char *prefix)
+static void goes_on_behind_the_cut(uint64_t number, const char *prefix, void (*lose)(void))
 {
     struct store_tablet *only = store_tablet_find(fixture.store, number);
     write_rows_to(only, prefix);
     store_flush_all(fixture.store);
     FIXTURE_PUMP_UNTIL(&fixture, !only->applied_whole);
     fixture_close(&fixture);
-    damage_log();
+    lose();
     cut_by_hand();
     for (int life = 0; life < 3; life++) {
         static const char *const values[] = {"first", "second", "third"};
@@ -395,11 +416,84 @@ Test(store_relearn, an_only_copy_goes_on_behind_the_cut)
     alone.members.member_count = 1;
     configure(tablet, alone);
     cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
-    goes_on_behind_the_cut(1, "b");
+    goes_on_behind_the_cut(1, "b", damage_log);
 }
 
 Test(store_relearn, a_tablet_without_copies_goes_on_behind_the_cut)
 {
     cr_assert_not_null(fixture_create(&fixture, 2, "n", "z"));
-    goes_on_behind_the_cut(2, "o");
+    goes_on_behind_the_cut(2, "o", damage_log);
+}
+
+/* Nothing tells what of its segments is to be replayed. */
+Test(store_relearn, a_log_without_anchor_is_given_up)
+{
+    write_rows();
+    fixture_close(&fixture);
+    size_t segments = count_segments("segment-");
+    remove_from_log("anchor");
+    fixture_open(&fixture);
+    cr_assert_eq(count_segments("lost-"), segments);
+    tablet = store_tablet_find(fixture.store, 1);
+    cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+    FIXTURE_PUMP_UNTIL(&fixture, !has_note());
+}
+
+Test(store_relearn, but_not_that_of_an_only_copy)
+{
+    be_alone(3);
+    fixture_flush(&fixture); /* the base knows */
+    write_rows();
+    fixture_close(&fixture);
+    size_t segments = count_segments("segment-");
+    remove_from_log("anchor");
+    expect_refused_for_tablet_one();
+    cr_assert_eq(count_segments("segment-"), segments);
+}
+
+/* It may be on a disk that is not there now: then a new one would hide it. */
+Test(store_relearn, a_log_of_which_nothing_is_there_is_not_begun_anew_without_a_word)
+{
+    struct error error = {0};
+    write_rows();
+    fixture_close(&fixture);
+    lose_log();
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, "mounted"), "%s", error.text);
+        cr_assert_not(has_note());
+    }
+    cut_by_hand();
+    fixture_open(&fixture);
+    tablet = store_tablet_find(fixture.store, 1);
+    cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+    FIXTURE_PUMP_UNTIL(&fixture, !has_note());
+}
+
+Test(store_relearn, an_only_copy_goes_on_without_its_log)
+{
+    struct store_configuration alone = led;
+    alone.members.version = 3;
+    alone.members.member_count = 1;
+    configure(tablet, alone);
+    cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
+    fixture_flush(&fixture);
+    goes_on_behind_the_cut(1, "b", lose_log);
+}
+
+/* Nothing was flushed yet: the base knows nothing of what the log had, and would open without it. */
+Test(store_relearn, the_log_of_a_store_that_has_flushed_nothing_is_missed)
+{
+    struct error error = {0};
+    fixture_deinit(&fixture);
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    tablet = fixture_create(&fixture, 1, "a", "n");
+    const struct change put = fixture_put(1, "q", 1, "v");
+    fixture_write(&fixture, tablet, "b", &put, 1);
+    fixture_close(&fixture);
+    lose_log();
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "yet there has been a log"), "%s", error.text);
+    fixture.store = NULL;
 }
