@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A log is damaged in what a flush was in the middle of, and nobody else has the tablet: the server refuses it, and
-# says what cuts it.  What is written behind the cut stays, whatever becomes of the server.
+# says what cuts it.  What is written behind the cut stays, whatever becomes of the server.  Then the whole log is
+# away: the server refuses to begin another one, until it is there again, or given up.
 #
 #   test_repair_log.sh [BUILD]
 [[ ${1:-} != "" ]] && BUILD=$(cd "$1" && pwd)
@@ -40,6 +41,15 @@ with path.open("r+b") as file:
 PY
 }
 
+# It is started in vain, and says so; gives what it says of the position.
+refused() {
+    LAUNCH_ONLY=1 start
+    wait "${PIDS[server1]}"; same "$1: it is refused" $? 1; unset "PIDS[server1]"
+    position=$(tail -n 3 "$WORK/server1.log" | grep -oE 'edubba-repair-log --synced [0-9]+' | tail -n 1 | grep -oE '[0-9]+$')
+    [[ -n $position ]] && ok || { bad "$1: it does not say what to do: $(tail -n 3 "$WORK/server1.log")"; finish; }
+}
+repair() { "$BUILD/tabletserver/edubba-repair-log" --synced "$position" "$LOG"; }
+
 start_master "tablet.soft_limit_start=512 MiB" || exit 1
 for REPLICATE in false true; do
     SIZE=1000
@@ -51,11 +61,8 @@ for REPLICATE in false true; do
     kill_hard server1
     kill "$writer" 2>/dev/null; wait "$writer" 2>/dev/null
     damage
-    LAUNCH_ONLY=1 start
-    wait "${PIDS[server1]}"; same "$REPLICATE: it is refused" $? 1; unset "PIDS[server1]"
-    position=$(tail -n 3 "$WORK/server1.log" | grep -oE 'edubba-repair-log --synced [0-9]+' | tail -n 1 | grep -oE '[0-9]+$')
-    [[ -n $position ]] && ok || { bad "$REPLICATE: it does not say what to do: $(tail -n 3 "$WORK/server1.log")"; finish; }
-    says "$REPLICATE: it is cut" 0 'what was acknowledged between and not yet flushed is lost' "$BUILD/tabletserver/edubba-repair-log" --synced "$position" "$LOG"
+    refused "$REPLICATE"
+    says "$REPLICATE: it is cut" 0 'what was acknowledged between and not yet flushed is lost' repair
     SIZE=77
     for life in 1 2 3; do
         start || exit 1
@@ -71,4 +78,24 @@ for REPLICATE in false true; do
     stop_soft server1
     rm -rf "$WORK/server1"
 done
+
+REPLICATE=false
+start || exit 1
+says 'the log away: rows' 0 "operations  $ROWS" rows load write
+kill_hard server1
+mv "$LOG" "$WORK/log.away"
+refused 'the log away'
+tail -n 3 "$WORK/server1.log" | grep -q 'is that mounted' && ok || bad "the log away: it does not say what it may be"
+rm -rf "$LOG"; mv "$WORK/log.away" "$LOG"
+start || exit 1
+says 'the log is back: nothing is lost' 0 'all right' rows run read --verify
+kill_hard server1
+rm -rf "$LOG"
+refused 'the log lost'
+says 'the log lost: it is given up' 0 'The log now ends at position' repair
+start || exit 1
+says 'the log given up: what is written stays' 0 "operations  $ROWS" rows run write
+kill_hard server1
+start || exit 1
+says 'after another kill' 0 'all right' rows run read --verify
 finish
