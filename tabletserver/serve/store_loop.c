@@ -16,6 +16,7 @@
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_order.h"
+#include "tabletserver/storage/store_slice.h"
 
 #define LOOP_MAILBOX_PLACES   8192
 #define LOOP_MAILBOX_RESERVED 4096 /* for what is bounded elsewhere: evaluations, peers' batches */
@@ -449,6 +450,24 @@ static enum status add_recovered_tablets(struct store_loop *loop)
     return status;
 }
 
+/* A copy of a tablet that others may have, too, asks them before it answers.  Who does not replicate asks nobody, and
+ * would read out what is long overwritten elsewhere. */
+static enum status refuse_copies(const struct store_loop *loop, struct error *ret_error)
+{
+    for (uint32_t i = 0; i < store_tablet_count(loop->store); i++) {
+        const struct store_tablet *tablet = store_tablet_at(loop->store, i);
+        if (store_tablet_configuration(tablet)->members.version != 0 ||
+            store_tablet_is_half_taught(tablet)) {
+            return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                             "%s: tablet %llu has had copies on other servers, or could have: set "
+                             "`replicate = true` again",
+                             loop->folder,
+                             (unsigned long long)store_tablet_describe(tablet)->tablet);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status start(struct store_loop *loop, struct error *ret_error)
 {
     enum status status = write_order_init(&loop->order, loop->server, loop, loop->store);
@@ -522,6 +541,9 @@ enum status store_loop_open(struct server *server,
     loop->server = server;
     (void)snprintf(loop->folder, sizeof loop->folder, "%s", folder);
     enum status status = open_store(loop, settings, ret_error);
+    if (status == STATUS_OK && loop->server->peers == NULL) {
+        status = refuse_copies(loop, ret_error);
+    }
     if (status == STATUS_OK) {
         publish_statistics(loop, clock_monotonic_ns());
         status = start(loop, ret_error);

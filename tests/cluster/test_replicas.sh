@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tables with copies on three servers: what ebt shows and orders, while somebody counts.  Tablets are merged, a
 # primary is killed, another one is frozen, a server is drained, and the master is away: nothing that was
-# acknowledged is lost or doubled, and a client that is started meanwhile reads and writes.
+# acknowledged is lost or doubled, and a client that is started meanwhile reads and writes.  A server is told not to
+# replicate any more, and does not start.
 #
 #   test_replicas.sh [BUILD] [--away SECONDS]
 #     --away   so long no master is there (default 5)
@@ -148,4 +149,13 @@ same "nobody was refused, or waited in vain" "$(cat "$WORK/refused")" ""
 for row in 0 b n; do
     same "nothing of row $row was lost or doubled" "$(ebt --json lookup load $row columns=sum:n | grep -o '"number":[0-9]*')" "\"number\":$(grep -c "^$row" "$WORK/counted")"
 done
+
+# --- a server that shall not replicate any more -------------------------------------------------------
+# It would ask nobody, and read out what the others have overwritten since.
+stop_soft server4
+LAUNCH_ONLY=1 start_server 4 replicate=false zone=z4
+wait "$(pid_of server4)"; same "it does not start" $? 1; unset 'PIDS[server4]'
+tail -n 3 "$WORK/server4.log" | grep -q 'set `replicate = true` again' && ok || bad "it does not say why: $(tail -n 3 "$WORK/server4.log")"
+start 4
+until_says "with true it is back" whole whole load 3 3
 finish
