@@ -65,7 +65,9 @@ static enum status locate_own(struct small_request *request,
     struct location location = {
         .tablet = descriptor->tablet,
         .table = table,
-        .configuration = descriptor->configuration,
+        /* That of a replica is the loop's, and changes. */
+        .configuration = served.serving != NULL ? serving_look(served.serving).version
+                                                : descriptor->configuration,
         .range = {arena_copy(&request->arena, descriptor->range.start),
                   arena_copy(&request->arena, descriptor->range.end)},
         .server = server->number,
