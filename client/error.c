@@ -103,6 +103,11 @@ enum edubba_code client_no_memory(struct edubba_error *error)
     return client_error(error, STATUS_NO_MEMORY, "out of memory");
 }
 
+enum status client_status_no_memory(struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+}
+
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error)
 {
     if (loop_is_held_here(&client->loop)) {

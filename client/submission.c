@@ -375,7 +375,7 @@ enum status submission_start(struct edubba_client *client,
     struct submission *submission = make(operation);
     if (submission == NULL) {
         admission_leave(client, &admission);
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     status = convert_check_size(submission->encoded.size_bytes, ret_error);
     if (status != STATUS_OK) {
