@@ -3,6 +3,7 @@
 #include "client/master_call.h"
 #include "client/request.h"
 #include "client/schema.h"
+#include "common/base/memory.h"
 #include "common/io/transport_address.h"
 #include "common/wire/reader.h"
 
@@ -290,7 +291,7 @@ static enum status copy_json(struct bytes body, char **ret_json, struct error *r
     if (status != STATUS_OK) {
         return status;
     }
-    char *copy = client_copy_text(text);
+    char *copy = memory_copy_text(text);
     if (copy == NULL) {
         return client_status_no_memory(ret_error);
     }

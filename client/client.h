@@ -106,7 +106,4 @@ static inline struct edubba_bytes client_public_bytes(struct bytes bytes)
     return edubba_bytes_of(bytes.data, bytes.size_bytes);
 }
 
-/* NUL-terminated copy; NULL without memory. */
-char *client_copy_text(struct bytes text);
-
 #endif /* CLIENT_CLIENT_H */

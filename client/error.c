@@ -117,18 +117,6 @@ enum edubba_code client_check_may_block(struct edubba_client *client, struct edu
     return EDUBBA_OK;
 }
 
-char *client_copy_text(struct bytes text)
-{
-    char *copy = memory_allocate(text.size_bytes + 1);
-    if (copy != NULL) {
-        if (text.size_bytes > 0) {
-            memcpy(copy, text.data, text.size_bytes);
-        }
-        copy[text.size_bytes] = '\0';
-    }
-    return copy;
-}
-
 void edubba_free(void *pointer)
 {
     memory_free(pointer);

@@ -128,7 +128,7 @@ static uint32_t find_master(struct edubba_client *client, struct bytes address)
 
 static bool is_dialable(struct bytes address)
 {
-    char *copy = client_copy_text(address);
+    char *copy = memory_copy_text(address);
     bool dialable = copy != NULL && transport_address_check_dial(copy, NULL) == STATUS_OK;
     memory_free(copy);
     return dialable;

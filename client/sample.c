@@ -71,7 +71,7 @@ static enum status ask_server(struct sampling *sampling,
     struct buffer body = BUFFER_INIT;
     struct buffer answer = BUFFER_INIT;
     struct arena arena;
-    char *address = client_copy_text(tablet->address);
+    char *address = memory_copy_text(tablet->address);
 
     if (address == NULL) {
         return client_status_no_memory(ret_error);

@@ -220,7 +220,7 @@ char *edubba_gc_rule_format(const struct edubba_gc_rule *rule)
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     if (schema_gc_from_public(&arena, rule, &converted, NULL) == STATUS_OK) {
         gc_rule_format(&converted, &text);
-        copy = text.failed ? NULL : client_copy_text(buffer_bytes(&text));
+        copy = text.failed ? NULL : memory_copy_text(buffer_bytes(&text));
     }
     buffer_deinit(&text);
     arena_deinit(&arena);

@@ -100,7 +100,7 @@ static void remember_trouble(struct submission *submission, struct bytes text)
 {
     size_t size_bytes = text.size_bytes < TROUBLE_BYTES_MAX ? text.size_bytes : TROUBLE_BYTES_MAX;
     memory_free(submission->trouble);
-    submission->trouble = client_copy_text(bytes_of(text.data, size_bytes));
+    submission->trouble = memory_copy_text(bytes_of(text.data, size_bytes));
 }
 
 static void pause_for(struct submission *submission, int64_t pause_ns)
