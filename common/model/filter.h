@@ -116,7 +116,7 @@ enum status filter_run(struct filter_program *program,
 /* Can this row key be dropped without looking at its cells (row key regex, sample)? */
 bool filter_skips_row(struct filter_program *program, struct bytes row);
 
-/* Text of a filter as one line, for logs and `debug bundle`. */
+/* A filter, checked or not, as one line of text, for people: tests say by it which filter fails. */
 void filter_format(const struct filter *filter, struct buffer *out);
 
 #endif /* COMMON_MODEL_FILTER_H */
