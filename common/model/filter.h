@@ -1,5 +1,5 @@
 /*
- * Row filters: all of Bigtable's (bigtable.md 1.10), evaluated cell by cell.
+ * Row filters: all of Bigtable's, evaluated cell by cell.
  *
  *   struct filter           the tree as it came from the wire or from ebt
  *   struct filter_program   checked and compiled against one table; reusable for many rows
@@ -78,7 +78,7 @@ struct filter_program;
  * Check and compile.  filter NULL = pass everything.  encoded_bytes is the size the filter had on
  * the wire (0 = unknown), held against LIMIT_FILTER_BYTES.  seed makes ROW_SAMPLE repeatable.
  *
- * Errors: STATUS_INVALID_ARGUMENT (texts of bigtable.md 1.10: size, depth over 20, bad regex
+ * Errors: STATUS_INVALID_ARGUMENT (in Bigtable's words: size, depth over 20, bad regex
  * "Error in field '<name>' : ...", fewer than two members, false flags, empty row key regex, sink
  * inside condition, labels, counts <= 0, probability outside (0,1), `:` in a family regex,
  * timestamps out of granularity; and, ours, more than 20 conditions that wait for one another or

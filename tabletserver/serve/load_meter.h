@@ -6,7 +6,7 @@
  *    load_meter_told()    that sync was answered: the next tick may make another
  *
  * A report that is not told yet goes along with every sync, and what is counted meanwhile waits for
- * the next one.  While no master answers, one is thrown away when it is LOAD_REPORT_AGE_MAX old: what
+ * the next one.  While no master answers, one is thrown away when it is LOAD_REPORT_AGE_MAX_NS old: what
  * happened without a master is not told later, as if it happened then.
  *
  * Only tablets that had anything to do are in a report: idle ones cost nothing.

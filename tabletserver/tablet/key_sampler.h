@@ -5,7 +5,7 @@
  *                        \-> the rows that are most frequent
  *
  * What is known is a list of rows in order, each with a weight: the operations that it stands for.  Weights
- * decay to about a third in KEY_SAMPLER_WINDOW, so that the list is about what happened lately.  When there
+ * decay to about a third in KEY_SAMPLER_WINDOW_NS, so that the list is about what happened lately.  When there
  * are too many rows, as many as may stay are drawn by their weights: along the ordered list, one every so
  * many units from a random start (systematic resampling).  So every row is drawn by its share, and those
  * drawn lie along the load as evenly as they can.  Where scans began and ended is kept the same way.

@@ -60,7 +60,7 @@ Test(aggregate, integer_state_is_big_endian)
     buffer_deinit(&state);
 }
 
-/* The operand of int64 5, as hll.md spells it out, and of the bytes "a". */
+/* The operand of int64 5, byte by byte, and of the bytes "a". */
 Test(aggregate, sketch_operands)
 {
     static const uint8_t of_five[] = {0x08, 0x70, 0x10, 0x01, 0x18, 0x02, 0x20, 0x08,
