@@ -30,7 +30,7 @@ static enum status make_create_request(struct master_call *state,
         .split_count = split_count,
     };
     if (families == NULL || keys == NULL) {
-        return error_set(&state->error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(&state->error);
     }
     for (size_t i = 0; i < schema->family_count; i++) {
         enum status status = schema_family_from_public(&state->arena, &schema->families[i],
@@ -91,8 +91,7 @@ enum edubba_code edubba_get_table(struct edubba_client *client,
     }
     if (status == STATUS_OK) {
         made = schema_to_public(&response.table, response.tablet_count);
-        status = made != NULL ? STATUS_OK
-                              : error_set(&state.error, STATUS_NO_MEMORY, "out of memory");
+        status = made != NULL ? STATUS_OK : client_status_no_memory(&state.error);
     }
     if (status == STATUS_OK) {
         *schema = made;
@@ -134,7 +133,7 @@ enum edubba_code edubba_list_tables(struct edubba_client *client,
 {
     struct master_call state;
     struct tables_response response;
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     master_call_init(&state);
     enum status status = master_call_ask(client, &state, METHOD_LIST_TABLES, true);
     if (status == STATUS_OK) {
@@ -143,10 +142,8 @@ enum edubba_code edubba_list_tables(struct edubba_client *client,
     }
     if (status == STATUS_OK) {
         (void)write_names(&block, &response);
-        block.memory = memory_allocate(block.used_bytes);
-        block.used_bytes = 0;
-        if (block.memory == NULL) {
-            status = error_set(&state.error, STATUS_NO_MEMORY, "out of memory");
+        if (!block_allocate(&block)) {
+            status = client_status_no_memory(&state.error);
         } else {
             *ret_names = write_names(&block, &response);
             sort_names(*ret_names);
@@ -164,7 +161,7 @@ static enum status make_alter_request(struct master_call *state,
     struct alter_table_request request = {
         .name = bytes_of_text(name), .alterations = converted, .alteration_count = count};
     if (converted == NULL) {
-        return error_set(&state->error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(&state->error);
     }
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)alterations[i].kind < EDUBBA_CREATE_FAMILY ||
@@ -263,7 +260,7 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
 {
     struct master_call state;
     struct servers_response response;
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     master_call_init(&state);
     enum status status = master_call_ask(client, &state, METHOD_LIST_SERVERS, true);
     if (status == STATUS_OK) {
@@ -272,10 +269,8 @@ enum edubba_code edubba_list_servers(struct edubba_client *client,
     }
     if (status == STATUS_OK) {
         (void)write_servers(&block, &response);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
-        if (block.memory == NULL) {
-            status = error_set(&state.error, STATUS_NO_MEMORY, "out of memory");
+        if (!block_allocate(&block)) {
+            status = client_status_no_memory(&state.error);
         } else {
             *servers = write_servers(&block, &response);
             *count = response.server_count;
@@ -296,9 +291,9 @@ static enum status copy_json(struct bytes body, char **ret_json, struct error *r
     if (status != STATUS_OK) {
         return status;
     }
-    char *copy = client_copy_text(text);
+    char *copy = memory_copy_text(text);
     if (copy == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     *ret_json = copy;
     return STATUS_OK;

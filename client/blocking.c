@@ -285,7 +285,7 @@ enum edubba_code edubba_mutate_rows(struct edubba_table *table,
     }
     struct piece *pieces = memory_allocate_zeroed(piece_count + 1, sizeof *pieces);
     if (pieces == NULL) {
-        (void)error_set(&trouble, STATUS_NO_MEMORY, "out of memory");
+        (void)client_status_no_memory(&trouble);
         return fail_all(errors, entry_count, &trouble);
     }
     waiting_init(&waiting, piece_count);

@@ -131,7 +131,7 @@ static void put_off(struct bundle_part *part, uint32_t row, struct bytes text)
     part->bundle->rows.places[row].state = ROW_AGAIN;
     if (part->again == 0) {
         memory_free(part->trouble);
-        part->trouble = client_copy_text(text);
+        part->trouble = memory_copy_text(text);
     }
     part->again++;
 }

@@ -84,6 +84,8 @@ enum edubba_code client_error(struct edubba_error *error,
 enum edubba_code client_error_of(struct edubba_error *error, const struct error *from);
 enum edubba_code client_success(struct edubba_error *error);
 enum edubba_code client_no_memory(struct edubba_error *error);
+/* The same where it is still a status of ours; ret_error may be NULL. */
+enum status client_status_no_memory(struct error *ret_error);
 
 /* Refuses a blocking call made in a completion.  Errors: EDUBBA_FAILED_PRECONDITION. */
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error);
@@ -103,8 +105,5 @@ static inline struct edubba_bytes client_public_bytes(struct bytes bytes)
 {
     return edubba_bytes_of(bytes.data, bytes.size_bytes);
 }
-
-/* NUL-terminated copy; NULL without memory. */
-char *client_copy_text(struct bytes text);
 
 #endif /* CLIENT_CLIENT_H */

@@ -56,8 +56,7 @@ enum edubba_code edubba_put_documents(struct edubba_client *client,
     }
     master_call_init(&call);
     struct document *list = arena_allocate_array(&call.arena, count, sizeof *list);
-    enum status status = list == NULL ? error_set(&call.error, STATUS_NO_MEMORY, "out of memory")
-                                      : STATUS_OK;
+    enum status status = list == NULL ? client_status_no_memory(&call.error) : STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         list[i] = (struct document){client_bytes(documents[i].name),
                                     client_bytes(documents[i].content), documents[i].version};
@@ -103,11 +102,6 @@ struct collection {
     size_t capacity;
 };
 
-static enum status no_memory(struct error *ret_error)
-{
-    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
-}
-
 static enum status collect(struct collection *collection,
                            const struct document *document,
                            struct error *ret_error)
@@ -116,7 +110,7 @@ static enum status collect(struct collection *collection,
         size_t capacity = collection->capacity * 2 + 16;
         struct document *grown = memory_resize(collection->documents, capacity * sizeof *grown);
         if (grown == NULL) {
-            return no_memory(ret_error);
+            return client_status_no_memory(ret_error);
         }
         collection->documents = grown;
         collection->capacity = capacity;
@@ -127,7 +121,7 @@ static enum status collect(struct collection *collection,
         .version = document->version,
     };
     if (copy.name.data == NULL || copy.content.data == NULL) {
-        return no_memory(ret_error);
+        return client_status_no_memory(ret_error);
     }
     collection->documents[collection->count++] = copy;
     return STATUS_OK;
@@ -198,15 +192,10 @@ static enum status fetch_all(struct edubba_client *client,
                                 ? 0
                                 : wanted->count_max - (uint32_t)collection->count;
         if (request.start.data == NULL) {
-            status = no_memory(ret_error);
+            status = client_status_no_memory(ret_error);
         }
     }
     return status;
-}
-
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
 }
 
 static struct edubba_document *write_documents(struct block *block,
@@ -216,8 +205,8 @@ static struct edubba_document *write_documents(struct block *block,
     for (size_t i = 0; i < collection->count; i++) {
         const struct document *from = &collection->documents[i];
         struct edubba_document to = {
-            .name = write_bytes(block, from->name),
-            .content = write_bytes(block, from->content),
+            .name = block_bytes(block, from->name),
+            .content = block_bytes(block, from->content),
             .version = from->version,
         };
         if (documents != NULL) {
@@ -238,16 +227,14 @@ enum edubba_code edubba_list_documents(struct edubba_client *client,
     const struct list_documents_request wanted = {client_bytes(prefix), client_bytes(start),
                                                   count_max};
     struct collection collection = {0};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct error trouble = {0};
 
     arena_init(&collection.arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     enum status status = fetch_all(client, &wanted, &collection, &trouble);
     if (status == STATUS_OK) {
         (void)write_documents(&block, &collection);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
-        status = block.memory == NULL ? no_memory(&trouble) : STATUS_OK;
+        status = block_allocate(&block) ? STATUS_OK : client_status_no_memory(&trouble);
     }
     if (status == STATUS_OK) {
         *documents = write_documents(&block, &collection);

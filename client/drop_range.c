@@ -64,14 +64,14 @@ static enum status name_row(struct drop *drop, struct bytes row, struct error *r
         size_t capacity = drop->named_capacity == 0 ? 64 : 2 * drop->named_capacity;
         struct bytes *named = memory_resize(drop->named, capacity * sizeof *named);
         if (named == NULL) {
-            return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+            return client_status_no_memory(ret_error);
         }
         drop->named = named;
         drop->named_capacity = capacity;
     }
     struct bytes copy = arena_copy(&drop->arena, row);
     if (copy.data == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     memmove(&drop->named[at + 1], &drop->named[at], (drop->named_count - at) * sizeof copy);
     drop->named[at] = copy;

@@ -103,6 +103,11 @@ enum edubba_code client_no_memory(struct edubba_error *error)
     return client_error(error, STATUS_NO_MEMORY, "out of memory");
 }
 
+enum status client_status_no_memory(struct error *ret_error)
+{
+    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+}
+
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error)
 {
     if (loop_is_held_here(&client->loop)) {
@@ -110,18 +115,6 @@ enum edubba_code client_check_may_block(struct edubba_client *client, struct edu
                             "a completion must not call a blocking function");
     }
     return EDUBBA_OK;
-}
-
-char *client_copy_text(struct bytes text)
-{
-    char *copy = memory_allocate(text.size_bytes + 1);
-    if (copy != NULL) {
-        if (text.size_bytes > 0) {
-            memcpy(copy, text.data, text.size_bytes);
-        }
-        copy[text.size_bytes] = '\0';
-    }
-    return copy;
 }
 
 void edubba_free(void *pointer)

@@ -39,11 +39,6 @@ static enum status fetch_page(struct edubba_client *client,
     return status;
 }
 
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
-
 static double percent(uint32_t permille)
 {
     return permille / 10.0;
@@ -69,11 +64,11 @@ static void write_event(struct block *block,
         .right = from->right,
         .from = from->from,
         .to = from->to,
-        .start = write_bytes(block, from->range.start),
-        .end = write_bytes(block, from->range.end),
-        .row = write_bytes(block, from->row),
+        .start = block_bytes(block, from->range.start),
+        .end = block_bytes(block, from->range.end),
+        .row = block_bytes(block, from->row),
         .row_count = from->row_count,
-        .key = write_bytes(block, from->key),
+        .key = block_bytes(block, from->key),
         .share_percent = percent(figures->share_permille),
         .limit_percent = percent(figures->limit_permille),
         .key_percent = percent(figures->key_permille),
@@ -140,19 +135,16 @@ enum edubba_code edubba_list_events(struct edubba_client *client,
     struct list_events_request request = {
         .table = table == NULL ? BYTES_EMPTY : bytes_of_text(table), .after = after};
     struct collection *collection = memory_allocate_zeroed(1, sizeof *collection);
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct error trouble = {0};
 
     if (collection == NULL) {
-        return client_error(error, STATUS_NO_MEMORY, "out of memory");
+        return client_no_memory(error);
     }
     enum status status = collect(client, &request, collection, &trouble);
     if (status == STATUS_OK) {
         (void)write_events(&block, collection, count);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
-        status = block.memory == NULL ? error_set(&trouble, STATUS_NO_MEMORY, "out of memory")
-                                      : STATUS_OK;
+        status = block_allocate(&block) ? STATUS_OK : client_status_no_memory(&trouble);
     }
     if (status == STATUS_OK) {
         *events = write_events(&block, collection, count);

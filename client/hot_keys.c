@@ -2,12 +2,6 @@
 #include "client/block.h"
 #include "client/include/edubba_hotspots.h"
 #include "client/master_call.h"
-#include "common/base/memory.h"
-
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
 
 /* --- hot keys ----------------------------------------------------------------------------------- */
 
@@ -45,7 +39,7 @@ static const struct edubba_hot_point *write_points(struct block *block,
     for (size_t i = 0; i < detail->point_count; i++) {
         const struct load_point *from = &detail->points[i];
         struct edubba_hot_point to = {
-            .row = write_bytes(block, from->row),
+            .row = block_bytes(block, from->row),
             .reads = (double)from->reads * scales->reads,
             .writes = (double)from->writes * scales->writes,
             .crossing = (double)from->crossing * scales->reads,
@@ -65,7 +59,7 @@ static const struct edubba_hot_key *write_keys(struct block *block,
     for (size_t i = 0; i < detail->key_count; i++) {
         const struct load_key *from = &detail->keys[i];
         struct edubba_hot_key to = {
-            .row = write_bytes(block, from->row),
+            .row = block_bytes(block, from->row),
             .reads = (double)from->reads * scales->reads,
             .writes = (double)from->writes * scales->writes,
         };
@@ -88,8 +82,8 @@ static struct edubba_hot_keys write_tablet(struct block *block, const struct hot
         .table = block_text(block, from->table_name),
         .tablet = from->tablet,
         .server = from->server,
-        .start = write_bytes(block, from->range.start),
-        .end = write_bytes(block, from->range.end),
+        .start = block_bytes(block, from->range.start),
+        .end = block_bytes(block, from->range.end),
         .age_us = from->age_us < INT64_MAX ? (int64_t)from->age_us : INT64_MAX,
         .cpu_percent = divided((double)figures->read_cpu_ns + (double)figures->write_cpu_ns,
                                capacity),
@@ -130,16 +124,9 @@ static void *write_tablets(struct block *block, const void *answer)
 static void *write_block(void *(*write)(struct block *block, const void *answer),
                          const void *answer)
 {
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     (void)write(&block, answer);
-    block.memory = memory_allocate(block.used_bytes + 1);
-    block.used_bytes = 0;
-    return block.memory == NULL ? NULL : write(&block, answer);
-}
-
-static enum status no_memory(struct error *ret_error)
-{
-    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+    return block_allocate(&block) ? write(&block, answer) : NULL;
 }
 
 enum edubba_code edubba_list_hot_keys(struct edubba_client *client,
@@ -164,7 +151,7 @@ enum edubba_code edubba_list_hot_keys(struct edubba_client *client,
     struct edubba_hot_keys *written = status == STATUS_OK ? write_block(write_tablets, &response)
                                                           : NULL;
     if (status == STATUS_OK && written == NULL) {
-        status = no_memory(&call.error);
+        status = client_status_no_memory(&call.error);
     }
     if (status == STATUS_OK) {
         *list = written;
@@ -186,9 +173,9 @@ static void *write_findings(struct block *block, const void *answer)
             .kind = from->kind <= INT32_MAX ? (int)from->kind : 0,
             .share_percent = (double)from->share_permille / 10,
             .tablet = from->tablet,
-            .start = write_bytes(block, from->range.start),
-            .end = write_bytes(block, from->range.end),
-            .key = write_bytes(block, from->key),
+            .start = block_bytes(block, from->range.start),
+            .end = block_bytes(block, from->range.end),
+            .key = block_bytes(block, from->key),
             .text = block_text(block, from->text),
             .pattern = block_text(block, from->pattern),
             .cure = block_text(block, from->cure),
@@ -220,7 +207,7 @@ enum edubba_code edubba_advise(struct edubba_client *client,
     struct edubba_advice *written = status == STATUS_OK ? write_block(write_findings, &response)
                                                         : NULL;
     if (status == STATUS_OK && written == NULL) {
-        status = no_memory(&call.error);
+        status = client_status_no_memory(&call.error);
     }
     if (status == STATUS_OK) {
         *advice = written;

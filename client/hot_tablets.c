@@ -15,11 +15,6 @@ struct collection {
     size_t capacity;
 };
 
-static enum status no_memory(struct error *ret_error)
-{
-    return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
-}
-
 static bool make_room(struct collection *collection, size_t added_count)
 {
     size_t needed = collection->count + added_count;
@@ -40,7 +35,7 @@ static enum status collect(struct collection *collection,
                            struct error *ret_error)
 {
     if (!make_room(collection, response->tablet_count)) {
-        return no_memory(ret_error);
+        return client_status_no_memory(ret_error);
     }
     for (size_t i = 0; i < response->tablet_count; i++) {
         struct hot_tablet copy = response->tablets[i];
@@ -49,7 +44,7 @@ static enum status collect(struct collection *collection,
         copy.range.end = arena_copy(&collection->arena, copy.range.end);
         if (copy.table_name.data == NULL || copy.range.start.data == NULL ||
             copy.range.end.data == NULL) {
-            return no_memory(ret_error);
+            return client_status_no_memory(ret_error);
         }
         collection->tablets[collection->count++] = copy;
     }
@@ -89,11 +84,6 @@ static enum status fetch_page(struct edubba_client *client,
     return status;
 }
 
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
-
 static struct edubba_hot_tablet *write_tablets(struct block *block,
                                                const struct collection *collection)
 {
@@ -105,8 +95,8 @@ static struct edubba_hot_tablet *write_tablets(struct block *block,
             .table = block_text(block, from->table_name),
             .tablet = from->tablet,
             .server = from->server,
-            .start = write_bytes(block, from->range.start),
-            .end = write_bytes(block, from->range.end),
+            .start = block_bytes(block, from->range.start),
+            .end = block_bytes(block, from->range.end),
             .start_us = from->start_us,
             .end_us = from->end_us,
             .cpu_percent = hot_list_percent(from),
@@ -137,7 +127,7 @@ enum edubba_code edubba_list_hot_tablets(struct edubba_client *client,
         .end_us = window->end_us != 0 ? window->end_us : INT64_MAX,
     };
     struct collection collection = {0};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct error trouble = {0};
     enum status status = STATUS_OK;
     bool more = true;
@@ -152,9 +142,7 @@ enum edubba_code edubba_list_hot_tablets(struct edubba_client *client,
     if (status == STATUS_OK) {
         collection.count = hot_list_sort(collection.tablets, collection.count, window->interval_us);
         (void)write_tablets(&block, &collection);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
-        status = block.memory == NULL ? no_memory(&trouble) : STATUS_OK;
+        status = block_allocate(&block) ? STATUS_OK : client_status_no_memory(&trouble);
     }
     if (status == STATUS_OK) {
         *tablets = write_tablets(&block, &collection);

@@ -144,7 +144,7 @@ enum status lane_connect(struct server_lane *lane, struct error *ret_error)
     if (link == NULL || closing == NULL) {
         memory_free(link);
         memory_free(closing);
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     link->lane = lane;
     link->client = lane->client;

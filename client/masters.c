@@ -140,7 +140,7 @@ enum edubba_code edubba_list_masters(const struct edubba_options *options,
                                      struct edubba_error *error)
 {
     struct edubba_client *client = NULL;
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     enum edubba_code code = client_open_unreached(options, &client, error);
     if (code != EDUBBA_OK) {
         return code;
@@ -149,8 +149,7 @@ enum edubba_code edubba_list_masters(const struct edubba_options *options,
     if (search != NULL) {
         look(client, search);
         (void)write_masters(&block, search);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
+        (void)block_allocate(&block); /* that it failed is said below */
     }
     edubba_client_close(client);
     if (block.memory == NULL) {

@@ -147,7 +147,7 @@ enum status convert_mutations(struct arena *arena,
 {
     struct mutation *converted = arena_allocate_array(arena, count, sizeof *converted);
     if (converted == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     for (size_t i = 0; i < count; i++) {
         const struct edubba_mutation *from = &mutations[i];
@@ -179,7 +179,7 @@ enum status convert_rules(struct arena *arena,
 {
     struct rmw_rule *converted = arena_allocate_array(arena, count, sizeof *converted);
     if (converted == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     for (size_t i = 0; i < count; i++) {
         if (rules[i].kind != EDUBBA_APPEND && rules[i].kind != EDUBBA_INCREMENT) {

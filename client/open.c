@@ -38,7 +38,7 @@ static bool is_blank(char c)
 static enum status check_address(const char *address, size_t size, struct edubba_error *error)
 {
     struct error trouble = {0};
-    char *copy = client_copy_text(bytes_of(address, size));
+    char *copy = memory_copy_text(bytes_of(address, size));
     if (copy == NULL) {
         (void)client_no_memory(error);
         return STATUS_NO_MEMORY;
@@ -108,8 +108,8 @@ static enum status take_options(struct edubba_client *client,
                                 struct edubba_error *error)
 {
     const char *agent = options->agent != NULL ? options->agent : AGENT_DEFAULT;
-    client->agent = client_copy_text(bytes_of_text(agent));
-    client->masters_text = client_copy_text(bytes_of_text(masters_of(options)));
+    client->agent = memory_copy_text(bytes_of_text(agent));
+    client->masters_text = memory_copy_text(bytes_of_text(masters_of(options)));
     client->unreachable_ms = options->unreachable_ms;
     client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_DEFAULT_MS;
     client->in_flight_max = options->in_flight_max > 0 ? options->in_flight_max : IN_FLIGHT_DEFAULT;

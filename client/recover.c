@@ -3,7 +3,6 @@
 #include "client/include/edubba_replicas.h"
 #include "client/master_call.h"
 #include "client/tablets.h"
-#include "common/base/memory.h"
 
 static struct edubba_copy write_copy(struct block *block, const struct found_copy *from)
 {
@@ -22,11 +21,6 @@ static struct edubba_copy write_copy(struct block *block, const struct found_cop
     };
 }
 
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
-
 static struct edubba_lost_tablet write_tablet(struct block *block, const struct lost_tablet *from)
 {
     struct edubba_copy *copies = block_take(block, from->copy_count * sizeof *copies);
@@ -39,8 +33,8 @@ static struct edubba_lost_tablet write_tablet(struct block *block, const struct 
     return (struct edubba_lost_tablet){
         .number = from->tablet,
         .table = block_text(block, from->table),
-        .start = write_bytes(block, from->start),
-        .end = write_bytes(block, from->end),
+        .start = block_bytes(block, from->start),
+        .end = block_bytes(block, from->end),
         .state = tablet_state_text(from->state),
         .version = from->version,
         .why = block_text(block, from->why),
@@ -87,20 +81,17 @@ enum edubba_code edubba_list_lost(struct edubba_client *client,
 {
     const struct recover_request request = {.table = bytes_of_text(table), .tablet = tablet};
     struct recover_response response = {0};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct master_call call;
 
     master_call_init(&call);
     enum status status = ask(client, &call, &request, &response);
     if (status == STATUS_OK) {
         (void)write_tablets(&block, &response);
-        block.memory = memory_allocate(block.used_bytes + 1);
-        block.used_bytes = 0;
-        status = block.memory != NULL ? STATUS_OK : STATUS_NO_MEMORY;
+        status = block_allocate(&block) ? STATUS_OK : client_status_no_memory(&call.error);
     }
     if (status == STATUS_OK) {
         *tablets = write_tablets(&block, &response);
-        *tablets = response.tablet_count > 0 ? *tablets : (void *)block.memory;
         *count = response.tablet_count;
         *more = response.more;
     }

@@ -4,14 +4,8 @@
 #include "client/block.h"
 #include "client/master_call.h"
 #include "client/tablets.h"
-#include "common/base/memory.h"
 
 /* --- listing ---------------------------------------------------------------------------------- */
-
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
 
 static struct edubba_replica to_public(struct block *block, const struct located_replica *from)
 {
@@ -68,8 +62,8 @@ static struct edubba_tablet_replicas write_tablet(struct block *block,
     }
     return (struct edubba_tablet_replicas){
         .number = from->tablet,
-        .start = write_bytes(block, from->range.start),
-        .end = write_bytes(block, from->range.end),
+        .start = block_bytes(block, from->range.start),
+        .end = block_bytes(block, from->range.end),
         .state = tablet_state_text(from->state),
         .version = from->configuration,
         .size_bytes = known.size_bytes,
@@ -77,7 +71,7 @@ static struct edubba_tablet_replicas write_tablet(struct block *block,
         .replicas = write_replicas(block, known.replicas, known.replica_count),
         .replica_count = known.replica_count,
         .wish = wish_text(known.wish),
-        .split_row = write_bytes(block, known.row),
+        .split_row = block_bytes(block, known.row),
         .merge_with = known.other,
     };
 }
@@ -105,7 +99,7 @@ enum edubba_code edubba_list_replicas(struct edubba_client *client,
 {
     struct locate_request by_name = {.name = bytes_of_text(table), .detailed = true};
     struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct tablet_list list;
     struct error trouble = {0};
     enum edubba_code code = EDUBBA_OK;
@@ -118,9 +112,7 @@ enum edubba_code edubba_list_replicas(struct edubba_client *client,
         code = client_error_of(error, &trouble);
     } else {
         (void)write_tablets(&block, &list);
-        block.memory = memory_allocate(block.used_bytes);
-        block.used_bytes = 0;
-        code = block.memory != NULL ? client_success(error) : client_no_memory(error);
+        code = block_allocate(&block) ? client_success(error) : client_no_memory(error);
     }
     if (code == EDUBBA_OK) {
         *tablets = write_tablets(&block, &list);

@@ -128,7 +128,7 @@ static uint32_t find_master(struct edubba_client *client, struct bytes address)
 
 static bool is_dialable(struct bytes address)
 {
-    char *copy = client_copy_text(address);
+    char *copy = memory_copy_text(address);
     bool dialable = copy != NULL && transport_address_check_dial(copy, NULL) == STATUS_OK;
     memory_free(copy);
     return dialable;
@@ -396,7 +396,7 @@ static void on_blocking_done(struct request *request,
     if (status == STATUS_OK) {
         buffer_append_bytes(blocking->answer, body);
         if (blocking->answer->failed) {
-            status = error_set(blocking->error, STATUS_NO_MEMORY, "out of memory");
+            status = client_status_no_memory(blocking->error);
         }
     } else {
         (void)error_set(blocking->error, status, "%.*s", (int)text.size_bytes,
@@ -451,7 +451,7 @@ enum status request_call(struct edubba_client *client,
     };
     if (body->failed) {
         buffer_deinit(body);
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     *body = BUFFER_INIT;
     *ret_answer = BUFFER_INIT;

@@ -71,10 +71,10 @@ static enum status ask_server(struct sampling *sampling,
     struct buffer body = BUFFER_INIT;
     struct buffer answer = BUFFER_INIT;
     struct arena arena;
-    char *address = client_copy_text(tablet->address);
+    char *address = memory_copy_text(tablet->address);
 
     if (address == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     struct request_options options = {
         .method = METHOD_SAMPLE, .address_text = address, .repeatable = true};
@@ -85,7 +85,7 @@ static enum status ask_server(struct sampling *sampling,
         status = sample_response_decode(buffer_bytes(&answer), &arena, &response, ret_error);
     }
     if (status == STATUS_OK && add_tablet(sampling, &response, ret_row) != STATUS_OK) {
-        status = error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        status = client_status_no_memory(ret_error);
     }
     buffer_deinit(&answer);
     arena_deinit(&arena);
@@ -157,7 +157,7 @@ enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
                                         struct edubba_error *error)
 {
     struct sampling sampling = {.table = table};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct error trouble = {0};
     enum edubba_code code = EDUBBA_OK;
 
@@ -171,9 +171,7 @@ enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
         code = client_error_of(error, &trouble);
     } else {
         (void)write_samples(&block, &sampling);
-        block.memory = memory_allocate(block.used_bytes);
-        block.used_bytes = 0;
-        code = block.memory != NULL ? client_success(error) : client_no_memory(error);
+        code = block_allocate(&block) ? client_success(error) : client_no_memory(error);
     }
     if (code == EDUBBA_OK) {
         *samples = write_samples(&block, &sampling);

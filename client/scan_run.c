@@ -219,7 +219,7 @@ static bool on_rows(struct plain_scan *scan, struct link_event *event, struct by
 
     enum status status = scan_response_decode(body, &response, &error);
     if (status == STATUS_OK && advance(scan, &response) != STATUS_OK) {
-        status = error_set(&error, STATUS_NO_MEMORY, "out of memory");
+        status = client_status_no_memory(&error);
     }
     if (status != STATUS_OK) {
         end(scan, status, bytes_of_text(error.text));

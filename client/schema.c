@@ -53,7 +53,7 @@ static enum status convert_level(struct arena *arena,
     next.from = arena_allocate_array(arena, next.count, sizeof *next.from);
     next.to = arena_allocate_array(arena, next.count, sizeof *next.to);
     if (next.from == NULL || next.to == NULL) {
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     size_t at = 0;
     for (size_t i = 0; i < level->count; i++) {
@@ -157,11 +157,9 @@ static void write_schema(struct block *block, const struct table *table, uint32_
 
 struct edubba_schema *schema_to_public(const struct table *table, uint32_t tablet_count)
 {
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     write_schema(&block, table, tablet_count);
-    block.memory = memory_allocate_zeroed(1, block.used_bytes);
-    block.used_bytes = 0;
-    if (block.memory != NULL) {
+    if (block_allocate(&block)) {
         write_schema(&block, table, tablet_count);
     }
     return (struct edubba_schema *)(void *)block.memory;
@@ -176,12 +174,10 @@ void edubba_schema_free(struct edubba_schema *schema)
 
 static struct edubba_gc_rule *rule_to_public(const struct gc_rule *rule)
 {
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct edubba_gc_rule *root = block_take(&block, sizeof *root);
     gc_to_public(&block, rule, root);
-    block.memory = memory_allocate_zeroed(1, block.used_bytes);
-    block.used_bytes = 0;
-    root = block.memory != NULL ? block_take(&block, sizeof *root) : NULL;
+    root = block_allocate(&block) ? block_take(&block, sizeof *root) : NULL;
     if (root != NULL) {
         gc_to_public(&block, rule, root);
     }
@@ -224,7 +220,7 @@ char *edubba_gc_rule_format(const struct edubba_gc_rule *rule)
     arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
     if (schema_gc_from_public(&arena, rule, &converted, NULL) == STATUS_OK) {
         gc_rule_format(&converted, &text);
-        copy = text.failed ? NULL : client_copy_text(buffer_bytes(&text));
+        copy = text.failed ? NULL : memory_copy_text(buffer_bytes(&text));
     }
     buffer_deinit(&text);
     arena_deinit(&arena);

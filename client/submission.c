@@ -100,7 +100,7 @@ static void remember_trouble(struct submission *submission, struct bytes text)
 {
     size_t size_bytes = text.size_bytes < TROUBLE_BYTES_MAX ? text.size_bytes : TROUBLE_BYTES_MAX;
     memory_free(submission->trouble);
-    submission->trouble = client_copy_text(bytes_of(text.data, size_bytes));
+    submission->trouble = memory_copy_text(bytes_of(text.data, size_bytes));
 }
 
 static void pause_for(struct submission *submission, int64_t pause_ns)
@@ -375,7 +375,7 @@ enum status submission_start(struct edubba_client *client,
     struct submission *submission = make(operation);
     if (submission == NULL) {
         admission_leave(client, &admission);
-        return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+        return client_status_no_memory(ret_error);
     }
     status = convert_check_size(submission->encoded.size_bytes, ret_error);
     if (status != STATUS_OK) {

@@ -37,7 +37,7 @@ static enum edubba_code make(struct edubba_client *client,
                              struct edubba_error *error)
 {
     struct edubba_table *table = memory_allocate(sizeof *table);
-    char *copy = client_copy_text(bytes_of_text(name));
+    char *copy = memory_copy_text(bytes_of_text(name));
     if (table == NULL || copy == NULL) {
         memory_free(table);
         memory_free(copy);

@@ -109,7 +109,7 @@ static enum status add_page(struct tablet_list *list,
                                                       ? &response->replicas[i]
                                                       : NULL;
         if (add(list, location, replicas) != STATUS_OK) {
-            return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+            return client_status_no_memory(ret_error);
         }
         *ret_row = list->tablets[list->count - 1].location.range.end;
         *ret_done = reaches(*ret_row, range->end);
@@ -166,11 +166,6 @@ const char *tablet_state_text(uint32_t state)
     }
 }
 
-static struct edubba_bytes write_bytes(struct block *block, struct bytes bytes)
-{
-    return edubba_bytes_of(block_text(block, bytes), bytes.size_bytes);
-}
-
 static struct edubba_tablet *write_tablets(struct block *block, const struct tablet_list *list)
 {
     struct edubba_tablet *tablets = block_take(block, list->count * sizeof *tablets);
@@ -178,8 +173,8 @@ static struct edubba_tablet *write_tablets(struct block *block, const struct tab
         const struct location *from = &list->tablets[i].location;
         struct edubba_tablet to = {
             .number = from->tablet,
-            .start = write_bytes(block, from->range.start),
-            .end = write_bytes(block, from->range.end),
+            .start = block_bytes(block, from->range.start),
+            .end = block_bytes(block, from->range.end),
             .server = from->server,
             .address = block_text(block, from->address),
             .state = tablet_state_text(from->state),
@@ -199,7 +194,7 @@ enum edubba_code edubba_list_tablets(struct edubba_client *client,
 {
     struct locate_request by_name = {.name = bytes_of_text(table)};
     struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
-    struct block block = {NULL, 0};
+    struct block block = BLOCK_MEASURING;
     struct tablet_list list;
     struct error trouble = {0};
     enum edubba_code code = EDUBBA_OK;
@@ -212,9 +207,7 @@ enum edubba_code edubba_list_tablets(struct edubba_client *client,
         code = client_error_of(error, &trouble);
     } else {
         (void)write_tablets(&block, &list);
-        block.memory = memory_allocate(block.used_bytes);
-        block.used_bytes = 0;
-        code = block.memory != NULL ? client_success(error) : client_no_memory(error);
+        code = block_allocate(&block) ? client_success(error) : client_no_memory(error);
     }
     if (code == EDUBBA_OK) {
         *tablets = write_tablets(&block, &list);

@@ -136,7 +136,7 @@ int run_documents(struct session *session);
 int run_document(struct session *session);
 /* bundle.c */
 int run_debug(struct session *session);
-/* export.c, import.c */
+/* export.c, importer.c */
 int run_export(struct session *session);
 int run_import(struct session *session);
 

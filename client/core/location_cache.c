@@ -65,14 +65,10 @@ enum status location_cache_intern(struct location_cache *cache,
         cache->addresses = addresses;
         cache->address_capacity = capacity;
     }
-    char *text = memory_allocate(address.size_bytes + 1);
+    char *text = memory_copy_text(address);
     if (text == NULL) {
         return STATUS_NO_MEMORY;
     }
-    if (address.size_bytes > 0) {
-        memcpy(text, address.data, address.size_bytes);
-    }
-    text[address.size_bytes] = '\0';
     cache->addresses[cache->address_count] = text;
     *ret_address = cache->address_count++;
     return STATUS_OK;

@@ -129,11 +129,7 @@ void row_table_fail(struct row_table *table, uint32_t row, enum edubba_code code
 {
     ASSERT(code != EDUBBA_OK);
     ASSERT(table->places[row].state != ROW_ENDED);
-    char *copy = text.size_bytes > 0 ? memory_allocate(text.size_bytes + 1) : NULL;
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.size_bytes);
-        copy[text.size_bytes] = '\0';
-    }
+    char *copy = text.size_bytes > 0 ? memory_copy_text(text) : NULL;
     if (copy != NULL && copy[0] == '\0') {
         memory_free(copy);
         copy = NULL;

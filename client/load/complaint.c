@@ -19,20 +19,20 @@ void load_complaint_begin(int count, char *const *arguments)
     }
 }
 
-/* tells_code: to people too. */
+/* tells_code: to people too.  hint NULL = there is none. */
 static void print(const char *code, bool tells_code, const char *message, const char *hint)
 {
     if (!as_json) {
         fprintf(stderr, "edubba-load: %s%s%s\n", tells_code ? code : "", tells_code ? ": " : "",
                 message);
-        if (hint[0] != '\0') {
+        if (hint != NULL) {
             fprintf(stderr, "%s\n", hint);
         }
         return;
     }
     fprintf(stderr, "{\"code\":\"%s\",\"message\":", code);
     load_report_json_text(stderr, message);
-    if (hint[0] != '\0') {
+    if (hint != NULL) {
         fputs(",\"hint\":", stderr);
         load_report_json_text(stderr, hint);
     }
@@ -51,19 +51,19 @@ int load_complain(const struct edubba_error *error)
     return load_complain_with(
         error, no_cluster ? "Is the cluster running?  ./quickstart starts one on this machine; "
                             "--masters or EDUBBA_MASTERS say where another is."
-                          : "");
+                          : NULL);
 }
 
 void load_say_waiting(const char *message)
 {
-    print("WAITING", false, message, "");
+    print("WAITING", false, message, NULL);
 }
 
 int load_complain_file(const char *path, int cause)
 {
     char message[MESSAGE_BYTES_MAX];
     (void)snprintf(message, sizeof message, "%s: %s", path, strerror(cause));
-    print("FILE", false, message, "");
+    print("FILE", false, message, NULL);
     return EXIT_CODE_FAILED;
 }
 

@@ -22,7 +22,7 @@ void load_complaint_begin(int count, char *const *arguments);
 
 /* What the cluster said, or did not; a cluster that is not there gets a hint.  EXIT_CODE_FAILED. */
 int load_complain(const struct edubba_error *error);
-/* The same, with what to do about it. */
+/* The same, with what to do about it; NULL = nothing is known. */
 int load_complain_with(const struct edubba_error *error, const char *hint);
 
 /* No failure yet: what is waited for.  As JSON its code is "WAITING". */

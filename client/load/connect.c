@@ -26,13 +26,20 @@ struct ways {
     bool scans;
 };
 
-/* Operations on their way; the first that fails is kept. */
+/* Operations on their way; the first that fails is kept, with the server that it went to. */
 struct probe {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t left;
     enum edubba_code code;
     char text[PROBE_TEXT_BYTES];
+};
+
+/* One that has tablets of the table. */
+struct server {
+    const char *address;
+    struct edubba_bytes row; /* of a tablet of its own */
+    struct probe *probe;     /* counts what is on its way to it */
 };
 
 static struct ways ways_of(const struct load_workload *workload, bool is_load)
@@ -49,13 +56,22 @@ static struct ways ways_of(const struct load_workload *workload, bool is_load)
 
 /* --- one client and one server ---------------------------------------------------------------- */
 
+/* The error says which server refused a connection, but not which one sent nothing. */
+static void say_where(const struct server *server, const char *why, char *out, size_t out_bytes)
+{
+    bool is_said = strstr(why, "://") != NULL;
+    (void)snprintf(out, out_bytes, "%s%s%s", is_said ? "" : server->address, is_said ? "" : ": ",
+                   why);
+}
+
 static void on_end(void *context, const struct edubba_result *result)
 {
-    struct probe *probe = context;
+    const struct server *server = context;
+    struct probe *probe = server->probe;
     pthread_mutex_lock(&probe->lock);
     if (probe->code == EDUBBA_OK && result->code != EDUBBA_OK) {
         probe->code = result->code;
-        (void)snprintf(probe->text, sizeof probe->text, "%s", result->text);
+        say_where(server, result->text, probe->text, sizeof probe->text);
     }
     probe->left--;
     if (probe->left == 0) {
@@ -65,20 +81,21 @@ static void on_end(void *context, const struct edubba_result *result)
 }
 
 /* The same operation on as many connections as there are: it goes to one that is idle. */
-static void submit_all(struct probe *probe,
+static void submit_all(struct server *server,
                        const struct load_client *client,
                        const struct edubba_operation *operation,
                        uint64_t connections)
 {
+    struct probe *probe = server->probe;
     for (uint64_t i = 0; i < connections; i++) {
         struct edubba_error error = {.code = EDUBBA_OK};
         pthread_mutex_lock(&probe->lock);
         probe->left++;
         pthread_mutex_unlock(&probe->lock);
-        enum edubba_code code = edubba_submit(client->table, operation, on_end, probe, &error);
+        enum edubba_code code = edubba_submit(client->table, operation, on_end, server, &error);
         if (code != EDUBBA_OK) {
             const struct edubba_result refused = {.code = code, .text = error.text};
-            on_end(probe, &refused);
+            on_end(server, &refused);
         }
     }
 }
@@ -98,11 +115,12 @@ static enum edubba_code wait_all(struct probe *probe, struct edubba_error *error
 }
 
 static enum edubba_code try_scan(const struct load_client *client,
-                                 struct edubba_bytes row,
+                                 const struct server *server,
                                  uint32_t deadline_ms,
                                  struct edubba_error *error)
 {
-    struct edubba_scan_options options = {.keys = &row, .key_count = 1, .deadline_ms = deadline_ms};
+    struct edubba_scan_options options = {
+        .keys = &server->row, .key_count = 1, .deadline_ms = deadline_ms};
     struct edubba_scan *scan = NULL;
     const struct edubba_row *found = NULL;
     enum edubba_code code = edubba_scan_open(client->table, &options, &scan, error);
@@ -110,33 +128,36 @@ static enum edubba_code try_scan(const struct load_client *client,
         code = edubba_scan_next(scan, &found, error);
         edubba_scan_close(scan);
     }
+    if (code != EDUBBA_OK) {
+        struct edubba_error why = *error;
+        say_where(server, why.text, error->text, sizeof error->text);
+    }
     return code;
 }
 
-/* To the server that has the row, by each way but scans. */
-static void submit_ways(struct probe *probe,
+/* By each way but scans. */
+static void submit_ways(struct server *server,
                         const struct load_client *client,
                         const struct ways *ways,
                         uint64_t connections,
-                        struct edubba_bytes row,
                         uint32_t deadline_ms)
 {
     const struct edubba_mutation never = edubba_delete_from_row();
     struct edubba_filter *nothing = edubba_filter_block_all();
     struct edubba_operation operation = {
         .kind = EDUBBA_OPERATION_READ,
-        .row = row,
+        .row = server->row,
         .filter = nothing,
         .deadline_ms = deadline_ms,
     };
     if (ways->reads) {
-        submit_all(probe, client, &operation, connections);
+        submit_all(server, client, &operation, connections);
     }
     if (ways->changes) { /* to be made if the filter finds anything */
         operation.kind = EDUBBA_OPERATION_CHECK_AND_MUTATE;
         operation.mutations = &never;
         operation.mutation_count = nothing != NULL ? 1 : 0;
-        submit_all(probe, client, &operation, connections);
+        submit_all(server, client, &operation, connections);
     }
     edubba_filter_free(nothing);
 }
@@ -156,15 +177,6 @@ bool load_tablet_is_first(const struct edubba_tablet *tablets, size_t index)
 struct edubba_bytes load_tablet_row(const struct edubba_tablet *tablet)
 {
     return tablet->start.size > 0 ? tablet->start : edubba_bytes_of("", 1);
-}
-
-static uint64_t count_servers(const struct edubba_tablet *tablets, size_t count)
-{
-    uint64_t servers = 0;
-    for (size_t i = 0; i < count; i++) {
-        servers += load_tablet_is_first(tablets, i) ? 1 : 0;
-    }
-    return servers;
 }
 
 static enum edubba_code check_files(const struct load_options *options,
@@ -187,12 +199,12 @@ static void say_which(const struct load_place *place, uint64_t index, struct edu
                    place->client_count, why.text);
 }
 
-/* A phase's clients, and a tablet of each server. */
+/* A phase's clients, and each server. */
 struct muster {
     const struct load_place *place;
     struct ways ways;
-    struct edubba_tablet *tablets;
-    size_t tablet_count;
+    struct server *servers;
+    size_t server_count;
     int64_t kept_ns; /* when all that are connected were last heard */
 };
 
@@ -205,21 +217,19 @@ static enum edubba_code try_clients(const struct muster *muster,
 {
     const struct load_place *place = muster->place;
     struct probe probe = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    for (size_t j = 0; j < muster->server_count; j++) {
+        muster->servers[j].probe = &probe;
+    }
     for (uint64_t i = begin; i < end; i++) {
-        for (size_t j = 0; j < muster->tablet_count; j++) {
-            if (load_tablet_is_first(muster->tablets, j)) {
-                submit_ways(&probe, &place->clients[i], &muster->ways, place->options->connections,
-                            load_tablet_row(&muster->tablets[j]), deadline_ms);
-            }
+        for (size_t j = 0; j < muster->server_count; j++) {
+            submit_ways(&muster->servers[j], &place->clients[i], &muster->ways,
+                        place->options->connections, deadline_ms);
         }
     }
     enum edubba_code code = wait_all(&probe, error);
     for (uint64_t i = begin; muster->ways.scans && i < end; i++) {
-        for (size_t j = 0; code == EDUBBA_OK && j < muster->tablet_count; j++) {
-            if (load_tablet_is_first(muster->tablets, j)) {
-                code = try_scan(&place->clients[i], load_tablet_row(&muster->tablets[j]),
-                                deadline_ms, error);
-            }
+        for (size_t j = 0; code == EDUBBA_OK && j < muster->server_count; j++) {
+            code = try_scan(&place->clients[i], &muster->servers[j], deadline_ms, error);
         }
     }
     return code;
@@ -244,7 +254,7 @@ static enum edubba_code wait_for_server(const struct muster *muster,
         char text[sizeof error->text + 200];
         (void)snprintf(text, sizeof text,
                        "waiting for %s, which has rows of table %s, %.0f s of %g s (--timeout): %s",
-                       muster->tablets[0].address, muster->place->options->table,
+                       muster->servers[0].address, muster->place->options->table,
                        (double)(load_now_ns() - begun_ns) / 1e9, timeout_s, error->text);
         load_say_waiting(text);
     }
@@ -257,14 +267,12 @@ static enum edubba_code connect_first(const struct muster *muster, struct edubba
     double timeout_s = muster->place->options->timeout_s;
     int64_t begun_ns = load_now_ns();
     enum edubba_code code = EDUBBA_OK;
-    for (size_t i = 0; code == EDUBBA_OK && i < muster->tablet_count; i++) {
+    for (size_t i = 0; code == EDUBBA_OK && i < muster->server_count; i++) {
         struct muster one = *muster;
-        one.tablets = &muster->tablets[i];
-        one.tablet_count = 1;
-        if (load_tablet_is_first(muster->tablets, i)) {
-            code = wait_for_server(&one, begun_ns,
-                                   timeout_s > 0 ? timeout_s : LOAD_TIMEOUT_DEFAULT_S, error);
-        }
+        one.servers = &muster->servers[i];
+        one.server_count = 1;
+        code = wait_for_server(&one, begun_ns, timeout_s > 0 ? timeout_s : LOAD_TIMEOUT_DEFAULT_S,
+                               error);
     }
     return code;
 }
@@ -298,27 +306,52 @@ static enum edubba_code connect_one(struct muster *muster,
     return code;
 }
 
+static enum edubba_code connect_all(struct load_place *place,
+                                    struct muster *muster,
+                                    struct edubba_error *error)
+{
+    enum edubba_code code = check_files(place->options, &muster->ways, muster->server_count, error);
+    if (code == EDUBBA_OK) {
+        code = load_place_open_others(place, error);
+    }
+    for (uint64_t i = 0; code == EDUBBA_OK && i < place->client_count; i++) {
+        code = connect_one(muster, i, error);
+    }
+    return code;
+}
+
 enum edubba_code load_place_connect(struct load_place *place,
                                     const struct load_workload *workload,
                                     bool is_load,
                                     struct edubba_error *error)
 {
-    const struct load_options *options = place->options;
-    struct muster muster = {
-        .place = place, .ways = ways_of(workload, is_load), .kept_ns = load_now_ns()};
-    enum edubba_code code = edubba_list_tablets(place->clients[0].client, options->table,
-                                                &muster.tablets, &muster.tablet_count, error);
+    struct edubba_tablet *tablets = NULL;
+    size_t count = 0;
+    enum edubba_code code = edubba_list_tablets(place->clients[0].client, place->options->table,
+                                                &tablets, &count, error);
     if (code != EDUBBA_OK) {
         return code;
     }
-    code = check_files(options, &muster.ways, count_servers(muster.tablets, muster.tablet_count),
-                       error);
+    struct muster muster = {
+        .place = place,
+        .ways = ways_of(workload, is_load),
+        .servers = calloc(count + 1, sizeof *muster.servers),
+        .kept_ns = load_now_ns(),
+    };
+    if (muster.servers == NULL) {
+        error->code = code = EDUBBA_RESOURCE_EXHAUSTED;
+        (void)snprintf(error->text, sizeof error->text, "no memory for %zu tablets", count);
+    }
+    for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
+        if (load_tablet_is_first(tablets, i)) {
+            muster.servers[muster.server_count++] = (struct server){
+                .address = tablets[i].address, .row = load_tablet_row(&tablets[i])};
+        }
+    }
     if (code == EDUBBA_OK) {
-        code = load_place_open_others(place, error);
+        code = connect_all(place, &muster, error);
     }
-    for (uint64_t i = 0; code == EDUBBA_OK && i < place->client_count; i++) {
-        code = connect_one(&muster, i, error);
-    }
-    edubba_free(muster.tablets);
+    free(muster.servers);
+    edubba_free(tablets);
     return code;
 }

@@ -8,11 +8,12 @@
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
 #include "client/load/help.h"
+#include "client/load/hint.h"
 #include "client/load/lab/lab.h"
 #include "client/load/phase.h"
 
-#define WORDS_MAX      3
-#define HINT_BYTES_MAX (LOAD_COMMAND_BYTES + 64)
+#define WORDS_MAX         3
+#define WARNING_BYTES_MAX (LOAD_PROBLEM_BYTES + 128)
 
 /* What was asked for. */
 struct command {
@@ -162,18 +163,18 @@ static int no_table(const struct edubba_error *error,
                     const struct load_options *options,
                     const struct load_workload *workload)
 {
-    char hint[HINT_BYTES_MAX];
-    char command[LOAD_COMMAND_BYTES];
-    load_options_command(options, workload->needs_rows ? "load" : "", workload, command);
-    (void)snprintf(hint, sizeof hint, "run makes no table.  To make it first: %s", command);
-    return load_complain_with(error, hint);
+    char *hint = load_hint(options, workload->needs_rows ? "load" : "", workload,
+                           "run makes no table.  To make it first:");
+    int status = load_complain_with(error, hint);
+    free(hint);
+    return status;
 }
 
 /* The same options may well be said for both phases: so they are taken. */
 static void warn_of_run_options(const struct load_options *said)
 {
     char names[LOAD_PROBLEM_BYTES];
-    char warning[HINT_BYTES_MAX];
+    char warning[WARNING_BYTES_MAX];
     if (load_options_of_run(said, names)) {
         (void)snprintf(warning, sizeof warning,
                        "load writes each row once, as fast as they are taken: of the run only, and "

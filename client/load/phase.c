@@ -11,6 +11,7 @@
 
 #include "client/load/complaint.h"
 #include "client/load/core/report.h"
+#include "client/load/hint.h"
 #include "client/load/silence.h"
 #include "client/load/sums.h"
 
@@ -19,7 +20,6 @@
 #define SILENT_S          2               /* without an answer: progress says so */
 #define LOOK_NS           (NS_PER_S / 20) /* how soon Ctrl-C is seen */
 #define SAME_SIGNAL_NS    (NS_PER_S / 2)
-#define HINT_BYTES_MAX    (LOAD_COMMAND_BYTES + 256)
 #define REPORT_UNWRITABLE "the report could not be written"
 #define LOAD_PHASE_BATCH  1
 #define LOAD_PHASE_FLIGHT 512
@@ -312,34 +312,33 @@ static enum load_outcome say(const struct edubba_error *error)
 static enum load_outcome say_nothing_found(const struct load_report *report)
 {
     struct edubba_error error = {.code = EDUBBA_NOT_FOUND};
-    char hint[HINT_BYTES_MAX];
-    char command[LOAD_COMMAND_BYTES];
+    char *hint = load_hint(report->options, "load", report->workload,
+                           "Is it the right table, and --keys as it was loaded?  To load it:");
     (void)snprintf(error.text, sizeof error.text,
                    "not one of the rows that were read is in table %s", report->options->table);
-    load_options_command(report->options, "load", report->workload, command);
-    (void)snprintf(hint, sizeof hint,
-                   "Is it the right table, and --keys as it was loaded?  To load it: %s", command);
     (void)load_complain_with(&error, hint);
+    free(hint);
     return LOAD_WRONG;
 }
 
 /* What is not there is soon looked for: such figures are none of reading rows. */
 static void warn_of_missing(const struct load_report *report)
 {
-    char warning[HINT_BYTES_MAX];
-    char command[LOAD_COMMAND_BYTES];
     uint64_t looked_for = 0;
     uint64_t missing = load_report_missing(report, &looked_for);
     if (missing == 0) {
         return;
     }
-    load_options_command(report->options, "load", report->workload, command);
-    (void)snprintf(warning, sizeof warning,
-                   "%" PRIu64 " of %" PRIu64 " rows that were looked for are not in table %s, and "
-                   "count among the operations all the same: are --records and --keys as it was "
-                   "loaded?  To load it: %s",
-                   missing, looked_for, report->options->table, command);
-    load_warn(warning);
+    char *warning = load_hint(
+        report->options, "load", report->workload,
+        "%" PRIu64 " of %" PRIu64 " rows that were looked for are not in "
+        "table %s, and count among the operations all the same: are --records "
+        "and --keys as it was loaded?  To load it:",
+        missing, looked_for, report->options->table);
+    if (warning != NULL) {
+        load_warn(warning);
+    }
+    free(warning);
 }
 
 static const char *code_name(int code)

@@ -1,9 +1,9 @@
 /*
  * Silence: a phase that waits for answers and gets none says so, and which server it is.
  *
- * After SAY_S without an answer to anything that is on its way a small read is sent to each server of
- * the table, in a thread of its own, for that blocks; what it found is said on stderr, and again
- * every so often.  Nothing of this is counted.
+ * After three seconds without an answer to anything that is on its way a small read is sent to each
+ * server of the table, in a thread of its own, for that blocks; what it found is said on stderr, and
+ * again every ten seconds.  Nothing of this is counted.
  *
  * Thread rule: the main thread.
  */

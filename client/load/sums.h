@@ -1,7 +1,7 @@
 /*
  * Exact totals of `add`: what each sum was before, what was acknowledged, what stayed unknown.
  *
- * Thread rule: load_sums_acknowledge() and _doubt() any thread; all else the main thread's.
+ * Thread rule: load_sums_acknowledge() and load_sums_doubt() any thread; all else the main thread's.
  */
 #ifndef CLIENT_LOAD_SUMS_H
 #define CLIENT_LOAD_SUMS_H

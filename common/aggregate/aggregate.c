@@ -1,7 +1,5 @@
 #include "common/aggregate/aggregate.h"
 
-#include <string.h>
-
 #include "common/aggregate/hll.h"
 #include "common/aggregate/hll_estimate.h"
 #include "common/aggregate/hll_hash.h"
@@ -105,17 +103,6 @@ static enum status append_merged(enum aggregate_kind kind,
 const char *aggregate_name(enum aggregate_kind kind)
 {
     return (size_t)kind < KIND_COUNT ? names[kind] : "unknown";
-}
-
-bool aggregate_of_name(const char *name, enum aggregate_kind *ret_kind)
-{
-    for (size_t i = AGGREGATE_NONE + 1; i < KIND_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *ret_kind = (enum aggregate_kind)i;
-            return true;
-        }
-    }
-    return false;
 }
 
 bool aggregate_is_integer(enum aggregate_kind kind)

@@ -43,9 +43,6 @@ enum aggregate_kind {
 /* "intsum" ...; "none" for a plain family.  Never NULL. */
 const char *aggregate_name(enum aggregate_kind kind);
 
-/* The kind of a name as cbt writes it; false if there is none such ("none" is not one). */
-bool aggregate_of_name(const char *name, enum aggregate_kind *ret_kind);
-
 /* True for the kinds whose state is a fixed 8 bytes. */
 bool aggregate_is_integer(enum aggregate_kind kind);
 

@@ -1,5 +1,5 @@
 /*
- * One hash as a sketch keeps it (hll.md 4, 5).
+ * One hash as a sketch keeps it.
  *
  * In normal form: an index of p bits, and rho = 1 + the leading zeros of the rest.
  *

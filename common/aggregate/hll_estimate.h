@@ -1,5 +1,5 @@
 /*
- * How many distinct values a sketch has seen (hll.md 9): linear counting while that is the more
+ * How many distinct values a sketch has seen: linear counting while that is the more
  * exact, else the harmonic mean of the registers less the bias that was measured for it.
  *
  * Doubles throughout, in a fixed order of operations: every server gives the same number, and

@@ -1,6 +1,6 @@
 /*
- * Fingerprint2011, the 64-bit hash under every sketch (hll.md 3; Guava's fingerprint2011 is the
- * same function, FarmHash's Fingerprint64 is not).  Sketches only merge if everyone hashes alike,
+ * Fingerprint2011, the 64-bit hash under every sketch (Guava's fingerprint2011 is the same
+ * function, FarmHash's Fingerprint64 is not).  Sketches only merge if everyone hashes alike,
  * so this can never change.
  *
  * Thread rule: pure functions; any thread.

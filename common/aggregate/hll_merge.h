@@ -1,5 +1,5 @@
 /*
- * Two sketches into one (hll.md 6, 8).
+ * Two sketches into one.
  *
  * The result has the lower of both precisions, the sum of num_values (which stops at INT64_MAX,
  * so that order does not matter there either), and the value_type of the side that has one.

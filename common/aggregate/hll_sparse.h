@@ -1,6 +1,6 @@
 /*
  * Lists of sparse encodings: ascending, one entry for each sparse index, written as minimal
- * unsigned varints of the first value and then of the differences (hll.md 5).
+ * unsigned varints of the first value and then of the differences.
  *
  * Lists are borrowed bytes.  The functions that say "checked" rely on hll_sparse_check(); given
  * other bytes they stay within memory and may answer false, or with another list of no use.

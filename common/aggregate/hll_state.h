@@ -1,5 +1,5 @@
 /*
- * The bytes of a sketch: Zetasketch's AggregatorStateProto, encoding version 2 (hll.md 1, 7, 10).
+ * The bytes of a sketch: Zetasketch's AggregatorStateProto, encoding version 2.
  *
  *   08 70                 type, always 112
  *   10 num_values         inputs added, repeated ones included

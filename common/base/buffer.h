@@ -2,7 +2,7 @@
  * A growable byte buffer that owns its memory.
  *
  * An append that cannot get memory marks the buffer failed and keeps what it holds; later appends
- * do nothing.  So an encoder appends freely and checks buffer_failed() once, at the end.
+ * do nothing.  So an encoder appends freely and looks at failed once, at the end.
  *
  * Thread rule: one owner at a time.
  */

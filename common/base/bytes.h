@@ -53,6 +53,12 @@ static inline bool bytes_starts_with(struct bytes a, struct bytes prefix)
            (prefix.size_bytes == 0 || memcmp(a.data, prefix.data, prefix.size_bytes) == 0);
 }
 
+/* What follows the first count bytes; there are as many. */
+static inline struct bytes bytes_drop_front(struct bytes bytes, size_t count)
+{
+    return (struct bytes){bytes.data + count, bytes.size_bytes - count};
+}
+
 #define BYTES_PRINTABLE_SIZE_MAX 96
 
 /* For people: printable ASCII as it is, the rest as \xNN, cut with "..." to fit.  Returns text. */

@@ -32,13 +32,13 @@
 #define LIMIT_DOCUMENTS_BYTES      (64 * 1024 * 1024)
 #define LIMIT_DOCUMENTS_PER_PUT    128 /* bounds one catalog transaction */
 
-/* The wire (design section 8). */
+/* The wire (docs/wire.md). */
 #define LIMIT_FRAME_BYTES            (1024 * 1024)       /* one frame, header included */
 #define LIMIT_MESSAGE_BYTES          (288 * 1024 * 1024) /* a whole row, or two of the largest values */
 #define LIMIT_OPERATION_BYTES        (LIMIT_MESSAGE_BYTES - 64 * 1024) /* with room for heads */
 #define LIMIT_OPERATIONS_PER_MESSAGE 4096
 
-/* Exactly once (design section 8): older attempts are refused, never applied. */
+/* Exactly once (docs/client.md): older attempts are refused, never applied. */
 #define LIMIT_DEDUPE_WINDOW_US (INT64_C(15) * 60 * 1000 * 1000)
 
 _Static_assert(LIMIT_MESSAGE_BYTES > LIMIT_ROW_BYTES, "a row that may be read must fit a message");

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The failure armed by a test: a count-down, negative when disarmed. */
 static atomic_llong fail_countdown = -1;
@@ -41,6 +42,19 @@ void *memory_allocate_aligned(size_t alignment_bytes, size_t size_bytes)
 void *memory_resize(void *pointer, size_t size_bytes)
 {
     return failure_is_due() ? NULL : realloc(pointer, size_bytes > 0 ? size_bytes : 1);
+}
+
+char *memory_copy_text(struct bytes text)
+{
+    char *copy = memory_allocate(text.size_bytes + 1);
+    if (copy == NULL) {
+        return NULL;
+    }
+    if (text.size_bytes > 0) {
+        memcpy(copy, text.data, text.size_bytes);
+    }
+    copy[text.size_bytes] = '\0';
+    return copy;
 }
 
 void memory_free(void *pointer)

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/bytes.h"
+
 /* NULL when the system has no more, or when the armed failure is due.  size_bytes 0 gives a
  * pointer that may be freed. Contents are undefined. */
 void *memory_allocate(size_t size_bytes);
@@ -26,6 +28,9 @@ void *memory_allocate_aligned(size_t alignment_bytes, size_t size_bytes);
 
 /* As realloc: on failure NULL, and pointer is still valid. */
 void *memory_resize(void *pointer, size_t size_bytes);
+
+/* NUL-terminated copy; NULL without memory. */
+char *memory_copy_text(struct bytes text);
 
 /* NULL is fine. */
 void memory_free(void *pointer);

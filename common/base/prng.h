@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/mix.h"
+
 struct prng {
     uint64_t state;
 };
@@ -19,10 +21,7 @@ static inline struct prng prng_of_seed(uint64_t seed)
 
 static inline uint64_t prng_next(struct prng *prng)
 {
-    uint64_t z = (prng->state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return mix64(prng->state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* Uniform enough in [0, bound); bound must not be 0. */

@@ -1,6 +1,6 @@
 /*
- * Configurations: which replicas of a tablet count, and which of them leads (rule 12; how they follow one
- * another is modelled in tests/model/replication).
+ * Configurations: which replicas of a tablet count, and which of them leads (rule 12 of docs/replication.md,
+ * whose rules are quoted; how they follow one another is modelled in tests/model/replication).
  *
  * A configuration is a value: it never changes; a new one has a higher version.  For what is in
  * doubt (rule 9) the members of the old one and of the proposed one are needed together: the union.

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/hex.h"
+
 struct scan {
     const uint8_t *at;
     const uint8_t *end;
@@ -53,22 +55,13 @@ static void copy_string(struct scan *scan)
     copy(scan, 1);
 }
 
-static uint64_t value_of(uint8_t byte)
-{
-    return is_digit(byte) ? (uint64_t)(byte - '0') : (uint64_t)((byte | 0x20) - 'a' + 10);
-}
-
-static bool is_hexadecimal(uint8_t byte)
-{
-    return is_digit(byte) || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
-}
-
 /* The word as a whole number; false if it is none, or has its suffix.  *ret_fits: in 64 bits. */
 static bool parse_whole(struct bytes word, uint64_t *ret_value, bool *ret_fits)
 {
     size_t at = word.data[0] == '-' || word.data[0] == '+';
     bool hexadecimal = word.size_bytes - at > 2 && word.data[at] == '0' &&
                        (word.data[at + 1] | 0x20) == 'x';
+    int base = hexadecimal ? 16 : 10;
     uint64_t value = 0;
 
     at += hexadecimal ? 2 : 0;
@@ -77,12 +70,12 @@ static bool parse_whole(struct bytes word, uint64_t *ret_value, bool *ret_fits)
         return false;
     }
     for (; at < word.size_bytes; at++) {
-        uint8_t byte = word.data[at];
-        if (!(hexadecimal ? is_hexadecimal(byte) : is_digit(byte))) {
+        int digit = hex_digit(word.data[at]);
+        if (digit < 0 || digit >= base) {
             return false;
         }
-        *ret_fits = *ret_fits && !__builtin_mul_overflow(value, hexadecimal ? 16U : 10U, &value) &&
-                    !__builtin_add_overflow(value, value_of(byte), &value);
+        *ret_fits = *ret_fits && !__builtin_mul_overflow(value, base, &value) &&
+                    !__builtin_add_overflow(value, digit, &value);
     }
     *ret_fits = *ret_fits && value <= INT64_MAX;
     *ret_value = value;

@@ -1,6 +1,6 @@
 /*
- * An ordered key-value file: LMDB behind the few calls that we use, and the same in memory for the
- * simulator and for tests.  Nothing else in the project includes lmdb.h.
+ * An ordered key-value file: LMDB behind the few calls that we use, and the same in memory for tests.
+ * Nothing else in the project includes lmdb.h.
  *
  * Keys are 1 to KV_KEY_BYTES_MAX bytes, ordered bytewise.  One writer at a time, any number of
  * readers, each on the snapshot of the last commit before it began.  A commit is synced (data,

@@ -1,6 +1,6 @@
 /*
- * kv.h in memory, for the simulator and for tests: simple and right rather than fast.  What it keeps,
- * and how a snapshot stays as it is, is in kv_memory_list.h.
+ * kv.h in memory, for tests: simple and right rather than fast.  What it keeps, and how a snapshot
+ * stays as it is, is in kv_memory_list.h.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -183,13 +183,6 @@ static const struct stream_events connection_events = {
 
 /* --- opening and closing ----------------------------------------------------------------------- */
 
-static char *copy_text(const char *text)
-{
-    size_t size_bytes = strlen(text) + 1;
-    char *copy = memory_allocate(size_bytes);
-    return copy == NULL ? NULL : memcpy(copy, text, size_bytes);
-}
-
 static void connection_destroy(struct transport_connection *connection)
 {
     if (connection->dial_aio != NULL) {
@@ -242,8 +235,8 @@ enum status transport_connect(const struct transport_connection_options *options
     if (options->connect_timeout_ms == 0) {
         connection->options.connect_timeout_ms = CONNECT_TIMEOUT_DEFAULT_MS;
     }
-    connection->address = copy_text(options->address);
-    connection->agent = copy_text(options->agent);
+    connection->address = memory_copy_text(bytes_of_text(options->address));
+    connection->agent = memory_copy_text(bytes_of_text(options->agent));
     connection->options.address = connection->address;
     connection->options.agent = connection->agent;
     int error = NNG_ENOMEM;

@@ -172,13 +172,6 @@ void transport_listener_remove(struct transport_listener *listener, struct trans
 
 /* --- opening ----------------------------------------------------------------------------------- */
 
-static char *copy_text(const char *text)
-{
-    size_t size_bytes = strlen(text) + 1;
-    char *copy = memory_allocate(size_bytes);
-    return copy == NULL ? NULL : memcpy(copy, text, size_bytes);
-}
-
 static void listener_destroy(struct transport_listener *listener)
 {
     if (listener->accept_aio != NULL) {
@@ -253,8 +246,8 @@ enum status transport_listen(const struct transport_listener_options *options,
     pthread_cond_init(&listener->emptied, NULL);
     listener->options = *options;
     make_metrics(listener);
-    listener->address = copy_text(options->address);
-    listener->agent = copy_text(options->agent);
+    listener->address = memory_copy_text(bytes_of_text(options->address));
+    listener->agent = memory_copy_text(bytes_of_text(options->agent));
     listener->options.address = listener->address;
     listener->options.agent = listener->agent;
     int error = NNG_ENOMEM;

@@ -1,5 +1,5 @@
 /*
- * Row filters: all of Bigtable's (bigtable.md 1.10), evaluated cell by cell.
+ * Row filters: all of Bigtable's, evaluated cell by cell.
  *
  *   struct filter           the tree as it came from the wire or from ebt
  *   struct filter_program   checked and compiled against one table; reusable for many rows
@@ -78,7 +78,7 @@ struct filter_program;
  * Check and compile.  filter NULL = pass everything.  encoded_bytes is the size the filter had on
  * the wire (0 = unknown), held against LIMIT_FILTER_BYTES.  seed makes ROW_SAMPLE repeatable.
  *
- * Errors: STATUS_INVALID_ARGUMENT (texts of bigtable.md 1.10: size, depth over 20, bad regex
+ * Errors: STATUS_INVALID_ARGUMENT (in Bigtable's words: size, depth over 20, bad regex
  * "Error in field '<name>' : ...", fewer than two members, false flags, empty row key regex, sink
  * inside condition, labels, counts <= 0, probability outside (0,1), `:` in a family regex,
  * timestamps out of granularity; and, ours, more than 20 conditions that wait for one another or
@@ -116,7 +116,7 @@ enum status filter_run(struct filter_program *program,
 /* Can this row key be dropped without looking at its cells (row key regex, sample)? */
 bool filter_skips_row(struct filter_program *program, struct bytes row);
 
-/* Text of a filter as one line, for logs and `debug bundle`. */
+/* A filter, checked or not, as one line of text, for people: tests say by it which filter fails. */
 void filter_format(const struct filter *filter, struct buffer *out);
 
 #endif /* COMMON_MODEL_FILTER_H */

@@ -3,10 +3,10 @@
  *
  *   struct mutation   names families by name, may say "server time"; comes from the wire.
  *   struct change     names families by number, has every timestamp and operand fixed; goes to the
- *                     log, the memtable and (later) other replicas, which apply it blindly.
+ *                     log, the memtable and other replicas, which apply it blindly.
  *
  * mutation_resolve() turns one into the other against a table's schema, or refuses the row with
- * Bigtable's status and text (bigtable.md 1.3, 1.4, 3).  It checks everything before it gives out
+ * Bigtable's status and text.  It checks everything before it gives out
  * anything, so a bad mutation leaves nothing of its row applied.
  *
  * All memory is borrowed: from the decoded message, or from the arena given.
@@ -96,8 +96,8 @@ enum status mutation_check_list(const struct table *table,
  * for qualifiers and values, which still borrow from the mutations; *ret_count may be smaller than
  * count (a MergeToCell of nothing is no change) and even 0.
  *
- * Errors: STATUS_INVALID_ARGUMENT, STATUS_NOT_FOUND (unknown family), STATUS_NO_MEMORY; texts as
- * in bigtable.md, with "Error in element #i".
+ * Errors: STATUS_INVALID_ARGUMENT, STATUS_NOT_FOUND (unknown family), STATUS_NO_MEMORY; texts are
+ * Bigtable's, with "Error in element #i".
  */
 enum status mutation_resolve(const struct table *table,
                              struct bytes row,
@@ -109,7 +109,7 @@ enum status mutation_resolve(const struct table *table,
                              size_t *ret_count,
                              struct error *ret_error);
 
-/* ReadModifyWriteRow's rules (bigtable.md 1.6). */
+/* ReadModifyWriteRow's rules. */
 enum rmw_kind {
     RMW_APPEND = 1,
     RMW_INCREMENT = 2,

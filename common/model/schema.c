@@ -97,7 +97,7 @@ static struct bytes take_part(struct bytes *text)
     }
     struct bytes part = bytes_of(text->data, size);
     size_t taken = size < text->size_bytes ? size + 1 : size;
-    *text = bytes_of(text->data + taken, text->size_bytes - taken);
+    *text = bytes_drop_front(*text, taken);
     return part;
 }
 

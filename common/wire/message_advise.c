@@ -96,6 +96,17 @@ enum status list_hot_keys_response_decode(struct bytes in,
 
 /* --- advice ------------------------------------------------------------------------------------- */
 
+const char *advice_kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+        [ADVICE_BALANCED] = "balanced",         [ADVICE_TOO_FEW] = "too_few",
+        [ADVICE_POPULAR_KEY] = "popular_key",   [ADVICE_MONOTONIC] = "monotonic",
+        [ADVICE_NARROW_RANGE] = "narrow_range", [ADVICE_HIGH_PRESSURE] = "high_pressure",
+        [ADVICE_LARGE_ROWS] = "large_rows",
+    };
+    return kind < sizeof names / sizeof *names && names[kind] != NULL ? names[kind] : "unknown";
+}
+
 void advise_request_encode(const struct advise_request *message, struct buffer *out)
 {
     wire_write_array(out, 1);

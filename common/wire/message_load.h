@@ -152,6 +152,9 @@ enum advice_kind {
     ADVICE_LARGE_ROWS = 7,    /* rows so large that few of them are much work */
 };
 
+/* "popular_key", "monotonic": for programs.  "unknown" for another. */
+const char *advice_kind_name(uint32_t kind);
+
 struct advise_request {
     struct bytes table; /* name */
 };

@@ -27,7 +27,7 @@ static bool take_varint(struct bytes *in, uint64_t *ret_value)
     for (size_t i = 0; i < in->size_bytes && i < 9; i++) {
         value |= (uint64_t)(in->data[i] & 0x7f) << (7 * i);
         if (in->data[i] < 0x80) {
-            *in = bytes_of(in->data + i + 1, in->size_bytes - i - 1);
+            *in = bytes_drop_front(*in, i + 1);
             *ret_value = value;
             return true;
         }
@@ -40,7 +40,7 @@ static bool skip(struct bytes *in, uint64_t size_bytes)
     if (size_bytes > in->size_bytes) {
         return false;
     }
-    *in = bytes_of(in->data + size_bytes, in->size_bytes - (size_t)size_bytes);
+    *in = bytes_drop_front(*in, (size_t)size_bytes);
     return true;
 }
 

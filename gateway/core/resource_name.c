@@ -38,7 +38,7 @@ static struct bytes take_part(struct bytes *text)
     size_t size = slash != NULL ? (size_t)(slash - text->data) : text->size_bytes;
     struct bytes part = bytes_of(text->data, size);
     size_t skip = slash != NULL ? size + 1 : size;
-    *text = bytes_of(text->data + skip, text->size_bytes - skip);
+    *text = bytes_drop_front(*text, skip);
     return part;
 }
 

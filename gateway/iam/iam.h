@@ -8,7 +8,7 @@
  *                          is EDUBBA_UNIMPLEMENTED: it would look like a lock on an open door
  *     TestIamPermissions   all permissions that were asked about, as far as they are Bigtable's
  *
- * A table has to be there; any instance is.  Those of backups, authorized views and schema bundles
+ * What is asked about has to be there (iam_resource.h).  Those of backups, authorized views and schema bundles
  * are EDUBBA_UNIMPLEMENTED as these are.
  *
  * The context of all methods is a struct gateway.

@@ -185,6 +185,6 @@ enum status field_mask_apply(struct bytes path,
         if (from == NULL || to == NULL) {
             return error_set(ret_error, STATUS_NO_MEMORY, "no memory for a field mask");
         }
-        left = bytes_of(left.data + name.size_bytes + 1, left.size_bytes - name.size_bytes - 1);
+        left = bytes_drop_front(left, name.size_bytes + 1);
     }
 }

@@ -7,20 +7,15 @@
 #define MIDDLE          "/operations/"
 #define TIME_DIGITS_MAX 18 /* enough for 30 000 years */
 
-static struct bytes without_first(struct bytes text, size_t size)
-{
-    return bytes_of(text.data + size, text.size_bytes - size);
-}
-
 /* Cut "resource/operations/rest" at the last of these; false = there is none. */
 static bool cut(struct bytes text, struct bytes *ret_resource, struct bytes *ret_rest)
 {
     struct bytes middle = bytes_of_text(MIDDLE);
     for (size_t at = text.size_bytes; at > 0; at--) {
-        struct bytes tail = without_first(text, at - 1);
+        struct bytes tail = bytes_drop_front(text, at - 1);
         if (bytes_starts_with(tail, middle)) {
             *ret_resource = bytes_of(text.data, at - 1);
-            *ret_rest = without_first(tail, middle.size_bytes);
+            *ret_rest = bytes_drop_front(tail, middle.size_bytes);
             return true;
         }
     }
@@ -66,7 +61,7 @@ enum status operation_name_parse(struct bytes text,
     struct bytes prefix = bytes_of_text(PREFIX);
     struct bytes rest = BYTES_EMPTY;
     if (bytes_starts_with(text, prefix) &&
-        cut(without_first(text, prefix.size_bytes), &name.resource, &rest) &&
+        cut(bytes_drop_front(text, prefix.size_bytes), &name.resource, &rest) &&
         read_time(rest, &name.time_us) && read_resource(name.resource, &name.parts)) {
         *ret_name = name;
         return STATUS_OK;

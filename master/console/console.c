@@ -193,7 +193,6 @@ static enum status start(struct console_thread *thread, struct error *ret_error)
     }
     console->store = heat_store_open(console->options.folder);
     console->saved_us = clock_wall_us();
-    console->started_us = console->saved_us;
     int result = pthread_create(&thread->thread, NULL, work, console);
     if (result != 0) {
         return error_set(ret_error, STATUS_IO, "cannot start the console: %s", strerror(result));

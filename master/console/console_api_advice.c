@@ -5,21 +5,10 @@
 #define ARENA_BYTES ((size_t)16384)
 #define ARENA_MAX   ((size_t)16 << 20)
 
-static const char *kind_name(uint32_t kind)
-{
-    static const char *const names[] = {
-        [ADVICE_BALANCED] = "balanced",         [ADVICE_TOO_FEW] = "too_few",
-        [ADVICE_POPULAR_KEY] = "popular_key",   [ADVICE_MONOTONIC] = "monotonic",
-        [ADVICE_NARROW_RANGE] = "narrow_range", [ADVICE_HIGH_PRESSURE] = "high_pressure",
-        [ADVICE_LARGE_ROWS] = "large_rows",
-    };
-    return kind >= ADVICE_BALANCED && kind <= ADVICE_LARGE_ROWS ? names[kind] : "other";
-}
-
 static void tell_finding(struct buffer *out, const struct advice_finding *finding)
 {
     buffer_append_format(out, "{\"kind\":\"%s\",\"share_permille\":%u,\"tablet\":",
-                         kind_name(finding->kind), finding->share_permille);
+                         advice_kind_name(finding->kind), finding->share_permille);
     json_id(out, finding->tablet);
     buffer_append_format(out, ",\"start\":");
     json_key(out, finding->range.start);

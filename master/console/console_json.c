@@ -1,5 +1,7 @@
 #include "master/console/console_json.h"
 
+#include "common/base/hex.h"
+
 #define IS_WHOLE 99.5
 #define LEAST    1e-6
 
@@ -57,15 +59,6 @@ void json_number(struct buffer *out, double value)
     } else {
         buffer_append_format(out, "%.4g", value);
     }
-}
-
-static int hex_digit(uint8_t byte)
-{
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
 bool json_key_read(uint8_t *text, size_t size_bytes, struct bytes *ret_key)

@@ -1,18 +1,9 @@
 #include "master/console/console_query.h"
 
+#include "common/base/hex.h"
 #include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "master/console/console_json.h"
-
-static int hex_digit(char byte)
-{
-    if (byte >= '0' && byte <= '9') {
-        return byte - '0';
-    }
-    return byte >= 'a' && byte <= 'f'   ? byte - 'a' + 10
-           : byte >= 'A' && byte <= 'F' ? byte - 'A' + 10
-                                        : -1;
-}
 
 /* Up to one of the ends, which is left; *ret_out moves on.  False: a percent sign without its digits. */
 static bool decode(const char **at, const char *ends, uint8_t **ret_out)
@@ -20,8 +11,8 @@ static bool decode(const char **at, const char *ends, uint8_t **ret_out)
     while (**at != '\0' && strchr(ends, **at) == NULL) {
         char byte = *(*at)++;
         if (byte == '%') {
-            int high = hex_digit((*at)[0]);
-            int low = high < 0 ? -1 : hex_digit((*at)[1]);
+            int high = hex_digit((uint8_t)(*at)[0]);
+            int low = high < 0 ? -1 : hex_digit((uint8_t)(*at)[1]);
             if (low < 0) {
                 return false;
             }

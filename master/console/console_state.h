@@ -48,7 +48,6 @@ struct console {
     size_t questions; /* out */
     int64_t aged_us;
     int64_t saved_us;
-    int64_t started_us;
 };
 
 /* console_api.c: answer, now or when a question that it takes is answered. */

@@ -60,6 +60,6 @@ bool etcd_key_to_record(const struct etcd_keys *keys, struct bytes key, struct b
         key.size_bytes > prefix.size_bytes + RECORD_KEY_BYTES_MAX) {
         return false;
     }
-    *ret_key = bytes_of(key.data + prefix.size_bytes, key.size_bytes - prefix.size_bytes);
+    *ret_key = bytes_drop_front(key, prefix.size_bytes);
     return true;
 }

@@ -149,7 +149,7 @@ struct catalog_put {
 
 /* What happened, for the log; numbers that do not apply are 0. */
 struct catalog_note {
-    const char *event; /* stable name: "table_created" */
+    const char *event; /* stable name: "table_creating" */
     bool warning;
     uint64_t table;
     uint64_t tablet;

@@ -2,7 +2,7 @@
  * The inside of the catalog: what it holds in memory and how it is found.  For files of this
  * folder only.
  *
- * Committed state (records) is changed by catalog_transaction.c alone, when a transaction is
+ * Committed state (records) is changed by transaction.c alone, when a transaction is
  * PERSISTED, and by loading.  What servers last said ("seen", "held") is volatile: it is lost with
  * the process and comes back with the next syncs; what must follow from it is marked dirty, and
  * the planner turns it into transactions.

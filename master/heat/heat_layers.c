@@ -18,16 +18,6 @@ static const struct {
     {3600 * SECOND_US, 14 * 86400 * SECOND_US},
 };
 
-int64_t heat_layer_width_us(size_t layer)
-{
-    return layers[layer].width_us;
-}
-
-int64_t heat_layer_kept_us(size_t layer)
-{
-    return layers[layer].kept_us;
-}
-
 static int64_t floor_to(int64_t time_us, int64_t width_us)
 {
     return time_us - time_us % width_us;

@@ -35,10 +35,6 @@ struct heat_table {
     size_t column_bytes;
 };
 
-/* Width of the layer's columns, and how long they are kept. */
-int64_t heat_layer_width_us(size_t layer);
-int64_t heat_layer_kept_us(size_t layer);
-
 /* A stored column that is there no more. */
 typedef void (*heat_gone)(void *context,
                           const struct heat_table *table,

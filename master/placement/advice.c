@@ -461,14 +461,3 @@ enum status advise(const struct advice_table *table,
     };
     return STATUS_OK;
 }
-
-const char *advice_kind_name(uint32_t kind)
-{
-    static const char *const names[] = {
-        [ADVICE_BALANCED] = "balanced",         [ADVICE_TOO_FEW] = "too_few",
-        [ADVICE_POPULAR_KEY] = "popular_key",   [ADVICE_MONOTONIC] = "monotonic",
-        [ADVICE_NARROW_RANGE] = "narrow_range", [ADVICE_HIGH_PRESSURE] = "high_pressure",
-        [ADVICE_LARGE_ROWS] = "large_rows",
-    };
-    return kind < sizeof names / sizeof *names && names[kind] != NULL ? names[kind] : "unknown";
-}

@@ -60,7 +60,4 @@ enum status advise(const struct advice_table *table,
                    struct arena *arena,
                    struct advise_response *ret_response);
 
-/* "popular_key", "monotonic": for programs.  "unknown" for another. */
-const char *advice_kind_name(uint32_t kind);
-
 #endif /* MASTER_PLACEMENT_ADVICE_H */

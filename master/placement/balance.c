@@ -24,16 +24,6 @@ struct balance_decision *work_decide(struct balance_work *work,
 
 /* --- what there is to do, as things are wanted ---------------------------------------------------- */
 
-static bool has_member(const struct balance_members *members, uint32_t server)
-{
-    for (uint32_t i = 0; i < members->count; i++) {
-        if (members->servers[i] == server) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A tablet that is not where it should be keeps those busy that it leaves and that it goes to. */
 static void count_moving(struct balance_work *work, const struct balance_tablet_input *tablet)
 {
@@ -42,12 +32,12 @@ static void count_moving(struct balance_work *work, const struct balance_tablet_
 
     for (uint32_t i = 0; i < tablet->now.count; i++) {
         uint32_t server = tablet->now.servers[i];
-        work->servers[server].moving += !has_member(&tablet->wanted, server) ||
+        work->servers[server].moving += !work_has_member(&tablet->wanted, server) ||
                                         (server == leader && leader != wanted);
     }
     for (uint32_t i = 0; i < tablet->wanted.count; i++) {
         uint32_t server = tablet->wanted.servers[i];
-        work->servers[server].moving += !has_member(&tablet->now, server) ||
+        work->servers[server].moving += !work_has_member(&tablet->now, server) ||
                                         (server == wanted && leader != wanted);
     }
 }

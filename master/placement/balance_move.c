@@ -50,16 +50,6 @@ static bool loses_zone(const struct balance_work *work,
     return !old_stays && !new_is_new;
 }
 
-static bool has_member(const struct balance_members *members, uint32_t server)
-{
-    for (uint32_t i = 0; i < members->count; i++) {
-        if (members->servers[i] == server) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Is the step one that makes it better (balance.h, 2)?  Then *best is the better one of both. */
 static void weigh(const struct balance_work *work, struct step *step, struct step *best)
 {
@@ -114,7 +104,7 @@ static uint32_t find_target(const struct balance_work *work,
                             size_t coldest_count)
 {
     for (size_t i = 0; i < coldest_count; i++) {
-        if (!has_member(&tablet->wanted, coldest[i]) &&
+        if (!work_has_member(&tablet->wanted, coldest[i]) &&
             !loses_zone(work, &tablet->wanted, from, coldest[i])) {
             return coldest[i];
         }

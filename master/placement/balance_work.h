@@ -58,6 +58,16 @@ static inline uint32_t work_leader(const struct balance_members *members)
     return members->count == 0 ? BALANCE_NOBODY : members->servers[members->leader];
 }
 
+static inline bool work_has_member(const struct balance_members *members, uint32_t server)
+{
+    for (uint32_t i = 0; i < members->count; i++) {
+        if (members->servers[i] == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline double work_cost_led(const struct balance_tablet *state)
 {
     return balance_cost(&state->slow);

@@ -201,7 +201,7 @@ static enum status load_tables(struct schema_cache *cache, struct bytes in, stru
         if (status == STATUS_OK) {
             status = schema_cache_put(cache, &table, NULL);
         }
-        in = bytes_of(in.data + 4 + length, in.size_bytes - 4 - length);
+        in = bytes_drop_front(in, 4 + length);
     }
     arena_deinit(&arena);
     return status;

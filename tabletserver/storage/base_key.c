@@ -55,7 +55,7 @@ void base_key_append_escaped(struct buffer *key, struct bytes bytes)
         }
         const uint8_t pair[2] = {ESCAPE, (uint8_t)(bytes.data[plain] + 1)};
         buffer_append(key, pair, sizeof pair);
-        bytes = bytes_of(bytes.data + plain + 1, bytes.size_bytes - plain - 1);
+        bytes = bytes_drop_front(bytes, plain + 1);
     }
 }
 
@@ -128,11 +128,6 @@ static struct bytes until_end_mark(struct bytes bytes)
     return end != NULL ? bytes_of(bytes.data, (size_t)(end - bytes.data)) : bytes;
 }
 
-static struct bytes drop_front(struct bytes bytes, size_t count)
-{
-    return bytes_of(bytes.data + count, bytes.size_bytes - count);
-}
-
 struct bytes base_key_row(struct bytes key)
 {
     return until_end_mark(key);
@@ -144,7 +139,7 @@ bool base_key_append_unescaped(struct buffer *out, struct bytes escaped)
         const uint8_t *escape = memchr(escaped.data, ESCAPE, escaped.size_bytes);
         size_t plain = escape != NULL ? (size_t)(escape - escaped.data) : escaped.size_bytes;
         buffer_append(out, escaped.data, plain);
-        escaped = drop_front(escaped, plain);
+        escaped = bytes_drop_front(escaped, plain);
         if (escaped.size_bytes == 0) {
             break;
         }
@@ -152,7 +147,7 @@ bool base_key_append_unescaped(struct buffer *out, struct bytes escaped)
             return false;
         }
         buffer_append_u8(out, (uint8_t)(escaped.data[1] - 1));
-        escaped = drop_front(escaped, 2);
+        escaped = bytes_drop_front(escaped, 2);
     }
     return !out->failed;
 }
@@ -179,7 +174,7 @@ bool base_key_take_family(struct bytes *rest, uint32_t *ret_family)
     uint8_t first = rest->data[0];
     if (first < FAMILY_SHORT) {
         *ret_family = first;
-        *rest = drop_front(*rest, 1);
+        *rest = bytes_drop_front(*rest, 1);
         return first != 0;
     }
     size_t count = (size_t)(first - FAMILY_SHORT);
@@ -191,14 +186,14 @@ bool base_key_take_family(struct bytes *rest, uint32_t *ret_family)
         family = family << 8 | rest->data[1 + i];
     }
     *ret_family = family;
-    *rest = drop_front(*rest, 1 + count);
+    *rest = bytes_drop_front(*rest, 1 + count);
     return true;
 }
 
 bool base_key_take_escaped(struct bytes *rest, struct bytes *ret_escaped)
 {
     *ret_escaped = until_end_mark(*rest);
-    *rest = drop_front(*rest, ret_escaped->size_bytes);
+    *rest = bytes_drop_front(*rest, ret_escaped->size_bytes);
     return true;
 }
 
@@ -208,17 +203,17 @@ bool base_key_take_time(struct bytes *rest, int64_t *ret_timestamp_us)
         return false;
     }
     *ret_timestamp_us = (int64_t)(~load_be64(rest->data) ^ (UINT64_C(1) << 63));
-    *rest = drop_front(*rest, TIME_BYTES);
+    *rest = bytes_drop_front(*rest, TIME_BYTES);
     return true;
 }
 
 bool base_key_position(struct bytes key, struct buffer *out, struct base_position *ret_position)
 {
     struct base_position position = BASE_POSITION_ROW_START;
-    struct bytes rest = drop_front(key, base_key_row(key).size_bytes);
+    struct bytes rest = bytes_drop_front(key, base_key_row(key).size_bytes);
     if (rest.size_bytes > 0) {
         struct bytes escaped = BYTES_EMPTY;
-        rest = drop_front(rest, 1);
+        rest = bytes_drop_front(rest, 1);
         if (!base_key_take_family(&rest, &position.family) ||
             !base_key_take_escaped(&rest, &escaped) ||
             !base_key_unescape(escaped, out, &position.qualifier)) {
@@ -226,7 +221,7 @@ bool base_key_position(struct bytes key, struct buffer *out, struct base_positio
         }
     }
     if (rest.size_bytes > 0) {
-        rest = drop_front(rest, 1);
+        rest = bytes_drop_front(rest, 1);
         if (!base_key_take_time(&rest, &position.timestamp_us) || rest.size_bytes > 0) {
             return false;
         }

@@ -107,7 +107,7 @@ enum status base_meta_seek(struct base_snapshot *snapshot,
     found = found && bytes_starts_with(stored_key, make_key(prefix, &room));
     if (found) {
         status = check(snapshot, stored_key, stored, ret_value);
-        *ret_key = bytes_of(stored_key.data + 1, stored_key.size_bytes - 1);
+        *ret_key = bytes_drop_front(stored_key, 1);
     }
     if (status == STATUS_OK) {
         *ret_found = found;

@@ -29,17 +29,12 @@ struct scrub {
     struct error *ret_error;
 };
 
-static struct bytes drop_front(struct bytes bytes, size_t count)
-{
-    return bytes_of(bytes.data + count, bytes.size_bytes - count);
-}
-
 /* The part of a stored key behind what names its layer. */
 static struct bytes rest_of(struct bytes stored_key)
 {
     size_t prefix = BASE_EXTENT_PREFIX_BYTES;
     prefix += stored_key.data[0] == BASE_SPACE_LAYER ? 8 : 0;
-    return stored_key.size_bytes >= prefix ? drop_front(stored_key, prefix) : BYTES_EMPTY;
+    return stored_key.size_bytes >= prefix ? bytes_drop_front(stored_key, prefix) : BYTES_EMPTY;
 }
 
 static bool is_value_good(struct scrub *scrub, const struct chunk_cell *cell)

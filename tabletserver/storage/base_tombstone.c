@@ -171,7 +171,7 @@ static bool decode_column(struct bytes rest, struct buffer *out, struct entry *t
         !base_key_unescape(escaped, out, &tombstone->qualifier) || rest.size_bytes == 0) {
         return false;
     }
-    rest = bytes_of(rest.data + 1, rest.size_bytes - 1);
+    rest = bytes_drop_front(rest, 1);
     return base_key_take_time(&rest, &tombstone->start_us) &&
            base_key_take_time(&rest, &tombstone->end_us) && rest.size_bytes == 0;
 }
@@ -187,10 +187,9 @@ enum status base_tombstone_decode(struct bytes key,
     if (status != STATUS_OK) {
         return status;
     }
-    size_t row_size = base_key_row(key).size_bytes;
-    struct bytes rest = bytes_of(key.data + row_size, key.size_bytes - row_size);
+    struct bytes rest = bytes_drop_front(key, base_key_row(key).size_bytes);
     if (rest.size_bytes > 0) {
-        rest = bytes_of(rest.data + 1, rest.size_bytes - 1);
+        rest = bytes_drop_front(rest, 1);
         if (!base_key_take_family(&rest, &tombstone.family)) {
             return STATUS_CORRUPT;
         }

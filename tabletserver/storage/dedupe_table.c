@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "common/base/mix.h"
 
 #define BUCKET_COUNT_MIN    16
 #define EMERGENCY_BYTES_MIN (16 * 1024)
@@ -90,17 +91,10 @@ static void free_piece(struct dedupe *dedupe, void *piece, struct dedupe_block *
 
 /* --- hashing ------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return value ^ (value >> 31);
-}
-
 /* The address is a seed that a client cannot know; no order that anyone sees depends on it. */
 static size_t client_bucket(const struct dedupe *dedupe, uint64_t id, size_t bucket_count)
 {
-    return mix(mix(id ^ (uintptr_t)dedupe) + (uintptr_t)dedupe) & (bucket_count - 1);
+    return mix64(mix64(id ^ (uintptr_t)dedupe) + (uintptr_t)dedupe) & (bucket_count - 1);
 }
 
 static size_t record_bucket(const struct dedupe *dedupe,
@@ -109,7 +103,7 @@ static size_t record_bucket(const struct dedupe *dedupe,
                             size_t bucket_count)
 {
     uint64_t span = sequence / DEDUPE_SPAN;
-    return mix(mix(client ^ (uintptr_t)dedupe) + mix(span + (uintptr_t)dedupe)) &
+    return mix64(mix64(client ^ (uintptr_t)dedupe) + mix64(span + (uintptr_t)dedupe)) &
            (bucket_count - 1);
 }
 

@@ -35,6 +35,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
+#include "common/base/mix.h"
 
 #define SEGMENT_MAGIC "EDUBLOGS"
 #define ANCHOR_MAGIC  "EDUBLOGA"
@@ -188,17 +189,9 @@ enum status log_anchor_decode(const uint8_t slots[2 * LOG_BLOCK_BYTES],
     return STATUS_OK;
 }
 
-/* The finisher of splitmix64: every bit of the input moves half the bits of the output. */
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 uint64_t log_batch_seed(uint64_t salt, uint64_t generation, uint64_t position)
 {
-    return mix(mix(mix(salt) + generation) + position);
+    return mix64(mix64(mix64(salt) + generation) + position);
 }
 
 uint64_t log_payload_checksum(const void *payload, size_t size_bytes, uint64_t seed)

@@ -17,7 +17,7 @@ uint64_t memtable_key_prefix(const struct memtable *memtable, struct bytes key)
         if (order != 0 || size < expected) {
             return order <= 0 ? 0 : UINT64_MAX;
         }
-        key = bytes_of(key.data + expected, key.size_bytes - expected);
+        key = bytes_drop_front(key, expected);
     }
     if (key.size_bytes >= 8) {
         return load_be64(key.data);

@@ -229,6 +229,10 @@ begun=$SECONDS
 same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --timeout 30)" 130
 same "and does not wait" $((SECONDS - begun < 25)) 1
 start_server 1; start_server 2
+kill -STOP "$(pid_of server1)" "$(pid_of server2)"
+says "a server from which nothing comes" 1 'client 1 of 1 could not connect: tcp://127.0.0.1:[0-9]+: the deadline of [0-9]+ ms has passed' \
+    load write --table P-write --timeout 0.5 --duration 60
+kill -CONT "$(pid_of server1)" "$(pid_of server2)"
 during outage >/dev/null
 says "--fail-on-errors" 1 'fail-on-errors: some operations failed; the first error: ' \
     bash -c "'$LOAD' --quiet write --table P-write --duration 2 --timeout 0.5 --interval 0.2 --fail-on-errors --output '$WORK/report'"

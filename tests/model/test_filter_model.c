@@ -3,7 +3,7 @@
  *
  * The dumb one works bottom-up on lists: a filter takes a list of cells and gives a list; sinks
  * add to a second list.  Every cell carries the way it came, a string of member indexes; sorting by
- * it is the order of results that bigtable.md 1.10 asks for (input order, copies side by side).
+ * it is the order of results: that of the input, copies side by side.
  */
 #include <criterion/criterion.h>
 

@@ -4,6 +4,8 @@
 #ifndef CLIENT_LOAD_CORE_OPTIONS_H
 #define CLIENT_LOAD_CORE_OPTIONS_H
 
+#include <stdio.h>
+
 #include "client/load/core/workload.h"
 
 enum load_format {
@@ -113,13 +115,12 @@ bool load_options_complete(struct load_options *options,
  * "--rate, --duration".  False: nothing. */
 bool load_options_of_run(const struct load_options *said, char out[LOAD_PROBLEM_BYTES]);
 
-/* The command for another phase ("load", "run"; "" for both) or workload on the same table with the
- * same rows, with all that has to be said for that: it can be pasted. */
-#define LOAD_COMMAND_BYTES 768
-void load_options_command(const struct load_options *options, /* complete */
+/* Write the command for another phase ("load", "run"; "" for both) or workload on the same table with
+ * the same rows, with all that has to be said for that: it can be pasted. */
+void load_options_command(FILE *out,
+                          const struct load_options *options, /* complete */
                           const char *phase,
-                          const struct load_workload *workload,
-                          char out[LOAD_COMMAND_BYTES]);
+                          const struct load_workload *workload);
 
 /* How far one word is from another, in letters changed. */
 size_t load_word_distance(const char *a, const char *b);

@@ -204,13 +204,13 @@ static bool is_anything_verified(const struct load_report *report, const struct 
 /* What was written can be read by a scan of the same rows. */
 static void text_nothing_verified(FILE *out, const struct load_report *report)
 {
-    char command[LOAD_COMMAND_BYTES];
     if (is_load(report)) {
         fputs("  verified    nothing: rows are written here; the run reads them\n", out);
         return;
     }
-    load_options_command(report->options, "run", load_workload_find("scan"), command);
-    fprintf(out, "  verified    nothing: no value was read.  To read all: %s --verify\n", command);
+    fputs("  verified    nothing: no value was read.  To read all: ", out);
+    load_options_command(out, report->options, "run", load_workload_find("scan"));
+    fputs(" --verify\n", out);
 }
 
 static void text_verdict(FILE *out, const struct load_report *report, const struct figures *sum)

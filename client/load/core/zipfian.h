@@ -11,8 +11,6 @@
 
 #include <stdint.h>
 
-#define LOAD_ZIPFIAN_THETA 0.99
-
 struct load_zipfian {
     uint64_t items;
     double theta;

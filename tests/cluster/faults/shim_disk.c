@@ -9,7 +9,7 @@
  *                   once    it happens once, and `fail` is removed
  *   FAULTS_DATA     what is below it is noted in FAULTS_FOLDER/undo, for power_cut; unset: not noted
  *
- * Stands in for the calls that change files of our processes and of LMDB; `faults.sh` refuses to go on
+ * Stands in for the calls that change files of our processes and of LMDB; `processes.sh` refuses to go on
  * where these import others.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
