@@ -476,6 +476,18 @@ static enum status prepare(struct scan *scan, struct error *ret_error)
     return STATUS_OK;
 }
 
+/* Many row ranges are many times their body, and stay as long as the scan does. */
+static enum status charge_decoded(struct scan *scan, struct error *ret_error)
+{
+    uint64_t bytes = scan->arena.used_bytes;
+    if (!request_budget_charge_reads(&scan->server->budget, bytes)) {
+        return error_set(ret_error, STATUS_UNAVAILABLE,
+                         "the server holds too many requests; retry");
+    }
+    scan->charged_bytes += bytes;
+    return STATUS_OK;
+}
+
 void scan_start(struct server *server,
                 const struct transport_request *request,
                 struct transport_reply *reply)
@@ -514,6 +526,9 @@ void scan_start(struct server *server,
     }
     if (status == STATUS_OK) {
         status = prepare(scan, &error);
+    }
+    if (status == STATUS_OK) {
+        status = charge_decoded(scan, &error);
     }
     if (status == STATUS_NOT_OWNER) {
         redirect(scan, scan->first);

@@ -316,6 +316,36 @@ Test(server_scan, scans_that_wait_leave_room_for_writes)
     stop();
 }
 
+/* Two short rows on the wire, two ranges of 32 bytes in memory. */
+Test(server_scan, many_row_ranges_are_charged_for_what_they_are_decoded_into)
+{
+    enum {
+        RANGES = 20000
+    };
+    static struct row_range ranges[RANGES];
+    static char rows[RANGES][8];
+    start_with_rows();
+    for (int i = 0; i < RANGES; i++) {
+        (void)snprintf(rows[i], sizeof rows[i], "x%06d", i);
+        ranges[i].start = bytes_of_text(rows[i]);
+    }
+    for (int i = 0; i < RANGES; i++) {
+        ranges[i].end = i + 1 < RANGES ? ranges[i + 1].start : bytes_of_text("y");
+    }
+    struct scan_request scan = all_rows();
+    scan.rows = ranges;
+    scan.row_range_count = RANGES;
+    scan.credit_bytes = 1 << 20;
+    fixture.server->budget.bytes_max = 1 << 20;
+    uint64_t request = send_scan(&scan);
+    WAIT_FOR(client_has_ended(client, request));
+    cr_assert_eq(outcome_of(request).status, STATUS_UNAVAILABLE);
+    fixture.server->budget.bytes_max = 64 << 20;
+    cr_assert_eq(run_scan(&scan).row_count, 0);
+    WAIT_FOR(request_budget_bytes(&fixture.server->budget) == 0);
+    stop();
+}
+
 /* More than the requests that a connection may have in flight: what ends them must still be heard. */
 Test(server_scan, any_number_of_scans_that_wait_can_be_cancelled)
 {
