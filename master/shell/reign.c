@@ -53,7 +53,8 @@ static void log_answer(const struct reign *reign,
                        const char *text,
                        int64_t duration_ns)
 {
-    bool slow = duration_ns / 1000 >= reign->options.settings->slow_us &&
+    int64_t slow_us = reign->options.settings->slow_us;
+    bool slow = slow_us > 0 && duration_ns / 1000 >= slow_us &&
                 open->method != METHOD_SYNC;
     LOG_EVENT(slow ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, slow ? "slow_request" : "request",
               LOG_TEXT("method", master_method_name(open->method)), LOG_ID("trace", open->trace),
