@@ -276,7 +276,7 @@ static bool charge_decoded(struct batch *batch)
     }
     batch->charged_bytes += bytes;
     if (reads->work_count == batch->request.operation_count) {
-        if (!request_budget_note_reads(&server->budget, batch->charged_bytes)) {
+        if (!request_budget_note_reads(&server->budget, batch->charged_bytes, 0)) {
             return false;
         }
         batch->noted_bytes = batch->charged_bytes;

@@ -48,9 +48,9 @@ bool request_budget_is_short(const struct request_budget *budget)
            atomic_load(&budget->read_bytes) > half_bytes / 2;
 }
 
-bool request_budget_note_reads(struct request_budget *budget, uint64_t bytes)
+bool request_budget_note_reads(struct request_budget *budget, uint64_t bytes, uint64_t own_bytes)
 {
-    return charge(&budget->read_bytes, bytes, 0, budget->bytes_max / 2);
+    return charge(&budget->read_bytes, bytes, own_bytes, budget->bytes_max / 2);
 }
 
 void request_budget_forget_reads(struct request_budget *budget, uint64_t bytes)
@@ -58,12 +58,12 @@ void request_budget_forget_reads(struct request_budget *budget, uint64_t bytes)
     atomic_fetch_sub(&budget->read_bytes, bytes);
 }
 
-bool request_budget_charge_reads(struct request_budget *budget, uint64_t bytes)
+bool request_budget_charge_reads(struct request_budget *budget, uint64_t bytes, uint64_t own_bytes)
 {
-    if (!request_budget_note_reads(budget, bytes)) {
+    if (!request_budget_note_reads(budget, bytes, own_bytes)) {
         return false;
     }
-    if (!request_budget_charge(budget, bytes, 0)) {
+    if (!request_budget_charge(budget, bytes, own_bytes)) {
         request_budget_forget_reads(budget, bytes);
         return false;
     }

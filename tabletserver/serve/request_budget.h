@@ -43,13 +43,13 @@ void request_budget_release(struct request_budget *budget, uint64_t bytes);
  * other: who sends many would have most of them refused, and sends on while they are. */
 bool request_budget_is_short(const struct request_budget *budget);
 
-/* What is charged already turns out to be a read's.  False = over the reads' half, and nothing was
- * noted.  Forget it before, or after, it is released. */
-bool request_budget_note_reads(struct request_budget *budget, uint64_t bytes);
+/* What is charged already turns out to be a read's; own_bytes: what was noted of it before.  False = over the
+ * reads' half, and nothing was noted.  Forget it before, or after, it is released. */
+bool request_budget_note_reads(struct request_budget *budget, uint64_t bytes, uint64_t own_bytes);
 void request_budget_forget_reads(struct request_budget *budget, uint64_t bytes);
 
 /* Both in one: nothing has changed where one of them refuses. */
-bool request_budget_charge_reads(struct request_budget *budget, uint64_t bytes);
+bool request_budget_charge_reads(struct request_budget *budget, uint64_t bytes, uint64_t own_bytes);
 void request_budget_release_reads(struct request_budget *budget, uint64_t bytes);
 
 #endif /* TABLETSERVER_SERVE_REQUEST_BUDGET_H */

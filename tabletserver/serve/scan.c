@@ -480,7 +480,7 @@ static enum status prepare(struct scan *scan, struct error *ret_error)
 static enum status charge_decoded(struct scan *scan, struct error *ret_error)
 {
     uint64_t bytes = scan->arena.used_bytes;
-    if (!request_budget_charge_reads(&scan->server->budget, bytes)) {
+    if (!request_budget_charge_reads(&scan->server->budget, bytes, scan->charged_bytes)) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
                          "the server holds too many requests; retry");
     }
@@ -495,7 +495,7 @@ void scan_start(struct server *server,
     struct error error = {.status = STATUS_OK};
 
     uint64_t charged_bytes = request->body.size_bytes + REQUEST_BYTES_OWN;
-    if (!request_budget_charge_reads(&server->budget, charged_bytes)) {
+    if (!request_budget_charge_reads(&server->budget, charged_bytes, 0)) {
         transport_reply_refuse(reply, STATUS_UNAVAILABLE,
                                "the server holds too many requests; retry");
         return;

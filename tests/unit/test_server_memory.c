@@ -189,10 +189,10 @@ Test(server_memory, reads_have_half_of_the_budget_and_leave_the_rest_to_writes)
     struct server *server = fixture.server;
 
     cr_assert_not(request_budget_is_short(&server->budget));
-    cr_assert(request_budget_charge_reads(&server->budget, 4 * CELL_BYTES - KIB));
+    cr_assert(request_budget_charge_reads(&server->budget, 4 * CELL_BYTES - KIB, 0));
     cr_assert(request_budget_is_short(&server->budget));
     cr_assert_eq(ask(client, &get), STATUS_UNAVAILABLE);
-    cr_assert_not(request_budget_charge_reads(&server->budget, 2 * KIB));
+    cr_assert_not(request_budget_charge_reads(&server->budget, 2 * KIB, 0));
     cr_assert_eq(ask(client, &put), STATUS_OK);
     request_budget_release_reads(&server->budget, 4 * CELL_BYTES - KIB);
     cr_assert_eq(ask(client, &get), STATUS_OK);
@@ -210,6 +210,21 @@ Test(server_memory, a_large_request_waits_for_half_of_the_budget_and_not_for_all
     cr_assert_not(request_budget_charge(&server->budget, 5 * CELL_BYTES, 0));
     cr_assert_not(request_budget_charge(&server->budget, KIB, 0));
     request_budget_release(&server->budget, 9 * CELL_BYTES);
+    end(client);
+}
+
+/* Its own body is nobody else's: it would be refused for ever. */
+Test(server_memory, a_large_scan_does_not_wait_for_itself)
+{
+    struct client *client = start_with_a_large_cell(8 * CELL_BYTES);
+    struct request_budget *budget = &fixture.server->budget;
+    const uint64_t body = 5 * CELL_BYTES / 2;
+
+    cr_assert(request_budget_charge_reads(budget, body, 0));
+    cr_assert_not(request_budget_charge_reads(budget, 3 * CELL_BYTES, 0), "another one");
+    cr_assert(request_budget_charge_reads(budget, 3 * CELL_BYTES, body));
+    request_budget_release_reads(budget, body + 3 * CELL_BYTES);
+    cr_assert_eq(request_budget_bytes(budget), 0);
     end(client);
 }
 
