@@ -1,7 +1,10 @@
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/io/file.h"
 #include "tabletserver/storage/log_repair.h"
@@ -39,19 +42,31 @@ static int usage(void)
     return 2;
 }
 
+/* Without what says nothing: "log/", "log/./". */
+static size_t length_of(const char *folder)
+{
+    size_t size = strlen(folder);
+    while (size > 1 && (folder[size - 1] == '/' ||
+                        (size > 2 && folder[size - 1] == '.' && folder[size - 2] == '/'))) {
+        size--;
+    }
+    return size;
+}
+
 /* Where the log's folder lies, by its name: it may be a link to another disk. */
 static void parent_of(const char *log_folder, char ret_folder[FILE_PATH_SIZE_MAX])
 {
-    size_t size = strlen(log_folder);
-    while (size > 1 && log_folder[size - 1] == '/') {
-        size--;
-    }
+    size_t size = length_of(log_folder);
     size_t name = size;
     while (name > 0 && log_folder[name - 1] != '/') {
         name--;
     }
-    if (name == 0) {
-        (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, "%s", log_folder[0] == '.' ? ".." : ".");
+    const char *last = log_folder + name;
+    bool is_dots = last[0] == '.' && (size - name == 1 || (size - name == 2 && last[1] == '.'));
+    if (is_dots) {
+        (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, "%.*s/..", (int)size, log_folder);
+    } else if (name == 0) {
+        (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, ".");
     } else {
         (void)snprintf(ret_folder, FILE_PATH_SIZE_MAX, "%.*s", (int)name, log_folder);
     }
@@ -64,6 +79,40 @@ struct store_around {
     struct store_lock lock; /* a log without anchor has nothing to be locked by */
     bool is_there;
 };
+
+/* What is made here is the server's to read: root becomes the user whose store it is. */
+static enum status become_owner(const char *store_folder, struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct stat owned;
+    enum status status = file_path_join(path, store_folder, "STORE", ret_error);
+    if (status != STATUS_OK || geteuid() != 0 || stat(path, &owned) != 0 || owned.st_uid == 0) {
+        return status;
+    }
+    if (setgroups(0, NULL) != 0 || setgid(owned.st_gid) != 0 || setuid(owned.st_uid) != 0) {
+        return error_set(ret_error, STATUS_PERMISSION_DENIED, "cannot act as the owner of %s: %s", path,
+                         strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+/* A copy beside it, or a name that was typed wrongly: the store is not to hear that its log was cut. */
+static enum status check_is_its_log(const char *log_folder,
+                                    const char *store_folder,
+                                    struct error *ret_error)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct stat given;
+    struct stat own;
+    enum status status = file_path_join(path, store_folder, "log", ret_error);
+    if (status != STATUS_OK || stat(log_folder, &given) != 0) {
+        return status; /* the repair says that it is not there */
+    }
+    bool is_own = stat(path, &own) == 0 && own.st_dev == given.st_dev && own.st_ino == given.st_ino;
+    return is_own ? STATUS_OK
+                  : error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                              "%s is not the log of the store beside it: that is %s", log_folder, path);
+}
 
 static enum status look_around(const char *log_folder,
                                struct store_around *ret_store,
@@ -79,19 +128,25 @@ static enum status look_around(const char *log_folder,
         return STATUS_OK;
     }
     ret_store->is_there = status == STATUS_OK;
+    if (status == STATUS_OK) {
+        status = check_is_its_log(log_folder, ret_store->folder, ret_error);
+    }
+    if (status == STATUS_OK) {
+        status = become_owner(ret_store->folder, ret_error);
+    }
     return status == STATUS_OK ? store_lock_take(ret_store->folder, &ret_store->lock, ret_error)
                                : status;
 }
 
-/* Copies of tablets that have others are not whole any more, and have to know. */
+/* Copies of tablets that have others are not whole any more, and have to know: nothing is cut unless they are told. */
 static enum status leave_note(void *context, struct error *ret_error)
 {
     const struct store_around *store = context;
     if (!store->is_there) {
-        (void)printf("%s is no store: if this log is one's, copies of its tablets do not know that "
-                     "it was cut.  Repair it where it lies.\n",
-                     store->folder);
-        return STATUS_OK;
+        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                         "it is damaged, but %s is no store, which would have to know that its log was "
+                         "cut: repair it where it lies, as STORE/log",
+                         store->folder);
     }
     return store_relearn_note(store->folder, ret_error);
 }
