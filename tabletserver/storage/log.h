@@ -58,7 +58,7 @@ struct log_options {
     uint64_t pending_bytes_max;  /* log_append refuses above it (back-pressure), except a
                                       record larger than that when nothing is pending */
     uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
-    bool expected; /* there has been a log: if nothing is there it is lost, not new */
+    bool expected; /* there has been a log: if nothing of it is there, or no segment, it is lost, not new */
     void *context;
     void (*on_synced)(void *context, uint64_t position); /* everything below is durable */
     void (*on_failed)(void *context, const struct error *error);
@@ -88,8 +88,9 @@ struct log_statistics {
 
 /* Open or create, replay everything kept, start the thread.
  * Errors: STATUS_CORRUPT (file and offset named, and what to do), STATUS_VERSION, STATUS_IO,
- * STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_FAILED_PRECONDITION (another process has it open),
- * STATUS_INVALID_ARGUMENT (segment_bytes), those of file.h, or what on_replay returned. */
+ * STATUS_NO_SPACE, STATUS_NO_MEMORY, STATUS_FAILED_PRECONDITION (another process has it open, it is
+ * another store's, or its folder is a link to what is not there), STATUS_INVALID_ARGUMENT (segment_bytes),
+ * those of file.h, or what on_replay returned. */
 enum status log_open(const struct log_options *options,
                      struct log **ret_log,
                      struct error *ret_error);

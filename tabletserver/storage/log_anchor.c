@@ -3,14 +3,16 @@
  *
  * Without it nothing tells which segments are to be replayed: those that were kept for other copies look like those
  * that are needed.  So a log that lacks it is refused, unless it is a new one; and log_repair() takes all of it for
- * lost and begins it anew, where nothing of before can be taken for a part of it: behind the position up to which it
- * was synced, as far as that is known, and with a number that no file of it has had.
+ * lost and begins it anew, where nothing of before can be taken for a part of it: with a number that no file of it has
+ * had, and far behind the position up to which it was synced, which is only known to be at least so high.  So what the
+ * base hears of the new one speaks against the old one, should that come back: a disk that is mounted after all.
  */
 #include <string.h>
 
 #include "tabletserver/storage/log_state.h"
 
-#define POSITION_MAX (UINT64_MAX / 4) /* as far as anybody will ever come */
+#define POSITION_MAX (UINT64_MAX / 4)     /* as far as anybody will ever come */
+#define POSITION_GAP (UINT64_C(1) << 40) /* more than a log can have taken since the base heard of it */
 
 static enum status join(const struct log *log,
                         char ret_path[FILE_PATH_SIZE_MAX],
@@ -90,6 +92,9 @@ static enum status do_without(struct log *log,
     struct log_repairing *repair = log->repair;
     uint64_t hint = log->options.synced_position_hint;
     uint64_t highest = highest_number(listing);
+    if (highest == 0 && why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
+        return error_set(ret_error, STATUS_NOT_FOUND, "%.600s", why->text);
+    }
     if (log->options.store_number == 0) {
         return error_set(
             ret_error, STATUS_FAILED_PRECONDITION,
@@ -102,15 +107,12 @@ static enum status do_without(struct log *log,
                          "no log comes to position %llu, segment %llu", (unsigned long long)hint,
                          (unsigned long long)highest);
     }
-    if (highest == 0 && why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
-        return error_set(ret_error, STATUS_NOT_FOUND, "%.600s", why->text);
-    }
-    uint64_t position = hint > LOG_POSITION_FIRST ? log_align(hint) : LOG_POSITION_FIRST;
-    log->anchor = first_anchor(log, highest + 1, position);
+    uint64_t proven = hint > LOG_POSITION_FIRST ? hint : LOG_POSITION_FIRST;
+    log->anchor = first_anchor(log, highest + 1, log_align(proven) + POSITION_GAP);
     repair->anchor_lost = true;
     repair->lost_from = 1;
     repair->result.cut = true;
-    repair->result.proven_position = position;
+    repair->result.proven_position = proven;
     memcpy(repair->result.reason, why->text, sizeof why->text);
     return STATUS_OK;
 }
@@ -120,18 +122,22 @@ static enum status read(struct log *log, const char *path, struct error *ret_err
     uint8_t slots[2 * LOG_BLOCK_BYTES];
     struct error error = {.status = STATUS_OK};
     uint64_t wanted = log->options.store_number;
-    enum status status = file_read_at(&log->anchor_file, 0, slots, sizeof slots, ret_error);
-    if (status == STATUS_OUT_OF_RANGE) {
-        return error_set(ret_error, STATUS_CORRUPT, "%s: it is too short", path);
+    enum status status = file_read_at(&log->anchor_file, 0, slots, sizeof slots, &error);
+    if (status == STATUS_OK) {
+        status = log_anchor_decode(slots, 0, &log->anchor, &error);
+    } else if (status == STATUS_OUT_OF_RANGE) {
+        status = error_set(&error, STATUS_CORRUPT, "it is too short");
+    } else {
+        return error_set(ret_error, status, "%s", error.text); /* it names the file */
     }
-    if (status != STATUS_OK) {
-        return status;
+    if (status == STATUS_CORRUPT && log->repair == NULL) {
+        return error_set(ret_error, status, "%s: %s; " LOG_ADVICE " --synced %llu", path, error.text,
+                         (unsigned long long)log->options.synced_position_hint);
     }
-    /* One of another store is whole, and not for us to repair. */
-    status = log_anchor_decode(slots, log->repair == NULL ? wanted : 0, &log->anchor, &error);
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s: %s", path, error.text);
     }
+    /* One of another store is whole, and not for us to replay or to repair. */
     if (wanted != 0 && log->anchor.store_number != wanted) {
         return error_set(ret_error, STATUS_FAILED_PRECONDITION,
                          "%s: it belongs to store %llx, not to %llx", path,

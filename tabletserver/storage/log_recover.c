@@ -15,6 +15,7 @@
 
 #define NAME_BLOCK_BYTES    4096
 #define REWRITE_PIECE_BYTES ((size_t)256 * 1024)
+
 static enum status add_segment(struct log *log,
                                struct log_replay *replay,
                                uint64_t number,
@@ -124,6 +125,36 @@ static enum status open_files(struct log *log,
         }
     }
     return status;
+}
+
+/*
+ * From the first opening on there is a segment at any time, unless all were cut off.  One that was begun and not yet
+ * anchored again has nothing else that would miss them.
+ */
+static enum status miss_segments(struct log *log, struct error *ret_error)
+{
+    struct log_repairing *repair = log->repair;
+    char path[FILE_PATH_SIZE_MAX];
+    bool has_other_reason = repair != NULL && (repair->anchor_lost || repair->lost_from != 0);
+    if (log->segments.count > 0 || !log->options.expected || log->anchor.cut || has_other_reason) {
+        return STATUS_OK;
+    }
+    enum status status = log_segment_path(path, log->folder, LOG_SEGMENT_PREFIX,
+                                          log->anchor.start_segment, ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct error error = {.status = STATUS_OK};
+    status = error_set(&error, STATUS_CORRUPT,
+                       "%s is missing, and all behind it, yet there have been some", path);
+    if (repair == NULL) {
+        return error_set(ret_error, status, "%s; " LOG_ADVICE " --synced %llu", error.text,
+                         (unsigned long long)log->options.synced_position_hint);
+    }
+    repair->result.cut = true;
+    repair->result.proven_position = log->anchor.synced_position;
+    memcpy(repair->result.reason, error.text, sizeof error.text);
+    return STATUS_OK;
 }
 
 /* Copy a piece of the stream between the segments and memory. */
@@ -401,6 +432,9 @@ static enum status recover_listing(struct log *log,
     log_replay_init(&replay, &log->anchor, log->options.synced_position_hint);
     status = open_files(log, &replay, listing, ret_error);
     if (status == STATUS_OK) {
+        status = miss_segments(log, ret_error);
+    }
+    if (status == STATUS_OK) {
         status = recover_segments(log, listing, &replay, ret_error);
     }
     log_replay_deinit(&replay);
@@ -419,6 +453,12 @@ enum status log_recover(struct log *log, struct error *ret_error)
     if (status == STATUS_OK) {
         status = file_list_folder(log->folder, &listing.arena, &listing.names, &listing.count,
                                   ret_error);
+    }
+    if (status == STATUS_NOT_FOUND && log->repair == NULL) { /* just made, or its name was there */
+        status = error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                           "%s is a link to what is not there: if it is on a disk of its own, is that "
+                           "mounted?",
+                           log->folder);
     }
     if (status == STATUS_OK) {
         status = recover_listing(log, &listing, ret_error);

@@ -41,6 +41,7 @@ enum status log_repair(const struct log_repair_options *what,
         .store_number = what->store_number,
         .segment_bytes = LOG_SEGMENT_BYTES_MIN, /* none is made */
         .synced_position_hint = what->synced_position_hint,
+        .expected = true,
         .context = &repairing,
         .on_synced = ignore_synced,
         .on_failed = ignore_failed,

@@ -242,6 +242,7 @@ static enum status load_store(struct store *store,
     store->meta_clock = meta.clock;
     hlc_observe(&store->hlc, meta.clock);
     *ret_synced_position = meta.synced_position;
+    atomic_store(&store->synced_position, meta.synced_position); /* flushes on the way write it again */
     return STATUS_OK;
 }
 
@@ -292,20 +293,32 @@ static enum status check_log_end(struct store *store, struct error *ret_error)
     return STATUS_OK;
 }
 
+/* The store's own record: the base has none yet, or none that knows of this log. */
+static enum status put_store_meta(struct store *store)
+{
+    struct base_writer *writer = NULL;
+    enum status status = base_writer_begin(store->base, &writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = store_put_store_meta(writer, store, 0);
+    if (status != STATUS_OK) {
+        base_writer_abort(writer);
+        return status;
+    }
+    return base_writer_commit(writer);
+}
+
 enum status store_finish_recovery(struct store *store, struct error *ret_error)
 {
+    struct log_statistics numbers;
     enum status status = STATUS_OK;
-    if (store->meta_missing) {
-        struct base_writer *writer = NULL;
-        status = base_writer_begin(store->base, &writer);
-        if (status == STATUS_OK) {
-            status = store_put_store_meta(writer, store, 0);
-            if (status == STATUS_OK) {
-                status = base_writer_commit(writer);
-            } else {
-                base_writer_abort(writer);
-            }
-        }
+    log_statistics(store->log, &numbers);
+    atomic_store(&store->synced_position, numbers.synced_position);
+    if (store->meta_missing || store->relearns) {
+        status = put_store_meta(store);
+        /* Of a log that was cut the next flush tells, too. */
+        status = status == STATUS_NO_SPACE && !store->meta_missing ? STATUS_OK : status;
         store->meta_missing = false;
     }
     if (status != STATUS_OK) {
@@ -323,11 +336,8 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
-    struct log_statistics numbers;
-    log_statistics(store->log, &numbers);
     store->log_position = numbers.next_position;
     store->log_position_checked = numbers.next_position;
-    atomic_store(&store->synced_position, numbers.synced_position);
     store_keep_replayed(store);
     store_release_log(store);
     return STATUS_OK;

@@ -101,7 +101,7 @@ Test(log, headers_are_checked)
     put(0, 40);
     shut();
     options.store_number++;
-    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_eq(reopen(), STATUS_FAILED_PRECONDITION);
     cr_assert_not_null(strstr(error.text, "belongs to store"), "%s", error.text);
     options.store_number--;
 
@@ -491,7 +491,10 @@ Test(log, repair_of_an_anchor_that_cannot_be_read)
         cr_assert_eq(file_write_at(&file, 0, zeros, sizeof zeros, NULL), STATUS_OK);
         file_close(&file);
         cr_assert_eq(truncate(path, (off_t)sizes[i]), 0);
+        options.synced_position_hint = end;
         cr_assert_eq(reopen(), STATUS_CORRUPT);
+        cr_assert_not_null(strstr(error.text, path), "%s", error.text);
+        cr_assert_not_null(strstr(error.text, "edubba-repair-log --synced"), "%s", error.text);
         const struct log_repair_options what = {
             .folder = folder, .store_number = STORE, .synced_position_hint = end};
         struct log_repair result;
@@ -534,6 +537,45 @@ Test(log, a_log_begun_anew_below_the_hint_opens_all_the_same)
     shut();
     must_open();
     cr_assert_eq(owner.replayed, 1);
+}
+
+/* In its first life nothing but the segments says that there is anything. */
+Test(log, a_log_that_is_expected_misses_its_segments)
+{
+    struct log_repair result;
+    must_open();
+    put(0, 40);
+    shut();
+    for (uint64_t number = 1; number <= 2; number++) {
+        struct file file = open_segment(number);
+        cr_assert_eq(unlink(file.path), 0);
+        file_close(&file);
+    }
+    options.expected = true;
+    cr_assert_eq(reopen(), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "segment-0000000000000001.log is missing"), "%s",
+                       error.text);
+    cr_assert_eq(repair_with(0, NULL, &result), STATUS_OK, "%s", error.text);
+    cr_assert(result.cut);
+    cr_assert_not_null(strstr(result.reason, "is missing"), "%s", result.reason);
+    for (int i = 0; i < 2; i++) {
+        must_open();
+        cr_assert_eq(owner.replayed, (uint64_t)i);
+        if (i == 0) {
+            put(0, 40);
+        }
+        shut();
+    }
+}
+
+Test(log, a_folder_that_is_a_link_to_nothing_is_named)
+{
+    char link[FILE_PATH_SIZE_MAX];
+    (void)snprintf(link, sizeof link, "%.200s/link", folder);
+    cr_assert_eq(symlink("/nowhere/at/all", link), 0);
+    options.folder = link;
+    cr_assert_eq(reopen(), STATUS_FAILED_PRECONDITION, "%s", error.text);
+    cr_assert_not_null(strstr(error.text, "mounted"), "%s", error.text);
 }
 
 Test(log, repair_refuses_what_cannot_be)

@@ -3,6 +3,7 @@
  * same, whatever it was killed in the middle of (store_relearn.h).
  */
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "tests/support/taught_slices.h"
 
@@ -479,6 +480,32 @@ Test(store_relearn, an_only_copy_goes_on_without_its_log)
     cr_assert_eq(store_tablet_lead(tablet), STATUS_OK);
     fixture_flush(&fixture);
     goes_on_behind_the_cut(1, "b", lose_log);
+}
+
+/* A disk is mounted after all, when its log was given up: it is of before what was written since. */
+Test(store_relearn, a_log_that_comes_back_after_it_was_given_up_is_refused)
+{
+    struct error error = {0};
+    char log[FILE_PATH_SIZE_MAX];
+    char away[FILE_PATH_SIZE_MAX];
+    fixture_deinit(&fixture);
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    (void)snprintf(log, sizeof log, "%s/log", fixture.folder);
+    (void)snprintf(away, sizeof away, "%s/away", fixture.folder);
+    tablet = fixture_create(&fixture, 1, "a", "n");
+    write_rows();
+    fixture_close(&fixture);
+    cr_assert_eq(rename(log, away), 0);
+    cr_assert_eq(mkdir(log, 0700), 0);
+    cut_by_hand();
+    fixture_open(&fixture);
+    fixture_close(&fixture);
+    lose_log();
+    cr_assert_eq(rename(away, log), 0);
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "and the log was synced up to"), "%s", error.text);
+    fixture.store = NULL;
 }
 
 /* Nothing was flushed yet: the base knows nothing of what the log had, and would open without it. */
