@@ -7,13 +7,16 @@
  *
  * One log record says both, so a restart finds both or neither.  The base hears of the configuration
  * with the tablet's next flush, or, where nothing is written, when its record has held the log for
- * long (store_ask_metas()); until then the record holds the log as a memtable does.  Only what is
+ * long (store_ask_metas()); until then the record holds the log as a memtable does.  Whether others have
+ * the tablet, too, it hears at once: where the log is lost nothing else tells whether this copy may be
+ * given up, or must not pass for whole (store_relearn.h).  Only what is
  * durable in the log may stand in the base: else it would be there without what was dropped for it.
  */
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/record_replica.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_relearn.h"
 #include "tabletserver/storage/store_replica.h"
 
 #define LOG_SHARE_OF_METAS 2 /* a record may hold back this part of what a memtable may */
@@ -246,13 +249,31 @@ const struct store_configuration *store_tablet_configuration(const struct store_
 
 /* --- durable, and in the base --------------------------------------------------------------------- */
 
+static bool is_in_base(const struct store_tablet *tablet)
+{
+    return tablet->lineage_count == 0; /* else its parent's end brings it there */
+}
+
+static void ask_meta(struct store_tablet *tablet)
+{
+    atomic_store(&tablet->meta_wanted, true);
+    atomic_store(&tablet->store->metas_wanted, true);
+}
+
 void store_note_durable_configuration(struct store_tablet *tablet, uint64_t position)
 {
+    struct store *store = tablet->store;
+    bool others_before = store_has_other_copies(store, &tablet->durable.members);
     (void)pthread_mutex_lock(&tablet->mutex);
     tablet->durable = tablet->configuration;
     tablet->durable_number++;
     (void)pthread_mutex_unlock(&tablet->mutex);
     tablet->configured_position = position;
+    if (store_has_other_copies(store, &tablet->durable.members) != others_before &&
+        is_in_base(tablet)) {
+        ask_meta(tablet);
+        store_work_wake(store);
+    }
 }
 
 bool store_settle_configuration(struct store_tablet *tablet, uint64_t synced)
@@ -284,15 +305,13 @@ void store_ask_metas(struct store *store, bool all)
     for (uint32_t i = 0; i < store->tablet_count; i++) {
         struct store_tablet *tablet = store->tablets[i];
         uint64_t position = tablet->configured_position;
-        bool is_in_base = tablet->lineage_count == 0; /* else its parent's end brings it there */
-        if (position != STORE_POSITION_NONE && is_in_base &&
+        if (position != STORE_POSITION_NONE && is_in_base(tablet) &&
             (all || store->log_position - position >= share)) {
-            atomic_store(&tablet->meta_wanted, true);
+            ask_meta(tablet);
             any = true;
         }
     }
     if (any) {
-        atomic_store(&store->metas_wanted, true);
         store_work_wake(store);
     }
 }

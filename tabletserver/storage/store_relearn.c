@@ -45,6 +45,11 @@ static bool is_lone(const struct store *store, const struct replica_configuratio
     return members->member_count == 1 && members->members[0].store == store->identity.store_number;
 }
 
+bool store_has_other_copies(const struct store *store, const struct replica_configuration *members)
+{
+    return members->version != 0 && !is_lone(store, members);
+}
+
 /* What is known of a tablet: by the base, then by what can be read of the log, which says more. */
 struct last_known {
     uint64_t tablet;
@@ -165,17 +170,13 @@ enum status store_relearn_cut(struct store *store,
 
 /* --- until the copies say so themselves ----------------------------------------------------------- */
 
-/* One of no configuration counts for nothing as it is.  Of the only copy a person has cut the log. */
-static bool is_to_be_marked(const struct store *store, const struct replica_configuration *members)
-{
-    return members->version != 0 && !is_lone(store, members);
-}
-
+/* Those that have others.  One of no configuration counts for nothing as it is.  Of the only copy a person has cut
+ * the log. */
 bool store_relearns(const struct store_tablet *tablet)
 {
     return tablet->configuration.flags.damaged ||
            (tablet->store->relearns &&
-            is_to_be_marked(tablet->store, &tablet->configuration.members));
+            store_has_other_copies(tablet->store, &tablet->configuration.members));
 }
 
 enum status store_relearn_lift(struct store *store, struct error *ret_error)
@@ -200,7 +201,7 @@ enum status store_relearn_mark(struct store *store, struct error *ret_error)
     for (uint32_t i = 0; i < store->tablet_count && store->relearns; i++) {
         struct store_tablet *tablet = store->tablets[i];
         struct store_configuration configuration = tablet->configuration;
-        if (!is_to_be_marked(store, &configuration.members)) {
+        if (!store_has_other_copies(store, &configuration.members)) {
             continue;
         }
         configuration.flags.damaged = true;
@@ -223,7 +224,7 @@ static bool is_noted(struct store *store)
         struct store_tablet *tablet = store->tablets[i];
         (void)pthread_mutex_lock(&tablet->mutex);
         noted = tablet->durable_number > tablet->relearn_number ||
-                !is_to_be_marked(store, &tablet->durable.members);
+                !store_has_other_copies(store, &tablet->durable.members);
         (void)pthread_mutex_unlock(&tablet->mutex);
     }
     return noted;

@@ -23,8 +23,12 @@
 
 #include "common/base/error.h"
 
+struct replica_configuration;
 struct store;
 struct store_tablet;
+
+/* Does anybody else have the tablet, as its configuration says?  The base hears at once when that changes. */
+bool store_has_other_copies(const struct store *store, const struct replica_configuration *members);
 
 /* Was one begun?  Sets store->relearns. */
 enum status store_relearn_find(struct store *store, struct error *ret_error);

@@ -452,6 +452,38 @@ Test(store_relearn, but_not_that_of_an_only_copy)
     cr_assert_eq(count_segments("segment-"), segments);
 }
 
+static void wait_until_base_knows(void)
+{
+    FIXTURE_PUMP_UNTIL(&fixture, atomic_load(&tablet->written_number) == tablet->durable_number);
+}
+
+/* Whether there are others the base hears at once: nothing else tells, where the log is lost. */
+Test(store_relearn, the_base_hears_at_once_that_a_copy_is_alone)
+{
+    be_alone(3);
+    wait_until_base_knows();
+    write_rows();
+    fixture_close(&fixture);
+    remove_from_log("anchor");
+    expect_refused_for_tablet_one();
+}
+
+Test(store_relearn, the_base_hears_at_once_that_a_copy_has_others)
+{
+    tablet = fixture_create(&fixture, 2, "n", "z");
+    struct store_configuration alone = led;
+    alone.members.version = 1;
+    alone.members.member_count = 1;
+    configure(tablet, alone);
+    configure(tablet, led);
+    wait_until_base_knows();
+    fixture_close(&fixture);
+    remove_from_log("anchor");
+    fixture_open(&fixture);
+    tablet = store_tablet_find(fixture.store, 2);
+    cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+}
+
 /* It may be on a disk that is not there now: then a new one would hide it. */
 Test(store_relearn, a_log_of_which_nothing_is_there_is_not_begun_anew_without_a_word)
 {
