@@ -90,8 +90,8 @@ static enum status become_owner(const char *store_folder, struct error *ret_erro
         return status;
     }
     if (setgroups(0, NULL) != 0 || setgid(owned.st_gid) != 0 || setuid(owned.st_uid) != 0) {
-        return error_set(ret_error, STATUS_PERMISSION_DENIED, "cannot act as the owner of %s: %s", path,
-                         strerror(errno));
+        return error_set(ret_error, STATUS_PERMISSION_DENIED, "cannot act as the owner of %s: %s",
+                         path, strerror(errno));
     }
     return STATUS_OK;
 }
@@ -111,7 +111,8 @@ static enum status check_is_its_log(const char *log_folder,
     bool is_own = stat(path, &own) == 0 && own.st_dev == given.st_dev && own.st_ino == given.st_ino;
     return is_own ? STATUS_OK
                   : error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                              "%s is not the log of the store beside it: that is %s", log_folder, path);
+                              "%s is not the log of the store beside it: that is %s", log_folder,
+                              path);
 }
 
 static enum status look_around(const char *log_folder,

@@ -12,7 +12,7 @@
 #include "tabletserver/storage/log_state.h"
 
 #define POSITION_MAX (UINT64_MAX / 4)     /* as far as anybody will ever come */
-#define POSITION_GAP (UINT64_C(1) << 40) /* more than a log can have taken since the base heard of it */
+#define POSITION_GAP (UINT64_C(1) << 40) /* more than a log takes until the base hears of it */
 
 static enum status join(const struct log *log,
                         char ret_path[FILE_PATH_SIZE_MAX],
@@ -131,8 +131,8 @@ static enum status read(struct log *log, const char *path, struct error *ret_err
         return error_set(ret_error, status, "%s", error.text); /* it names the file */
     }
     if (status == STATUS_CORRUPT && log->repair == NULL) {
-        return error_set(ret_error, status, "%s: %s; " LOG_ADVICE " --synced %llu", path, error.text,
-                         (unsigned long long)log->options.synced_position_hint);
+        return error_set(ret_error, status, "%s: %s; " LOG_ADVICE " --synced %llu", path,
+                         error.text, (unsigned long long)log->options.synced_position_hint);
     }
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "%s: %s", path, error.text);

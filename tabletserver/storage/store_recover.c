@@ -242,7 +242,7 @@ static enum status load_store(struct store *store,
     store->meta_clock = meta.clock;
     hlc_observe(&store->hlc, meta.clock);
     *ret_synced_position = meta.synced_position;
-    atomic_store(&store->synced_position, meta.synced_position); /* flushes on the way write it again */
+    atomic_store(&store->synced_position, meta.synced_position); /* a flush at replay writes it */
     return STATUS_OK;
 }
 
