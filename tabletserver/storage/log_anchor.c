@@ -90,6 +90,9 @@ static enum status do_without(struct log *log,
     struct log_repairing *repair = log->repair;
     uint64_t hint = log->options.synced_position_hint;
     uint64_t highest = highest_number(listing);
+    if (highest == 0 && why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
+        return error_set(ret_error, STATUS_NOT_FOUND, "%.600s", why->text);
+    }
     if (log->options.store_number == 0) {
         return error_set(
             ret_error, STATUS_FAILED_PRECONDITION,
@@ -101,9 +104,6 @@ static enum status do_without(struct log *log,
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "no log comes to position %llu, segment %llu", (unsigned long long)hint,
                          (unsigned long long)highest);
-    }
-    if (highest == 0 && why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
-        return error_set(ret_error, STATUS_NOT_FOUND, "%.600s", why->text);
     }
     uint64_t position = hint > LOG_POSITION_FIRST ? log_align(hint) : LOG_POSITION_FIRST;
     log->anchor = first_anchor(log, highest + 1, position);
