@@ -311,6 +311,23 @@ static void check_succeeds(struct master_settings *settings, struct config_readi
     }
 }
 
+/* Between a held sync and the next a server is not heard of for the hold and the quick pause: half
+ * of the timeout and a quarter of it leave a quarter for what is late. */
+static void check_quick(struct config_reading *reading)
+{
+    int64_t most_us = raw.server_timeout_us / 4;
+    const struct config_key most = {.type = CONFIG_DURATION_US, .target = &most_us};
+    char text[CONFIG_VALUE_SIZE_MAX];
+
+    if (raw.sync_interval_quick_us > most_us && !config_is_refused(reading, "server.timeout")) {
+        config_format_value(&most, text);
+        config_refuse(reading, "sync.interval_quick",
+                      "sync.interval_quick: allowed are up to %s, a quarter of server.timeout: "
+                      "servers would not be heard of for too long",
+                      text);
+    }
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -320,6 +337,7 @@ static void check_together(const struct catalog_settings *catalog, struct config
         config_refuse(reading, "server.timeout",
                       "server.timeout must be at least twice sync.hold and sync.interval");
     }
+    check_quick(reading);
     if (raw.min_in_sync > raw.replicas && !config_is_refused(reading, "replication.replicas")) {
         config_refuse(reading, "replication.min_in_sync",
                       "replication.min_in_sync must not be above replication.replicas");
