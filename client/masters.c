@@ -23,14 +23,14 @@ struct found {
 };
 
 struct search {
-    struct found found[MASTERS_MAX];
+    struct found found[EDUBBA_MASTERS_MAX];
     size_t count;
 };
 
 static void add(struct search *search, struct bytes address)
 {
     if (address.size_bytes == 0 || address.size_bytes >= ADDRESS_BYTES_MAX ||
-        search->count == MASTERS_MAX) {
+        search->count == EDUBBA_MASTERS_MAX) {
         return;
     }
     for (size_t i = 0; i < search->count; i++) {

@@ -15,6 +15,9 @@
 extern "C" {
 #endif
 
+/* Addresses that edubba_options.masters may have, of masters and of tablet servers behind them. */
+#define EDUBBA_MASTERS_MAX 16
+
 struct edubba_master {
     const char *address;
     const char *state;  /* "active"; "standby"; "in doubt" (it led, and does nothing until it knows

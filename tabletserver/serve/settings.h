@@ -8,13 +8,15 @@
 #include "common/io/logger.h"
 #include "tabletserver/storage/store.h"
 
+#define SERVER_STORES_MAX 16
+
 struct server_settings {
     const char *address;
     const char *advertise; /* what others are told; empty = what was bound */
     const char *http_address;
     const char *masters; /* comma-separated */
     const char *folder;
-    struct config_text_list stores; /* folders; none = <folder>/store */
+    struct config_text_list stores; /* folders, at most SERVER_STORES_MAX; none = <folder>/store */
     const char *zone;
     bool insecure;
     bool replicate;         /* tablets may have copies on other servers */
