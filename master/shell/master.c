@@ -225,18 +225,20 @@ static void take_mail(struct master *master, const struct mail *mail)
 static void publish(struct master *master)
 {
     struct buffer status = BUFFER_INIT;
+    struct catalog_counts counts;
     char active[ETCD_LEADER_BYTES_MAX];
+    bool may_act = master->reign != NULL && reign_may_act(master->reign);
 
     master->published_ns = clock_monotonic_ns();
-    master_metrics_role(master->reign != NULL && reign_may_act(master->reign));
     if (master->reign != NULL) {
-        reign_publish(master->reign, mailbox_depth(master->mailbox), &status);
+        reign_describe(master->reign, &counts, &status);
     } else {
         find_active(master, active);
         buffer_append_format(&status,
                              "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\"}",
                              (long long)master->settings->cluster, active);
     }
+    master_metrics_state(may_act ? &counts : NULL, mailbox_depth(master->mailbox));
     status_page_publish(master->page, &status);
 }
 
