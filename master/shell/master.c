@@ -9,6 +9,7 @@
 #include "common/io/clock.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
+#include "common/io/transport_address.h"
 #include "common/io/transport_budget.h"
 #include "master/console/console.h"
 #include "master/shell/elector.h"
@@ -48,7 +49,7 @@ struct master {
     struct transport_listener *listener;
     struct status_page *page;
     struct console *console;
-    char address[ADDRESS_BYTES_MAX]; /* what others are told */
+    char address[ADDRESS_BYTES_MAX]; /* what others are told; "" = nothing */
     struct elector *elector;         /* NULL = the embedded coordinator */
     struct reign *reign;             /* NULL = standing by */
     uint64_t given_up;               /* a reign that we could not lead in */
@@ -354,7 +355,8 @@ static enum status open_network(struct master *master, struct error *ret_error)
     return status == STATUS_OK ? transport_listen(&listener, &master->listener, ret_error) : status;
 }
 
-/* What others are told: the port that was really bound. */
+/* What others are told: the port that was really bound; nothing where nobody elsewhere could dial
+ * it, or they would take themselves for the master (on etcd settings_check() refuses that). */
 static void settle_address(struct master *master)
 {
     const struct master_settings *settings = master->settings;
@@ -362,6 +364,8 @@ static void settle_address(struct master *master)
 
     if (settings->advertise[0] != '\0') {
         (void)snprintf(master->address, sizeof master->address, "%s", settings->advertise);
+    } else if (transport_address_is_any(settings->address)) {
+        master->address[0] = '\0';
     } else if (strncmp(settings->address, "tcp", 3) == 0 && colon != NULL) {
         (void)snprintf(master->address, sizeof master->address, "%.*s:%u",
                        (int)(colon - settings->address), settings->address,

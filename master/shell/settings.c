@@ -245,13 +245,6 @@ static void check_addresses(const struct master_settings *settings, struct confi
     }
 }
 
-/* Others must be able to dial what the active master writes into etcd. */
-static bool is_any_host(const char *address)
-{
-    return strstr(address, "//0.0.0.0:") != NULL || strstr(address, "//[::]:") != NULL ||
-           strstr(address, "//*:") != NULL;
-}
-
 static void check_etcd(const struct master_settings *settings, struct config_reading *reading)
 {
     const struct etcd_settings *etcd = &settings->etcd;
@@ -270,7 +263,8 @@ static void check_etcd(const struct master_settings *settings, struct config_rea
     if (etcd->lease_us % SECOND_US != 0) {
         config_refuse(reading, "etcd.lease", "etcd.lease: etcd counts in whole seconds");
     }
-    if (settings->advertise[0] == '\0' && is_any_host(settings->address)) {
+    /* Others must be able to dial what the active master writes into etcd. */
+    if (settings->advertise[0] == '\0' && transport_address_is_any(settings->address)) {
         config_refuse(reading, "advertise",
                       "advertise: nobody can dial %s: say where others reach this master",
                       settings->address);

@@ -55,3 +55,11 @@ Test(master_settings, of_a_timeout_that_was_refused_nothing_follows_for_the_quic
                      "command line: server.timeout must be a duration like \"250 ms\", \"10 s\" or "
                      "\"15 min\"\n");
 }
+
+Test(master_settings, on_etcd_a_master_must_say_where_others_reach_it)
+{
+    const char *faults = settle("coordinator=etcd", "address=tcp://:7400");
+    cr_assert_not_null(strstr(faults, "\nadvertise: nobody can dial tcp://:7400: "), "%s", faults);
+    faults = settle("coordinator=embedded", "address=tcp://0.0.0.0:7400");
+    cr_assert_null(strstr(faults, "advertise"), "%s", faults);
+}
