@@ -34,8 +34,8 @@ struct server_settings {
     struct store_settings store;
 };
 
-/* Every key's default but memtable_limit's, which follows from memory_limit:
- * server_settings_check() fills it in where it was not given. */
+/* Every key's default but those of memtable_limit, request_bytes_max and answer_bytes_max, which follow
+ * from memory_limit: server_settings_check() fills them in where they were not given. */
 void server_settings_default(struct server_settings *settings);
 
 #define SERVER_SETTINGS_KEYS_MAX 40
