@@ -14,9 +14,11 @@ static struct {
     pthread_t thread;
     bool running;
     atomic_bool ending;
+    pthread_mutex_t lock; /* held while on_stop runs */
+    bool closing;         /* under lock: on_stop is not to be called any more */
     void (*on_stop)(void *context, int signal);
     void *context;
-} signals;
+} signals = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void signals_awaited(sigset_t *set)
 {
@@ -24,6 +26,15 @@ static void signals_awaited(sigset_t *set)
     (void)sigaddset(set, SIGTERM);
     (void)sigaddset(set, SIGINT);
     (void)sigaddset(set, SIGUSR1);
+}
+
+static void tell(int signal)
+{
+    (void)pthread_mutex_lock(&signals.lock);
+    if (!signals.closing) {
+        signals.on_stop(signals.context, signal);
+    }
+    (void)pthread_mutex_unlock(&signals.lock);
 }
 
 static void *wait_for_signals(void *unused)
@@ -48,7 +59,7 @@ static void *wait_for_signals(void *unused)
             _exit(128 + signal);
         }
         told = true;
-        signals.on_stop(signals.context, signal);
+        tell(signal);
     }
 }
 
@@ -68,6 +79,7 @@ enum status signals_start(void (*on_stop)(void *context, int signal),
     ASSERT(!signals.running);
     signals.on_stop = on_stop;
     signals.context = context;
+    signals.closing = false;
     atomic_store(&signals.ending, false);
     int result = pthread_create(&signals.thread, NULL, wait_for_signals, NULL);
     if (result != 0) {
@@ -76,6 +88,13 @@ enum status signals_start(void (*on_stop)(void *context, int signal),
     }
     signals.running = true;
     return STATUS_OK;
+}
+
+void signals_closing(void)
+{
+    (void)pthread_mutex_lock(&signals.lock);
+    signals.closing = true;
+    (void)pthread_mutex_unlock(&signals.lock);
 }
 
 void signals_stop(void)

@@ -4,7 +4,10 @@
  * signals_block() comes first thing in main(), before any thread exists, so that every thread
  * inherits the mask and no system call of ours is ever interrupted by them.  SIGPIPE is ignored.
  * A second SIGTERM or SIGINT ends the process at once (exit code 128 + signal), for a person whose
- * first Ctrl-C seems to hang; with a synced log that is as safe as any crash.
+ * first Ctrl-C seems to hang; with a synced log that is as safe as any crash.  What hangs is closing,
+ * mostly, so the thread stays until all is closed:
+ *
+ *   signals_start()   run   signals_closing()   close everything   signals_stop()
  *
  * One per process.
  */
@@ -22,7 +25,12 @@ enum status signals_start(void (*on_stop)(void *context, int signal),
                           void *context,
                           struct error *ret_error);
 
-/* End and join the thread; on_stop is not called any more after it. */
+/* What on_stop would ask for has begun: it is not called any more after this, and is not running.  A
+ * second signal still ends the process.  From any thread but the one that calls on_stop; without a
+ * thread it does nothing. */
+void signals_closing(void);
+
+/* End and join the thread; without one it does nothing. */
 void signals_stop(void);
 
 #endif /* COMMON_IO_SIGNALS_H */
