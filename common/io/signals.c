@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/clock.h"
 
 /* SIGUSR1 is how signals_stop() reaches the waiting thread. */
 static struct {
@@ -40,7 +42,7 @@ static void tell(int signal)
 static void *wait_for_signals(void *unused)
 {
     sigset_t set;
-    bool told = false;
+    int64_t told_ns = 0;
 
     (void)unused;
     signals_awaited(&set);
@@ -55,11 +57,13 @@ static void *wait_for_signals(void *unused)
         if (signal == SIGUSR1) {
             continue;
         }
-        if (told) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (told_ns == 0) {
+            told_ns = now_ns;
+            tell(signal);
+        } else if (now_ns - told_ns >= SIGNALS_SECOND_AFTER_NS) {
             _exit(128 + signal);
         }
-        told = true;
-        tell(signal);
     }
 }
 
