@@ -4,8 +4,6 @@
  * That process is this program, begun anew: Criterion has started nng here, which does not outlive a
  * fork.
  */
-#include "common/io/signals.h"
-
 #include <criterion/criterion.h>
 
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/io/signals.h"
 #include "master/shell/master.h"
 #include "tabletserver/serve/server.h"
 #include "tests/support/test_folder.h"
