@@ -17,13 +17,11 @@
 #include "client/core/location_cache.h"
 #include "client/core/retry.h"
 #include "client/core/sequence_window.h"
-#include "client/include/edubba.h"
+#include "client/include/edubba_masters.h"
 #include "client/list.h"
 #include "client/loop.h"
 
 struct server_lane;
-
-#define MASTERS_MAX 16
 
 struct edubba_client {
     uint64_t process; /* who this client is in exactly-once identities; random */
@@ -58,11 +56,12 @@ struct edubba_client {
     uint32_t connection_next;     /* whose turn it is */
     struct list_link dirty_lanes; /* something was queued */
     struct list_link routes;
-    uint32_t masters[MASTERS_MAX]; /* numbers of their addresses: given, then learned */
+    uint32_t masters[EDUBBA_MASTERS_MAX]; /* numbers of their addresses: given, then learned */
     uint32_t master_count;
-    uint32_t master_current;     /* index in masters */
-    bool is_master[MASTERS_MAX]; /* has answered as one; others may be tablet servers */
-    int64_t master_silent_until_ns[MASTERS_MAX]; /* it did not answer: others go first until then */
+    uint32_t master_current;            /* index in masters */
+    bool is_master[EDUBBA_MASTERS_MAX]; /* has answered as one; others may be tablet servers */
+    /* It did not answer: others go first until then. */
+    int64_t master_silent_until_ns[EDUBBA_MASTERS_MAX];
 };
 
 /* As edubba_client_open(), but for the first word with a master. */

@@ -20,17 +20,18 @@ struct found {
     char active[ADDRESS_BYTES_MAX];
     uint64_t reign;
     uint64_t cluster;
+    bool is_server; /* a tablet server, as the active master says */
 };
 
 struct search {
-    struct found found[MASTERS_MAX];
+    struct found found[EDUBBA_MASTERS_MAX];
     size_t count;
 };
 
 static void add(struct search *search, struct bytes address)
 {
     if (address.size_bytes == 0 || address.size_bytes >= ADDRESS_BYTES_MAX ||
-        search->count == MASTERS_MAX) {
+        search->count == EDUBBA_MASTERS_MAX) {
         return;
     }
     for (size_t i = 0; i < search->count; i++) {
@@ -84,12 +85,22 @@ static void ask(struct edubba_client *client, struct found *found)
     }
 }
 
+static bool is_no_master(const struct found *found)
+{
+    return found->status == STATUS_UNIMPLEMENTED || found->is_server;
+}
+
+static bool is_silent(const struct found *found)
+{
+    return found->status != STATUS_OK && !is_no_master(found);
+}
+
 static const char *state_of(const struct found *found)
 {
-    if (found->status == STATUS_UNIMPLEMENTED) {
+    if (is_no_master(found)) {
         return "no master";
     }
-    if (found->status != STATUS_OK) {
+    if (is_silent(found)) {
         return "silent";
     }
     switch (found->state) {
@@ -107,20 +118,76 @@ static struct edubba_master *write_masters(struct block *block, const struct sea
     struct edubba_master *masters = block_take(block, search->count * sizeof *masters);
     for (size_t i = 0; i < search->count; i++) {
         const struct found *found = &search->found[i];
-        bool silent = found->status != STATUS_OK && found->status != STATUS_UNIMPLEMENTED;
         struct edubba_master master = {
             .address = block_text(block, bytes_of_text(found->address)),
             .state = state_of(found),
             .active = block_text(block, bytes_of_text(found->active)),
             .reign = found->reign,
             .cluster = found->cluster,
-            .error = block_text(block, bytes_of_text(silent ? found->error.text : "")),
+            .error = block_text(block, bytes_of_text(is_silent(found) ? found->error.text : "")),
         };
         if (masters != NULL) {
             masters[i] = master;
         }
     }
     return masters;
+}
+
+/* --- tablet servers that are away ------------------------------------------------------------- */
+
+/* What is silent cannot say what it is; the active master knows every tablet server's address. */
+static void note_servers(struct search *search, const struct servers_response *response)
+{
+    for (size_t i = 0; i < search->count; i++) {
+        struct found *found = &search->found[i];
+        for (size_t k = 0; k < response->server_count && is_silent(found); k++) {
+            found->is_server = bytes_equal(bytes_of_text(found->address),
+                                           response->servers[k].address);
+        }
+    }
+}
+
+/* Where that fails what is silent stays silent. */
+static void ask_for_servers(struct edubba_client *client,
+                            struct search *search,
+                            const struct found *active)
+{
+    const struct request_options options = {
+        .method = METHOD_LIST_SERVERS,
+        .address_text = active->address,
+        .repeatable = true,
+        .deadline_ms = ANSWER_MS,
+        .unreachable_ms = 1,
+    };
+    struct servers_response response = {0};
+    struct buffer body = BUFFER_INIT;
+    struct buffer answer = BUFFER_INIT;
+    struct error error = {0};
+    struct arena arena;
+
+    if (request_call(client, &options, &body, &answer, &error) != STATUS_OK) {
+        return;
+    }
+    arena_init(&arena, ARENA_BLOCK_BYTES, SIZE_MAX);
+    if (servers_response_decode(buffer_bytes(&answer), &arena, &response, &error) == STATUS_OK) {
+        note_servers(search, &response);
+    }
+    arena_deinit(&arena);
+    buffer_deinit(&answer);
+}
+
+static void tell_servers_apart(struct edubba_client *client, struct search *search)
+{
+    const struct found *active = NULL;
+    bool any_silent = false;
+    for (size_t i = 0; i < search->count; i++) {
+        const struct found *found = &search->found[i];
+        any_silent |= is_silent(found);
+        active = found->status == STATUS_OK && found->state == MASTER_ACTIVE ? found : active;
+    }
+    if (any_silent && active != NULL) {
+        ask_for_servers(client, search, active);
+    }
 }
 
 static void look(struct edubba_client *client, struct search *search)
@@ -132,6 +199,7 @@ static void look(struct edubba_client *client, struct search *search)
         ask(client, &search->found[i]);
         add(search, bytes_of_text(search->found[i].active));
     }
+    tell_servers_apart(client, search);
 }
 
 enum edubba_code edubba_list_masters(const struct edubba_options *options,

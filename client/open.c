@@ -66,9 +66,9 @@ static enum status read_masters(struct edubba_client *client, struct edubba_erro
         if (end == at) {
             break;
         }
-        if (client->master_count == MASTERS_MAX) {
+        if (client->master_count == EDUBBA_MASTERS_MAX) {
             (void)client_error(error, STATUS_INVALID_ARGUMENT, "more than %d masters in \"%s\"",
-                               MASTERS_MAX, client->masters_text);
+                               EDUBBA_MASTERS_MAX, client->masters_text);
             return STATUS_INVALID_ARGUMENT;
         }
         enum status status = check_address(at, (size_t)(end - at), error);

@@ -120,7 +120,7 @@ static uint32_t find_master(struct edubba_client *client, struct bytes address)
     while (at < client->master_count && client->masters[at] != number) {
         at++;
     }
-    if (at == client->master_count && at < MASTERS_MAX) {
+    if (at == client->master_count && at < EDUBBA_MASTERS_MAX) {
         client->masters[client->master_count++] = number;
     }
     return at;

@@ -23,7 +23,7 @@ static enum status serve(struct daemon *daemon, struct master *master, struct er
     LOG_EVENT(LOG_LEVEL_INFO, "ready", LOG_TEXT("text", text));
     daemon_ready(daemon, text);
     status = master_run(master, ret_error);
-    signals_stop();
+    signals_closing();
     return status;
 }
 
@@ -52,6 +52,7 @@ int main(int argument_count, char **arguments)
             status = serve(&daemon, master, &error);
         }
         master_close(master);
+        signals_stop();
         exit_code = status == STATUS_OK ? DAEMON_EXIT_OK : daemon_fail(&daemon, &error);
     }
     arena_deinit(&arena);

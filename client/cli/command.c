@@ -129,11 +129,12 @@ const struct command COMMANDS[] = {
      0, 0, run_servers},
     {"drain", "SERVER [--undo] [--no-wait]",
      "Move all replicas away from a server, before it is stopped for good",
-     "SERVER is a number or an address of ebt servers.  A few replicas move at a time, nothing new comes,\n"
-     "and what is served goes on.  Waits until the server is empty, however long that takes (or for\n"
-     "--timeout, exit status 1), and tells how far it is; --no-wait tells it once.  Stopped with Ctrl-C,\n"
-     "draining goes on; --undo ends it, and what has moved stays where it is.  Replicas for which there is\n"
-     "no other server stay: add one, or ask for fewer (setreplication).\n"
+     "SERVER is a number or an address of ebt servers; where several have the address, the one that is\n"
+     "alive.  A few replicas move at a time, nothing new comes, and what is served goes on.  Waits until\n"
+     "the server is empty, however long that takes (or for --timeout, exit status 1), and tells how far it\n"
+     "is; --no-wait tells it once.  Stopped with Ctrl-C, draining goes on; --undo ends it, and what has\n"
+     "moved stays where it is.  Replicas for which there is no other server stay: add one, or ask for\n"
+     "fewer (setreplication).\n"
      "  ebt drain tcp://10.0.0.7:7401",
      1, 3, run_drain},
     {"recover", "[TABLET | TABLE] [--accept-data-loss [--store=STORE]]",

@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/server_choice.h"
 #include "edubba_replicas.h"
 
 #define ASK_AGAIN_NS (500 * 1000000L) /* how far a drain is */
@@ -31,7 +32,7 @@ int run_merge(struct session *session)
 
 /* --- drain ------------------------------------------------------------------------------------ */
 
-/* By number, or by address, with or without "tcp://".  False after saying why not. */
+/* By number or address.  False after saying why not. */
 static bool find_server(const struct session *session,
                         struct edubba_client *client,
                         const char *name,
@@ -40,25 +41,11 @@ static bool find_server(const struct session *session,
     struct edubba_server *servers = NULL;
     struct edubba_error error;
     size_t count = 0;
-    bool found = false;
 
-    if (edubba_list_servers(client, &servers, &count, &error) != EDUBBA_OK) {
-        (void)session_fail(session, &error);
-        return false;
-    }
-    for (size_t i = 0; i < count && !found; i++) {
-        char number[24];
-        const char *behind = strstr(servers[i].address, "://");
-        (void)snprintf(number, sizeof number, "%" PRIu64, servers[i].number);
-        found = strcmp(name, number) == 0 || strcmp(name, servers[i].address) == 0 ||
-                (behind != NULL && strcmp(name, behind + 3) == 0);
-        *ret_server = found ? servers[i].number : *ret_server;
-    }
+    bool found = edubba_list_servers(client, &servers, &count, &error) == EDUBBA_OK &&
+                 server_choose(servers, count, name, ret_server, &error);
     edubba_free(servers);
     if (!found) {
-        error.code = EDUBBA_NOT_FOUND;
-        (void)snprintf(error.text, sizeof error.text,
-                       "no tablet server has the number or address '%.100s'", name);
         (void)session_fail(session, &error);
     }
     return found;

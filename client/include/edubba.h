@@ -122,8 +122,8 @@ struct edubba_client;
 struct edubba_table;
 
 struct edubba_options {
-    /* Addresses, comma-separated: "tcp://127.0.0.1:7400".  Tablet servers may stand behind the
-     * masters: while no master answers, these tell where tables are. */
+    /* Up to 16 addresses, comma-separated: "tcp://127.0.0.1:7400".  Tablet servers may stand behind
+     * the masters: while no master answers, these tell where tables are. */
     const char *masters;
     const char *agent;      /* your program, for the servers' logs; NULL = "libedubba" */
     uint32_t deadline_ms;   /* of a call that has none of its own */

@@ -15,16 +15,23 @@
 extern "C" {
 #endif
 
+/* Addresses that edubba_options.masters may have, of masters and of tablet servers behind them. */
+#define EDUBBA_MASTERS_MAX 16
+
 struct edubba_master {
     const char *address;
-    const char *state;  /* "active"; "standby"; "in doubt" (it led, and does nothing until it knows
-                         * whether it still does); "silent" (no answer); "no master" (a tablet
-                         * server, or a master too old to say) */
-    const char *active; /* where it says that the active one is; "" = it does not know */
-    uint64_t reign;     /* rises with every change of the active one; 0 = it does not lead, or keeps
-                         * the catalog by itself and so is the only one */
-    uint64_t cluster;   /* the cluster's number; 0 = not known */
-    const char *error;  /* "silent": why; else "" */
+    /* "active"; "standby"; "in doubt" (it led, and does nothing until it knows whether it still
+     * does); "silent" (no answer); "no master" (a tablet server, by its own word or, where it is
+     * silent, by that of the active master, which knows it by this address; or a master too old to
+     * say). */
+    const char *state;
+    /* Where it says that the active one is; "" = it does not know, or is it and was not told by which
+     * address others reach it. */
+    const char *active;
+    uint64_t reign;    /* rises with every change of the active one; 0 = it does not lead, or keeps
+                        * the catalog by itself and so is the only one */
+    uint64_t cluster;  /* the cluster's number; 0 = not known */
+    const char *error; /* "silent": why; else "" */
 };
 
 /* What the masters that options name, and those that they name, say of themselves; there need not be

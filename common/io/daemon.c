@@ -23,8 +23,19 @@ struct command_line {
     int done_exit_code; /* >= 0: nothing more to do (--help, a bad option) */
 };
 
-static void print_help(const struct daemon_description *description)
+/* Defaults that follow from others are there once all have been checked. */
+static void settle_defaults(const struct daemon_description *description, struct arena *arena)
 {
+    struct config_reading nothing;
+    config_reading_begin(&nothing, description->keys, description->key_count, arena);
+    if (description->check != NULL) {
+        description->check(description->context, &nothing);
+    }
+}
+
+static void print_help(const struct daemon_description *description, struct arena *arena)
+{
+    settle_defaults(description, arena);
     (void)printf("%s - %s\n\n"
                  "  --config FILE      configuration file; without it the defaults hold\n"
                  "  --set KEY=VALUE    override one key of it; may be repeated\n"
@@ -79,7 +90,8 @@ static bool option_takes_value(const char *option)
 
 static struct command_line parse_command_line(const struct daemon_description *description,
                                               int argument_count,
-                                              char **arguments)
+                                              char **arguments,
+                                              struct arena *arena)
 {
     struct command_line line = {
         .daemon = {.description = description, .ready_fd = -1},
@@ -98,7 +110,7 @@ static struct command_line parse_command_line(const struct daemon_description *d
         } else if (strcmp(option, "--check-config") == 0) {
             line.check_only = true;
         } else if (strcmp(option, "--help") == 0) {
-            print_help(description);
+            print_help(description, arena);
             line.done_exit_code = DAEMON_EXIT_OK;
         } else if (strcmp(option, "--version") == 0) {
             (void)printf("%s %s\n", description->name, EDUBBA_VERSION);
@@ -201,7 +213,7 @@ bool daemon_start(const struct daemon_description *description,
                   struct daemon *ret_daemon,
                   int *ret_exit_code)
 {
-    struct command_line line = parse_command_line(description, argument_count, arguments);
+    struct command_line line = parse_command_line(description, argument_count, arguments, arena);
 
     if (line.done_exit_code >= 0) {
         *ret_exit_code = line.done_exit_code;

@@ -30,7 +30,8 @@ struct daemon_description {
     size_t key_count;
     /* What one key cannot tell about another; run after loading, and by --check-config, even where
      * faults were found: refused values are not in their targets.  Adds its own by config_refuse().
-     * May be NULL. */
+     * May fill in defaults that follow from other keys; --help runs it, on the defaults, to show
+     * them.  May be NULL. */
     void (*check)(void *context, struct config_reading *reading);
     void *context;
 };

@@ -4,19 +4,23 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/io/clock.h"
 
 /* SIGUSR1 is how signals_stop() reaches the waiting thread. */
 static struct {
     pthread_t thread;
     bool running;
     atomic_bool ending;
+    pthread_mutex_t lock; /* held while on_stop runs */
+    bool closing;         /* under lock: on_stop is not to be called any more */
     void (*on_stop)(void *context, int signal);
     void *context;
-} signals;
+} signals = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void signals_awaited(sigset_t *set)
 {
@@ -26,10 +30,19 @@ static void signals_awaited(sigset_t *set)
     (void)sigaddset(set, SIGUSR1);
 }
 
+static void tell(int signal)
+{
+    (void)pthread_mutex_lock(&signals.lock);
+    if (!signals.closing) {
+        signals.on_stop(signals.context, signal);
+    }
+    (void)pthread_mutex_unlock(&signals.lock);
+}
+
 static void *wait_for_signals(void *unused)
 {
     sigset_t set;
-    bool told = false;
+    int64_t told_ns = 0;
 
     (void)unused;
     signals_awaited(&set);
@@ -44,11 +57,13 @@ static void *wait_for_signals(void *unused)
         if (signal == SIGUSR1) {
             continue;
         }
-        if (told) {
+        int64_t now_ns = clock_monotonic_ns();
+        if (told_ns == 0) {
+            told_ns = now_ns;
+            tell(signal);
+        } else if (now_ns - told_ns >= SIGNALS_SECOND_AFTER_NS) {
             _exit(128 + signal);
         }
-        told = true;
-        signals.on_stop(signals.context, signal);
     }
 }
 
@@ -68,6 +83,7 @@ enum status signals_start(void (*on_stop)(void *context, int signal),
     ASSERT(!signals.running);
     signals.on_stop = on_stop;
     signals.context = context;
+    signals.closing = false;
     atomic_store(&signals.ending, false);
     int result = pthread_create(&signals.thread, NULL, wait_for_signals, NULL);
     if (result != 0) {
@@ -76,6 +92,13 @@ enum status signals_start(void (*on_stop)(void *context, int signal),
     }
     signals.running = true;
     return STATUS_OK;
+}
+
+void signals_closing(void)
+{
+    (void)pthread_mutex_lock(&signals.lock);
+    signals.closing = true;
+    (void)pthread_mutex_unlock(&signals.lock);
 }
 
 void signals_stop(void)

@@ -70,6 +70,17 @@ bool transport_address_is_local(const char *address)
     return local_path(address) != NULL || (host != NULL && is_local_host(host));
 }
 
+bool transport_address_is_any(const char *address)
+{
+    static const char *const hosts[] = {"0.0.0.0:", "[::]:", "*:", ":"};
+    const char *host = tcp_host(address);
+    size_t i = 0;
+    while (host != NULL && i < sizeof hosts / sizeof *hosts && !starts_with(host, hosts[i])) {
+        i++;
+    }
+    return host != NULL && i < sizeof hosts / sizeof *hosts;
+}
+
 /* "HOST:PORT" with a port that there is?  *ret_host_bytes is the host's. */
 static bool is_endpoint(const char *text, uint32_t port_min, size_t *ret_host_bytes)
 {

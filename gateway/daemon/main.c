@@ -39,10 +39,9 @@ static enum status serve(struct daemon *daemon,
     }
     if (status == STATUS_OK) {
         run(daemon, service);
-    } else {
-        signals_stop(); /* nobody stops what is being closed */
     }
-    service_close(service); /* after run() a second signal ends the process at once */
+    signals_closing();
+    service_close(service);
     signals_stop();
     return status == STATUS_CANCELLED ? STATUS_OK : status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/include/edubba_masters.h"
 #include "common/base/assert.h"
 #include "common/io/transport_address.h"
 
@@ -116,6 +117,7 @@ static void check_masters(const struct gateway_settings *settings, struct config
     static const char between[] = ", \t";
     struct error error = {.status = STATUS_OK};
     const char *at = settings->masters + strspn(settings->masters, between);
+    size_t count = 0;
     if (*at == '\0') {
         config_refuse(reading, "masters", "masters: no address in \"%s\"", settings->masters);
     }
@@ -131,8 +133,14 @@ static void check_masters(const struct gateway_settings *settings, struct config
             config_refuse(reading, "masters", "masters: %s", error.text);
             return;
         }
+        count++;
         at += size;
         at += strspn(at, between);
+    }
+    if (count > EDUBBA_MASTERS_MAX) {
+        config_refuse(reading, "masters",
+                      "masters: %zu addresses, at most %d are allowed: leave tablet servers out",
+                      count, EDUBBA_MASTERS_MAX);
     }
 }
 

@@ -14,7 +14,7 @@
 struct gateway_settings {
     const char *address;      /* HOST:PORT */
     const char *http_address; /* empty = none */
-    const char *masters;      /* comma-separated */
+    const char *masters;      /* comma-separated, at most EDUBBA_MASTERS_MAX */
     const char *home;         /* PROJECT/INSTANCE */
     struct resource_home home_parts;
     bool insecure;

@@ -9,6 +9,7 @@
 #include "common/io/clock.h"
 #include "common/io/mailbox.h"
 #include "common/io/transport.h"
+#include "common/io/transport_address.h"
 #include "common/io/transport_budget.h"
 #include "master/console/console.h"
 #include "master/shell/elector.h"
@@ -48,7 +49,7 @@ struct master {
     struct transport_listener *listener;
     struct status_page *page;
     struct console *console;
-    char address[ADDRESS_BYTES_MAX]; /* what others are told */
+    char address[ADDRESS_BYTES_MAX]; /* what others are told; "" = nothing */
     struct elector *elector;         /* NULL = the embedded coordinator */
     struct reign *reign;             /* NULL = standing by */
     uint64_t given_up;               /* a reign that we could not lead in */
@@ -225,18 +226,20 @@ static void take_mail(struct master *master, const struct mail *mail)
 static void publish(struct master *master)
 {
     struct buffer status = BUFFER_INIT;
+    struct catalog_counts counts;
     char active[ETCD_LEADER_BYTES_MAX];
+    bool may_act = master->reign != NULL && reign_may_act(master->reign);
 
     master->published_ns = clock_monotonic_ns();
-    master_metrics_role(master->reign != NULL && reign_may_act(master->reign));
     if (master->reign != NULL) {
-        reign_publish(master->reign, mailbox_depth(master->mailbox), &status);
+        reign_describe(master->reign, &counts, &status);
     } else {
         find_active(master, active);
         buffer_append_format(&status,
                              "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\"}",
                              (long long)master->settings->cluster, active);
     }
+    master_metrics_state(may_act ? &counts : NULL, mailbox_depth(master->mailbox));
     status_page_publish(master->page, &status);
 }
 
@@ -352,7 +355,8 @@ static enum status open_network(struct master *master, struct error *ret_error)
     return status == STATUS_OK ? transport_listen(&listener, &master->listener, ret_error) : status;
 }
 
-/* What others are told: the port that was really bound. */
+/* What others are told: the port that was really bound; nothing where nobody elsewhere could dial
+ * it, or they would take themselves for the master (on etcd settings_check() refuses that). */
 static void settle_address(struct master *master)
 {
     const struct master_settings *settings = master->settings;
@@ -360,6 +364,8 @@ static void settle_address(struct master *master)
 
     if (settings->advertise[0] != '\0') {
         (void)snprintf(master->address, sizeof master->address, "%s", settings->advertise);
+    } else if (transport_address_is_any(settings->address)) {
+        master->address[0] = '\0';
     } else if (strncmp(settings->address, "tcp", 3) == 0 && colon != NULL) {
         (void)snprintf(master->address, sizeof master->address, "%.*s:%u",
                        (int)(colon - settings->address), settings->address,

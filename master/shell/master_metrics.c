@@ -140,12 +140,7 @@ void master_metrics_commit(enum status status, int64_t duration_ns)
     metric_observe_ns(gauges.commit_duration, duration_ns);
 }
 
-void master_metrics_role(bool active)
-{
-    metric_set(gauges.active, active);
-}
-
-void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_depth)
+static void set_catalog(const struct catalog_counts *counts)
 {
     for (size_t state = TABLET_CREATING; state <= TABLET_SPLITTING; state++) {
         metric_set(gauges.tablets[state], (int64_t)counts->tablets_by_state[state]);
@@ -158,5 +153,12 @@ void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_
     metric_set(gauges.without_copy, (int64_t)counts->tablets_without_copy);
     metric_set(gauges.stores_unopened, (int64_t)counts->stores_unopened);
     metric_set(gauges.disputed, counts->disputed);
+}
+
+void master_metrics_state(const struct catalog_counts *counts, size_t mailbox_depth)
+{
+    static const struct catalog_counts nothing = {0};
+    set_catalog(counts != NULL ? counts : &nothing);
+    metric_set(gauges.active, counts != NULL);
     metric_set(gauges.mailbox, (int64_t)mailbox_depth);
 }

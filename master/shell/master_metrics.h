@@ -15,7 +15,9 @@ const char *master_method_name(enum method method);
 
 void master_metrics_request(enum method method, enum status status, int64_t duration_ns);
 void master_metrics_commit(enum status status, int64_t duration_ns);
-void master_metrics_role(bool active);
-void master_metrics_catalog(const struct catalog_counts *counts, size_t mailbox_depth);
+
+/* Of the active master, what its catalog has.  counts NULL: this one is not the active master, and
+ * claims nothing of the catalog, whatever it claimed when it was. */
+void master_metrics_state(const struct catalog_counts *counts, size_t mailbox_depth);
 
 #endif /* MASTER_SHELL_MASTER_METRICS_H */

@@ -54,8 +54,7 @@ static void log_answer(const struct reign *reign,
                        int64_t duration_ns)
 {
     int64_t slow_us = reign->options.settings->slow_us;
-    bool slow = slow_us > 0 && duration_ns / 1000 >= slow_us &&
-                open->method != METHOD_SYNC;
+    bool slow = slow_us > 0 && duration_ns / 1000 >= slow_us && open->method != METHOD_SYNC;
     LOG_EVENT(slow ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG, slow ? "slow_request" : "request",
               LOG_TEXT("method", master_method_name(open->method)), LOG_ID("trace", open->trace),
               LOG_TEXT("status", status_name(status)), LOG_I64("duration_us", duration_ns / 1000),
@@ -277,11 +276,11 @@ int64_t reign_deadline_ns(const struct reign *reign)
                                 : clock_monotonic_ns() + SUSPENDED_PAUSE_NS;
 }
 
-void reign_publish(const struct reign *reign, size_t mailbox_depth, struct buffer *status)
+void reign_describe(const struct reign *reign,
+                    struct catalog_counts *ret_counts,
+                    struct buffer *status)
 {
-    struct catalog_counts counts;
-    catalog_counts(reign->catalog, &counts);
-    master_metrics_catalog(&counts, mailbox_depth);
+    catalog_counts(reign->catalog, ret_counts);
     catalog_status_json(reign->catalog, status);
 }
 

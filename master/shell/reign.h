@@ -68,7 +68,9 @@ int64_t reign_deadline_ns(const struct reign *reign);
 /* Why it must end; STATUS_OK = it need not. */
 const struct error *reign_failure(const struct reign *reign);
 
-/* Metrics, and the status as JSON. */
-void reign_publish(const struct reign *reign, size_t mailbox_depth, struct buffer *status);
+/* What the catalog has, in numbers and as the status's JSON. */
+void reign_describe(const struct reign *reign,
+                    struct catalog_counts *ret_counts,
+                    struct buffer *status);
 
 #endif /* MASTER_SHELL_REIGN_H */

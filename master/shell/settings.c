@@ -245,13 +245,6 @@ static void check_addresses(const struct master_settings *settings, struct confi
     }
 }
 
-/* Others must be able to dial what the active master writes into etcd. */
-static bool is_any_host(const char *address)
-{
-    return strstr(address, "//0.0.0.0:") != NULL || strstr(address, "//[::]:") != NULL ||
-           strstr(address, "//*:") != NULL;
-}
-
 static void check_etcd(const struct master_settings *settings, struct config_reading *reading)
 {
     const struct etcd_settings *etcd = &settings->etcd;
@@ -270,7 +263,8 @@ static void check_etcd(const struct master_settings *settings, struct config_rea
     if (etcd->lease_us % SECOND_US != 0) {
         config_refuse(reading, "etcd.lease", "etcd.lease: etcd counts in whole seconds");
     }
-    if (settings->advertise[0] == '\0' && is_any_host(settings->address)) {
+    /* Others must be able to dial what the active master writes into etcd. */
+    if (settings->advertise[0] == '\0' && transport_address_is_any(settings->address)) {
         config_refuse(reading, "advertise",
                       "advertise: nobody can dial %s: say where others reach this master",
                       settings->address);
@@ -311,6 +305,23 @@ static void check_succeeds(struct master_settings *settings, struct config_readi
     }
 }
 
+/* Between a held sync and the next a server is not heard of for the hold and the quick pause: half
+ * of the timeout and a quarter of it leave a quarter for what is late. */
+static void check_quick(struct config_reading *reading)
+{
+    int64_t most_us = raw.server_timeout_us / 4;
+    const struct config_key most = {.type = CONFIG_DURATION_US, .target = &most_us};
+    char text[CONFIG_VALUE_SIZE_MAX];
+
+    if (raw.sync_interval_quick_us > most_us && !config_is_refused(reading, "server.timeout")) {
+        config_format_value(&most, text);
+        config_refuse(reading, "sync.interval_quick",
+                      "sync.interval_quick: allowed are up to %s, a quarter of server.timeout: "
+                      "servers would not be heard of for too long",
+                      text);
+    }
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -320,6 +331,7 @@ static void check_together(const struct catalog_settings *catalog, struct config
         config_refuse(reading, "server.timeout",
                       "server.timeout must be at least twice sync.hold and sync.interval");
     }
+    check_quick(reading);
     if (raw.min_in_sync > raw.replicas && !config_is_refused(reading, "replication.replicas")) {
         config_refuse(reading, "replication.min_in_sync",
                       "replication.min_in_sync must not be above replication.replicas");

@@ -15,7 +15,7 @@
 
 struct master_settings {
     const char *address;
-    const char *advertise; /* what others are told; "" = what was bound */
+    const char *advertise; /* what others are told; "" = what was bound, if that can be dialled */
     const char *http_address;
     bool on_etcd; /* where the catalog is: in etcd, or in folder */
     struct etcd_settings etcd;

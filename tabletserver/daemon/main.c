@@ -48,9 +48,10 @@ static enum status serve(struct daemon *daemon,
     if (status != STATUS_OK) {
         return error_set(ret_error, status, "no memory to start");
     }
-    status = server_open(settings, &server, ret_error);
+    /* Opening may take long, as logs are replayed: who stops it meanwhile is heard at its end. */
+    status = signals_start(on_stop, stop, ret_error);
     if (status == STATUS_OK) {
-        status = signals_start(on_stop, stop, ret_error);
+        status = server_open(settings, &server, ret_error);
     }
     if (status == STATUS_OK) {
         (void)snprintf(ready, sizeof ready, "address=%s http=%s", server->address,
@@ -59,11 +60,12 @@ static enum status serve(struct daemon *daemon,
                   LOG_TEXT("address", server->address), LOG_TEXT("http", server->http_address));
         daemon_ready(daemon, ready);
         wait_for_stop(stop);
-        signals_stop();
     }
+    signals_closing();
     if (server != NULL) {
         server_close(server);
     }
+    signals_stop();
     mailbox_destroy(stop);
     return status;
 }

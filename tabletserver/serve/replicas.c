@@ -439,7 +439,8 @@ void replicas_refresh(struct replicas *replicas, struct store_tablet *tablet)
     host_set_min_in_sync(tablet, min_in_sync(replicas, tablet));
 }
 
-/* A quarter of memory_limit, as the budgets of requests and answers are; one tablet has its own bound. */
+/* A quarter of what the store has of memory_limit, as the budgets of requests and answers are; one tablet has its own
+ * bound. */
 static uint64_t windows_bytes_max(const struct store_settings *settings)
 {
     uint64_t quarter_bytes = settings->memory_limit_bytes / 4;
@@ -448,6 +449,7 @@ static uint64_t windows_bytes_max(const struct store_settings *settings)
 
 enum status replicas_create(struct store_loop *loop,
                             struct write_order *order,
+                            const struct store_settings *settings,
                             struct replicas **ret_replicas)
 {
     struct server *server = order->server;
@@ -470,8 +472,8 @@ enum status replicas_create(struct store_loop *loop,
                      .stagger_ns = STAGGER_NS,
                      .settle_ns = SETTLE_NS,
                      .alone_ns = ALONE_NS,
-                     .window_bytes_max = server->settings->store.window_bytes_max},
-        .windows_bytes_max = windows_bytes_max(&server->settings->store),
+                     .window_bytes_max = settings->window_bytes_max},
+        .windows_bytes_max = windows_bytes_max(settings),
         .teach = {.resend_ns = TEACH_RESEND_NS,
                   .patience_ns = LEARN_PATIENCE_NS,
                   .bytes_per_second = LEARN_BYTES_PER_SECOND},

@@ -41,9 +41,10 @@ struct catalog_word {
 /* A copy of it all; NULL without memory.  memory_free(). */
 struct catalog_word *catalog_word_copy(const struct catalog_word *word);
 
-/* The loop's store is open, its thread not started.  Errors: STATUS_NO_MEMORY. */
+/* The loop's store is open with these settings, its thread not started.  Errors: STATUS_NO_MEMORY. */
 enum status replicas_create(struct store_loop *loop,
                             struct write_order *order,
+                            const struct store_settings *settings,
                             struct replicas **ret_replicas);
 /* The beacon thread has ended, no reading is under way.  NULL is fine. */
 void replicas_destroy(struct replicas *replicas);

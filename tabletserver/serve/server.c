@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/base/memory_large.h"
 #include "common/io/clock.h"
@@ -135,10 +136,7 @@ static enum status open_stores(struct server *server, struct error *ret_error)
         folders = &only_item;
         count = 1;
     }
-    if (count > SERVER_STORES_MAX) {
-        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "stores: at most %d",
-                         SERVER_STORES_MAX);
-    }
+    ASSERT(count <= SERVER_STORES_MAX); /* server_settings_check() */
     struct store_settings share = share_of(settings, count);
     memory_large_keep(settings->store.memory_limit_bytes / MEMORY_KEPT_SHARE);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {

@@ -30,8 +30,6 @@
 #include "tabletserver/serve/sync.h"
 #include "tabletserver/serve/worker_pool.h"
 
-#define SERVER_STORES_MAX 16
-
 /* A store that should be here and could not be opened: what people are told of it. */
 struct unopened_store {
     const char *folder; /* of the settings */

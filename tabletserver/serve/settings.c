@@ -169,6 +169,12 @@ void server_settings_check(void *context, struct config_reading *reading)
         config_refuse(reading, "memtable_limit",
                       "memtable_limit must not be larger than memory_limit");
     }
+    if (settings->stores.count > SERVER_STORES_MAX) {
+        config_refuse(
+            reading, "stores",
+            "stores: %zu folders, at most %d are allowed: another tablet server takes more",
+            settings->stores.count, SERVER_STORES_MAX);
+    }
     check_addresses(settings, reading);
 }
 

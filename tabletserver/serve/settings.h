@@ -8,13 +8,15 @@
 #include "common/io/logger.h"
 #include "tabletserver/storage/store.h"
 
+#define SERVER_STORES_MAX 16
+
 struct server_settings {
     const char *address;
     const char *advertise; /* what others are told; empty = what was bound */
     const char *http_address;
     const char *masters; /* comma-separated */
     const char *folder;
-    struct config_text_list stores; /* folders; none = <folder>/store */
+    struct config_text_list stores; /* folders, at most SERVER_STORES_MAX; none = <folder>/store */
     const char *zone;
     bool insecure;
     bool replicate;         /* tablets may have copies on other servers */
@@ -32,8 +34,8 @@ struct server_settings {
     struct store_settings store;
 };
 
-/* Every key's default but memtable_limit's, which follows from memory_limit:
- * server_settings_check() fills it in where it was not given. */
+/* Every key's default but those of memtable_limit, request_bytes_max and answer_bytes_max, which follow
+ * from memory_limit: server_settings_check() fills them in where they were not given. */
 void server_settings_default(struct server_settings *settings);
 
 #define SERVER_SETTINGS_KEYS_MAX 40

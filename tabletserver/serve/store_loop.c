@@ -468,11 +468,13 @@ static enum status refuse_copies(const struct store_loop *loop, struct error *re
     return STATUS_OK;
 }
 
-static enum status start(struct store_loop *loop, struct error *ret_error)
+static enum status start(struct store_loop *loop,
+                         const struct store_settings *settings,
+                         struct error *ret_error)
 {
     enum status status = write_order_init(&loop->order, loop->server, loop, loop->store);
     if (status == STATUS_OK && loop->server->peers != NULL) {
-        status = replicas_create(loop, &loop->order, &loop->replicas);
+        status = replicas_create(loop, &loop->order, settings, &loop->replicas);
         loop->order.replicas = loop->replicas;
     }
     if (status == STATUS_OK) {
@@ -546,7 +548,7 @@ enum status store_loop_open(struct server *server,
     }
     if (status == STATUS_OK) {
         publish_statistics(loop, clock_monotonic_ns());
-        status = start(loop, ret_error);
+        status = start(loop, settings, ret_error);
     }
     if (status != STATUS_OK) {
         store_loop_close(loop);

@@ -92,7 +92,7 @@ static enum status do_without(struct log *log,
     struct log_repairing *repair = log->repair;
     uint64_t hint = log->options.synced_position_hint;
     uint64_t highest = highest_number(listing);
-    if (highest == 0 && why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
+    if (why->status == STATUS_NOT_FOUND && !repair->options.begins_anew) {
         return error_set(ret_error, STATUS_NOT_FOUND, "%.600s", why->text);
     }
     if (log->options.store_number == 0) {

@@ -84,9 +84,27 @@ static enum status take_segment(struct log *log,
     return status == STATUS_OK ? take_spare(log, number, ret_error) : status;
 }
 
+static enum status count_lost(struct log *log,
+                              const struct log_listing *listing,
+                              uint64_t number,
+                              struct error *ret_error)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        uint64_t lost = 0;
+        if (log_segment_number(listing->names[i], LOG_LOST_PREFIX, &lost) && lost == number) {
+            return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+                             "%s/%s is there from an earlier repair: move it elsewhere first",
+                             log->folder, listing->names[i]);
+        }
+    }
+    log->repair->result.lost_segments++;
+    return STATUS_OK;
+}
+
 /* The first that is damaged or does not follow is lost, and all after it; nothing is changed yet. */
 static enum status take_segment_to_repair(struct log *log,
                                           struct log_replay *replay,
+                                          const struct log_listing *listing,
                                           uint64_t number,
                                           struct error *ret_error)
 {
@@ -103,8 +121,7 @@ static enum status take_segment_to_repair(struct log *log,
         repair->lost_from = number;
         memcpy(repair->result.reason, error.text, sizeof error.text);
     }
-    repair->result.lost_segments++;
-    return STATUS_OK;
+    return count_lost(log, listing, number, ret_error);
 }
 
 /* Names are sorted, so numbers ascend. */
@@ -118,8 +135,9 @@ static enum status open_files(struct log *log,
         const char *name = listing->names[i];
         uint64_t number = 0;
         if (log_segment_number(name, LOG_SEGMENT_PREFIX, &number)) {
-            status = log->repair == NULL ? take_segment(log, replay, number, ret_error)
-                                         : take_segment_to_repair(log, replay, number, ret_error);
+            status = log->repair == NULL
+                         ? take_segment(log, replay, number, ret_error)
+                         : take_segment_to_repair(log, replay, listing, number, ret_error);
         } else if (log->repair == NULL && log_segment_number(name, LOG_SPARE_PREFIX, &number)) {
             status = take_spare(log, number, ret_error);
         }
@@ -455,10 +473,11 @@ enum status log_recover(struct log *log, struct error *ret_error)
                                   ret_error);
     }
     if (status == STATUS_NOT_FOUND && log->repair == NULL) { /* just made, or its name was there */
-        status = error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                           "%s is a link to what is not there: if it is on a disk of its own, is that "
-                           "mounted?",
-                           log->folder);
+        status = error_set(
+            ret_error, STATUS_FAILED_PRECONDITION,
+            "%s is a link to what is not there: if it is on a disk of its own, is that "
+            "mounted?",
+            log->folder);
     }
     if (status == STATUS_OK) {
         status = recover_listing(log, &listing, ret_error);

@@ -9,7 +9,8 @@
  *
  * The cut is a new epoch that begins there (log_replay.h), so nothing behind it comes back.  The
  * anchor remembers that there was one: hints of before, which speak of what is lost, do not count.
- * Where the anchor itself is missing or cannot be read all is lost, and the log begins anew.
+ * Where the anchor itself is missing or cannot be read all is lost, and the log begins anew.  What is put aside never
+ * takes the place of what an earlier repair has put aside.
  *
  * Thread rule: nobody else may have the log open (STATUS_FAILED_PRECONDITION).
  */
@@ -48,13 +49,14 @@ struct log_repair_options {
     const char *folder;            /* the log's own */
     uint64_t store_number;         /* 0 = not known: as the anchor says */
     uint64_t synced_position_hint; /* as in log_open(): what is missing below it is damage */
-    bool
-        begins_anew; /* where there is nothing of a log at all, which is what a disk that is not mounted looks like */
+    /* Where there is no anchor.  That is what a disk looks like that is not mounted, or one on which somebody has tidied
+     * up, perhaps on all machines at once: a person has to say that it is so. */
+    bool begins_anew;
     const struct log_repair_judge *judge; /* NULL = whatever is there */
 };
 
-/* Errors: STATUS_NOT_FOUND (there is nothing of a log, or no such folder), STATUS_VERSION, STATUS_FAILED_PRECONDITION (also
- * a log of another store, or one without anchor whose store is not known), STATUS_INVALID_ARGUMENT (such a hint cannot
+/* Errors: STATUS_NOT_FOUND (there is no anchor, or no such folder), STATUS_VERSION, STATUS_FAILED_PRECONDITION (also
+ * a log of another store, one without anchor whose store is not known, or what an earlier repair has put aside is in the way), STATUS_INVALID_ARGUMENT (such a hint cannot
  * be), those of the judge and of file.h. */
 enum status log_repair(const struct log_repair_options *options,
                        struct log_repair *ret_repair,

@@ -151,8 +151,7 @@ enum status store_relearn_cut(struct store *store,
         return STATUS_CORRUPT;
     }
     enum status status = cut(store, log_folder, synced_position, ret_error);
-    if (status ==
-        STATUS_NOT_FOUND) { /* nothing at all is there: a person has to say that it is lost */
+    if (status == STATUS_NOT_FOUND) { /* no anchor: a person has to say that it is lost */
         *ret_error = refused;
         return refused.status;
     }

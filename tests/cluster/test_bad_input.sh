@@ -150,6 +150,8 @@ refused "no port for HTTP" 'http.address: .*localhost: .*port' address=tcp://127
 refused "a port that is no number" 'http.address: .*127.0.0.1:http: .*port' address=tcp://127.0.0.1:0 http.address=127.0.0.1:http
 says "masters that are no addresses" 2 'masters: .*tcp://x' "$SERVER" --set masters=tcp://127.0.0.1:1,tcp://x --check-config
 says "no masters" 2 'masters: no address' "$SERVER" --set masters=, --check-config
+says "too many stores" 2 'stores: 17 folders, at most 16' "$SERVER" --set "stores=$(printf '%s,' {1..16})17" --check-config
+says "a pause in which servers would be lost" 2 'sync.interval_quick: .*750 ms' "$MASTER" --set "sync.interval_quick=30 s" --check-config
 says "memtables larger than all together" 2 'memtable_limit' "$SERVER" --set "memory_limit=64 MiB" --set "memtable_limit=65 MiB" --check-config
 says "a small memory_limit alone" 0 'good' "$SERVER" --set "memory_limit=1 MiB" --check-config
 says "advertise that is no address" 2 'advertise: .*tcp://host' "$SERVER" --set advertise=tcp://host --check-config

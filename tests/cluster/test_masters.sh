@@ -131,6 +131,8 @@ sleep 1
 same "the lead did not go back" "$(active_master)" "$second"
 same "no commit of the deposed reign" "$(revision)" "$reign"
 says "the stopped one stands by" 0 "standby" ebt --masters "tcp://127.0.0.1:$((PORT + 20 + active))" masters
+says "and claims nothing of the catalog" 0 '^edubba_master_tables 0$' curl -s "http://127.0.0.1:$((PORT + 120 + active))/metrics"
+says "as the active one does" 0 '^edubba_master_tables [1-9]' curl -s "http://127.0.0.1:$((PORT + 120 + second))/metrics"
 end_client
 
 # --- etcd's leader dies with the active master -------------------------------------------------------------------------

@@ -82,6 +82,14 @@ static inline void fake_dispatch(struct fake_server *server,
         message = fake_list_events(cluster, request);
         transport_reply_send(reply, &message, true);
         return;
+    case METHOD_MASTER: {
+        const struct master_response role = {
+            .cluster = 1, .state = MASTER_ACTIVE, .active = bytes_of_text(server->address)};
+        message = fake_message(STATUS_OK);
+        master_response_encode(&role, &message);
+        transport_reply_send(reply, &message, true);
+        return;
+    }
     case METHOD_STATUS:
         message = fake_message(STATUS_OK);
         buffer_append_bytes(&message, cluster->status_body);

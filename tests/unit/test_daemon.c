@@ -10,11 +10,16 @@
 #include "tests/support/test_folder.h"
 
 static int64_t number = 5;
-static const struct config_key keys[] = {{"number", CONFIG_NUMBER, &number, 1, 9, false}};
+static uint64_t room; /* 0 = as many MiB as the number */
+static const struct config_key keys[] = {
+    {"number", CONFIG_NUMBER, &number, 1, 9, false},
+    {"room", CONFIG_SIZE_BYTES, &room, 1, INT64_MAX, false},
+};
 
-static void refuse_seven(void *context, struct config_reading *reading)
+static void check(void *context, struct config_reading *reading)
 {
     (void)context;
+    room = room == 0 ? (uint64_t)number << 20 : room;
     if (number == 7) {
         config_refuse(reading, "number", "number: seven is taken");
     }
@@ -24,8 +29,8 @@ static const struct daemon_description description = {
     .name = "test-daemon",
     .summary = "does nothing",
     .keys = keys,
-    .key_count = 1,
-    .check = refuse_seven,
+    .key_count = 2,
+    .check = check,
 };
 
 /* -1 = it goes on. */
@@ -67,6 +72,23 @@ Test(daemon, command_line)
     cr_assert_eq(START("--ready-fd", "nine"), DAEMON_EXIT_USAGE);
     cr_assert_eq(START("--ready-fd", "987"), DAEMON_EXIT_USAGE, "not open");
     cr_assert_eq(START("--config", "/nonexistent/file"), DAEMON_EXIT_USAGE);
+}
+
+Test(daemon, help_shows_the_defaults_also_those_that_follow_from_others)
+{
+    cr_redirect_stdout();
+    cr_assert_eq(START("--set", "number=6", "--help"), DAEMON_EXIT_OK);
+    (void)fflush(stdout);
+    cr_assert_stdout_eq_str(
+        "test-daemon - does nothing\n\n"
+        "  --config FILE      configuration file; without it the defaults hold\n"
+        "  --set KEY=VALUE    override one key of it; may be repeated\n"
+        "  --check-config     read the configuration, say whether it is good, and end\n"
+        "  --ready-fd N       write one line \"READY ...\" to descriptor N when serving\n"
+        "  --help, --version\n\n"
+        "keys and their defaults:\n"
+        "  number = 5\n"
+        "  room = \"5 MiB\"\n");
 }
 
 Test(daemon, all_that_is_wrong_is_told_and_too_much_of_it_counted)

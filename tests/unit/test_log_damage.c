@@ -302,6 +302,30 @@ Test(log, a_hint_of_before_the_cut_is_void_until_the_log_has_reached_it)
     cr_assert_eq(owner.replayed, 70 - owner.first_expected);
 }
 
+/* After a cut its numbers are used again. */
+Test(log, repair_leaves_what_an_earlier_one_has_put_aside)
+{
+    char path[FILE_PATH_SIZE_MAX];
+    struct log_repair result;
+    must_open();
+    for (uint64_t i = 0; i < 100; i++) {
+        put(i, 2000);
+    }
+    shut();
+    struct file file = open_segment(2);
+    cr_assert_eq(file_write_at(&file, 0, "rotten", 6, NULL), STATUS_OK);
+    file_close(&file);
+    cr_assert_eq(log_segment_path(path, folder, LOG_LOST_PREFIX, 2, NULL), STATUS_OK);
+    cr_assert_eq(file_write_atomic(path, "dear", 4, NULL), STATUS_OK);
+    size_t segments = count_files(LOG_SEGMENT_PREFIX);
+    cr_assert_eq(repair_with(0, NULL, &result), STATUS_FAILED_PRECONDITION);
+    cr_assert_not_null(strstr(error.text, "lost-0000000000000002.log"), "%s", error.text);
+    cr_assert_eq(count_files(LOG_SEGMENT_PREFIX), segments);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(repair_with(0, NULL, &result), STATUS_OK, "%s", error.text);
+    cr_assert_eq(count_files(LOG_LOST_PREFIX), segments - 1);
+}
+
 static void make_segment_two_rotten(void)
 {
     must_open();
@@ -463,10 +487,11 @@ Test(log, repair_without_an_anchor_puts_everything_aside)
     options.synced_position_hint = end;
     cr_assert_eq(reopen(), STATUS_CORRUPT);
     struct log_repair result;
-    cr_assert_eq(repair_with(end, NULL, &result), STATUS_FAILED_PRECONDITION,
-                 "nobody says whose it is");
-    const struct log_repair_options what = {
-        .folder = folder, .store_number = STORE, .synced_position_hint = end};
+    cr_assert_eq(repair_with(end, NULL, &result), STATUS_NOT_FOUND, "nobody says that it is lost");
+    struct log_repair_options what = {
+        .folder = folder, .store_number = 0, .synced_position_hint = end, .begins_anew = true};
+    cr_assert_eq(log_repair(&what, &result, &error), STATUS_FAILED_PRECONDITION, "nor whose it is");
+    what.store_number = STORE;
     cr_assert_eq(log_repair(&what, &result, &error), STATUS_OK, "%s", error.text);
     cr_assert(result.cut);
     cr_assert_eq(result.records, 0);
@@ -586,8 +611,10 @@ Test(log, repair_refuses_what_cannot_be)
     cr_assert_eq(log_repair(&what, &result, &error), STATUS_FAILED_PRECONDITION);
     cr_assert_not_null(strstr(error.text, "belongs to store"), "%s", error.text);
     remove_anchor();
-    what = (struct log_repair_options){
-        .folder = folder, .store_number = STORE, .synced_position_hint = UINT64_MAX};
+    what = (struct log_repair_options){.folder = folder,
+                                       .store_number = STORE,
+                                       .synced_position_hint = UINT64_MAX,
+                                       .begins_anew = true};
     cr_assert_eq(log_repair(&what, &result, &error), STATUS_INVALID_ARGUMENT);
     cr_assert_gt(count_files(LOG_SEGMENT_PREFIX), 1);
     cr_assert_eq(count_files(LOG_LOST_PREFIX), 0);
@@ -602,7 +629,7 @@ Test(log, a_repair_without_an_anchor_that_dies_half_way_is_gone_on_with)
     size_t segments = count_files(LOG_SEGMENT_PREFIX);
     remove_anchor();
     const struct log_repair_options what = {
-        .folder = folder, .store_number = STORE, .synced_position_hint = end};
+        .folder = folder, .store_number = STORE, .synced_position_hint = end, .begins_anew = true};
     struct file_fault fault = {
         .operation = FILE_OPERATION_SYNC, .error_number = EIO, .for_ever = true};
     for (;; fault.after++) {

@@ -318,6 +318,48 @@ Test(master, a_port_in_use_and_a_folder_in_use_are_named)
     cr_assert_null(second);
 }
 
+/* What the master says of the active one. */
+static const char *told_active(void)
+{
+    static char active[256];
+    struct blocking_client client;
+    struct buffer body = BUFFER_INIT;
+    struct bytes answer;
+    struct master_response role;
+    struct arena arena;
+    char dialled[80];
+
+    (void)snprintf(dialled, sizeof dialled, "tcp://127.0.0.1%s", strrchr(address, ':'));
+    cr_assert_eq(blocking_open(&client, dialled), STATUS_OK);
+    cr_assert_eq(blocking_call(&client, METHOD_MASTER, &body, 30000, &answer, NULL), STATUS_OK);
+    arena_init(&arena, 512, SIZE_MAX);
+    cr_assert_eq(master_response_decode(answer, &arena, &role, NULL), STATUS_OK);
+    cr_assert_eq(role.state, MASTER_ACTIVE);
+    (void)snprintf(active, sizeof active, "%.*s", (int)role.active.size_bytes,
+                   (const char *)role.active.data);
+    arena_deinit(&arena);
+    blocking_close(&client);
+    return active;
+}
+
+static void reopen_at(const char *listens, const char *advertise)
+{
+    close_master();
+    settings->address = listens;
+    settings->advertise = advertise;
+    settings->insecure = true;
+    open_master();
+}
+
+Test(master, an_address_that_nobody_can_dial_is_not_told)
+{
+    cr_assert_str_eq(told_active(), address);
+    reopen_at("tcp://0.0.0.0:0", "");
+    cr_assert_str_eq(told_active(), "");
+    reopen_at("tcp://0.0.0.0:0", "tcp://master-1:7400");
+    cr_assert_str_eq(told_active(), "tcp://master-1:7400");
+}
+
 Test(master, malformed_requests_are_answered)
 {
     struct blocking_client client;

@@ -82,6 +82,14 @@ Test(server_settings, a_memtable_larger_than_all_memory_is_refused_by_name)
                      "bytes\n");
 }
 
+Test(server_settings, more_stores_than_a_server_can_have_are_refused_by_name)
+{
+    cr_assert_str_eq(settle("stores=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", NULL), "");
+    cr_assert_str_eq(settle("stores=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", NULL),
+                     "command line: stores: 17 folders, at most 16 are allowed: another tablet "
+                     "server takes more\n");
+}
+
 Test(server_settings, every_fault_is_told_with_its_place)
 {
     const char *faults = settle("log.level=loud", "masters=127.0.0.1:7400");

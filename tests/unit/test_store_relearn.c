@@ -175,6 +175,14 @@ static void remove_from_log(const char *prefix)
     arena_deinit(&files.arena);
 }
 
+static void rot_anchor(void)
+{
+    static const uint8_t zeros[8192];
+    int file = open_log_file("anchor.log");
+    cr_assert_eq(pwrite(file, zeros, sizeof zeros, 0), (ssize_t)sizeof zeros);
+    (void)close(file);
+}
+
 static void lose_log(void)
 {
     remove_from_log("");
@@ -427,12 +435,12 @@ Test(store_relearn, a_tablet_without_copies_goes_on_behind_the_cut)
 }
 
 /* Nothing tells what of its segments is to be replayed. */
-Test(store_relearn, a_log_without_anchor_is_given_up)
+Test(store_relearn, a_log_whose_anchor_cannot_be_read_is_given_up)
 {
     write_rows();
     fixture_close(&fixture);
     size_t segments = count_segments("segment-");
-    remove_from_log("anchor");
+    rot_anchor();
     fixture_open(&fixture);
     cr_assert_eq(count_segments("lost-"), segments);
     tablet = store_tablet_find(fixture.store, 1);
@@ -447,7 +455,7 @@ Test(store_relearn, but_not_that_of_an_only_copy)
     write_rows();
     fixture_close(&fixture);
     size_t segments = count_segments("segment-");
-    remove_from_log("anchor");
+    rot_anchor();
     expect_refused_for_tablet_one();
     cr_assert_eq(count_segments("segment-"), segments);
 }
@@ -464,7 +472,7 @@ Test(store_relearn, the_base_hears_at_once_that_a_copy_is_alone)
     wait_until_base_knows();
     write_rows();
     fixture_close(&fixture);
-    remove_from_log("anchor");
+    rot_anchor();
     expect_refused_for_tablet_one();
 }
 
@@ -478,10 +486,25 @@ Test(store_relearn, the_base_hears_at_once_that_a_copy_has_others)
     configure(tablet, led);
     wait_until_base_knows();
     fixture_close(&fixture);
-    remove_from_log("anchor");
+    rot_anchor();
     fixture_open(&fixture);
     tablet = store_tablet_find(fixture.store, 2);
     cr_assert(store_tablet_configuration(tablet)->flags.damaged);
+}
+
+/* Somebody may have tidied up, on all machines at once. */
+Test(store_relearn, but_not_one_whose_anchor_was_removed)
+{
+    struct error error = {0};
+    write_rows();
+    fixture_close(&fixture);
+    size_t segments = count_segments("segment-");
+    remove_from_log("anchor");
+    cr_assert_eq(fixture_try_open(&fixture, FIXTURE_STORE, &error), STATUS_CORRUPT);
+    cr_assert_not_null(strstr(error.text, "edubba-repair-log"), "%s", error.text);
+    cr_assert_not(has_note());
+    cr_assert_eq(count_segments("segment-"), segments);
+    fixture.store = NULL;
 }
 
 /* It may be on a disk that is not there now: then a new one would hide it. */

@@ -471,6 +471,15 @@ Test(transport, local_addresses)
     cr_assert(!transport_address_is_local("tcp://0.0.0.0:7401"));
     cr_assert(!transport_address_is_local("tcp://:7401"));
     cr_assert(!transport_address_is_local("tcp://*:7401"));
+    cr_assert(transport_address_is_any("tcp://0.0.0.0:7401"));
+    cr_assert(transport_address_is_any("tcp4://0.0.0.0:0"));
+    cr_assert(transport_address_is_any("tcp://[::]:7401"));
+    cr_assert(transport_address_is_any("tcp://*:7401"));
+    cr_assert(transport_address_is_any("tcp://:7401"));
+    cr_assert(!transport_address_is_any("tcp://127.0.0.1:7401"));
+    cr_assert(!transport_address_is_any("tcp://10.0.0.0:7401"));
+    cr_assert(!transport_address_is_any("tcp://[::1]:7401"));
+    cr_assert(!transport_address_is_any("ipc:///run/edubba"));
     cr_assert(!transport_address_is_local("tcp://127.0.0.1.example.com:7401"));
     cr_assert(!transport_address_is_local("tcp://localhost.example.com:7401"));
     cr_assert(!transport_address_is_local("tcp://192.168.1.1:7401"));

@@ -1,0 +1,69 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/io/metrics.h"
+#include "master/shell/master_metrics.h"
+
+/* Is it a line of what Prometheus is told now?  Before the first one there is help. */
+static bool has(const char *line)
+{
+    struct buffer text = BUFFER_INIT;
+    char whole[100];
+    (void)snprintf(whole, sizeof whole, "\n%s\n", line);
+    metrics_render(&text);
+    buffer_append_u8(&text, '\0');
+    cr_assert_not(text.failed);
+    bool found = strstr((const char *)text.data, whole) != NULL;
+    buffer_deinit(&text);
+    return found;
+}
+
+Test(master_metrics, who_is_not_active_any_more_claims_nothing_of_the_catalog)
+{
+    const struct catalog_counts counts = {
+        .version = 7,
+        .tables = 2,
+        .tablets_by_state = {[TABLET_CREATING] = 1,
+                             [TABLET_SERVING] = 5,
+                             [TABLET_UNAVAILABLE] = 3,
+                             [TABLET_SPLITTING] = 4},
+        .servers = 3,
+        .servers_alive = 2,
+        .stores_unopened = 8,
+        .tablets_without_copy = 9,
+        .requests_waiting = 6,
+        .disputed = true,
+    };
+    static const char *const claims[][2] = {
+        {"edubba_master_active 1", "edubba_master_active 0"},
+        {"edubba_master_catalog_version 7", "edubba_master_catalog_version 0"},
+        {"edubba_master_tables 2", "edubba_master_tables 0"},
+        {"edubba_master_tablets{state=\"creating\"} 1",
+         "edubba_master_tablets{state=\"creating\"} 0"},
+        {"edubba_master_tablets{state=\"serving\"} 5",
+         "edubba_master_tablets{state=\"serving\"} 0"},
+        {"edubba_master_tablets{state=\"unavailable\"} 3",
+         "edubba_master_tablets{state=\"unavailable\"} 0"},
+        {"edubba_master_tablets{state=\"splitting\"} 4",
+         "edubba_master_tablets{state=\"splitting\"} 0"},
+        {"edubba_master_servers 3", "edubba_master_servers 0"},
+        {"edubba_master_servers_alive 2", "edubba_master_servers_alive 0"},
+        {"edubba_master_stores_unopened 8", "edubba_master_stores_unopened 0"},
+        {"edubba_master_tablets_without_copy 9", "edubba_master_tablets_without_copy 0"},
+        {"edubba_master_requests_waiting 6", "edubba_master_requests_waiting 0"},
+        {"edubba_master_catalog_disputed 1", "edubba_master_catalog_disputed 0"},
+        /* The mailbox is its own, whoever leads. */
+        {"edubba_master_mailbox_depth 11", "edubba_master_mailbox_depth 12"},
+    };
+
+    master_metrics_init();
+    master_metrics_state(&counts, 11);
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        cr_assert(has(claims[i][0]), "%s", claims[i][0]);
+    }
+    master_metrics_state(NULL, 12);
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        cr_assert(has(claims[i][1]), "%s", claims[i][1]);
+    }
+}
