@@ -456,8 +456,9 @@ static enum status refuse_copies(const struct store_loop *loop, struct error *re
 {
     for (uint32_t i = 0; i < store_tablet_count(loop->store); i++) {
         const struct store_tablet *tablet = store_tablet_at(loop->store, i);
-        if (store_tablet_configuration(tablet)->members.version != 0 ||
-            store_tablet_is_half_taught(tablet)) {
+        bool is_learner = store_tablet_describe(tablet)->configuration == 0 ||
+                          store_tablet_is_half_taught(tablet);
+        if (is_learner || store_tablet_configuration(tablet)->members.version != 0) {
             return error_set(ret_error, STATUS_FAILED_PRECONDITION,
                              "%s: tablet %llu has had copies on other servers, or could have: set "
                              "`replicate = true` again",
