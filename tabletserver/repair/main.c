@@ -144,10 +144,11 @@ static enum status leave_note(void *context, struct error *ret_error)
 {
     const struct store_around *store = context;
     if (!store->is_there) {
-        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
-                         "it is damaged, but %s is no store, which would have to know that its log was "
-                         "cut: repair it where it lies, as STORE/log",
-                         store->folder);
+        return error_set(
+            ret_error, STATUS_FAILED_PRECONDITION,
+            "it is damaged, but %s is no store, which would have to know that its log was "
+            "cut: repair it where it lies, as STORE/log",
+            store->folder);
     }
     return store_relearn_note(store->folder, ret_error);
 }

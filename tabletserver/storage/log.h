@@ -58,7 +58,8 @@ struct log_options {
     uint64_t pending_bytes_max;  /* log_append refuses above it (back-pressure), except a
                                       record larger than that when nothing is pending */
     uint64_t synced_position_hint; /* known synced from elsewhere (LMDB), 0 = unknown */
-    bool expected; /* there has been a log: if nothing, or no segment, is there it is lost, not new */
+    /* there has been a log: if nothing, or no segment, is there it is lost, not new */
+    bool expected;
     void *context;
     void (*on_synced)(void *context, uint64_t position); /* everything below is durable */
     void (*on_failed)(void *context, const struct error *error);

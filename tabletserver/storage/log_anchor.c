@@ -11,7 +11,7 @@
 
 #include "tabletserver/storage/log_state.h"
 
-#define POSITION_MAX (UINT64_MAX / 4)     /* as far as anybody will ever come */
+#define POSITION_MAX (UINT64_MAX / 4)    /* as far as anybody will ever come */
 #define POSITION_GAP (UINT64_C(1) << 40) /* more than a log takes until the base hears of it */
 
 static enum status join(const struct log *log,
