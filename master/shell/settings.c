@@ -281,7 +281,7 @@ static void check_coordinator(struct master_settings *settings, struct config_re
                       raw.coordinator);
     }
     if (settings->advertise[0] != '\0' &&
-        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        transport_address_check_advertise(settings->advertise, &error) != STATUS_OK) {
         config_refuse(reading, "advertise", "advertise: %s", error.text);
     }
     if (settings->on_etcd) {

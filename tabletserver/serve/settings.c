@@ -110,8 +110,15 @@ static void check_addresses(const struct server_settings *settings, struct confi
         config_refuse(reading, "http.address", "http.address: %s", error.text);
     }
     if (settings->advertise[0] != '\0' &&
-        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        transport_address_check_advertise(settings->advertise, &error) != STATUS_OK) {
         config_refuse(reading, "advertise", "advertise: %s", error.text);
+    }
+    /* Clients and other servers dial what they are told: without that nothing would work. */
+    if (settings->advertise[0] == '\0' && transport_address_is_any(settings->address)) {
+        config_refuse(reading, "advertise",
+                      "advertise: nobody can dial %s: say where others reach this server, as in "
+                      "advertise = \"tcp://server-7:7401\"",
+                      settings->address);
     }
     if (sync_masters_parse(settings->masters, &masters, &error) != STATUS_OK) {
         config_refuse(reading, "masters", "%s", error.text);

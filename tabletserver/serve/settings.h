@@ -12,7 +12,7 @@
 
 struct server_settings {
     const char *address;
-    const char *advertise; /* what others are told; empty = what was bound */
+    const char *advertise; /* what others are told; empty = what was bound, which they can dial */
     const char *http_address;
     const char *masters; /* comma-separated */
     const char *folder;

@@ -97,3 +97,19 @@ Test(server_settings, every_fault_is_told_with_its_place)
     cr_assert_not_null(strstr(faults, "\ncommand line: masters: "), "%s", faults);
     cr_assert_eq(reading.fault_count, 2);
 }
+
+Test(server_settings, a_server_on_every_address_must_say_where_others_reach_it)
+{
+    const char *const every[] = {"address=tcp://0.0.0.0:7401", "address=tcp://:7401",
+                                 "address=tcp://[::]:0"};
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        const char *faults = settle(every[i], "insecure=true");
+        cr_assert(strncmp(faults, "advertise: nobody can dial tcp://", 33) == 0, "%s", faults);
+        cr_assert_eq(reading.fault_count, 1);
+    }
+    /* Of several faults all are told. */
+    cr_assert_not_null(strstr(settle(every[0], NULL), "\nadvertise: nobody can dial "));
+    cr_assert_not_null(strstr(settle("advertise=tcp://0.0.0.0:7401", NULL),
+                              "command line: advertise: address tcp://0.0.0.0:7401 is every"));
+    cr_assert_str_eq(settle("advertise=tcp://server-7:7401", NULL), "");
+}
