@@ -111,10 +111,21 @@ static void check_log(const struct gateway_settings *settings, struct config_rea
     }
 }
 
-/* Addresses with commas or blanks between, as libedubba takes them apart. */
+static bool is_among(const struct bytes *addresses, size_t count, struct bytes address)
+{
+    size_t i = 0;
+    while (i < count && !bytes_equal(addresses[i], address)) {
+        i++;
+    }
+    return i < count;
+}
+
+/* Addresses with commas or blanks between, as libedubba takes them apart: one that stands twice counts
+ * once. */
 static void check_masters(const struct gateway_settings *settings, struct config_reading *reading)
 {
     static const char between[] = ", \t";
+    struct bytes known[EDUBBA_MASTERS_MAX];
     struct error error = {.status = STATUS_OK};
     const char *at = settings->masters + strspn(settings->masters, between);
     size_t count = 0;
@@ -126,21 +137,27 @@ static void check_masters(const struct gateway_settings *settings, struct config
         size_t size = strcspn(at, between);
         (void)snprintf(address, sizeof address, "%.*s", (int)size, at);
         if (size >= sizeof address) {
-            config_refuse(reading, "masters", "masters: address %s... is too long", address);
+            config_refuse(reading, "masters",
+                          "masters: address %.64s... is too long: at most %d bytes are allowed",
+                          address, MASTER_BYTES_MAX - 1);
             return;
         }
         if (transport_address_check_dial(address, &error) != STATUS_OK) {
             config_refuse(reading, "masters", "masters: %s", error.text);
             return;
         }
-        count++;
+        if (!is_among(known, count, bytes_of(at, size))) {
+            if (count == EDUBBA_MASTERS_MAX) {
+                config_refuse(reading, "masters",
+                              "masters: with %s there are more than the %d that are allowed: leave "
+                              "tablet servers out",
+                              address, EDUBBA_MASTERS_MAX);
+                return;
+            }
+            known[count++] = bytes_of(at, size);
+        }
         at += size;
         at += strspn(at, between);
-    }
-    if (count > EDUBBA_MASTERS_MAX) {
-        config_refuse(reading, "masters",
-                      "masters: %zu addresses, at most %d are allowed: leave tablet servers out",
-                      count, EDUBBA_MASTERS_MAX);
     }
 }
 

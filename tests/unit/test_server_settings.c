@@ -1,5 +1,6 @@
 /* Settings of the tablet server: defaults that follow from other keys, what keys say together. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tabletserver/serve/settings.h"
@@ -88,6 +89,33 @@ Test(server_settings, more_stores_than_a_server_can_have_are_refused_by_name)
     cr_assert_str_eq(settle("stores=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", NULL),
                      "command line: stores: 17 folders, at most 16 are allowed: another tablet "
                      "server takes more\n");
+}
+
+/* "masters=" and so many addresses, with more behind. */
+static const char *masters_of(int count, const char *more)
+{
+    static char text[1024];
+    int used = snprintf(text, sizeof text, "masters=");
+    for (int i = 1; i <= count; i++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "tcp://127.0.0.1:%d,", i);
+    }
+    (void)snprintf(text + used, sizeof text - (size_t)used, "%s", more);
+    return text;
+}
+
+Test(server_settings, of_masters_that_are_too_many_or_too_long_it_is_said_which)
+{
+    char name[200] = "tcp://";
+    memset(name + 6, 'm', sizeof name - 7);
+    cr_assert_str_eq(settle(masters_of(16, "tcp://127.0.0.1:3 tcp://127.0.0.1:16"), NULL), "",
+                     "what stands twice counts once");
+    cr_assert_str_eq(settle(masters_of(17, "tcp://127.0.0.1:18"), NULL),
+                     "command line: masters: with tcp://127.0.0.1:17 there are more than the 16 "
+                     "that are allowed: leave it out\n");
+    cr_assert_str_eq(
+        settle(masters_of(1, name), NULL),
+        "command line: masters: address tcp://mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm... is "
+        "too long: at most 127 bytes are allowed\n");
 }
 
 Test(server_settings, every_fault_is_told_with_its_place)
