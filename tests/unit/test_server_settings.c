@@ -118,6 +118,20 @@ Test(server_settings, of_masters_that_are_too_many_or_too_long_it_is_said_which)
         "too long: at most 127 bytes are allowed\n");
 }
 
+Test(server_settings, the_words_about_the_log_mean_what_every_daemon_takes_them_for)
+{
+    cr_assert_str_eq(settle(NULL, NULL), "");
+    cr_assert(settings.log.level == LOG_LEVEL_INFO && !settings.log.json);
+    cr_assert_str_eq(settle("log.level=debug", "log.format=json"), "");
+    cr_assert(settings.log.level == LOG_LEVEL_DEBUG && settings.log.json);
+    cr_assert_str_eq(settle("log.level=error", NULL), "");
+    cr_assert_eq(settings.log.level, LOG_LEVEL_ERROR);
+    cr_assert_str_eq(settle("log.level=", "log.format=xml"),
+                     "command line: log.level = \"\": must be debug, info, warn or error\n"
+                     "command line: log.format = \"xml\": must be text or json\n");
+    cr_assert(settings.log.level == LOG_LEVEL_INFO && !settings.log.json);
+}
+
 Test(server_settings, every_fault_is_told_with_its_place)
 {
     const char *faults = settle("log.level=loud", "masters=127.0.0.1:7400");
