@@ -391,7 +391,8 @@ static void expire_part(struct bundle_part *part)
 {
     struct bundle *bundle = part->bundle;
     struct error error = {0};
-    submission_say_expired(bundle->deadline_ms, part->trouble != NULL ? part->trouble : "", &error);
+    submission_say_expired(bundle->client, bundle->deadline_ms, part->slice.address,
+                           part->trouble != NULL ? part->trouble : "", &error);
     loop_clear_timer(&bundle->client->loop, &part->timer);
     list_remove(&part->parcel.link);
     batch_leave(&part->parcel);

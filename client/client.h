@@ -86,6 +86,13 @@ enum edubba_code client_no_memory(struct edubba_error *error);
 /* The same where it is still a status of ours; ret_error may be NULL. */
 enum status client_status_no_memory(struct error *ret_error);
 
+/* Behind the text of a deadline that has passed: whom it waited for, by the number of its address
+ * (LOCATION_NOT_SERVED: nobody), and what the last attempt met ("" = nothing).  Loop. */
+void client_append_waited_for(const struct edubba_client *client,
+                              uint32_t address,
+                              const char *trouble,
+                              struct error *error);
+
 /* Refuses a blocking call made in a completion.  Errors: EDUBBA_FAILED_PRECONDITION. */
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error);
 

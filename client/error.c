@@ -1,5 +1,6 @@
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/client.h"
 #include "common/base/memory.h"
@@ -106,6 +107,19 @@ enum edubba_code client_no_memory(struct edubba_error *error)
 enum status client_status_no_memory(struct error *ret_error)
 {
     return error_set(ret_error, STATUS_NO_MEMORY, "out of memory");
+}
+
+void client_append_waited_for(const struct edubba_client *client,
+                              uint32_t address,
+                              const char *trouble,
+                              struct error *error)
+{
+    bool known = address != LOCATION_NOT_SERVED;
+    size_t used = strlen(error->text);
+    (void)snprintf(error->text + used, sizeof error->text - used, "%s%s%s%s",
+                   known ? " waiting for " : "",
+                   known ? location_cache_address(&client->locations, address) : "",
+                   trouble[0] != '\0' ? "; the last attempt: " : "", trouble);
 }
 
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error)

@@ -4,39 +4,55 @@
 #include "client/master_call.h"
 #include "common/base/memory.h"
 
-#define PAGES_MAX 64
-
-/* The answers so far; what they hold points into their calls. */
-struct collection {
-    struct master_call calls[PAGES_MAX];
-    struct list_events_response pages[PAGES_MAX];
-    size_t count;
+/* An answer; what it holds points into its call. */
+struct page {
+    struct master_call call;
+    struct list_events_response answer;
+    struct page *next;
 };
 
+/* As many as there are: a master keeps a bounded number of events, and each page leads further. */
+struct collection {
+    struct page *first;
+    struct page **end;
+};
+
+/* The next page; the request then asks for the one behind it. */
 static enum status fetch_page(struct edubba_client *client,
-                              const struct list_events_request *request,
+                              struct list_events_request *request,
                               struct collection *collection,
+                              bool *ret_more,
                               struct error *ret_error)
 {
-    struct master_call *call = &collection->calls[collection->count];
-    struct list_events_response *page = &collection->pages[collection->count];
-
+    struct page *page = memory_allocate_zeroed(1, sizeof *page);
+    if (page == NULL) {
+        return client_status_no_memory(ret_error);
+    }
+    struct master_call *call = &page->call;
+    struct list_events_response *answer = &page->answer;
+    *collection->end = page;
+    collection->end = &page->next;
     master_call_init(call);
     list_events_request_encode(request, &call->body);
     enum status status = master_call_ask(client, call, METHOD_LIST_EVENTS, true);
     if (status == STATUS_OK) {
-        status = list_events_response_decode(buffer_bytes(&call->answer), &call->arena, page,
+        status = list_events_response_decode(buffer_bytes(&call->answer), &call->arena, answer,
                                              &call->error);
     }
-    if (status == STATUS_OK && page->more &&
-        (page->event_count == 0 || page->events[page->event_count - 1].change <= request->after)) {
+    if (status == STATUS_OK && answer->more &&
+        (answer->event_count == 0 ||
+         answer->events[answer->event_count - 1].change <= request->after)) {
         status = error_set(&call->error, STATUS_MALFORMED, "the master's answer leads nowhere");
     }
     if (status != STATUS_OK) {
         *ret_error = call->error;
+        return status;
     }
-    collection->count++;
-    return status;
+    *ret_more = answer->more;
+    if (answer->more) {
+        request->after = answer->events[answer->event_count - 1].change;
+    }
+    return STATUS_OK;
 }
 
 static double percent(uint32_t permille)
@@ -91,16 +107,15 @@ static struct edubba_event *write_events(struct block *block,
                                          size_t *ret_count)
 {
     size_t count = 0;
-    for (size_t i = 0; i < collection->count; i++) {
-        count += collection->pages[i].event_count;
+    for (const struct page *page = collection->first; page != NULL; page = page->next) {
+        count += page->answer.event_count;
     }
     struct edubba_event *events = block_take(block, count * sizeof *events);
     *ret_count = count;
     count = 0;
-    for (size_t i = 0; i < collection->count; i++) {
-        for (size_t j = 0; j < collection->pages[i].event_count; j++, count++) {
-            write_event(block, &collection->pages[i].events[j],
-                        events == NULL ? NULL : &events[count]);
+    for (const struct page *page = collection->first; page != NULL; page = page->next) {
+        for (size_t i = 0; i < page->answer.event_count; i++, count++) {
+            write_event(block, &page->answer.events[i], events == NULL ? NULL : &events[count]);
         }
     }
     return events;
@@ -111,18 +126,22 @@ static enum status collect(struct edubba_client *client,
                            struct collection *collection,
                            struct error *ret_error)
 {
+    enum status status = STATUS_OK;
     bool more = true;
-    while (more && collection->count < PAGES_MAX) {
-        enum status status = fetch_page(client, request, collection, ret_error);
-        if (status != STATUS_OK) {
-            return status;
-        }
-        const struct list_events_response *page = &collection->pages[collection->count - 1];
-        more = page->more;
-        request->after = page->event_count > 0 ? page->events[page->event_count - 1].change
-                                               : request->after;
+    while (status == STATUS_OK && more) {
+        status = fetch_page(client, request, collection, &more, ret_error);
     }
-    return STATUS_OK;
+    return status;
+}
+
+static void release(struct collection *collection)
+{
+    for (struct page *page = collection->first; page != NULL;) {
+        struct page *next = page->next;
+        (void)master_call_conclude(&page->call, STATUS_OK, NULL);
+        memory_free(page);
+        page = next;
+    }
 }
 
 enum edubba_code edubba_list_events(struct edubba_client *client,
@@ -134,24 +153,20 @@ enum edubba_code edubba_list_events(struct edubba_client *client,
 {
     struct list_events_request request = {
         .table = table == NULL ? BYTES_EMPTY : bytes_of_text(table), .after = after};
-    struct collection *collection = memory_allocate_zeroed(1, sizeof *collection);
+    struct collection collection = {.end = &collection.first};
     struct block block = BLOCK_MEASURING;
     struct error trouble = {0};
+    size_t written = 0;
 
-    if (collection == NULL) {
-        return client_no_memory(error);
-    }
-    enum status status = collect(client, &request, collection, &trouble);
+    enum status status = collect(client, &request, &collection, &trouble);
     if (status == STATUS_OK) {
-        (void)write_events(&block, collection, count);
+        (void)write_events(&block, &collection, &written);
         status = block_allocate(&block) ? STATUS_OK : client_status_no_memory(&trouble);
     }
     if (status == STATUS_OK) {
-        *events = write_events(&block, collection, count);
+        *events = write_events(&block, &collection, &written);
+        *count = written;
     }
-    for (size_t i = 0; i < collection->count; i++) {
-        (void)master_call_conclude(&collection->calls[i], STATUS_OK, NULL);
-    }
-    memory_free(collection);
+    release(&collection);
     return status == STATUS_OK ? client_success(error) : client_error_of(error, &trouble);
 }

@@ -316,8 +316,11 @@ enum status lane_call(struct server_lane *lane,
                         status_text(status));
         buffer_deinit(message);
         if (status == STATUS_CLOSED) {
-            /* It is going away, and its other calls would be answered late or never. */
-            lane_close(lane, STATUS_CLOSED, bytes_of_text("the server is going away"));
+            /* Its other calls would be answered late or never. */
+            struct error going = {0};
+            (void)error_set(&going, STATUS_CLOSED, "%s is going away",
+                            location_cache_address(&lane->client->locations, lane->address));
+            lane_close(lane, going.status, bytes_of_text(going.text));
         }
         return status;
     }

@@ -66,22 +66,27 @@ static enum status read_masters(struct edubba_client *client, struct edubba_erro
         if (end == at) {
             break;
         }
-        if (client->master_count == EDUBBA_MASTERS_MAX) {
-            (void)client_error(error, STATUS_INVALID_ARGUMENT, "more than %d masters in \"%s\"",
-                               EDUBBA_MASTERS_MAX, client->masters_text);
-            return STATUS_INVALID_ARGUMENT;
-        }
+        uint32_t number = 0;
         enum status status = check_address(at, (size_t)(end - at), error);
         if (status != STATUS_OK) {
             return status;
         }
         status = location_cache_intern(&client->locations, bytes_of(at, (size_t)(end - at)),
-                                       &client->masters[client->master_count]);
+                                       &number);
         if (status != STATUS_OK) {
             (void)client_no_memory(error);
             return status;
         }
-        /* A name that stands twice counts once. */
+        if (number == EDUBBA_MASTERS_MAX) {
+            (void)client_error(
+                error, STATUS_INVALID_ARGUMENT,
+                "masters: with %.*s there are more than the %d that are allowed: leave it "
+                "out",
+                (int)(end - at), at, EDUBBA_MASTERS_MAX);
+            return STATUS_INVALID_ARGUMENT;
+        }
+        /* Numbers are given in order, and a name that stands twice has one: it counts once. */
+        client->masters[number] = number;
         client->master_count = client->locations.address_count;
         at = end;
     }

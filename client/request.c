@@ -25,9 +25,9 @@ static void finish(struct request *request,
 static void expire(struct request *request)
 {
     struct error error = {0};
-    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed%s%.400s",
-                    request->deadline_ms, request->trouble.text[0] != '\0' ? ": " : "",
-                    request->trouble.text);
+    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed",
+                    request->deadline_ms);
+    client_append_waited_for(request->client, request->asked, request->trouble.text, &error);
     finish(request, error.status, bytes_of_text(error.text), BYTES_EMPTY);
 }
 
@@ -280,6 +280,7 @@ static enum status choose_lane(struct request *request, struct server_lane **ret
             address = client->masters[request->master_asked];
         }
     }
+    request->asked = address;
     *ret_lane = lane_get(client, address, LANE_CONTROL);
     return *ret_lane != NULL ? STATUS_OK : STATUS_NO_MEMORY;
 }
@@ -334,6 +335,20 @@ static void note_silence(const struct request *request)
     }
 }
 
+/* Who was asked has not answered in its time. */
+static void give_up_attempt(struct request *request)
+{
+    struct error error = {0};
+    (void)error_set(&error, STATUS_UNAVAILABLE, "%s has not answered for %lld ms",
+                    location_cache_address(&request->client->locations, request->asked),
+                    (long long)(patience_ns(request) / NS_PER_MS));
+    lane_cancel(&request->call);
+    request->was_reached = true;
+    request->silences++;
+    note_silence(request);
+    pause_or_fail(request, error.status, bytes_of_text(error.text));
+}
+
 static void on_timer(void *context, struct timer *timer)
 {
     struct edubba_client *client = context;
@@ -346,11 +361,7 @@ static void on_timer(void *context, struct timer *timer)
         }
         expire(request);
     } else if (request->call.lane != NULL) {
-        lane_cancel(&request->call);
-        request->was_reached = true;
-        request->silences++;
-        note_silence(request);
-        pause_or_fail(request, STATUS_UNAVAILABLE, bytes_of_text("no answer"));
+        give_up_attempt(request);
     } else {
         attempt(request);
     }
@@ -361,6 +372,7 @@ void request_start(struct request *request)
     request->call.on_message = on_message;
     request->call.on_closed = on_closed;
     request->timer.run = on_timer;
+    request->asked = LOCATION_NOT_SERVED;
     request->started_ns = request->client->loop.now_ns;
     request->deadline_ns = request->started_ns + request->deadline_ms * NS_PER_MS;
     attempt(request);

@@ -46,6 +46,7 @@ struct request {
     uint32_t ask_first_count;
     uint32_t servers_asked;
     uint32_t silences;       /* attempts that were not answered in time */
+    uint32_t asked;          /* number of the address that the last attempt went to */
     uint32_t master_asked;   /* index in client->masters */
     uint32_t redirections;   /* followed since the last pause */
     uint32_t refused_by;     /* a bit for each that said UNIMPLEMENTED */

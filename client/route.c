@@ -27,7 +27,8 @@ static void ask_for_first(struct route *route)
     ask(route, LIST_ELEMENT(route->waiters.next, struct route_waiter, link)->row);
 }
 
-static struct route *route_get(struct edubba_client *client, uint64_t table)
+/* NULL = nobody has asked yet. */
+static struct route *route_find(struct edubba_client *client, uint64_t table)
 {
     for (struct list_link *at = client->routes.next; at != &client->routes; at = at->next) {
         struct route *route = LIST_ELEMENT(at, struct route, link);
@@ -35,7 +36,16 @@ static struct route *route_get(struct edubba_client *client, uint64_t table)
             return route;
         }
     }
-    struct route *route = memory_allocate_zeroed(1, sizeof *route);
+    return NULL;
+}
+
+static struct route *route_get(struct edubba_client *client, uint64_t table)
+{
+    struct route *route = route_find(client, table);
+    if (route != NULL) {
+        return route;
+    }
+    route = memory_allocate_zeroed(1, sizeof *route);
     if (route != NULL) {
         route->client = client;
         route->table = table;
@@ -186,6 +196,12 @@ void route_refresh(struct edubba_client *client, uint64_t table, struct bytes ro
         route->refreshed_ns = now_ns;
         ask(route, row);
     }
+}
+
+uint32_t route_asked(struct edubba_client *client, uint64_t table)
+{
+    const struct route *route = route_find(client, table);
+    return route != NULL && route->is_asking ? route->request.asked : LOCATION_NOT_SERVED;
 }
 
 bool route_learn(struct edubba_client *client,

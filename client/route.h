@@ -24,6 +24,9 @@ struct route_waiter {
 /* Ask where the waiter's row is.  It is told later, unless it is removed from its list before. */
 void route_wait(struct edubba_client *client, uint64_t table, struct route_waiter *waiter);
 
+/* The number of the address at which it is being asked; LOCATION_NOT_SERVED = it is not. */
+uint32_t route_asked(struct edubba_client *client, uint64_t table);
+
 /* Learn from a wrong-server answer; true if the row is now known to be elsewhere than address. */
 bool route_learn(struct edubba_client *client,
                  uint64_t table,

@@ -72,7 +72,7 @@ struct plain_scan {
     int64_t progress_ns;
     uint64_t rows_received;
     struct error trouble;
-    uint32_t address;
+    uint32_t address; /* of the last attempt; LOCATION_NOT_SERVED = none, or it found no server */
 
     /* Under the lock. */
     pthread_mutex_t lock;

@@ -94,11 +94,12 @@ static void on_failure(struct plain_scan *scan, enum status status, struct bytes
 
 static void expire(struct plain_scan *scan)
 {
+    bool is_located = list_is_empty(&scan->waiter.link);
     struct error error = {0};
-    bool any = scan->trouble.text[0] != '\0';
-    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "no row within %u ms%s%.400s",
-                    scan->deadline_ms, any ? "; the last attempt: " : "",
-                    any ? scan->trouble.text : "");
+    (void)error_set(&error, STATUS_DEADLINE_EXCEEDED, "no row within %u ms", scan->deadline_ms);
+    client_append_waited_for(scan->client,
+                             is_located ? scan->address : route_asked(scan->client, scan->table),
+                             scan->trouble.text, &error);
     end(scan, error.status, bytes_of_text(error.text));
 }
 
@@ -384,6 +385,7 @@ static void on_located(struct edubba_client *client,
     if (status == STATUS_OK) {
         go_on(scan);
     } else {
+        scan->address = LOCATION_NOT_SERVED;
         on_failure(scan, status, text, false);
     }
 }
@@ -414,6 +416,7 @@ void scan_run_start(struct plain_scan *scan)
     scan->timer.run = on_timer;
     scan->waiter.on_located = on_located;
     scan->progress_ns = loop_of(scan)->now_ns;
+    scan->address = LOCATION_NOT_SERVED;
     if (scan_plan_is_done(&scan->plan)) {
         end(scan, STATUS_OK, BYTES_EMPTY);
     } else {

@@ -96,6 +96,7 @@ static void on_timer(void *context, struct timer *timer)
 {
     struct silence *silence = LIST_ELEMENT(timer, struct silence, timer);
     struct server_lane *lane = silence->lane;
+    char text[COMPLAINT_BYTES];
     (void)context;
 
     silence->is_armed = false;
@@ -108,7 +109,9 @@ static void on_timer(void *context, struct timer *timer)
         probe(silence);
     } else {
         silence_watch(silence);
-        lane_turn_away(lane, bytes_of_text("no connection yet"));
+        (void)snprintf(text, sizeof text, "%s: no connection yet",
+                       location_cache_address(&lane->client->locations, lane->address));
+        lane_turn_away(lane, bytes_of_text(text));
     }
 }
 

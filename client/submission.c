@@ -55,16 +55,25 @@ static void complete_with(struct submission *submission, enum status status, str
     complete(submission, &result);
 }
 
-void submission_say_expired(uint32_t deadline_ms, const char *trouble, struct error *ret_error)
+void submission_say_expired(const struct edubba_client *client,
+                            uint32_t deadline_ms,
+                            uint32_t address,
+                            const char *trouble,
+                            struct error *ret_error)
 {
-    (void)error_set(ret_error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed%s%s",
-                    deadline_ms, trouble[0] != '\0' ? "; the last attempt: " : "", trouble);
+    (void)error_set(ret_error, STATUS_DEADLINE_EXCEEDED, "the deadline of %u ms has passed",
+                    deadline_ms);
+    client_append_waited_for(client, address, trouble, ret_error);
 }
 
 static void expire(struct submission *submission)
 {
+    struct edubba_client *client = submission->client;
+    bool is_located = list_is_empty(&submission->waiter.link);
     struct error error = {0};
-    submission_say_expired(submission->deadline_ms,
+    submission_say_expired(client, submission->deadline_ms,
+                           is_located ? submission->address
+                                      : route_asked(client, submission->table),
                            submission->trouble != NULL ? submission->trouble : "", &error);
     complete_with(submission, error.status, bytes_of_text(error.text));
 }
@@ -196,6 +205,7 @@ static void on_located(struct edubba_client *client,
     if (status == STATUS_OK) {
         submission_route(submission);
     } else {
+        submission->address = LOCATION_NOT_SERVED;
         on_failure(submission, status, text, false);
     }
 }
@@ -344,6 +354,7 @@ static struct submission *make(const struct operation *operation)
         submission->row = bytes_of(row, operation->row.size_bytes);
         submission->kind = operation->kind;
         submission->table = operation->table;
+        submission->address = LOCATION_NOT_SERVED;
     }
     buffer_deinit(&encoded);
     return submission;

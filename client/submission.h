@@ -42,7 +42,7 @@ struct submission {
     enum operation_kind kind;
     uint64_t table;
     uint32_t deadline_ms;
-    uint32_t address; /* of the last attempt */
+    uint32_t address; /* of the last attempt; LOCATION_NOT_SERVED = none, or it found no server */
     int64_t deadline_ns;
     bool is_paused;
     struct retry retry;
@@ -85,8 +85,12 @@ void submission_on_closed(struct submission *submission, struct bytes text);
 /* The deadline of a call: what it asked for, or the client's. */
 uint32_t submission_deadline_ms(const struct edubba_client *client, uint32_t asked_ms);
 
-/* Text of a deadline that has passed. */
-void submission_say_expired(uint32_t deadline_ms, const char *trouble, struct error *ret_error);
+/* Text of a deadline that has passed; address and trouble as client_append_waited_for() has them. */
+void submission_say_expired(const struct edubba_client *client,
+                            uint32_t deadline_ms,
+                            uint32_t address,
+                            const char *trouble,
+                            struct error *ret_error);
 
 /* The moment of a first attempt that begins now, in a server's clock. */
 int64_t submission_first_attempt_us(struct edubba_client *client, int64_t now_ns);

@@ -203,8 +203,8 @@ struct edubba_event {
 
 /* Events of a table (NULL = all) whose change is above after (0 = all that the master has: some
  * thousands, in memory), ascending by change.  Asked with the last one's change it tells what is new: an
- * event comes again when it has ended.  *events: edubba_free() it.  Errors as above; a
- * table that is gone is found as long as there are events of it. */
+ * event comes again when it has ended.  *events: edubba_free() it; untouched, as *count, by what fails.
+ * Errors as above; a table that is gone is found as long as there are events of it. */
 enum edubba_code edubba_list_events(struct edubba_client *client,
                                     const char *table,
                                     uint64_t after,

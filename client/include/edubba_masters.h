@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Addresses that edubba_options.masters may have, of masters and of tablet servers behind them. */
+/* Different addresses that edubba_options.masters may have, of masters and of tablet servers behind them. */
 #define EDUBBA_MASTERS_MAX 16
 
 struct edubba_master {

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/load/core/excerpt.h"
 #include "client/load/core/report.h"
 
 #define MESSAGE_BYTES_MAX 1024
+#define PATH_SHOWN_BYTES  800 /* leaves room for the cause */
 
 /* All of the process: it has one stderr. */
 static bool as_json;
@@ -62,7 +64,8 @@ void load_say_waiting(const char *message)
 int load_complain_file(const char *path, int cause)
 {
     char message[MESSAGE_BYTES_MAX];
-    (void)snprintf(message, sizeof message, "%s: %s", path, strerror(cause));
+    (void)snprintf(message, sizeof message, LOAD_EXCERPT ": %s",
+                   LOAD_EXCERPT_OF(path, PATH_SHOWN_BYTES), strerror(cause));
     print("FILE", false, message, NULL);
     return EXIT_CODE_FAILED;
 }

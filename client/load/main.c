@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "client/load/complaint.h"
+#include "client/load/core/excerpt.h"
 #include "client/load/core/report.h"
 #include "client/load/help.h"
 #include "client/load/hint.h"
@@ -14,6 +15,7 @@
 
 #define WORDS_MAX         3
 #define WARNING_BYTES_MAX (LOAD_PROBLEM_BYTES + 128)
+#define NAME_SHOWN        60 /* of a workload that there is not */
 
 /* What was asked for. */
 struct command {
@@ -33,9 +35,9 @@ static int unknown_workload(const char *name)
             nearest = LOAD_WORKLOADS[i].name;
         }
     }
-    (void)snprintf(problem, sizeof problem, "there is no workload '%s'%s%s%s", name,
-                   nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? " meant?" : "");
+    (void)snprintf(problem, sizeof problem, "there is no workload '" LOAD_EXCERPT "'%s%s%s",
+                   LOAD_EXCERPT_OF(name, NAME_SHOWN), nearest != NULL ? "; is " : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? " meant?" : "");
     return load_complain_usage(problem);
 }
 

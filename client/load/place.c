@@ -1,12 +1,11 @@
 #include "client/load/place.h"
 
 #include "client/load/files.h"
+#include "client/load/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define UNREACHABLE_MS 5000 /* as ebt's: a master that restarts is back by then */
 
 struct load_idler {
     struct edubba_client *client;
@@ -95,18 +94,7 @@ static enum edubba_code open_client(const struct load_options *options,
                                     struct edubba_client **ret_client,
                                     struct edubba_error *error)
 {
-    uint64_t in_flight = options->in_flight * options->batch + 64;
-    struct edubba_options how = EDUBBA_OPTIONS_DEFAULT;
-    how.masters = options->masters;
-    how.agent = "edubba-load/" EDUBBA_VERSION;
-    bool patient = options->timeout_s > 0;
-    how.deadline_ms = (uint32_t)((patient ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S) * 1000);
-    how.unreachable_ms = patient ? 0 : UNREACHABLE_MS;
-    how.in_flight_max = (uint32_t)(in_flight > how.in_flight_max ? in_flight : how.in_flight_max);
-    how.in_flight_bytes_max = UINT64_MAX / 2; /* in_flight bounds it */
-    how.messages_per_lane = (uint32_t)options->messages;
-    how.connections = (uint32_t)options->connections;
-    return edubba_client_open(&how, ret_client, error);
+    return load_open(options, "edubba-load/" EDUBBA_VERSION, options->batch, ret_client, error);
 }
 
 /* Another load that began with ours may have made it meanwhile.  Then its rows are not there yet, so

@@ -66,11 +66,6 @@ uint64_t load_slot_choose(struct load_slot *slot, uint64_t index)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-static bool is_unknown(enum edubba_code code)
-{
-    return code == EDUBBA_DEADLINE_EXCEEDED || code == EDUBBA_UNAVAILABLE;
-}
-
 static void keep_first(struct load_run *run,
                        struct edubba_error *error,
                        enum edubba_code code,
@@ -92,7 +87,7 @@ void load_slot_count_error(struct load_slot *slot, enum edubba_code code, const 
     struct load_tally *tally = load_slot_tally(slot);
     bool changes = slot->kind != LOAD_READ && slot->kind != LOAD_SCAN;
     load_tally_add(&tally->codes[code < LOAD_CODES ? code : EDUBBA_UNKNOWN], 1);
-    if (changes && is_unknown(code)) {
+    if (changes && load_outcome_is_unknown(code)) {
         load_tally_add(&tally->unknown, 1);
     }
     keep_first(run, &run->first_error, code, text);
@@ -234,7 +229,7 @@ void load_slot_row_ended(struct load_slot *slot, uint64_t number, enum edubba_co
     if (slot->kind == LOAD_ADD && run->sums != NULL) {
         if (code == EDUBBA_OK) {
             load_sums_acknowledge(run->sums, number);
-        } else if (is_unknown(code)) {
+        } else if (load_outcome_is_unknown(code)) {
             load_sums_doubt(run->sums, number);
         }
     } else if (slot->kind == LOAD_INSERT && code == EDUBBA_OK) {

@@ -112,6 +112,12 @@ struct load_run {
 
 int64_t load_now_ns(void);
 
+/* A change that ended so may or may not have been made. */
+static inline bool load_outcome_is_unknown(enum edubba_code code)
+{
+    return code == EDUBBA_DEADLINE_EXCEEDED || code == EDUBBA_UNAVAILABLE;
+}
+
 /* Allocate; what is said about the phase is set before.  False: no memory.  deinit in any case. */
 bool load_run_init(struct load_run *run);
 void load_run_deinit(struct load_run *run);

@@ -134,6 +134,19 @@ enum status transport_address_check_dial(const char *address, struct error *ret_
     return STATUS_OK;
 }
 
+enum status transport_address_check_advertise(const char *address, struct error *ret_error)
+{
+    enum status status = transport_address_check_dial(address, ret_error);
+    if (status == STATUS_OK && transport_address_is_any(address)) {
+        return error_set(
+            ret_error, STATUS_INVALID_ARGUMENT,
+            "address %s is every address of this machine, and nobody elsewhere can dial "
+            "it: a host by which others reach it must follow tcp://",
+            address);
+    }
+    return status;
+}
+
 static enum status refuse_open_address(const char *address, struct error *ret_error)
 {
     return error_set(ret_error, STATUS_FAILED_PRECONDITION,

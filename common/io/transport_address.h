@@ -23,6 +23,10 @@ enum status transport_address_check_http(const char *address,
 /* May we dial it?  Errors: STATUS_UNIMPLEMENTED (TLS), STATUS_INVALID_ARGUMENT. */
 enum status transport_address_check_dial(const char *address, struct error *ret_error);
 
+/* May others be told that we are there?  Errors: those of transport_address_check_dial();
+ * STATUS_INVALID_ARGUMENT, where transport_address_is_any(). */
+enum status transport_address_check_advertise(const char *address, struct error *ret_error);
+
 /* Does it stand for every address of this machine, as tcp://0.0.0.0:7400 does?  One may listen there,
  * but nobody elsewhere gets here by dialling it. */
 bool transport_address_is_any(const char *address);

@@ -67,8 +67,7 @@ int main(int argument_count, char **arguments)
         .context = &settings,
     };
     if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
-        struct logger_settings logger = gateway_settings_logger(&settings);
-        logger_init(&logger);
+        logger_init(&settings.log);
         enum status status = serve(&daemon, &settings, &error);
         if (status != STATUS_OK) {
             exit_code = daemon_fail(&daemon, &error);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "client/include/edubba_masters.h"
-#include "common/base/assert.h"
 #include "common/io/transport_address.h"
 
 #define SECOND_US INT64_C(1000000)
@@ -39,8 +38,7 @@ void gateway_settings_default(struct gateway_settings *settings)
         .client_messages_per_lane = 4,
         .client_connections = 1,
         .client_unreachable_us = 10 * SECOND_US,
-        .log_level = "info",
-        .log_format = "text",
+        .log_words = LOGGER_WORDS_DEFAULT,
     };
 }
 
@@ -76,8 +74,8 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
         {"client.connections", CONFIG_NUMBER, &settings->client_connections, 1, 1024, false},
         {"client.unreachable", CONFIG_DURATION_US, &settings->client_unreachable_us, SECOND_US / 10,
          HOUR_US, false},
-        {"log.level", CONFIG_TEXT, &settings->log_level, 0, 0, false},
-        {"log.format", CONFIG_TEXT, &settings->log_format, 0, 0, false},
+        {"log.level", CONFIG_TEXT, &settings->log_words.level, 0, 0, false},
+        {"log.format", CONFIG_TEXT, &settings->log_words.format, 0, 0, false},
     };
     _Static_assert(sizeof all / sizeof *all <= GATEWAY_SETTINGS_KEYS_MAX, "room for all keys");
     memcpy(keys, all, sizeof all);
@@ -86,35 +84,21 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
-
-static int level_of(const char *name)
+static bool is_among(const struct bytes *addresses, size_t count, struct bytes address)
 {
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(name, LEVELS[i]) == 0) {
-            return i;
-        }
+    size_t i = 0;
+    while (i < count && !bytes_equal(addresses[i], address)) {
+        i++;
     }
-    return -1;
+    return i < count;
 }
 
-static void check_log(const struct gateway_settings *settings, struct config_reading *reading)
-{
-    if (level_of(settings->log_level) < 0) {
-        config_refuse(reading, "log.level",
-                      "log.level = \"%s\": must be debug, info, warn or error",
-                      settings->log_level);
-    }
-    if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
-        config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
-                      settings->log_format);
-    }
-}
-
-/* Addresses with commas or blanks between, as libedubba takes them apart. */
+/* Addresses with commas or blanks between, as libedubba takes them apart: one that stands twice counts
+ * once. */
 static void check_masters(const struct gateway_settings *settings, struct config_reading *reading)
 {
     static const char between[] = ", \t";
+    struct bytes known[EDUBBA_MASTERS_MAX];
     struct error error = {.status = STATUS_OK};
     const char *at = settings->masters + strspn(settings->masters, between);
     size_t count = 0;
@@ -126,21 +110,27 @@ static void check_masters(const struct gateway_settings *settings, struct config
         size_t size = strcspn(at, between);
         (void)snprintf(address, sizeof address, "%.*s", (int)size, at);
         if (size >= sizeof address) {
-            config_refuse(reading, "masters", "masters: address %s... is too long", address);
+            config_refuse(reading, "masters",
+                          "masters: address %.64s... is too long: at most %d bytes are allowed",
+                          address, MASTER_BYTES_MAX - 1);
             return;
         }
         if (transport_address_check_dial(address, &error) != STATUS_OK) {
             config_refuse(reading, "masters", "masters: %s", error.text);
             return;
         }
-        count++;
+        if (!is_among(known, count, bytes_of(at, size))) {
+            if (count == EDUBBA_MASTERS_MAX) {
+                config_refuse(reading, "masters",
+                              "masters: with %s there are more than the %d that are allowed: leave "
+                              "tablet servers out",
+                              address, EDUBBA_MASTERS_MAX);
+                return;
+            }
+            known[count++] = bytes_of(at, size);
+        }
         at += size;
         at += strspn(at, between);
-    }
-    if (count > EDUBBA_MASTERS_MAX) {
-        config_refuse(reading, "masters",
-                      "masters: %zu addresses, at most %d are allowed: leave tablet servers out",
-                      count, EDUBBA_MASTERS_MAX);
     }
 }
 
@@ -221,20 +211,10 @@ static void check_memory(const struct gateway_settings *settings, struct config_
 void gateway_settings_check(void *context, struct config_reading *reading)
 {
     struct gateway_settings *settings = context;
-    check_log(settings, reading);
+    settings->log = logger_words_take(&settings->log_words, reading);
     check_addresses(settings, reading);
     check_masters(settings, reading);
     check_tls(settings, reading);
     check_home(settings, reading);
     check_memory(settings, reading);
-}
-
-struct logger_settings gateway_settings_logger(const struct gateway_settings *settings)
-{
-    int level = level_of(settings->log_level);
-    ASSERT(level >= 0);
-    return (struct logger_settings){
-        .level = (enum log_level)level,
-        .json = strcmp(settings->log_format, "json") == 0,
-    };
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/io/config.h"
-#include "common/io/logger.h"
+#include "common/io/logger_words.h"
 #include "gateway/core/resource_name.h"
 
 struct gateway_settings {
@@ -37,8 +37,8 @@ struct gateway_settings {
     int64_t client_connections;
     int64_t client_unreachable_us;
 
-    const char *log_level;
-    const char *log_format;
+    struct logger_words log_words;
+    struct logger_settings log; /* what they mean: the check's to set */
 };
 
 /* Every key's default. */
@@ -53,8 +53,5 @@ size_t gateway_settings_keys(struct gateway_settings *settings,
 /* What one key cannot tell about another, and addresses; fills in home_parts, which borrows from
  * home.  context is the settings; each fault is refused in the reading. */
 void gateway_settings_check(void *context, struct config_reading *reading);
-
-/* Of log.level and log.format. */
-struct logger_settings gateway_settings_logger(const struct gateway_settings *settings);
 
 #endif /* GATEWAY_DAEMON_SETTINGS_H */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/io/logger_words.h"
 #include "common/io/transport_address.h"
 #include "master/coordinator/etcd_keys.h"
 #include "master/heat/heat_map.h"
@@ -53,8 +54,7 @@ static struct {
     } balance;
     const char *coordinator;
     const char *succeeds;
-    const char *log_level;
-    const char *log_format;
+    struct logger_words log;
 } raw;
 
 static const struct config_key keys[] = {
@@ -132,8 +132,8 @@ static const struct config_key keys[] = {
      false},
     {"request.slow", CONFIG_DURATION_US, &raw.settings.slow_us, 0, HOUR_US, false},
     {"heat.bytes_max", CONFIG_SIZE_BYTES, &raw.settings.heat_bytes_max, MIB, MIB << 20, false},
-    {"log.level", CONFIG_TEXT, &raw.log_level, 0, 0, false},
-    {"log.format", CONFIG_TEXT, &raw.log_format, 0, 0, false},
+    {"log.level", CONFIG_TEXT, &raw.log.level, 0, 0, false},
+    {"log.format", CONFIG_TEXT, &raw.log.format, 0, 0, false},
 };
 
 /* Of balance, as the file has them. */
@@ -200,8 +200,7 @@ struct master_settings *settings_with_defaults(void)
     raw.tables_max = (int64_t)catalog->tables_max;
     raw.tablets_max = (int64_t)catalog->tablets_max;
     put_balance_defaults(&catalog->balance);
-    raw.log_level = "info";
-    raw.log_format = "text";
+    raw.log = LOGGER_WORDS_DEFAULT;
     return &raw.settings;
 }
 
@@ -209,27 +208,6 @@ const struct config_key *settings_keys(size_t *ret_count)
 {
     *ret_count = sizeof keys / sizeof *keys;
     return keys;
-}
-
-static void check_log(struct config_reading *reading)
-{
-    static const char *const levels[] = {"debug", "info", "warn", "error"};
-    size_t level = 0;
-
-    while (level < 4 && strcmp(levels[level], raw.log_level) != 0) {
-        level++;
-    }
-    if (level == 4) {
-        config_refuse(reading, "log.level",
-                      "log.level = \"%s\": must be debug, info, warn or error", raw.log_level);
-        level = LOG_LEVEL_INFO;
-    }
-    if (strcmp(raw.log_format, "text") != 0 && strcmp(raw.log_format, "json") != 0) {
-        config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
-                      raw.log_format);
-    }
-    raw.settings.log.level = (enum log_level)level;
-    raw.settings.log.json = strcmp(raw.log_format, "json") == 0;
 }
 
 static void check_addresses(const struct master_settings *settings, struct config_reading *reading)
@@ -281,7 +259,7 @@ static void check_coordinator(struct master_settings *settings, struct config_re
                       raw.coordinator);
     }
     if (settings->advertise[0] != '\0' &&
-        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        transport_address_check_advertise(settings->advertise, &error) != STATUS_OK) {
         config_refuse(reading, "advertise", "advertise: %s", error.text);
     }
     if (settings->on_etcd) {
@@ -389,7 +367,7 @@ void settings_check(void *context, struct config_reading *reading)
     catalog->tables_max = (uint64_t)raw.tables_max;
     catalog->tablets_max = (uint64_t)raw.tablets_max;
     catalog->shows_load = true;
-    check_log(reading);
+    settings->log = logger_words_take(&raw.log, reading);
     check_addresses(settings, reading);
     check_coordinator(settings, reading);
     check_succeeds(settings, reading);

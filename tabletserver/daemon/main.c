@@ -94,8 +94,7 @@ int main(int argument_count, char **arguments)
         .context = &settings,
     };
     if (daemon_start(&description, argument_count, arguments, &arena, &daemon, &exit_code)) {
-        struct logger_settings logger = server_settings_logger(&settings);
-        logger_init(&logger);
+        logger_init(&settings.log);
         enum status status = daemon_lock_folder(settings.folder, &lock, &error);
         if (status == STATUS_OK) {
             status = serve(&daemon, &settings, &error);

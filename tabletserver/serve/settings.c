@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/base/assert.h"
 #include "common/io/transport_address.h"
 #include "tabletserver/serve/sync.h"
 
@@ -29,8 +28,7 @@ void server_settings_default(struct server_settings *settings)
         .answer_stall_us = 30000000,
         .slow_operation_us = 1000000,
         .compare_period_us = COMPARE_PERIOD_US,
-        .log_level = "info",
-        .log_format = "text",
+        .log_words = LOGGER_WORDS_DEFAULT,
     };
     store_settings_default(&settings->store);
     settings->store.memtable_limit_bytes = 0; /* until it is known what memory_limit says */
@@ -60,8 +58,8 @@ size_t server_settings_keys(struct server_settings *settings,
          false},
         {"answer_stall", CONFIG_DURATION_US, &settings->answer_stall_us, 100000, 3600000000, false},
         {"slow_operation", CONFIG_DURATION_US, &settings->slow_operation_us, 0, INT64_MAX, false},
-        {"log.level", CONFIG_TEXT, &settings->log_level, 0, 0, false},
-        {"log.format", CONFIG_TEXT, &settings->log_format, 0, 0, false},
+        {"log.level", CONFIG_TEXT, &settings->log_words.level, 0, 0, false},
+        {"log.format", CONFIG_TEXT, &settings->log_words.format, 0, 0, false},
         {"log.keep", CONFIG_DURATION_US, &store->log_keep_us, 0, INT64_C(86400000000), false},
         {"log.keep_bytes", CONFIG_SIZE_BYTES, &store->log_keep_bytes, 0, 1024 * GIB, false},
         {"memory_limit", CONFIG_SIZE_BYTES, &store->memory_limit_bytes, MIB, 1024 * GIB, false},
@@ -84,18 +82,6 @@ size_t server_settings_keys(struct server_settings *settings,
     return sizeof all / sizeof *all;
 }
 
-static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
-
-static int level_of(const char *name)
-{
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(name, LEVELS[i]) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static void check_addresses(const struct server_settings *settings, struct config_reading *reading)
 {
     struct error error = {.status = STATUS_OK};
@@ -110,8 +96,15 @@ static void check_addresses(const struct server_settings *settings, struct confi
         config_refuse(reading, "http.address", "http.address: %s", error.text);
     }
     if (settings->advertise[0] != '\0' &&
-        transport_address_check_dial(settings->advertise, &error) != STATUS_OK) {
+        transport_address_check_advertise(settings->advertise, &error) != STATUS_OK) {
         config_refuse(reading, "advertise", "advertise: %s", error.text);
+    }
+    /* Clients and other servers dial what they are told: without that nothing would work. */
+    if (settings->advertise[0] == '\0' && transport_address_is_any(settings->address)) {
+        config_refuse(reading, "advertise",
+                      "advertise: nobody can dial %s: say where others reach this server, as in "
+                      "advertise = \"tcp://server-7:7401\"",
+                      settings->address);
     }
     if (sync_masters_parse(settings->masters, &masters, &error) != STATUS_OK) {
         config_refuse(reading, "masters", "%s", error.text);
@@ -146,15 +139,7 @@ void server_settings_check(void *context, struct config_reading *reading)
     store->log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);
     store->flush_pace_percent = (uint32_t)settings->flush_pace_percent;
 
-    if (level_of(settings->log_level) < 0) {
-        config_refuse(reading, "log.level",
-                      "log.level = \"%s\": must be debug, info, warn or error",
-                      settings->log_level);
-    }
-    if (strcmp(settings->log_format, "text") != 0 && strcmp(settings->log_format, "json") != 0) {
-        config_refuse(reading, "log.format", "log.format = \"%s\": must be text or json",
-                      settings->log_format);
-    }
+    settings->log = logger_words_take(&settings->log_words, reading);
     if (settings->request_bytes_max == 0) {
         settings->request_bytes_max = default_budget_bytes(store->memory_limit_bytes);
     }
@@ -176,14 +161,4 @@ void server_settings_check(void *context, struct config_reading *reading)
             settings->stores.count, SERVER_STORES_MAX);
     }
     check_addresses(settings, reading);
-}
-
-struct logger_settings server_settings_logger(const struct server_settings *settings)
-{
-    int level = level_of(settings->log_level);
-    ASSERT(level >= 0);
-    return (struct logger_settings){
-        .level = (enum log_level)level,
-        .json = strcmp(settings->log_format, "json") == 0,
-    };
 }

@@ -5,14 +5,14 @@
 #define TABLETSERVER_SERVE_SETTINGS_H
 
 #include "common/io/config.h"
-#include "common/io/logger.h"
+#include "common/io/logger_words.h"
 #include "tabletserver/storage/store.h"
 
 #define SERVER_STORES_MAX 16
 
 struct server_settings {
     const char *address;
-    const char *advertise; /* what others are told; empty = what was bound */
+    const char *advertise; /* what others are told; empty = what was bound, which they can dial */
     const char *http_address;
     const char *masters; /* comma-separated */
     const char *folder;
@@ -27,8 +27,8 @@ struct server_settings {
     int64_t answer_stall_us;    /* who takes nothing for so long is dropped then */
     int64_t slow_operation_us;
     int64_t compare_period_us; /* in which all copies of all tablets are compared; 0 = never */
-    const char *log_level;
-    const char *log_format;
+    struct logger_words log_words;
+    struct logger_settings log; /* what they mean: the check's to set */
     uint64_t log_segment_bytes;
     int64_t flush_pace_percent;
     struct store_settings store;
@@ -47,8 +47,5 @@ size_t server_settings_keys(struct server_settings *settings,
 /* What one key cannot tell about another, and addresses; defaults that follow from other keys.
  * context is the settings; each fault is refused in the reading. */
 void server_settings_check(void *context, struct config_reading *reading);
-
-/* Of log.level and log.format. */
-struct logger_settings server_settings_logger(const struct server_settings *settings);
 
 #endif /* TABLETSERVER_SERVE_SETTINGS_H */

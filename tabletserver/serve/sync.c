@@ -18,6 +18,7 @@
 #define SYNC_COMPLAINT_FIRST_NS (INT64_C(1000) * 1000 * 1000)
 #define SYNC_COMPLAINT_NS       (INT64_C(60) * 1000 * 1000 * 1000)
 #define SYNC_ARENA_BLOCK_BYTES  65536
+#define SYNC_ADDRESS_SHOWN      40 /* of one that is too long */
 
 enum note_type {
     NOTE_READY,
@@ -303,6 +304,39 @@ static void *run(void *argument)
     return NULL;
 }
 
+static bool has_master(const struct sync_masters *masters, struct bytes address)
+{
+    uint32_t i = 0;
+    while (i < masters->count && !bytes_equal(bytes_of_text(masters->addresses[i]), address)) {
+        i++;
+    }
+    return i < masters->count;
+}
+
+static enum status add_master(struct sync_masters *masters,
+                              struct bytes address,
+                              struct error *ret_error)
+{
+    if (address.size_bytes >= SYNC_ADDRESS_BYTES) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "masters: address %.*s... is too long: at most %d bytes are allowed",
+                         SYNC_ADDRESS_SHOWN, (const char *)address.data, SYNC_ADDRESS_BYTES - 1);
+    }
+    if (has_master(masters, address)) {
+        return STATUS_OK;
+    }
+    if (masters->count == SYNC_MASTERS_MAX) {
+        return error_set(
+            ret_error, STATUS_INVALID_ARGUMENT,
+            "masters: with %.*s there are more than the %d that are allowed: leave it out",
+            (int)address.size_bytes, (const char *)address.data, SYNC_MASTERS_MAX);
+    }
+    char *copy = masters->addresses[masters->count++];
+    memcpy(copy, address.data, address.size_bytes);
+    enum status status = transport_address_check_dial(copy, ret_error);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(ret_error, "masters");
+}
+
 enum status sync_masters_parse(const char *masters,
                                struct sync_masters *ret_masters,
                                struct error *ret_error)
@@ -310,14 +344,9 @@ enum status sync_masters_parse(const char *masters,
     *ret_masters = (struct sync_masters){0};
     for (const char *at = masters + strspn(masters, ", "); *at != '\0';) {
         size_t length = strcspn(at, ", ");
-        if (length >= SYNC_ADDRESS_BYTES || ret_masters->count == SYNC_MASTERS_MAX) {
-            return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                             "masters: too long a list or name");
-        }
-        char *address = ret_masters->addresses[ret_masters->count++];
-        memcpy(address, at, length);
-        if (transport_address_check_dial(address, ret_error) != STATUS_OK) {
-            return error_prefix(ret_error, "masters");
+        enum status status = add_master(ret_masters, bytes_of(at, length), ret_error);
+        if (status != STATUS_OK) {
+            return status;
         }
         at += length;
         at += strspn(at, ", ");

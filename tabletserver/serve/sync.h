@@ -30,8 +30,9 @@ struct sync_masters {
     uint32_t count;
 };
 
-/* Take the setting `masters` apart: addresses with commas or blanks between.
- * Errors: those of transport_address_check_dial(), STATUS_INVALID_ARGUMENT (none, or too many). */
+/* Take the setting `masters` apart: addresses with commas or blanks between; one that stands twice counts
+ * once.  Errors: those of transport_address_check_dial(); STATUS_INVALID_ARGUMENT (none, or too many, or
+ * too long a one: which is said). */
 enum status sync_masters_parse(const char *masters,
                                struct sync_masters *ret_masters,
                                struct error *ret_error);

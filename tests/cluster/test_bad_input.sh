@@ -155,7 +155,10 @@ says "a pause in which servers would be lost" 2 'sync.interval_quick: .*750 ms' 
 says "memtables larger than all together" 2 'memtable_limit' "$SERVER" --set "memory_limit=64 MiB" --set "memtable_limit=65 MiB" --check-config
 says "a small memory_limit alone" 0 'good' "$SERVER" --set "memory_limit=1 MiB" --check-config
 says "advertise that is no address" 2 'advertise: .*tcp://host' "$SERVER" --set advertise=tcp://host --check-config
-says "not loopback, but meant" 0 'good' "$SERVER" --set address=tcp://0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
+says "not loopback, but meant" 0 'good' "$SERVER" --set address=tcp://0.0.0.0:0 --set advertise=tcp://server-7:7401 --set http.address=0.0.0.0:0 --set insecure=true --check-config
+says "on every address, and no word where others reach it" 2 'advertise: nobody can dial tcp://0.0.0.0:0: ' "$SERVER" --set address=tcp://0.0.0.0:0 --set insecure=true --check-config
+says "advertise that nobody can dial" 2 'advertise: .*tcp://0.0.0.0:7401' "$SERVER" --set advertise=tcp://0.0.0.0:7401 --check-config
+says "advertise that nobody can dial" 2 'advertise: .*tcp://0.0.0.0:7400' "$MASTER" --set advertise=tcp://0.0.0.0:7400 --check-config
 says "not loopback, but meant" 0 'good' "$MASTER" --set address=tcp://0.0.0.0:0 --set http.address=0.0.0.0:0 --set insecure=true --check-config
 says "port in use" 1 "$((PORT + 1))" "$SERVER" --set "folder=$WORK/other" --set "address=tcp://127.0.0.1:$((PORT + 1))" --set "http.address=127.0.0.1:0"
 says "master's port in use" 1 "$PORT" "$MASTER" --set "folder=$WORK/otherm" --set "address=tcp://127.0.0.1:$PORT" --set "http.address=127.0.0.1:0"

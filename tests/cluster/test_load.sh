@@ -93,6 +93,8 @@ says "a table with other families" 1 'FAILED_PRECONDITION.*not made by edubba-lo
 says "dropping one" 1 'FAILED_PRECONDITION' load drop --table OTHER
 same "it is untouched" "$(ebt count OTHER)" 1
 says "an unknown workload" 2 'ycsb-a meant' load ycsb-q
+says "an unknown workload with a long name" 2 "no workload 'w{60}\.\.\.'" load "$(printf 'w%.0s' {1..300})"
+says "a path that is too long" 1 '^edubba-load: /w{799}\.\.\.: File name too long' load write --output "/$(printf 'w%.0s' {1..5000})"
 says "an unknown option" 2 'records meant' load write --recrods 5
 says "an option that is near none" 2 "there is no option '--bogus'$" load write --bogus 5
 says "too many in flight, before anything is taken" 2 "in-flight cannot be '10M'.* at most 1M$" \

@@ -79,6 +79,33 @@ Test(client, a_bad_address_is_told_at_once)
     cr_assert_eq(edubba_client_open(&options, &client, &error), EDUBBA_INVALID_ARGUMENT);
 }
 
+/* Nothing listens at any of them. */
+static enum edubba_code open_many(int count, const char *more, struct edubba_error *error)
+{
+    struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
+    struct edubba_client *client;
+    char masters[1024];
+    int used = 0;
+    for (int i = 1; i <= count; i++) {
+        used += snprintf(masters + used, sizeof masters - (size_t)used, "tcp://127.0.0.1:%d,", i);
+    }
+    (void)snprintf(masters + used, sizeof masters - (size_t)used, "%s", more);
+    options.masters = masters;
+    options.deadline_ms = 300;
+    return edubba_client_open(&options, &client, error);
+}
+
+Test(client, sixteen_different_addresses_are_taken_and_the_seventeenth_is_named)
+{
+    struct edubba_error error;
+    cr_assert_eq(open_many(16, "tcp://127.0.0.1:3,tcp://127.0.0.1:16", &error), EDUBBA_UNAVAILABLE,
+                 "what stands twice counts once: %s", error.text);
+    cr_assert_eq(open_many(17, "tcp://127.0.0.1:18", &error), EDUBBA_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.text,
+                     "masters: with tcp://127.0.0.1:17 there are more than the 16 that are "
+                     "allowed: leave it out");
+}
+
 Test(client, the_master_that_answers_is_found)
 {
     struct fake_cluster *fake = fake_cluster_start();

@@ -60,6 +60,29 @@ Test(client, events_come_in_pages)
     close_session(&session);
 }
 
+/* One a page: more than a fixed number of them would hold. */
+Test(client, events_of_however_many_pages_are_all_told)
+{
+    enum {
+        EVENTS = 300
+    };
+    struct session session = open_session();
+    struct event events[EVENTS];
+    struct edubba_event *list = NULL;
+    struct edubba_error error;
+    size_t count = 77;
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        events[i] = event_of(i + 1, i + 1);
+    }
+    script(&session, events, EVENTS);
+    cr_assert_eq(edubba_list_events(session.client, NULL, 0, &list, &count, &error), EDUBBA_OK,
+                 "%s", error.text);
+    cr_assert_eq(count, EVENTS);
+    cr_assert_eq(list[EVENTS - 1].number, EVENTS);
+    edubba_free(list);
+    close_session(&session);
+}
+
 Test(client, nothing_was_decided)
 {
     struct session session = open_session();
@@ -81,5 +104,6 @@ Test(client, pages_of_events_that_lead_nowhere_end_the_call)
     SET(session, event_pages_end_nowhere, true);
     cr_assert_neq(edubba_list_events(session.client, NULL, 0, &list, &count, &error), EDUBBA_OK);
     cr_assert_not_null(strstr(error.text, "leads nowhere"));
+    cr_assert_eq(count, 77, "what fails leaves it");
     close_session(&session);
 }

@@ -1,6 +1,8 @@
 /* Exactly once, patience, batching: what libedubba does when a cluster does not simply answer. */
 #include "tests/support/client_session.h"
 
+#define EXPECTED_BYTES 160
+
 /* --- exactly once ----------------------------------------------------------------------------- */
 
 Test(client, a_moved_tablet_is_followed_without_asking_the_master)
@@ -152,6 +154,14 @@ Test(client, chaos_loses_nothing_and_doubles_nothing)
 
 /* --- patience --------------------------------------------------------------------------------- */
 
+/* The text names whom it was. */
+static void assert_waited_for(const char *text, const char *address)
+{
+    char expected[EXPECTED_BYTES];
+    (void)snprintf(expected, sizeof expected, " ms has passed waiting for %s", address);
+    cr_assert_not_null(strstr(text, expected), "\"%s\" is not in \"%s\"", expected, text);
+}
+
 Test(client, a_deadline_ends_the_wait_and_a_late_answer_does_no_harm)
 {
     struct session session = open_session();
@@ -168,6 +178,7 @@ Test(client, a_deadline_ends_the_wait_and_a_late_answer_does_no_harm)
     for (int i = 0; i < 8; i++) {
         cr_assert_eq(outcomes[i].completions, 1);
         cr_assert_eq(outcomes[i].code, EDUBBA_DEADLINE_EXCEEDED);
+        assert_waited_for(outcomes[i].text, session.fake->servers[1].address);
     }
     /* The lane is free again though the server never answered. */
     SET(session, holds, false);
@@ -189,13 +200,47 @@ Test(client, a_deadline_names_the_last_trouble)
     submit_add_for(&session, 1, 1, 200, &outcomes[0]);
     edubba_drain(session.client);
     cr_assert_eq(outcomes[0].code, EDUBBA_DEADLINE_EXCEEDED);
-    cr_assert_not_null(strstr(outcomes[0].text, "memory is full"), "%s", outcomes[0].text);
+    cr_assert_not_null(strstr(outcomes[0].text, "; the last attempt: memory is full"), "%s",
+                       outcomes[0].text);
+    assert_waited_for(outcomes[0].text, session.fake->servers[1].address);
     fake_move(session.fake, "row00001", 0);
     SET(session, unavailable_left, 0);
     submit_add_for(&session, 1, 1, 200, &outcomes[1]);
     edubba_drain(session.client);
     cr_assert_eq(outcomes[1].code, EDUBBA_DEADLINE_EXCEEDED);
     cr_assert_not_null(strstr(outcomes[1].text, "no server"), "%s", outcomes[1].text);
+    cr_assert_null(strstr(outcomes[1].text, "waiting for"), "nobody is to blame: %s",
+                   outcomes[1].text);
+    close_session(&session);
+}
+
+Test(client, a_deadline_names_the_master_that_was_asked_where_the_row_is)
+{
+    struct session session = open_session();
+    SET(session, is_frozen[0], true);
+    submit_add_for(&session, 1, 1, 200, &outcomes[0]);
+    edubba_drain(session.client);
+    cr_assert_eq(outcomes[0].code, EDUBBA_DEADLINE_EXCEEDED);
+    assert_waited_for(outcomes[0].text, session.fake->servers[0].address);
+    close_session(&session);
+}
+
+Test(client, a_deadline_of_what_only_a_master_does_names_it_and_how_long_it_was_silent)
+{
+    struct session session = open_session();
+    struct edubba_server *servers = NULL;
+    struct edubba_error error;
+    size_t count = 0;
+    char silent[EXPECTED_BYTES];
+    SET(session, is_frozen[0], true);
+    edubba_thread_deadline(2300);
+    cr_assert_eq(edubba_list_servers(session.client, &servers, &count, &error),
+                 EDUBBA_DEADLINE_EXCEEDED);
+    edubba_thread_deadline(0);
+    assert_waited_for(error.text, session.fake->servers[0].address);
+    (void)snprintf(silent, sizeof silent, "; the last attempt: %s has not answered for 2000 ms",
+                   session.fake->servers[0].address);
+    cr_assert_not_null(strstr(error.text, silent), "%s", error.text);
     close_session(&session);
 }
 

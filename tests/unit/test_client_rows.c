@@ -265,6 +265,8 @@ Test(client_rows, a_deadline_ends_what_is_not_answered_and_only_that)
     submit(&session, 10, 150, 3);
     edubba_drain(session.client);
     cr_assert_eq(calls[3].failure_count, 10);
+    cr_assert_not_null(strstr(calls[3].failures[0].text, session.fake->servers[1].address), "%s",
+                       calls[3].failures[0].text);
     fake_release(session.fake);
     cr_assert_eq(add(&session, 2, &error), EDUBBA_OK, "the lane is free again");
     for (int i = 0; i < 4; i++) {

@@ -97,6 +97,32 @@ Test(load_options, nonsense_is_refused_with_a_word_that_helps)
     cr_assert_not(PARSE(&options, "a", "b", "c"));
 }
 
+/* 60 bytes, and that there were more; "\xc3\xa9" is one character, and stays whole or goes. */
+Test(load_options, what_is_too_long_for_a_complaint_is_not_cut_silently)
+{
+    struct load_options options;
+    char word[300];
+    char expected[LOAD_PROBLEM_BYTES];
+    memset(word, 'w', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    cr_assert_not(PARSE(&options, "--records", word));
+    (void)snprintf(expected, sizeof expected, "--records cannot be '%.60s...': it is N, ", word);
+    cr_assert_eq(strncmp(problem, expected, strlen(expected)), 0, "%s", problem);
+    cr_assert_not(PARSE(&options, "--format", word));
+    (void)snprintf(expected, sizeof expected, "--format cannot be '%.60s...': it is one of ", word);
+    cr_assert_eq(strncmp(problem, expected, strlen(expected)), 0, "%s", problem);
+    memcpy(word + 59, "\xc3\xa9", 2);
+    cr_assert_not(PARSE(&options, "write", "load", word));
+    (void)snprintf(expected, sizeof expected, "what is '%.59s...' for?", word);
+    cr_assert_str_eq(problem, expected);
+    word[60] = '\0';
+    memset(word, '-', 2);
+    word[59] = 'w';
+    cr_assert_not(PARSE(&options, word));
+    (void)snprintf(expected, sizeof expected, "there is no option '%.60s'", word);
+    cr_assert_str_eq(problem, expected, "60 bytes are all of it");
+}
+
 /* Of each number: its most is taken, more is refused, and what is said names the most. */
 Test(load_options, every_number_has_a_most_that_is_named)
 {

@@ -63,3 +63,10 @@ Test(master_settings, on_etcd_a_master_must_say_where_others_reach_it)
     faults = settle("coordinator=embedded", "address=tcp://0.0.0.0:7400");
     cr_assert_null(strstr(faults, "advertise"), "%s", faults);
 }
+
+Test(master_settings, what_nobody_can_dial_is_not_advertised)
+{
+    cr_assert_not_null(strstr(settle("advertise=tcp://[::]:7400", NULL),
+                              "command line: advertise: address tcp://[::]:7400 is every"));
+    cr_assert_str_eq(settle("advertise=tcp://master-1:7400", NULL), "");
+}

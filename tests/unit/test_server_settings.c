@@ -1,5 +1,6 @@
 /* Settings of the tablet server: defaults that follow from other keys, what keys say together. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tabletserver/serve/settings.h"
@@ -90,10 +91,67 @@ Test(server_settings, more_stores_than_a_server_can_have_are_refused_by_name)
                      "server takes more\n");
 }
 
+/* "masters=" and so many addresses, with more behind. */
+static const char *masters_of(int count, const char *more)
+{
+    static char text[1024];
+    int used = snprintf(text, sizeof text, "masters=");
+    for (int i = 1; i <= count; i++) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "tcp://127.0.0.1:%d,", i);
+    }
+    (void)snprintf(text + used, sizeof text - (size_t)used, "%s", more);
+    return text;
+}
+
+Test(server_settings, of_masters_that_are_too_many_or_too_long_it_is_said_which)
+{
+    char name[200] = "tcp://";
+    memset(name + 6, 'm', sizeof name - 7);
+    cr_assert_str_eq(settle(masters_of(16, "tcp://127.0.0.1:3 tcp://127.0.0.1:16"), NULL), "",
+                     "what stands twice counts once");
+    cr_assert_str_eq(settle(masters_of(17, "tcp://127.0.0.1:18"), NULL),
+                     "command line: masters: with tcp://127.0.0.1:17 there are more than the 16 "
+                     "that are allowed: leave it out\n");
+    cr_assert_str_eq(
+        settle(masters_of(1, name), NULL),
+        "command line: masters: address tcp://mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm... is "
+        "too long: at most 127 bytes are allowed\n");
+}
+
+Test(server_settings, the_words_about_the_log_mean_what_every_daemon_takes_them_for)
+{
+    cr_assert_str_eq(settle(NULL, NULL), "");
+    cr_assert(settings.log.level == LOG_LEVEL_INFO && !settings.log.json);
+    cr_assert_str_eq(settle("log.level=debug", "log.format=json"), "");
+    cr_assert(settings.log.level == LOG_LEVEL_DEBUG && settings.log.json);
+    cr_assert_str_eq(settle("log.level=error", NULL), "");
+    cr_assert_eq(settings.log.level, LOG_LEVEL_ERROR);
+    cr_assert_str_eq(settle("log.level=", "log.format=xml"),
+                     "command line: log.level = \"\": must be debug, info, warn or error\n"
+                     "command line: log.format = \"xml\": must be text or json\n");
+    cr_assert(settings.log.level == LOG_LEVEL_INFO && !settings.log.json);
+}
+
 Test(server_settings, every_fault_is_told_with_its_place)
 {
     const char *faults = settle("log.level=loud", "masters=127.0.0.1:7400");
     cr_assert(strncmp(faults, "command line: log.level = \"loud\"", 32) == 0, "%s", faults);
     cr_assert_not_null(strstr(faults, "\ncommand line: masters: "), "%s", faults);
     cr_assert_eq(reading.fault_count, 2);
+}
+
+Test(server_settings, a_server_on_every_address_must_say_where_others_reach_it)
+{
+    const char *const every[] = {"address=tcp://0.0.0.0:7401", "address=tcp://:7401",
+                                 "address=tcp://[::]:0"};
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        const char *faults = settle(every[i], "insecure=true");
+        cr_assert(strncmp(faults, "advertise: nobody can dial tcp://", 33) == 0, "%s", faults);
+        cr_assert_eq(reading.fault_count, 1);
+    }
+    /* Of several faults all are told. */
+    cr_assert_not_null(strstr(settle(every[0], NULL), "\nadvertise: nobody can dial "));
+    cr_assert_not_null(strstr(settle("advertise=tcp://0.0.0.0:7401", NULL),
+                              "command line: advertise: address tcp://0.0.0.0:7401 is every"));
+    cr_assert_str_eq(settle("advertise=tcp://server-7:7401", NULL), "");
 }

@@ -480,6 +480,19 @@ Test(transport, local_addresses)
     cr_assert(!transport_address_is_any("tcp://10.0.0.0:7401"));
     cr_assert(!transport_address_is_any("tcp://[::1]:7401"));
     cr_assert(!transport_address_is_any("ipc:///run/edubba"));
+}
+
+Test(transport, others_are_told_what_they_can_dial)
+{
+    const char *const bad[] = {"tcp://0.0.0.0:7401", "tcp://[::]:7401", "tcp://*:7401",
+                               "tcp://:7401",        "tcp://host",      "127.0.0.1:7401"};
+    struct error error = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cr_assert_eq(transport_address_check_advertise(bad[i], &error), STATUS_INVALID_ARGUMENT);
+        cr_assert_not_null(strstr(error.text, bad[i]), "%s", error.text);
+    }
+    cr_assert_eq(transport_address_check_advertise("tcp://server-7:7401", &error), STATUS_OK);
+    cr_assert_eq(transport_address_check_advertise("ipc:///run/edubba", &error), STATUS_OK);
     cr_assert(!transport_address_is_local("tcp://127.0.0.1.example.com:7401"));
     cr_assert(!transport_address_is_local("tcp://localhost.example.com:7401"));
     cr_assert(!transport_address_is_local("tcp://192.168.1.1:7401"));

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/load/core/excerpt.h"
+
 #define WORD_BYTES_MAX  64
 #define NAME_BYTES_MAX  50 /* of a table, as the servers have it */
 #define COUNT_MAX       1e15
@@ -22,7 +24,8 @@
 #define IN_FLIGHT_MAX   1000000
 #define CONFINE_MIN     0.01
 #define CONFINE_MAX     64
-#define REPLICAS_MAX    6 /* edubba.h's, of a tablet */
+#define REPLICAS_MAX    6  /* edubba.h's, of a tablet */
+#define SHOWN_BYTES     60 /* of what was said, in a complaint about it: the rest must fit behind */
 #define AT(member)      offsetof(struct load_options, member)
 
 const struct load_option LOAD_OPTIONS[] = {
@@ -282,9 +285,9 @@ static void say_unknown(const char *argument, char problem[LOAD_PROBLEM_BYTES])
             nearest = LOAD_OPTIONS[i].name;
         }
     }
-    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "there is no option '%s'%s%s%s", argument,
-                   nearest != NULL ? "; is --" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? " meant?" : "");
+    (void)snprintf(problem, LOAD_PROBLEM_BYTES, "there is no option '" LOAD_EXCERPT "'%s%s%s",
+                   LOAD_EXCERPT_OF(argument, SHOWN_BYTES), nearest != NULL ? "; is --" : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? " meant?" : "");
 }
 
 /* "100k", or "0.5" where a letter is not usual; of any size short. */
@@ -329,14 +332,16 @@ static void say_wrong(const struct load_option *option,
     char range[128] = "";
     switch (option->type) {
     case LOAD_OPTION_CHOICE:
-        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.100s': it is one of %s",
-                       option->name, value, option->argument);
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES,
+                       "--%s cannot be '" LOAD_EXCERPT "': it is one of %s", option->name,
+                       LOAD_EXCERPT_OF(value, SHOWN_BYTES), option->argument);
         return;
     case LOAD_OPTION_COUNT:
     case LOAD_OPTION_NUMBER:
         write_range(option, range, sizeof range);
-        (void)snprintf(problem, LOAD_PROBLEM_BYTES, "--%s cannot be '%.60s': it is %s, %s",
-                       option->name, value, option->argument, range);
+        (void)snprintf(problem, LOAD_PROBLEM_BYTES,
+                       "--%s cannot be '" LOAD_EXCERPT "': it is %s, %s", option->name,
+                       LOAD_EXCERPT_OF(value, SHOWN_BYTES), option->argument, range);
         return;
     case LOAD_OPTION_TEXT:
     case LOAD_OPTION_FLAG:
@@ -408,16 +413,17 @@ bool load_options_parse(struct load_options *options,
         } else if (word_count < words_max) {
             words[word_count++] = arguments[i];
         } else {
-            (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES, "what is '%s' for?", arguments[i]);
+            (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES, "what is '" LOAD_EXCERPT "' for?",
+                           LOAD_EXCERPT_OF(arguments[i], SHOWN_BYTES));
             return false;
         }
     }
     if (!name_is_good(options->table)) {
-        (void)snprintf(
-            ret_problem, LOAD_PROBLEM_BYTES,
-            "--table cannot be '%.100s': a name has 1 to %d letters, digits, '_', '-' and "
-            "'.', and begins with none of the last two",
-            options->table, NAME_BYTES_MAX);
+        (void)snprintf(ret_problem, LOAD_PROBLEM_BYTES,
+                       "--table cannot be '" LOAD_EXCERPT
+                       "': a name has 1 to %d letters, digits, '_', '-' and "
+                       "'.', and begins with none of the last two",
+                       LOAD_EXCERPT_OF(options->table, SHOWN_BYTES), NAME_BYTES_MAX);
         return false;
     }
     *ret_word_count = word_count;

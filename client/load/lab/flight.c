@@ -14,11 +14,6 @@
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-static bool is_unknown(enum edubba_code code)
-{
-    return code == EDUBBA_DEADLINE_EXCEEDED || code == EDUBBA_UNAVAILABLE;
-}
-
 static bool is_behind(const uint8_t *key, size_t size, const uint8_t *other, size_t other_size)
 {
     size_t common = size < other_size ? size : other_size;
@@ -91,14 +86,14 @@ void lab_slot_count(struct lab_slot *slot, enum edubba_code code, const char *te
     } else if (code != EDUBBA_OK) {
         keep_error(flight, code, text);
     }
-    if (is_write && is_unknown(code)) {
+    if (is_write && load_outcome_is_unknown(code)) {
         count_sum(flight, slot, flight->doubted);
     }
     pthread_mutex_unlock(&flight->lock);
     if (code == EDUBBA_OK) {
         load_tally_add(&tally->operations, 1);
         load_tally_add(&tally->rows, rows);
-    } else if (is_write && is_unknown(code)) {
+    } else if (is_write && load_outcome_is_unknown(code)) {
         load_tally_add(&tally->unknown, 1);
     }
     load_tally_request(tally, load_now_ns() - slot->begun_ns);

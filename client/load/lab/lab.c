@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "client/load/complaint.h"
+#include "client/load/core/excerpt.h"
 #include "client/load/core/report.h"
 #include "client/load/lab/confine.h"
 #include "client/load/lab/core/json.h"
@@ -230,6 +231,7 @@ static int run(const struct load_options *options, struct choice choice, struct 
 #define OPEN_FLIGHT   4096
 #define FLIGHT_MAX    100000
 #define HISTORY_MAX   1000000
+#define NAME_SHOWN    60 /* of an experiment that there is not */
 
 static int refuse(const char *what)
 {
@@ -314,8 +316,9 @@ int lab_unknown(const char *name)
             nearest = LAB_EXPERIMENTS[i]->name;
         }
     }
-    (void)snprintf(problem, sizeof problem, "there is no experiment '%.60s'%s%s%s", name,
-                   nearest != NULL ? "; is " : "", nearest != NULL ? nearest : "",
+    (void)snprintf(problem, sizeof problem, "there is no experiment '" LOAD_EXCERPT "'%s%s%s",
+                   LOAD_EXCERPT_OF(name, NAME_SHOWN), nearest != NULL ? "; is " : "",
+                   nearest != NULL ? nearest : "",
                    nearest != NULL ? " meant?" : ": lab --list names them");
     return load_complain_usage(problem);
 }

@@ -6,13 +6,13 @@
 
 #include "client/load/files.h"
 #include "client/load/lab/core/cuts.h"
+#include "client/load/open.h"
 #include "client/load/run.h"
 
-#define UNREACHABLE_MS  5000
-#define SERVED_NS       (INT64_C(20) * 1000 * 1000 * 1000)
-#define SERVED_LOOK_NS  50000000
-#define PATIENCE_MS     2000
-#define IN_FLIGHT_LEAST 64
+#define AGENT          "edubba-load-lab/" EDUBBA_VERSION
+#define SERVED_NS      (INT64_C(20) * 1000 * 1000 * 1000)
+#define SERVED_LOOK_NS 50000000
+#define PATIENCE_MS    2000
 
 static enum edubba_code fail(struct edubba_error *error, enum edubba_code code, const char *text)
 {
@@ -22,24 +22,6 @@ static enum edubba_code fail(struct edubba_error *error, enum edubba_code code, 
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */
-
-static enum edubba_code open_client(const struct load_options *options,
-                                    struct edubba_client **ret_client,
-                                    struct edubba_error *error)
-{
-    struct edubba_options how = EDUBBA_OPTIONS_DEFAULT;
-    bool is_patient = options->timeout_s > 0;
-    uint64_t in_flight = options->in_flight * LAB_ROWS_MAX + IN_FLIGHT_LEAST;
-    how.masters = options->masters;
-    how.agent = "edubba-load-lab/" EDUBBA_VERSION;
-    how.deadline_ms = (uint32_t)((is_patient ? options->timeout_s : LOAD_TIMEOUT_DEFAULT_S) * 1000);
-    how.unreachable_ms = is_patient ? 0 : UNREACHABLE_MS;
-    how.in_flight_max = (uint32_t)(in_flight > how.in_flight_max ? in_flight : how.in_flight_max);
-    how.in_flight_bytes_max = UINT64_MAX / 2; /* in_flight bounds it */
-    how.messages_per_lane = (uint32_t)options->messages;
-    how.connections = (uint32_t)options->connections;
-    return edubba_client_open(&how, ret_client, error);
-}
 
 enum edubba_code lab_stand_open(struct lab_stand *stand,
                                 const struct load_options *options,
@@ -52,10 +34,11 @@ enum edubba_code lab_stand_open(struct lab_stand *stand,
     }
     enum edubba_code code = load_files_check(options->clients, options->clients, error);
     if (code == EDUBBA_OK) {
-        code = open_client(options, &stand->observer, error);
+        code = load_open(options, AGENT, LAB_ROWS_MAX, &stand->observer, error);
     }
     while (code == EDUBBA_OK && stand->client_count < options->clients) {
-        code = open_client(options, &stand->clients[stand->client_count].client, error);
+        code = load_open(options, AGENT, LAB_ROWS_MAX, &stand->clients[stand->client_count].client,
+                         error);
         stand->client_count += code == EDUBBA_OK ? 1 : 0;
     }
     return code;
