@@ -232,7 +232,7 @@ same "an interrupt quits at once while no server is there" "$(interrupt 1 20 --t
 same "and does not wait" $((SECONDS - begun < 25)) 1
 start_server 1; start_server 2
 kill -STOP "$(pid_of server1)" "$(pid_of server2)"
-says "a server from which nothing comes" 1 'client 1 of 1 could not connect: tcp://127.0.0.1:[0-9]+: the deadline of [0-9]+ ms has passed' \
+says "a server from which nothing comes" 1 'client 1 of 1 could not connect: the deadline of [0-9]+ ms has passed waiting for tcp://127.0.0.1:[0-9]+' \
     load write --table P-write --timeout 0.5 --duration 60
 kill -CONT "$(pid_of server1)" "$(pid_of server2)"
 during outage >/dev/null
