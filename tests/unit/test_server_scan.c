@@ -323,7 +323,7 @@ Test(server_scan, many_row_ranges_are_charged_for_what_they_are_decoded_into)
         RANGES = 20000
     };
     static struct row_range ranges[RANGES];
-    static char rows[RANGES][8];
+    static char rows[RANGES][16];
     start_with_rows();
     for (int i = 0; i < RANGES; i++) {
         (void)snprintf(rows[i], sizeof rows[i], "x%06d", i);
