@@ -204,11 +204,11 @@ class CopiesCluster(ServersCluster):
     beside one server it would be, where that has nowhere to go, and more would differ than the copies.
     """
 
-    def __init__(self, workshop, copies, quick=False):
+    def __init__(self, workshop, copies, master_settings=None, quick=False):
         self.copies = copies
         super().__init__(workshop, copies, master_settings={
             "replication.replicas": copies, "replication.min_in_sync": copies - 1,
-            "balance.enabled": "false"}, quick=quick)
+            "balance.enabled": "false", **(master_settings or {})}, quick=quick)
 
     def wait_whole(self, table):
         """Until every tablet has all its copies, in sync."""
