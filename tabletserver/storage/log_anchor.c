@@ -14,13 +14,6 @@
 #define POSITION_MAX (UINT64_MAX / 4)    /* as far as anybody will ever come */
 #define POSITION_GAP (UINT64_C(1) << 40) /* more than a log takes until the base hears of it */
 
-static enum status join(const struct log *log,
-                        char ret_path[FILE_PATH_SIZE_MAX],
-                        struct error *ret_error)
-{
-    return file_path_join(ret_path, log->folder, LOG_ANCHOR_NAME, ret_error);
-}
-
 /* The number in the name of any file of a log but the anchor; 0 = it is none. */
 static uint64_t number_of(const char *name)
 {
@@ -153,7 +146,7 @@ enum status log_anchor_open(struct log *log,
 {
     char path[FILE_PATH_SIZE_MAX];
     struct error error = {.status = STATUS_OK};
-    enum status status = join(log, path, ret_error);
+    enum status status = file_path_join(path, log->folder, LOG_ANCHOR_NAME, ret_error);
     if (status != STATUS_OK) {
         return status;
     }

@@ -44,14 +44,21 @@ def replicated_write(bench):
         lambda cluster, load: bench.write_window(result, cluster, load).per_second)
 
 
-@record("replicated_read", 4, "random point reads of 1 000 bytes, three copies against one")
-def replicated_read(bench):
-    """
-    Of one tablet: of several each server would lead some, and the client's messages to three servers are smaller than
-    to one, which costs more than anything that copies have to do with.
-    """
-    result = bench.result("rows/s", "point reads with three copies, from the primary",
-                          "the same with one copy", 0.95)
+def read(bench, what, master_settings=None):
+    result = bench.result("rows/s", what, "the same with one copy", 0.95)
     seconds = bench.plan.seconds(READ_SECONDS)
     return with_copies_beside_one(bench, result, "read",
-                                  lambda cluster, load: load.run(seconds).per_second, ONE_TABLET)
+                                  lambda cluster, load: load.run(seconds).per_second,
+                                  master_settings)
+
+
+@record("replicated_read", 4, "random point reads of 1 000 bytes of one tablet, three copies against one")
+def replicated_read(bench):
+    """Of one tablet: nothing differs but the copies."""
+    return read(bench, "point reads of one tablet with three copies, from the primary", ONE_TABLET)
+
+
+@record("replicated_read_spread", 4, "the same of several tablets, which three servers lead")
+def replicated_read_spread(bench):
+    """Beside the copies, the client's messages to three servers are smaller than to one."""
+    return read(bench, "point reads with three copies, from the primaries")

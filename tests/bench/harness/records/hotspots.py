@@ -106,6 +106,7 @@ def battery_ahead(bench):
         def append(cluster):
             parts, whole = bench.load(cluster, "write", **options).intervals(fill + seconds, verify=False)
             rate = mean(part["rows_per_s"] for part in parts[fill:]) if fill else whole.per_second
+            result.details.setdefault("from_the_first_row", []).append(round(whole.per_second))
             cluster.ebt("deletetable", TABLE)
             cluster.settle()
             return rate
