@@ -570,6 +570,7 @@ Test(log, a_log_that_is_expected_misses_its_segments)
     struct log_repair result;
     must_open();
     put(0, 40);
+    wait_ready();
     shut();
     for (uint64_t number = 1; number <= 2; number++) {
         struct file file = open_segment(number);
