@@ -147,6 +147,7 @@ static enum status allocate(const char *folder,
     store->settings = *settings;
     store->callbacks = *callbacks;
     atomic_init(&store->memory_limit_bytes, settings->memory_limit_bytes);
+    atomic_init(&store->due_bytes, 0);
     store->events_end = &store->events;
     store->lock.file = FILE_CLOSED;
     store->erasure_next = 1;

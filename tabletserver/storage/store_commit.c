@@ -9,9 +9,8 @@
 
 #define PRESSURE_NUMERATOR   3 /* flush without pause, and freeze more, above 3/4 of the limit */
 #define PRESSURE_DENOMINATOR 4
-#define LAG_NUMERATOR        7 /* and in large transactions, above 7/8 */
-#define LAG_DENOMINATOR      8
 #define HEADROOM_SHARE       16 /* of the limit: for what is appended before the next look */
+#define LAG_SHARE            32 /* and in large transactions, where so much more would make writers wait */
 #define AGE_CHECKS_PER_LIMIT 16
 
 void store_on_synced(void *context, uint64_t position)
@@ -49,27 +48,28 @@ bool store_memory_presses(const struct store *store)
            store_memory_limit(store) / PRESSURE_DENOMINATOR * PRESSURE_NUMERATOR;
 }
 
-bool store_flush_lags(const struct store *store)
-{
-    return atomic_load_explicit(&store->memory_bytes, memory_order_relaxed) >
-           store_memory_limit(store) / LAG_DENOMINATOR * LAG_NUMERATOR;
-}
-
-static bool is_below_headroom(const struct store *store)
+/* Would there be room for so much more? */
+static bool is_below_headroom(const struct store *store, uint64_t more_bytes)
 {
     uint64_t limit = store_memory_limit(store);
-    return atomic_load(&store->memory_bytes) < limit - limit / HEADROOM_SHARE;
+    return atomic_load(&store->memory_bytes) + atomic_load(&store->due_bytes) + more_bytes <
+           limit - limit / HEADROOM_SHARE;
+}
+
+bool store_flush_lags(const struct store *store)
+{
+    return !is_below_headroom(store, store_memory_limit(store) / LAG_SHARE);
 }
 
 bool store_has_room(struct store *store)
 {
     /* A full disk is no matter of waiting: then each write is judged by itself. */
-    bool has_room = is_below_headroom(store) || store_condition_now(store) != STORE_HEALTHY;
+    bool has_room = is_below_headroom(store, 0) || store_condition_now(store) != STORE_HEALTHY;
     if (!has_room) {
         store_freeze_full_tablets(store);
         atomic_store(&store->room_wanted,
                      true); /* first: what comes free after the look wakes us */
-        has_room = is_below_headroom(store);
+        has_room = is_below_headroom(store, 0);
     }
     if (has_room && atomic_load_explicit(&store->room_wanted, memory_order_relaxed)) {
         atomic_store(&store->room_wanted, false);

@@ -8,6 +8,7 @@
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store_room.h"
 
 #define DIRTY_CHECK_ENTRIES 32
 #define DIRTY_CHECK_BYTES   (64 * 1024)
@@ -29,6 +30,7 @@ struct run {
     struct tablet_position from;
     struct tablet_position reached; /* bytes live as long as the cursor is not moved */
     uint64_t transaction_bytes;
+    uint64_t rows_ended;
     uint32_t piece;
     uint32_t entries_unchecked;
     uint64_t bytes_unchecked;
@@ -41,6 +43,7 @@ struct choice {
     struct store_tablet *tablet;
     struct store_layer *layer;
     uint64_t position;
+    uint64_t largest_bytes; /* of all memtables, those that are not chosen, and active ones, too */
 };
 
 /* Its oldest frozen layer; those of a parent stand further back and are not its own. */
@@ -55,9 +58,21 @@ static struct store_layer *oldest_layer(struct store_tablet *tablet)
     UNREACHABLE();
 }
 
+static uint64_t largest_bytes(const struct store_tablet *tablet)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < tablet->layer_count; i++) {
+        uint64_t bytes = atomic_load_explicit(&tablet->layers[i]->bytes, memory_order_relaxed);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
 static void consider(struct store_tablet *tablet, struct choice *choice)
 {
     (void)pthread_mutex_lock(&tablet->mutex);
+    uint64_t largest = largest_bytes(tablet);
+    choice->largest_bytes = largest > choice->largest_bytes ? largest : choice->largest_bytes;
     enum store_tablet_state state = atomic_load(&tablet->state);
     if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING &&
         !atomic_load(&tablet->learnt_first)) {
@@ -67,7 +82,9 @@ static void consider(struct store_tablet *tablet, struct choice *choice)
          * children, and their record is durable. */
         bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
         if (!waits && (choice->tablet == NULL || position < choice->position)) {
-            *choice = (struct choice){tablet, layer, position};
+            choice->tablet = tablet;
+            choice->layer = layer;
+            choice->position = position;
         }
     }
     (void)pthread_mutex_unlock(&tablet->mutex);
@@ -90,6 +107,32 @@ static struct choice choose(struct store *store)
     }
     (void)pthread_mutex_unlock(&store->mutex);
     return choice;
+}
+
+static void release_choice(struct store *store, struct choice *choice)
+{
+    store_layer_unref(store, choice->layer);
+    store_tablet_unref(choice->tablet);
+}
+
+/* --- what writers have to leave alone meanwhile ---------------------------------------------------- */
+
+static void set_due(struct store *store, uint64_t bytes)
+{
+    uint64_t before = atomic_exchange(&store->due_bytes, bytes);
+    if (bytes < before && atomic_load(&store->room_wanted)) {
+        store->callbacks.wake(store->callbacks.context);
+    }
+}
+
+static void note_due(struct store *store, const struct choice *choice)
+{
+    const struct store_layer *layer = choice->layer;
+    double rows = (double)memtable_row_count(layer->memtable);
+    double flushed = rows > 0 ? (double)layer->rows_flushed / rows : 0;
+    uint64_t flushed_bytes = (uint64_t)(flushed * (double)atomic_load(&layer->bytes));
+    set_due(store, store_room_due_bytes(flushed_bytes, choice->largest_bytes,
+                                        store_memory_limit(store)));
 }
 
 /* --- writing entries ------------------------------------------------------------------------------ */
@@ -222,6 +265,7 @@ static enum status put_entries(struct run *run)
             return status;
         }
         resumed = false;
+        run->rows_ended++;
         status = cursor->operations->seek_row(cursor, ROW_AFTER, row, &row, &found);
     }
     run->reached = (struct tablet_position){.everything = true};
@@ -340,6 +384,7 @@ static void note_success(struct run *run, struct buffer *applied, uint32_t dedup
     flush_progress_check(&tablet->progress);
     (void)pthread_mutex_unlock(&tablet->mutex);
     atomic_fetch_add(&store->flush_transactions, 1);
+    run->layer->rows_flushed += run->rows_ended;
     if (effect == FLUSH_DROP || effect == FLUSH_DROP_AND_RUN) {
         store_tell(store, &run->layer->event);
     }
@@ -389,6 +434,19 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
     return status;
 }
 
+/* Of the next layer at once, where this one is done: before its turn comes there may be time for housekeeping,
+ * in which writers would take all that has come free. */
+static void look_ahead(struct store *store)
+{
+    struct choice next = choose(store);
+    if (next.tablet == NULL) {
+        set_due(store, 0);
+        return;
+    }
+    note_due(store, &next);
+    release_choice(store, &next);
+}
+
 enum status store_flush_step(struct store *store, bool *ret_worked)
 {
     enum status asked = store_metas_step(store, ret_worked);
@@ -398,14 +456,18 @@ enum status store_flush_step(struct store *store, bool *ret_worked)
     struct choice choice = choose(store);
     *ret_worked = choice.tablet != NULL;
     if (choice.tablet == NULL) {
+        set_due(store, 0);
         return STATUS_OK;
     }
+    note_due(store, &choice);
     enum status status = flush_transaction(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
         store_trouble_mark_damaged(choice.tablet);
     }
-    store_layer_unref(store, choice.layer);
-    store_tablet_unref(choice.tablet);
+    if (status == STATUS_OK) {
+        look_ahead(store);
+    }
+    release_choice(store, &choice);
     return status;
 }
 

@@ -64,6 +64,7 @@ struct store_layer {
     bool image_due;         /* [L] frozen, the image not yet taken */
     struct buffer dedupe;   /* [C] once all is committed: image that holds all of it at least */
     atomic_uint_fast64_t doomed_bytes; /* of cells that deletes in it collect */
+    uint64_t rows_flushed;             /* [W] by whole transactions */
     struct store_event event;
 };
 
@@ -303,6 +304,7 @@ struct store {
     atomic_uint_fast64_t memory_bytes;       /* of all layers */
     atomic_uint_fast64_t memory_limit_bytes; /* as set, or less when the disk is nearly full */
     atomic_uint_fast64_t frozen_bytes;       /* of the frozen ones among them */
+    atomic_uint_fast64_t due_bytes;          /* see store_room.h */
     atomic_uint_fast64_t doomed_bytes;       /* of all layers: see store_collect.h */
     atomic_bool room_wanted;                 /* the loop waits for memory: wake it */
     struct store_spare_reads spare_reads;

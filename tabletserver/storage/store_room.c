@@ -3,6 +3,7 @@
 #define PAGE_BYTES        4096
 #define TRANSACTIONS_DEEP 2 /* pages freed by one may be taken by the second after it */
 #define SEGMENTS_NEXT     2 /* the one written to, and one ahead */
+#define DUE_SHARE         6 /* of the memory limit */
 #define SEGMENTS_MOST     4 /* beyond the log's limit: those, and two that wait to be released */
 
 static uint64_t minimum(uint64_t a, uint64_t b)
@@ -82,6 +83,13 @@ uint64_t store_room_memory_bytes(const struct store_room *room,
         }
     }
     return minimum(settings->memory_limit_bytes, settings->memtable_limit_bytes);
+}
+
+uint64_t store_room_due_bytes(uint64_t flushed_bytes,
+                              uint64_t largest_bytes,
+                              uint64_t memory_limit_bytes)
+{
+    return lack(minimum(largest_bytes, memory_limit_bytes / DUE_SHARE), flushed_bytes);
 }
 
 uint64_t store_room_ballast_bytes(const struct store_room *room,

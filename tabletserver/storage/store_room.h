@@ -58,6 +58,24 @@ enum store_room_verdict store_room_judge(const struct store_room *room,
 uint64_t store_room_memory_bytes(const struct store_room *room,
                                  const struct store_settings *settings);
 
+/*
+ * Memory that writers leave alone while memtables are written to the base, of the one whose turn it is
+ * flushed_bytes being there.  All of it comes free at once when its last row is; to those who have waited for
+ * that it would be a standstill of a second, with a rush behind it:
+ *
+ *   limit |------------- . ' |------ . ' |---      in use + due: at its limit all the time
+ *         |        . '       |    . '    |         in use: rises as rows reach the base
+ *         |  . '             |. '        | . '
+ *         '------------------+-----------+--> bytes flushed
+ *                            a memtable is let go
+ *
+ * While small memtables have their turn it is as much as for the largest there is, or that one would bring the
+ * standstill back; but a sixth of the limit at most, so that large ones do not stop who would have found room.
+ */
+uint64_t store_room_due_bytes(uint64_t flushed_bytes,
+                              uint64_t largest_bytes,
+                              uint64_t memory_limit_bytes);
+
 /* How large a ballast file may be, counting the one that is there, without anything else lacking
  * for it; at most the size that is set.  What is missing of it is kept free in data.mdb. */
 uint64_t store_room_ballast_bytes(const struct store_room *room,

@@ -170,3 +170,13 @@ Test(store_room, flushing_alone_does_not_heal)
     }
     cr_assert_gt(refused, 1000);
 }
+
+/* As much as the largest memtable has, or a sixth of all; less as it gets there. */
+Test(store_room, what_is_being_flushed_is_not_free_before)
+{
+    cr_assert_eq(store_room_due_bytes(0, 700, 6000), 700);
+    cr_assert_eq(store_room_due_bytes(0, 1001, 6000), 1000);
+    cr_assert_eq(store_room_due_bytes(999, 5000, 6000), 1);
+    cr_assert_eq(store_room_due_bytes(1000, 5000, 6000), 0);
+    cr_assert_eq(store_room_due_bytes(4000, 5000, 6000), 0);
+}
