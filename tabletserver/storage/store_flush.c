@@ -131,8 +131,8 @@ static void note_due(struct store *store, const struct choice *choice)
     double rows = (double)memtable_row_count(layer->memtable);
     double flushed = rows > 0 ? (double)layer->rows_flushed / rows : 0;
     uint64_t flushed_bytes = (uint64_t)(flushed * (double)atomic_load(&layer->bytes));
-    set_due(store, store_room_due_bytes(flushed_bytes, choice->largest_bytes,
-                                        store_memory_limit(store)));
+    set_due(store,
+            store_room_due_bytes(flushed_bytes, choice->largest_bytes, store_memory_limit(store)));
 }
 
 /* --- writing entries ------------------------------------------------------------------------------ */
