@@ -7,8 +7,8 @@
  * also carries the tablet's metadata and exactly-once records as of the freeze.
  */
 #include "common/base/assert.h"
+#include "tabletserver/storage/flush_choice.h"
 #include "tabletserver/storage/store_internal.h"
-#include "tabletserver/storage/store_room.h"
 
 #define DIRTY_CHECK_ENTRIES 32
 #define DIRTY_CHECK_BYTES   (64 * 1024)
@@ -36,104 +36,6 @@ struct run {
     uint64_t bytes_unchecked;
     uint64_t entries;
 };
-
-/* --- what to flush -------------------------------------------------------------------------------- */
-
-struct choice {
-    struct store_tablet *tablet;
-    struct store_layer *layer;
-    uint64_t position;
-    uint64_t largest_bytes; /* of all memtables, those that are not chosen, and active ones, too */
-};
-
-/* Its oldest frozen layer; those of a parent stand further back and are not its own. */
-static struct store_layer *oldest_layer(struct store_tablet *tablet)
-{
-    for (uint32_t i = tablet->layer_count; i > 1; i--) {
-        if (tablet->layers[i - 1]->owner == tablet->descriptor.tablet &&
-            tablet->layers[i - 1]->last_sequence == tablet->progress.last_sequences[0]) {
-            return tablet->layers[i - 1];
-        }
-    }
-    UNREACHABLE();
-}
-
-static uint64_t largest_bytes(const struct store_tablet *tablet)
-{
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < tablet->layer_count; i++) {
-        uint64_t bytes = atomic_load_explicit(&tablet->layers[i]->bytes, memory_order_relaxed);
-        largest = bytes > largest ? bytes : largest;
-    }
-    return largest;
-}
-
-static void consider(struct store_tablet *tablet, struct choice *choice)
-{
-    (void)pthread_mutex_lock(&tablet->mutex);
-    uint64_t largest = largest_bytes(tablet);
-    choice->largest_bytes = largest > choice->largest_bytes ? largest : choice->largest_bytes;
-    enum store_tablet_state state = atomic_load(&tablet->state);
-    if (state != STORE_TABLET_DROPPING && tablet->progress.state == FLUSH_RUNNING &&
-        !atomic_load(&tablet->learnt_first)) {
-        struct store_layer *layer = oldest_layer(tablet);
-        uint64_t position = atomic_load(&layer->first_position);
-        /* The last layer is ended together with the tablet, so not before the loop has made the
-         * children, and their record is durable. */
-        bool waits = layer->last_sequence == tablet->ending_sequence && !tablet->may_end;
-        if (!waits && (choice->tablet == NULL || position < choice->position)) {
-            choice->tablet = tablet;
-            choice->layer = layer;
-            choice->position = position;
-        }
-    }
-    (void)pthread_mutex_unlock(&tablet->mutex);
-}
-
-/* The one that holds back the log the most.  With a reference on both. */
-static struct choice choose(struct store *store)
-{
-    struct choice choice = {0};
-    (void)pthread_mutex_lock(&store->mutex);
-    for (uint32_t i = 0; i < store->tablet_count; i++) {
-        consider(store->tablets[i], &choice);
-    }
-    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
-        consider(t, &choice);
-    }
-    if (choice.tablet != NULL) {
-        store_tablet_ref(choice.tablet);
-        store_layer_ref(choice.layer);
-    }
-    (void)pthread_mutex_unlock(&store->mutex);
-    return choice;
-}
-
-static void release_choice(struct store *store, struct choice *choice)
-{
-    store_layer_unref(store, choice->layer);
-    store_tablet_unref(choice->tablet);
-}
-
-/* --- what writers have to leave alone meanwhile ---------------------------------------------------- */
-
-static void set_due(struct store *store, uint64_t bytes)
-{
-    uint64_t before = atomic_exchange(&store->due_bytes, bytes);
-    if (bytes < before && atomic_load(&store->room_wanted)) {
-        store->callbacks.wake(store->callbacks.context);
-    }
-}
-
-static void note_due(struct store *store, const struct choice *choice)
-{
-    const struct store_layer *layer = choice->layer;
-    double rows = (double)memtable_row_count(layer->memtable);
-    double flushed = rows > 0 ? (double)layer->rows_flushed / rows : 0;
-    uint64_t flushed_bytes = (uint64_t)(flushed * (double)atomic_load(&layer->bytes));
-    set_due(store,
-            store_room_due_bytes(flushed_bytes, choice->largest_bytes, store_memory_limit(store)));
-}
 
 /* --- writing entries ------------------------------------------------------------------------------ */
 
@@ -434,40 +336,25 @@ static enum status flush_transaction(struct store_tablet *tablet, struct store_l
     return status;
 }
 
-/* Of the next layer at once, where this one is done: before its turn comes there may be time for housekeeping,
- * in which writers would take all that has come free. */
-static void look_ahead(struct store *store)
-{
-    struct choice next = choose(store);
-    if (next.tablet == NULL) {
-        set_due(store, 0);
-        return;
-    }
-    note_due(store, &next);
-    release_choice(store, &next);
-}
-
 enum status store_flush_step(struct store *store, bool *ret_worked)
 {
     enum status asked = store_metas_step(store, ret_worked);
     if (asked != STATUS_OK || *ret_worked) {
         return asked;
     }
-    struct choice choice = choose(store);
+    struct flush_choice choice = flush_choose(store);
     *ret_worked = choice.tablet != NULL;
     if (choice.tablet == NULL) {
-        set_due(store, 0);
         return STATUS_OK;
     }
-    note_due(store, &choice);
     enum status status = flush_transaction(choice.tablet, choice.layer);
     if (status == STATUS_CORRUPT) {
         store_trouble_mark_damaged(choice.tablet);
     }
     if (status == STATUS_OK) {
-        look_ahead(store);
+        flush_note_progress(store, &choice);
     }
-    release_choice(store, &choice);
+    flush_choice_release(store, &choice);
     return status;
 }
 
