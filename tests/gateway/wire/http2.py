@@ -96,6 +96,14 @@ class Connection:
         """Any frame, as it is."""
         self._write(self._framed(kind, flags, stream, payload))
 
+    def _reply(self, data):
+        """What the other side is owed for what it sent.  Where it has closed since, that is not the end
+        of what there is to read: what it sent before may wait still, and who has read it all is told."""
+        try:
+            self._write(data)
+        except Broken:
+            pass
+
     def send_raw(self, data):
         """What is no frame at all."""
         self._write(data)
@@ -140,7 +148,7 @@ class Connection:
             if flags & ACK:
                 self.pings_answered += 1
             else:
-                self.send(PING, ACK, 0, payload)
+                self._reply(self._framed(PING, ACK, 0, payload))
         elif kind == GOAWAY:
             self.goaway = payload[8:].decode(errors="replace") or str(payload[4:8].hex())
         elif kind == WINDOW_UPDATE:
@@ -166,7 +174,7 @@ class Connection:
                 self.peer_window = value
             elif name == 5:
                 self.peer_frame_max = value
-        self.send(SETTINGS, ACK, 0, b"")
+        self._reply(self._framed(SETTINGS, ACK, 0, b""))
 
     def _take_headers(self, call, kind, flags, payload):
         if kind == HEADERS:
@@ -204,9 +212,9 @@ class Connection:
 
     def give_window(self, call, size):
         update = struct.pack(">I", size)
-        self.send(WINDOW_UPDATE, 0, 0, update)
+        self._reply(self._framed(WINDOW_UPDATE, 0, 0, update))
         if not call.is_over():
-            self.send(WINDOW_UPDATE, 0, call.stream, update)
+            self._reply(self._framed(WINDOW_UPDATE, 0, call.stream, update))
 
     # --- calls --------------------------------------------------------------------------------------
 
