@@ -315,45 +315,67 @@ void plan_put_copies(struct tablet_record *record, struct store *const *stores, 
     record->configuration.version = version;
 }
 
-/* Has the server had its chance to create it? */
+/* Has the server had its chance to create it?  It has, too, to report to a master that has just begun. */
 static bool waits_too_long(const struct catalog *catalog, struct tablet *tablet)
 {
     const struct server *server = state_server(catalog,
                                                tablet_record_leader(&tablet->record).server);
-    return !server->alive || state_leader_copy(tablet)->holding == HOLDING_FAILED ||
+    bool is_silent = catalog->now_ns - server->heard_ns >= catalog->settings.server_timeout_ns;
+    return is_silent || state_leader_copy(tablet)->holding == HOLDING_FAILED ||
            catalog->now_ns - tablet->unsettled_ns >= catalog->settings.place_timeout_ns;
 }
 
-/* The store of a secondary that may lead; NULL if none may. */
-static struct store *fit_secondary(const struct catalog *catalog,
-                                   const struct tablet_record *record)
+static struct store *store_of(const struct catalog *catalog, struct replica_member member)
 {
-    const struct replica_configuration *configuration = &record->configuration;
+    struct store *store = number_map_get(&catalog->stores, member.store);
+    return store != NULL && store->owner != NULL && store->owner->alive ? store : NULL;
+}
+
+/* Its server lives, and has other stores, or none: a disk that is another one now. */
+static bool is_gone(const struct catalog *catalog, struct replica_member member)
+{
+    const struct store *store = store_of(catalog, member);
+    return store != NULL && store->seen_on != store->owner;
+}
+
+static bool are_all_gone(const struct catalog *catalog,
+                         const struct replica_configuration *configuration)
+{
+    uint32_t gone = 0;
+    for (uint32_t i = 0; i < configuration->member_count; i++) {
+        gone += is_gone(catalog, configuration->members[i]) ? 1 : 0;
+    }
+    return gone == configuration->member_count;
+}
+
+/* The store of a secondary that may lead: it is there, and whole.  NULL if there is none. */
+static struct store *fit_secondary(const struct catalog *catalog, const struct tablet *tablet)
+{
+    const struct replica_configuration *configuration = &tablet->record.configuration;
     struct store *fit = NULL;
     for (uint32_t i = 0; i < configuration->member_count; i++) {
-        struct store *store = number_map_get(&catalog->stores, configuration->members[i].store);
-        bool may = i != configuration->leader && store != NULL && store->owner != NULL &&
-                   store->owner->alive && store->condition == 0;
+        struct store *store = store_of(catalog, configuration->members[i]);
+        const struct copy *copy = &tablet->copies[i];
+        bool may = i != configuration->leader && store != NULL && store->seen_on == store->owner &&
+                   store->condition == 0 && state_is_there(copy) && !copy->damaged;
         fit = fit == NULL && may ? store : fit;
     }
     return fit;
 }
 
 /*
- * Put a secondary at the first place, which is to lead.  Whoever was to lead may have begun to, unheard of:
- * it cannot without each of its secondaries, and this one waits for what it has granted (rule 11 of
- * docs/replication.md).  One that was to be alone serves by the catalog's word only (rule 21); one that has
- * removed its secondaries has that word.  False: there is no such secondary now, so what began stays as it is.
+ * Whoever was to lead may have begun to, unheard of: it cannot without each of its secondaries.  So one of these
+ * leads, which waits for what it has granted (rule 11 of docs/replication.md), and they alone are members, for
+ * they have whatever was written; a new one might remove them, and serve at once.  The others are to be taught.
+ * False: none of them may lead now, so what began stays as it is.
  */
 static bool lead_by_secondary(const struct catalog *catalog,
-                              const struct tablet_record *record,
+                              const struct tablet *tablet,
+                              struct tablet_record *record,
                               struct store **stores,
                               uint32_t count)
 {
-    struct store *secondary = fit_secondary(catalog, record);
-    if (count == 1 && record->configuration.member_count == 1) {
-        return true;
-    }
+    struct store *secondary = fit_secondary(catalog, tablet);
     if (secondary == NULL) {
         return false;
     }
@@ -363,7 +385,26 @@ static bool lead_by_secondary(const struct catalog *catalog,
         }
     }
     stores[0] = secondary;
+    plan_put_copies(record, stores, count);
+    record->configuration = replica_configuration_lead(&tablet->record.configuration,
+                                                       secondary->number, true);
     return true;
+}
+
+/* One that was to be alone serves by the catalog's word only (rule 21), so it may be any other; but one that has
+ * removed its secondaries has that word.  Of several whose disks are all gone none serves, or will. */
+static bool place_anew(const struct catalog *catalog,
+                       const struct tablet *tablet,
+                       struct tablet_record *record,
+                       struct store **stores,
+                       uint32_t count)
+{
+    if ((count == 1 && record->configuration.member_count == 1) ||
+        are_all_gone(catalog, &record->configuration)) {
+        plan_put_copies(record, stores, count);
+        return true;
+    }
+    return lead_by_secondary(catalog, tablet, record, stores, count);
 }
 
 /* A tablet that clients were never told of was never served: nobody can have written to it.  So its
@@ -383,14 +424,13 @@ static void plan_place_again(struct catalog *catalog, struct transaction *transa
             return;
         }
         if (!candidate || plan_place(catalog, &wanted, stores, NULL) != STATUS_OK ||
-            !lead_by_secondary(catalog, &record, stores, wanted.copies)) {
+            !place_anew(catalog, tablet, &record, stores, wanted.copies)) {
             continue;
         }
         tablet->unsettled_ns = catalog->now_ns;
-        if (stores[0]->number == before.store) {
+        if (tablet_record_leader(&record).store == before.store) {
             continue; /* there is no better place */
         }
-        plan_put_copies(&record, stores, wanted.copies);
         transaction_update_tablet(transaction, tablet, &record);
         emit_note(catalog,
                   &(struct catalog_note){.event = "tablet_placed_again",

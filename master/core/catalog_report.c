@@ -319,6 +319,7 @@ static void take_known(struct catalog *catalog,
     }
     struct copy *copy = &tablet->copies[at];
     copy->report = report;
+    copy->damaged = held->damaged;
     set_holding(catalog, tablet, copy, holding_of(tablet, held));
     if (copy->holding == HOLDING_LEADING ||
         (copy->holding == HOLDING_SERVING && held->role == HELD_AS_UNKNOWN)) {

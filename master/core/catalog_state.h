@@ -72,6 +72,7 @@ struct copy {
     struct list_link on_server; /* server->tablets; owner = the tablet */
     uint64_t report;            /* number of the last full report that named it */
     enum tablet_holding holding;
+    bool damaged; /* what is there counts for nothing */
 };
 
 struct tablet {

@@ -515,6 +515,64 @@ Test(goals, a_new_tablet_that_is_placed_again_is_led_by_one_that_was_a_secondary
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
 }
 
+/* Who is new has nothing of what may have been written, and could remove those who have: it is taught instead.
+ * (Simulator, seed 903861: two servers served the same tablet.) */
+Test(goals, a_new_tablet_that_is_placed_again_has_no_member_that_was_none)
+{
+    struct replica_view before = told_of_a_new_tablet(2);
+    leader_server(&before)->down = true;
+    struct replica_view after = before;
+    while (after.configuration.version == before.configuration.version) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            if (!servers[i].down) {
+                (void)replica_sync(&driver, &servers[i]);
+            }
+        }
+        driver_pass(&driver, SECOND_NS / 4);
+        driver_forget_replies(&driver);
+        after = newest_view(tablet_at("t", ""));
+    }
+    cr_assert_eq(replica_configuration_change(&before.configuration, &after.configuration),
+                 REPLICA_CHANGE_REPLACE);
+    wait_without_proposals();
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
+}
+
+Test(goals, a_new_tablet_is_not_led_by_a_secondary_that_is_damaged)
+{
+    struct replica_view before = told_of_a_new_tablet(2);
+    struct replica_server *second = server_of(other_member(&before).server);
+    (void)replica_sync(&driver, second);
+    leader_server(&before)->down = true;
+    fake_held(&second->fake, before.tablet)->damaged = true;
+    wait_without_proposals();
+    struct replica_view after = newest_view(tablet_at("t", ""));
+    cr_assert_eq(after.configuration.version, before.configuration.version);
+    fake_held(&second->fake, before.tablet)->damaged = false;
+    wait_without_proposals();
+    after = newest_view(tablet_at("t", ""));
+    cr_assert_eq(leader_server(&after), second);
+}
+
+/* Then nobody serves it, or will: it is begun elsewhere, or on what is there instead. */
+Test(goals, a_new_tablet_whose_disks_are_all_gone_is_placed_anew)
+{
+    struct replica_view before = told_of_a_new_tablet(2);
+    for (size_t i = 0; i < SERVERS; i++) {
+        if (replica_configuration_has(&before.configuration, replica_server_member(&servers[i]))) {
+            servers[i].fake.stores[0].number += 1000;
+            fake_drop(&servers[i].fake, before.tablet);
+        }
+    }
+    wait_without_proposals();
+    struct replica_view after = newest_view(tablet_at("t", ""));
+    cr_assert_gt(after.configuration.version, before.configuration.version);
+    cr_assert_eq(replica_configuration_find(&before.configuration,
+                                            replica_configuration_leader(&after.configuration).store),
+                 before.configuration.member_count);
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
+}
+
 /* It leads, though it was not heard to say so: a proposal says as much. */
 Test(goals, a_new_tablet_whose_primary_has_removed_the_others_is_not_placed_again)
 {
