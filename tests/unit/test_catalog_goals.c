@@ -567,9 +567,10 @@ Test(goals, a_new_tablet_whose_disks_are_all_gone_is_placed_anew)
     wait_without_proposals();
     struct replica_view after = newest_view(tablet_at("t", ""));
     cr_assert_gt(after.configuration.version, before.configuration.version);
-    cr_assert_eq(replica_configuration_find(&before.configuration,
-                                            replica_configuration_leader(&after.configuration).store),
-                 before.configuration.member_count);
+    cr_assert_eq(
+        replica_configuration_find(&before.configuration,
+                                   replica_configuration_leader(&after.configuration).store),
+        before.configuration.member_count);
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
 }
 
