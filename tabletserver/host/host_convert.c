@@ -171,32 +171,43 @@ void hosted_forget_conversion(struct hosted *hosted)
     hosted->conversion.listed = false;
 }
 
-bool hosted_is_left_behind(const struct hosted *hosted,
-                           const struct row_range *range,
-                           uint64_t heir)
+static bool is_followed(const struct hosted *hosted, const struct row_range *range, uint64_t last)
 {
     const struct host *host = hosted->host;
-    const struct store_tablet_descriptor *self = store_tablet_describe(hosted->tablet);
     struct row_range both;
     bool found = false;
-    for (int i = 0; i < 2; i++) {
-        if (replica_configuration_has(&hosted->conversion.told[i], host->options.self)) {
-            return false;
-        }
-    }
     for (uint32_t i = 0; i < host->tablet_count && !found; i++) {
         const struct store_tablet_descriptor *other = store_tablet_describe(
             host->tablets[i]->tablet);
-        found = other->table == self->table && other->tablet > heir &&
-                row_range_intersect(&other->range, range, &both);
+        found = other->table == store_tablet_describe(hosted->tablet)->table &&
+                other->tablet > last && row_range_intersect(&other->range, range, &both);
     }
     return found;
 }
 
-/* Of the two the higher. */
-static uint64_t last_of(const struct record_split *split)
+bool hosted_is_left_behind(const struct hosted *hosted,
+                           const struct row_range *ranges,
+                           int range_count,
+                           uint64_t last)
 {
-    return split->left_tablet > split->right_tablet ? split->left_tablet : split->right_tablet;
+    bool found = false;
+    bool counts = false;
+    for (int i = 0; i < range_count; i++) {
+        bool followed = is_followed(hosted, &ranges[i], last);
+        found = found || followed;
+        counts = counts || (!followed && replica_configuration_has(&hosted->conversion.told[i],
+                                                                   hosted->host->options.self));
+    }
+    return found && !counts;
+}
+
+static bool is_left_behind(const struct hosted *parent, const struct record_split *split)
+{
+    const struct row_range *range = &store_tablet_describe(parent->tablet)->range;
+    const struct row_range ranges[] = {{range->start, split->key}, {split->key, range->end}};
+    uint64_t last = split->left_tablet > split->right_tablet ? split->left_tablet
+                                                             : split->right_tablet;
+    return hosted_is_left_behind(parent, ranges, 2, last);
 }
 
 /* It is tried again in the next rounds, unless its log says that nothing can come of it, or what came of its heirs
@@ -207,8 +218,7 @@ static void convert(struct hosted *parent)
     struct store_entry barrier;
     struct record_split split;
     bool found = store_tablet_last_split(parent->tablet, &barrier, &split);
-    if (found && hosted_is_left_behind(parent, &store_tablet_describe(parent->tablet)->range,
-                                       last_of(&split))) {
+    if (found && is_left_behind(parent, &split)) {
         hosted_forget_conversion(parent);
         return;
     }

@@ -228,14 +228,16 @@ void hosted_install(struct hosted *hosted, struct store_tablet *tablet);
 void host_look_at_conversions(struct host *host, int64_t now_ns);
 void hosted_forget_conversion(struct hosted *hosted);
 /*
- * Is something that came of `heir` here already, in that range?  (Numbers rise from parents to heirs; what else
- * overlaps is older.)  This store counted no more when the heir was made, was taught it, or what it became, by others,
- * and has let it go since; what is here of its parents is of before, and must not become it a second time.  False
- * where the catalog has told that this store counts among an heir's members: then it has what that has (I3).
+ * Is something that came of an heir here already, in the range of one of them?  last: the highest number among the
+ * heirs.  (Numbers rise from parents to heirs; what else overlaps is older.)  This store counted no more when that
+ * heir was made, was taught it, or what it became, by others, and has let it go since; what is here of its parents
+ * is of before, and must not become it a second time.  False where this store was told that it counts among the
+ * members of the other heir: then it has what that has (I3).  Of the heir itself such a word is an old one.
  */
 bool hosted_is_left_behind(const struct hosted *hosted,
-                           const struct row_range *range,
-                           uint64_t heir);
+                           const struct row_range *ranges,
+                           int range_count,
+                           uint64_t last);
 /* It serves no more.  True: nobody may count any more on what it had promised. */
 bool hosted_let_go(struct hosted *hosted);
 /* What is proposed is left out: what is next will be heard soon, or it comes again. */

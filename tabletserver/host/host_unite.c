@@ -148,7 +148,7 @@ void hosted_unite(struct hosted *left)
     const struct row_range range = {store_tablet_describe(left->tablet)->range.start,
                                     store_tablet_describe(right->tablet)->range.end};
     if (!store_tablet_is_merging(left->tablet) &&
-        hosted_is_left_behind(left, &range, left->conversion.merged)) {
+        hosted_is_left_behind(left, &range, 1, left->conversion.merged)) {
         hosted_forget_conversion(left);
         return;
     }
