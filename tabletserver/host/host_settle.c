@@ -31,7 +31,9 @@ void hosted_note_synced(struct hosted *hosted)
     struct host *host = hosted->host;
     host->log_moved_ns = clock_monotonic_ns();
     struct replica_view view = replica_look(hosted->replica);
-    bool all = view.synced == store_tablet_appended(hosted->tablet) && hosted->configures_done == 0;
+    /* One that is gone hears nothing any more, of what is synced neither. */
+    bool all = view.gone || (view.synced == store_tablet_appended(hosted->tablet) &&
+                             hosted->configures_done == 0);
     if (hosted->unsynced && all) {
         hosted->unsynced = false;
         host->unsynced_count--;

@@ -2,6 +2,8 @@
  * A tablet with three copies is split while it is written to, on real stores, beacons and lanes, whoever
  * dies at which step: no write that was acknowledged is lost or doubled, and the children serve.
  */
+#include "tabletserver/host/host_internal.h"
+#include "tests/support/held_syncs.h"
 #include "tests/support/host_rows.h"
 
 static struct record_split wish(void)
@@ -323,6 +325,27 @@ Test(host_split, where_what_came_of_an_heir_is_nothing_becomes_the_heir)
 Test(host_split, where_what_came_of_an_heir_is_an_old_word_makes_no_heir)
 {
     expect_nothing_becomes_the_heir(true);
+}
+
+/* Else the disk would pass for one that stands still, and its server would lead nothing for long (simulator, seed
+ * 903450). */
+Test(host_split, what_becomes_durable_of_a_tablet_that_is_gone_is_waited_for_no_more)
+{
+    write_rows(10);
+    struct node *node = primary();
+    struct store_tablet *later = fixture_create(&node->fixture, HEIR + 10, "a", "c");
+    cr_assert_eq(host_add(node->host, later, 1), STATUS_OK);
+    struct replica_configuration newest = cluster.catalog;
+    newest.version++;
+    cluster.refuses = true;
+    atomic_store(&syncs_allowed, 0);
+    cr_assert_eq(host_split(node->host, node->tablet, &wished), STATUS_OK);
+    cr_assert(host_convert(node->host, node->tablet, HEIR, &newest));
+    PUMP_UNTIL(&cluster, host_look(node->tablet).gone);
+    cr_assert_gt(node->host->unsynced_count, 0);
+    atomic_store(&syncs_allowed, INT_MAX);
+    PUMP_UNTIL(&cluster, node->host->unsynced_count == 0);
+    host_remove(node->host, later);
 }
 
 /* It has what the right heir has, and maybe nobody else. */
