@@ -138,6 +138,14 @@ static bool open_once(struct replica *replica, const struct replica_message *ope
     return false;
 }
 
+/* It was opened as a learner before, or nobody would open it as a member; and that was synced before it said so
+ * (rule 16).  A log that was cut, or a copy that was dropped and made anew, does not know it any more. */
+static void say_forgotten(struct replica *replica, const struct replica_message *open)
+{
+    replica_note_damage(replica);
+    replica_send(replica, replica_leader(replica), REPLICA_DAMAGED)->opener = open->incarnation;
+}
+
 /* The version is ours. */
 static void open_again(struct replica *replica, const struct replica_message *open)
 {
@@ -147,8 +155,12 @@ static void open_again(struct replica *replica, const struct replica_message *op
     bool late = open->incarnation < replica->opener ||
                 (open->as_learner && replica->role == REPLICA_SECONDARY);
     bool unheard_of = !open->as_learner && !is_member && !replica->flags.opened;
-    if (late || unheard_of || replica_is_named_leader(replica) ||
+    if (late || replica_is_named_leader(replica) ||
         !replica_configuration_equal(&open->configuration, &replica->configuration)) {
+        return;
+    }
+    if (unheard_of) {
+        say_forgotten(replica, open);
         return;
     }
     if (replica->refuses || (!replica->flags.opened && replica_refuses(replica, open))) {

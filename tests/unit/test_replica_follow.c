@@ -344,6 +344,25 @@ Test(replica_follow, rule_16_a_learner_drops_to_its_own_committed_point)
     end(&steps);
 }
 
+/* It was opened as a learner before, but knows of that no more.  Were it silent its primary would go on asking for
+ * ever, as it counts on that it was opened under this version (simulator, seed 1008276). */
+Test(replica_follow, rule_16_who_has_forgotten_that_it_was_a_learner_is_damaged)
+{
+    struct steps steps = begin_with((struct replica_recovered){
+        .self = {4, 14}, .configuration = members_of(3, 3, 2), .role = REPLICA_OUTSIDER});
+    received(&steps, 2, open_of(members_of(3, 3, 2), 9, false));
+    const struct replica_message *damaged = find_sent(&steps, REPLICA_DAMAGED, 2);
+    cr_assert_not_null(damaged);
+    cr_assert_eq(damaged->opener, PEER + 2);
+    cr_assert_null(find_sent(&steps, REPLICA_OPENED, 2));
+    told(&steps, members_of(4, 3, 2));
+    configured(&steps);
+    received(&steps, 2, open_of(members_of(4, 3, 2), 9, true)); /* under the next it is taught anew */
+    configured(&steps);
+    cr_assert_not_null(find_sent(&steps, REPLICA_OPENED, 2));
+    end(&steps);
+}
+
 /* A lone primary that restarts goes on under its version, without what it had not synced. */
 Test(replica_follow, rule_2_a_learner_begins_anew_with_a_new_process)
 {
