@@ -355,9 +355,11 @@ Test(replica_follow, rule_16_who_has_forgotten_that_it_was_a_learner_is_damaged)
     cr_assert_not_null(damaged);
     cr_assert_eq(damaged->opener, PEER + 2);
     cr_assert_null(find_sent(&steps, REPLICA_OPENED, 2));
+    configured(&steps);
     told(&steps, members_of(4, 3, 2));
     configured(&steps);
-    received(&steps, 2, open_of(members_of(4, 3, 2), 9, true)); /* under the next it is taught anew */
+    received(&steps, 2,
+             open_of(members_of(4, 3, 2), 9, true)); /* under the next it is taught anew */
     configured(&steps);
     cr_assert_not_null(find_sent(&steps, REPLICA_OPENED, 2));
     end(&steps);
