@@ -41,6 +41,7 @@ static void describe_replica(struct serving_view view, struct held_tablet *table
     tablet->version = view.version;
     tablet->role = waits ? HELD_AS_SECONDARY : roles[view.role];
     tablet->state = view.version == 0 ? HELD_CREATED : HELD_SERVING;
+    tablet->damaged = view.damaged;
 }
 
 static struct held_tablet *describe_held(struct sim_server *server, size_t *ret_count)
