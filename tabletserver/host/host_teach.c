@@ -424,12 +424,15 @@ static void hear_teacher(struct hosted *hosted,
 }
 
 /* What lies below is in slices: the replica's log goes on behind it.  It is news, too, where the replica had as many
- * entries, but not all of them committed (simulator, seed 1017073: it dropped what was taught). */
+ * entries, of which some were not committed (simulator, seed 1017073: later it dropped what was taught): but for its
+ * word the store commits what it is taught only. */
 static void tell_own_replica(struct hosted *hosted)
 {
     uint64_t sequence = store_tablet_appended(hosted->tablet);
     struct replica_view view = replica_look(hosted->replica);
-    bool replaces = view.committed < sequence ||
+    bool is_taught = view.committed < sequence &&
+                     sequence == store_tablet_committed(hosted->tablet);
+    bool replaces = is_taught ||
                     (view.trouble == REPLICA_IS_DAMAGED && store_tablet_began_anew(hosted->tablet));
     bool news = sequence > view.appended || (sequence == view.appended && replaces);
     if (!store_tablet_is_half_taught(hosted->tablet) || !news) {
