@@ -69,12 +69,16 @@ static bool must_wait(const struct open_reply *open, const struct buffer *messag
            transport_reply_must_wait(open->reply, message->size_bytes);
 }
 
-/* An answer to these tells of what is durable; others of what this master believes. */
-static bool is_change(enum method method)
+/* Does the answer tell of what this master believes?  That one of these was done tells of what is durable; that
+ * something could not be done for now, or may have been done, asks to come again anyway.  But that there is no
+ * such table, or that there is one already, is believed only. */
+static bool is_belief(enum method method, enum status status)
 {
-    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
-           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
-           method == METHOD_PUT_DOCUMENTS;
+    bool is_change = method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
+                     method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
+                     method == METHOD_PUT_DOCUMENTS;
+    return status == STATUS_OK ? !is_change
+                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
 }
 
 static void fail_open(struct open_reply *open, enum status status, const char *text)
@@ -101,7 +105,7 @@ static void perform_reply(struct reign *reign, struct catalog_effect *effect)
     int64_t duration_ns = clock_monotonic_ns() - open->received_ns;
 
     /* Looked at after the answer was made: as it is now, so it was then. */
-    if (effect->status == STATUS_OK && !is_change(open->method) && !reign_may_act(reign)) {
+    if (is_belief(open->method, effect->status) && !reign_may_act(reign)) {
         buffer_deinit(&effect->message);
         effect->status = STATUS_UNAVAILABLE;
         (void)snprintf(effect->text, sizeof effect->text, "this master may not be the active one");

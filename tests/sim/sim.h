@@ -176,6 +176,7 @@ struct sim_settings {
     uint32_t rot_log;         /* per turn, and per start of a server: a log turns bad */
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
+    bool clocks_apart;               /* those of masters more than elections allow for */
 };
 
 /* --- what nodes want done ---------------------------------------------------------------------- */

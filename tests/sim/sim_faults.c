@@ -152,7 +152,8 @@ static void draw_masters(struct sim *sim)
     settings->late = 0; /* it tells of a world with one */
     settings->no_etcd = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 400000);
     settings->pause_master = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 400000);
-    int32_t most_ppm = prng_chance(&prng, 4) ? CLOCKS_APART_PPM : CLOCKS_COUNTED_ON_PPM;
+    settings->clocks_apart = prng_chance(&prng, 4);
+    int32_t most_ppm = settings->clocks_apart ? CLOCKS_APART_PPM : CLOCKS_COUNTED_ON_PPM;
     for (uint32_t i = 0; i < settings->masters; i++) {
         settings->rate_ppm[sim_master_node(sim, i)] = (int32_t)prng_below(&prng,
                                                                           2 * (uint64_t)most_ppm) -

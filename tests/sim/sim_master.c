@@ -92,12 +92,14 @@ static struct sim_master_request take_request(struct sim_master *master, uint64_
     return (struct sim_master_request){0};
 }
 
-/* An answer to these tells of what is durable; others of what this master believes. */
-static bool is_change(enum method method)
+/* Does the answer tell of what this master believes?  (As master/shell/reign.c has it.) */
+static bool is_belief(enum method method, enum status status)
 {
-    return method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
-           method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
-           method == METHOD_PUT_DOCUMENTS;
+    bool is_change = method == METHOD_CREATE_TABLE || method == METHOD_DELETE_TABLE ||
+                     method == METHOD_ALTER_TABLE || method == METHOD_SPLIT_TABLET ||
+                     method == METHOD_PUT_DOCUMENTS;
+    return status == STATUS_OK ? !is_change
+                               : status != STATUS_UNAVAILABLE && status != STATUS_DEADLINE_EXCEEDED;
 }
 
 static void reply(struct sim_master *master,
@@ -106,11 +108,11 @@ static void reply(struct sim_master *master,
 {
     struct sim_master_request request = take_request(master, effect->number);
     struct buffer message = effect->message;
-    if (effect->status != STATUS_OK) {
-        refuse(effects, &request, effect->status, effect->text);
-    } else if (!is_change(request.method) && !may_act(master)) {
+    if (is_belief(request.method, effect->status) && !may_act(master)) {
         buffer_deinit(&message);
         refuse(effects, &request, STATUS_UNAVAILABLE, "this master may not be the active one");
+    } else if (effect->status != STATUS_OK) {
+        refuse(effects, &request, effect->status, effect->text);
     } else {
         answer(effects, &request, &message);
     }
