@@ -101,6 +101,7 @@ bool old_free;
 byte old_entry[ENTRIES];
 byte old_appended;
 byte old_committed;
+byte old_wait; /* ticks until it may come back */
 #endif
 
 /* --- in its memory --- */
@@ -482,7 +483,13 @@ inline commit(s)
 #define MUST_REFUSE(s, t) false
 #define MAY_REFUSE(s, t)  false
 #else
-#define MUST_REFUSE(s, t) (IS_MEMBER(t, s) && !WAS_OPENED(s, t) && IS_BELOW(s, t))
+#ifdef OLD_DISK
+#define MOVES(t) (!IS_DOUBTFUL(t)) /* beside a disk that went back another that stands still is one too many */
+#else
+#define MOVES(t) false
+#endif
+#define MUST_REFUSE(s, t) (IS_MEMBER(t, s) && !WAS_OPENED(s, t) && \
+                           (IS_BELOW(s, t) || (MOVES(t) && HAS_MORE(s, t, synced[t]))))
 #define MAY_REFUSE(s, t)  (IS_MEMBER(t, s) && !WAS_OPENED(s, t) && \
                            (IS_BELOW(s, t) || HAS_MORE(s, t, appended[t])))
 #endif
@@ -648,11 +655,19 @@ inline hold(s, t)
 
 #define PASS(a) a = ((a) > 0 -> (a) - 1 : 0)
 #define ANY(a) (a[1] + a[2] + a[3] + a[5] + a[6] + a[7] > 0)
-#define CAN_TICK (ANY(held) || ANY(grace))
+#ifdef OLD_DISK
+#define IS_AWAITED (old_wait > 0)
+#define PASS_WAIT  PASS(old_wait)
+#else
+#define IS_AWAITED false
+#define PASS_WAIT  skip
+#endif
+#define CAN_TICK (ANY(held) || ANY(grace) || IS_AWAITED)
 inline tick()
 {
     PASS(held[1]); PASS(held[2]); PASS(held[3]); PASS(held[5]); PASS(held[6]); PASS(held[7]);
-    PASS(grace[1]); PASS(grace[2]); PASS(grace[3]); PASS(grace[5]); PASS(grace[6]); PASS(grace[7])
+    PASS(grace[1]); PASS(grace[2]); PASS(grace[3]); PASS(grace[5]); PASS(grace[6]); PASS(grace[7]);
+    PASS_WAIT
 }
 
 #define CAN_LOOK(s) (!cached[s] && MAY_SERVE(s))
@@ -880,6 +895,10 @@ inline crash(s, n)
 #endif
 #ifdef OLD_DISK
     borne[s] = false;
+    if
+    :: victim == s && !went_back -> old_wait = LEASE
+    :: else
+    fi;
 #endif
 #ifdef BUG_RESTART_FORGETS_GRANTS
     forget_grants(s);
@@ -934,8 +953,9 @@ inline save(s)
 }
 
 /* What cannot be known (rules 19 to 21) is left out: it is the only member by then; or what its former life has proposed is taken yet, and leaves
- * it alone, or was to end that it is. */
-#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && members[newest] != BIT(s) && \
+ * it alone, or was to end that it is.  And it takes longer than a lease: else a primary of before could have one that was promised under its
+ * version still, and the one that has been forgotten once more. */
+#define CAN_GO_BACK(s) (!up[s] && victim == s && !went_back && old_wait == 0 && members[newest] != BIT(s) && \
                         !(proposed[s] && (next_members[s] == BIT(s) || MEMBERS(s) == BIT(s))))
 inline go_back(s)
 {
@@ -1111,6 +1131,17 @@ inline write_last(s)
     :: can(who, other) -> do_it(who, other); moved = 1 \
     :: else \
     fi
+/* Who does not agree is opened again and again until it is removed: that moves nothing. */
+#define TRY_OPEN \
+    if \
+    :: CAN_OPEN(who, other) -> \
+        open(who, other); \
+        if \
+        :: (opened[who] & BIT(other)) != 0 -> moved = 1 \
+        :: else \
+        fi \
+    :: else \
+    fi
 #define IF_QUIET(can, do_it) \
     if \
     :: moved == 0 && can(who) -> do_it(who); moved = 1 \
@@ -1132,7 +1163,7 @@ inline exchange_messages()
         TRY(CAN_TAKE, take);
         EACH_OTHER
             TRY_PAIR(CAN_REFUSE, refuse);
-            TRY_PAIR(CAN_OPEN, open);
+            TRY_OPEN;
             TRY_PAIR(CAN_PREPARE, prepare);
             TRY_PAIR(CAN_BEACON, send_beacon);
             TRY_PAIR(CAN_TELL, tell);
@@ -1227,7 +1258,7 @@ inline wipe()
     }
 #ifdef OLD_DISK
     victim = 0; went_back = false; old_version = 0; old_clean = false; old_noted = false; old_counted = false;
-    old_free = false; old_appended = 0; old_committed = 0;
+    old_free = false; old_appended = 0; old_committed = 0; old_wait = 0;
     for (i : 0 .. ENTRIES - 1) {
         old_entry[i] = 0
     }
