@@ -8,6 +8,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 
 #define TABLETS_FIRST 16
@@ -373,6 +374,8 @@ enum status host_create(const struct host_options *options, struct host **ret_ho
     }
     host->options = *options;
     host->look_at_leases_ns = REPLICA_NEVER;
+    host->slices_sent = metric_counter("edubba_slices_sent_total", "",
+                                       "Slices of tablets sent to copies that are taught.");
     ASSERT(pthread_mutex_init(&host->mutex, NULL) == 0);
     *ret_host = host;
     return STATUS_OK;

@@ -204,6 +204,7 @@ struct host {
     uint64_t lessons;      /* the number given last */
     uint32_t walks;
     int64_t slices_free_ns;         /* from then on more may be read, for whichever learner */
+    struct metric *slices_sent;     /* of the process: all its stores count together */
     struct replica_effects effects; /* of the step that is being performed */
 };
 

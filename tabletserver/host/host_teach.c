@@ -15,6 +15,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 
 /* --- lessons ------------------------------------------------------------------------------------ */
@@ -102,6 +103,7 @@ static void send_slice(struct hosted *hosted, const struct host_teaching *teachi
                                       .number = number,
                                       .last = teaching->teach.last,
                                       .content = buffer_bytes(&teaching->content)};
+    metric_add(hosted->host->slices_sent, 1);
     send(hosted, teaching->pupil.member, &message);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "tests/support/host_fixture.h"
 
+#include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/store_slice.h"
 
@@ -602,6 +603,30 @@ static struct node *dead_secondary_of_three(void)
     return dead;
 }
 
+/* As operators are told. */
+static int64_t slices_sent(void)
+{
+    struct buffer text = BUFFER_INIT;
+    const char name[] = "\nedubba_slices_sent_total ";
+    metrics_render(&text);
+    buffer_append_u8(&text, '\0');
+    const char *at = strstr((const char *)text.data, name);
+    cr_assert(!text.failed && at != NULL);
+    long long count = strtoll(at + sizeof name - 1, NULL, 10);
+    buffer_deinit(&text);
+    return count;
+}
+
+Test(host_cluster, a_learner_that_the_log_follows_on_is_sent_no_slice)
+{
+    struct node *dead = dead_secondary_of_three();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_eq(slices_sent(), 0);
+    write_rows(5);
+    expect_level();
+}
+
 /* The log that the others have begins behind what they have. */
 static void lose_logs(void)
 {
@@ -622,6 +647,7 @@ Test(host_cluster, a_wiped_learner_is_taught_by_slices_under_load)
     node_start(dead);
     PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
     cr_assert_gt(slices_read(), 10);
+    cr_assert_gt(slices_sent(), 10);
     write_rows(5);
     expect_level();
 }

@@ -95,6 +95,14 @@ wait_whole() {
         sleep 0.1
     done
 }
+# slices_sent BEFORE SERVER...: how many slices these have sent since it was BEFORE; unknown where one does not tell.
+slices_sent() {
+    local name before=$1
+    shift
+    for name in "$@"; do
+        on 0 curl -s "http://$(address_of "${name#server}"):7481/metrics" | sed -nE 's/^edubba_slices_sent_total ([0-9]+)$/\1/p'
+    done | awk -v before="$before" -v servers=$# '{ sum += $1 } END { print NR == servers ? sum - before : "unknown" }'
+}
 # Of host NUMBER, waited for.
 active_master() {
     local active

@@ -1,7 +1,8 @@
 # Sourced after load.sh: what is done to a cluster under load.  Each scenario takes a number of rounds and
 # leaves the cluster whole; README.md says what each shows.
 SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network kill_balance lying_disk"
-REPLICATED="wiped_server long_stop" # only where tablets have several copies
+OF_SEVERAL_MASTERS="isolate_master kill_server_and_master"
+REPLICATED="kill_server_and_master wiped_server long_stop" # only where tablets have several copies
 LEASE_MS=1400
 
 random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
@@ -9,11 +10,11 @@ random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
 missed() { if ((REPLICAS > 1)); then sleep 6; else sleep 0.3; fi; }
 # milliseconds
 sleep_ms() { sleep "$(awk "BEGIN { print $1 / 1000 }")"; }
-# gap_limits ROUNDS: what is promised is of a hundred rounds; in a few the longest of all would have to stay below
+# gap_limits ROUNDS [P50 P99]: what is promised is of a hundred rounds; in a few the longest of all would have to stay below
 # what one in a hundred may exceed, on a machine that may be busy with other things.
 gap_limits() {
     ((REPLICAS > 1)) || return 0
-    if (($1 >= 10)); then echo "--gap-p50 3000 --gap-p99 4000"; else echo "--gap-p99 8000"; fi
+    if (($1 >= 10)); then echo "--gap-p50 ${2:-3000} --gap-p99 ${3:-4000}"; else echo "--gap-p99 8000"; fi
 }
 ends_by_itself() { # NAME SECONDS
     local n
@@ -39,6 +40,26 @@ kill_server() {
     done
     # shellcheck disable=SC2046  # words
     load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1")
+}
+
+# The active master dies with it: whoever takes over from the server's tablets waits for the next master first.
+kill_server_and_master() {
+    local round server active
+    load_begin kill_server_and_master || return
+    for ((round = 1; round <= $1; round++)); do
+        server=$(random_server)
+        active=$(active_master)
+        [[ $active != none ]] || { bad "round $round: no master is active"; break; }
+        event fault kill_server_and_master "$(keys_of "$server")"
+        kill_at_once "$server" "master$active"
+        missed
+        start "$server" "master$active" || { bad "round $round: $server and master$active do not come back"; return; }
+        wait_whole
+        event healed
+        sleep 1.5
+    done
+    # shellcheck disable=SC2046  # words
+    load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1" 6000 6000)
 }
 
 kill_all() {
@@ -309,34 +330,56 @@ slow_network() {
     load_end --within 10 --at-least $((200 * $1))
 }
 
-wiped_server() {
-    local round name
+# The new store is another member: it gets copies when the old one is replaced.  Logs are short, not kept, and
+# filled before, however slow the machine: else they would still have all, and nothing would be sent in slices.
+WIPED_MASTER=("replication.replace_after=10 s")
+WIPED_SERVER=("log.keep=0 s" "log_limit=2 MiB" "memtable_limit=64 KiB")
+wiped_server_rounds() {
+    local round name others before
     load_begin wiped_server || return
+    on 0 "$BUILD/client/load/edubba-load" --quiet write --masters "$EDUBBA_MASTERS" --table bulk --presplit 3 \
+        --value-size 4000 --records 2000 --operations 2000 --timeout 60 >"$WORK/bulk.out" 2>&1 || bad "bulk: $(tail -n 2 "$WORK/bulk.out")"
     for ((round = 1; round <= $1; round++)); do
         name=$(random_server)
         event fault wiped_server "$(keys_of "$name")"
         kill_hard "$name"
         rm -rf "${WORK:?}/$name" "$WORK/faults/$name"
+        mapfile -t others < <(names_of server)
+        before=$(slices_sent 0 "${others[@]}")
         missed
         start "$name" || { bad "round $round: $name does not come back"; return; }
         wait_whole
+        same "round $round: the others have sent slices to $name" "$(($(slices_sent "$before" "${others[@]}") > 0))" 1
         event healed
         sleep 5
     done
+    ebt deletetable bulk || bad "deletetable bulk"
     # shellcheck disable=SC2046  # words
     load_end --within 15 --at-least $((200 * $1)) $(gap_limits "$1")
 }
+wiped_server() {
+    MASTER_MORE=("${WIPED_MASTER[@]}") SERVER_MORE=("${WIPED_SERVER[@]}")
+    cluster_fresh && wiped_server_rounds "$1"
+    MASTER_MORE=() SERVER_MORE=()
+    cluster_fresh
+}
 
+# What was missed in half a minute the logs of the others still have: nobody is sent a slice.
 long_stop() {
-    local round name
+    local round name names before
     load_begin long_stop || return
+    wait_whole
+    mapfile -t names < <(names_of server)
     for ((round = 1; round <= $1; round++)); do
         name=$(random_server)
+        before=$(slices_sent 0 "${names[@]}")
         event fault long_stop "$(keys_of "$name")"
         kill -STOP "${PIDS[$name]}"
         sleep 30
+        same "round $round: the others go on without $name" "$(tablets_lacking)" "$(ebt --json tablets "$TABLE" | wc -l)"
         kill -CONT "${PIDS[$name]}"
         wait_whole
+        same "round $round: slices that were sent" "$(slices_sent "$before" "${names[@]}")" 0
         event healed
         sleep 5
     done
