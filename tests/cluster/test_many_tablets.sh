@@ -4,9 +4,8 @@
 # dead one; that every row is there and can be written; and the same until all have three copies again.
 #
 #   test_many_tablets.sh [BUILD] [--tablets N] [--at-most MILLISECONDS]
-#     --at-most   until all are served and changed (10 000: for machines that have much to do; docs/performance.md
-#                 has the figure of one that has not)
-tablets=1000 at_most=10000
+#     --at-most   until all are served and changed (5 000; docs/performance.md has what it took)
+tablets=1000 at_most=5000
 [[ ${1:-} != "" && ${1:-} != --* ]] && { BUILD=$(cd "$1" && pwd); shift; }
 while (($# > 0)); do
     case $1 in
