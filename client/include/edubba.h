@@ -310,6 +310,9 @@ enum edubba_code edubba_mutate_row(struct edubba_table *table,
  * whatever process asks, within 15 minutes of the first attempt.  Later it is refused with
  * EDUBBA_FAILED_PRECONDITION.
  *
+ * Servers go by the identity and do not compare changes: another change to the same tablet under one
+ * that is known is answered as the first one was, and is not made.
+ *
  * The numbers are to be unlike anybody else's: random, or hashes.  Servers remember clients for 15
  * minutes: use few a quarter of an hour.  Such a change travels in a message of its own.
  */

@@ -200,6 +200,51 @@ Test(server, plain_writes_that_come_twice_in_one_round_are_applied_once)
     fixture_deinit(&fixture);
 }
 
+/* Servers go by the identity alone: whoever gives it to something else is answered what came of the first. */
+Test(server, an_identity_that_comes_with_another_payload_changes_nothing)
+{
+    start_with_one_tablet();
+    struct client *client = client_start(fixture.server->address, 99);
+
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "a", "first", 1));
+    CLIENT_EXPECT_OK(client, client_put(client, "r", "a", "second", 1));
+    CLIENT_EXPECT_OK(client, client_put(client, "other", "a", "third", 1));
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=first;");
+    CLIENT_EXPECT_ROW(client, "other", "");
+
+    struct operation increments[] = {client_increment(client, "sum", "n", 2),
+                                     client_increment(client, "sum", "other", 2),
+                                     client_increment(client, "other", "n", 2)};
+    for (int i = 0; i < 3; i++) {
+        struct operation_result result = client_run(client, &increments[i]);
+        cr_assert_eq(result.status, STATUS_OK);
+        cr_assert_str_eq(rows_text(client, result.rows), "sum/f:n=1;");
+    }
+
+    /* Nor does a kind that would have had another answer: it has an empty one. */
+    struct operation increment = client_increment(client, "r", "n", 1);
+    struct operation_result result = client_run(client, &increment);
+    cr_assert_eq(result.status, STATUS_OK);
+    cr_assert_str_eq(rows_text(client, result.rows), "");
+    CLIENT_EXPECT_OK(client, check_and_put(client, "r", "yes", "no", 2));
+
+    /* Those that come while the first one waits for its sync, too. */
+    struct operation together[] = {client_put(client, "row", "a", "first", 3),
+                                   client_put(client, "row", "b", "second", 3),
+                                   client_put(client, "other", "a", "third", 3)};
+    uint64_t request = client_send_operations(client, together, 3, 0);
+    struct operation_result *results = client_results(client, request, 3);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(results[i].status, STATUS_OK);
+    }
+    CLIENT_EXPECT_ROW(client, "row", "row/f:a=first;");
+    CLIENT_EXPECT_ROW(client, "r", "r/f:a=first;");
+    CLIENT_EXPECT_ROW(client, "sum", "sum/f:n=1;");
+    CLIENT_EXPECT_ROW(client, "other", "");
+    client_stop(client);
+    fixture_deinit(&fixture);
+}
+
 Test(server, two_hundred_increments_of_one_row_are_two_hundred)
 {
     start_with_one_tablet();
