@@ -136,7 +136,10 @@ lying_disk() {
         found=$(grep -m 1 -E '^ *(lost|stale): ' "$WORK/found")
     fi
     FAILED=$before
-    if [[ -n $found ]]; then ok; else bad "disks lied, and nothing was found"; fi
+    if [[ -n $found ]]; then ok; else
+        bad "disks lied, and nothing was found"
+        head -n 20 "$WORK/found"
+    fi
     echo "    found: $found"
     cluster_fresh
 }
