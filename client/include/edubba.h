@@ -308,10 +308,7 @@ enum edubba_code edubba_mutate_row(struct edubba_table *table,
  * and so does it once, however often it has to send it.  A caller that may itself be asked twice for
  * one change, by somebody who retries, gives it the same identity each time: then it is done once
  * whatever process asks, within 15 minutes of the first attempt.  Later it is refused with
- * EDUBBA_FAILED_PRECONDITION.
- *
- * Servers go by the identity and do not compare changes: another change to the same tablet under one
- * that is known is answered as the first one was, and is not made.
+ * EDUBBA_FAILED_PRECONDITION.  Another change of that tablet under it is answered like the first, not made.
  *
  * The numbers are to be unlike anybody else's: random, or hashes.  Servers remember clients for 15
  * minutes: use few a quarter of an hour.  Such a change travels in a message of its own.
