@@ -51,8 +51,9 @@ static void note_nobody_leads(struct overview *overview)
     struct alarm *alarm = add_alarm(overview, "no_active_master");
     if (alarm != NULL) {
         say(alarm->message,
-            "no master is active: rows are read and written as before, but nothing is "
-            "created, split or replaced, and of servers and tables nothing is known");
+            "no master is active: tablets are read and written as before, unless a server of theirs is "
+            "gone, too; nothing is created, split or replaced, and of servers and tables nothing is "
+            "known");
         say(alarm->action, "If this lasts for more than ten seconds: start a master; with "
                            "coordinator = etcd, see that most members of etcd are there.");
     }

@@ -130,6 +130,7 @@ lying_disk() {
     for name in "${names[@]}"; do mend_disk "$name"; done
     for name in "${names[@]}"; do start "$name" >"$WORK/refusal" || found="$name refuses to start"; done
     if [[ -z $found ]]; then
+        wait_whole # of copies none is borne out by another: nobody goes on alone for 60 s (rule 21)
         event healed
         sleep 1
         load_end >"$WORK/found"
