@@ -29,6 +29,9 @@ void sim_checker_destroy(struct sim_checker *checker)
     memory_free(checker->tasks);
     memory_free(checker->entries);
     memory_free(checker->families);
+    for (uint32_t i = 0; i < SIM_WORKLOAD_ROWS_MAX; i++) {
+        sim_register_deinit(&checker->registers[i]);
+    }
     memory_free(checker);
 }
 

@@ -9,7 +9,7 @@
  *              its two cells, added to together, are the same
  *   increments each acknowledged one returned a value of its own
  *   claims     of those who tried to be first, one was, and all see the same
- *   registers  two cells written together are read together; what was overwritten stays so
+ *   registers  two cells written together are read together; reads and writes of a row are linearizable
  *   rows       written, acknowledged and not deleted: seen by every read that begins later; deleted
  *              and acknowledged: never seen again; never written: never seen
  *   scans      ascending (descending), each row once

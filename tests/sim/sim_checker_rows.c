@@ -118,13 +118,28 @@ static void check_claim(struct sim_checker *checker,
     claim->shown = shown;
 }
 
+static void note_register(struct sim_checker *checker,
+                          uint32_t index,
+                          const struct sim_task *task,
+                          const struct sim_task *wrote)
+{
+    const struct sim_seen seen = {.task = wrote == NULL ? 0 : wrote->id,
+                                  .written_at = wrote == NULL ? 0 : wrote->begun_at,
+                                  .begun_at = task->begun_at,
+                                  .ended_at = task->ended_at};
+    uint64_t other = 0;
+    if (sim_register_note(&checker->registers[index], &seen, &other)) {
+        WRONG(checker, task,
+              "register %u: no order explains the values of task %llu and of task %llu", index,
+              (unsigned long long)seen.task, (unsigned long long)other);
+    }
+}
+
 static void check_register(struct sim_checker *checker,
+                           uint32_t index,
                            const struct sim_task *task,
                            const struct row *row)
 {
-    if (row == NULL) {
-        return; /* judged with the writes below */
-    }
     uint64_t a = author(newest(row, "a"));
     uint64_t b = author(newest(row, "b"));
     const struct sim_task *wrote = find_author(checker, a, SIM_OPERATION_REGISTER, row->key);
@@ -133,14 +148,7 @@ static void check_register(struct sim_checker *checker,
               (unsigned long long)b);
         return;
     }
-    for (uint64_t i = 0; i < checker->task_count; i++) {
-        const struct sim_task *other = checker->tasks[i];
-        if (other->kind == SIM_OPERATION_REGISTER && other->index == wrote->index &&
-            wrote->acknowledged && wrote->ended_at < other->begun_at && ended_before(other, task)) {
-            WRONG(checker, task, "the register shows task %llu, overwritten by %llu",
-                  (unsigned long long)a, (unsigned long long)other->id);
-        }
-    }
+    note_register(checker, index, task, wrote);
 }
 
 static void check_entry(struct sim_checker *checker,
@@ -191,7 +199,7 @@ static void check_row(struct sim_checker *checker,
     } else if (main && key[0] == 'k') {
         check_claim(checker, index, task, row);
     } else if (main && key[0] == 'r') {
-        check_register(checker, task, row);
+        check_register(checker, index, task, row);
     } else if (key[0] == 'u') {
         const struct sim_task *put = find_author(checker, author(newest(row, "v")),
                                                  SIM_OPERATION_PUT, row->key);
@@ -217,6 +225,8 @@ static void end_read(struct sim_checker *checker,
         check_entry(checker, &checker->entries[task->index], task, NULL);
     } else if (task->row[0] == 'k') {
         check_claim(checker, task->index, task, NULL);
+    } else if (task->row[0] == 'r') {
+        note_register(checker, task->index, task, NULL);
     } else if (task->floor > 0) {
         WRONG(checker, task, "the counter is not there; at least %lld is due",
               (long long)task->floor);
@@ -242,6 +252,19 @@ static const struct row *find_row(const struct sim_outcome *outcome,
         }
     }
     return NULL;
+}
+
+static void check_absent_registers(struct sim_checker *checker,
+                                   const struct sim_task *task,
+                                   const struct sim_outcome *outcome)
+{
+    for (uint32_t i = 0; i < checker->sim->settings.row_count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "r%03u", i);
+        if (find_row(outcome, bytes_of_text(key), task->reversed) == NULL) {
+            note_register(checker, i, task, NULL);
+        }
+    }
 }
 
 /* In the end: counters that the scan did not show at all. */
@@ -285,6 +308,9 @@ static void end_scan(struct sim_checker *checker,
             find_row(outcome, bytes_of(put->row, put->row_bytes), task->reversed) == NULL) {
             check_entry(checker, &checker->entries[i], task, NULL);
         }
+    }
+    if (task->table == checker->main_table) {
+        check_absent_registers(checker, task, outcome);
     }
     if (task->final && task->table == checker->main_table) {
         check_absent_counters(checker, task, outcome);
@@ -366,6 +392,8 @@ void sim_checker_end(struct sim_checker *checker,
         end_scan(checker, task, outcome);
         break;
     case SIM_OPERATION_REGISTER:
+        note_register(checker, task->index, task, task);
+        break;
     case SIM_OPERATION_PUT:
     case SIM_OPERATION_DELETE:
     case SIM_OPERATION_KINDS:

@@ -9,6 +9,7 @@
  */
 
 static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
+static const struct row_range registers = {{(const uint8_t *)"r", 1}, {(const uint8_t *)"s", 1}};
 
 static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *from)
 {
@@ -43,6 +44,9 @@ static struct sim_tablet *load_tablet(struct sim_store *store, const struct sim_
                                                   &from->range);
     struct error error = {.status = STATUS_OK};
     sim_rows_copy(&tablet->committed_rows, &from->rows, &all_rows);
+    if (store->sim->planted == SIM_PLANTED_REGISTERS_LOST) {
+        sim_rows_delete_range(&tablet->committed_rows, UINT64_MAX, &registers);
+    }
     tablet->prepared = from->flushed_sequence;
     tablet->committed = from->flushed_sequence;
     tablet->prepared_clock = from->clock;
