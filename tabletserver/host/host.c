@@ -442,11 +442,12 @@ enum status host_on_append(struct host *host,
     if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
-    if (!hosted_may_give_out(hosted, entry->type)) {
-        return STATUS_UNAVAILABLE; /* a learner is on its walk */
-    }
     struct replica_entry given = entry_of(entry);
-    return replica_may_write(hosted->replica, &given);
+    enum status status = replica_may_write(hosted->replica, &given);
+    /* Last: whoever has waited long interrupts a learner on its walk, and must not do that in vain, or who has too
+     * few members never gets one more (simulator, seed 2001531). */
+    return status == STATUS_OK && !hosted_may_give_out(hosted, entry->type) ? STATUS_UNAVAILABLE
+                                                                            : status;
 }
 
 void host_on_appended(struct host *host,
