@@ -19,12 +19,9 @@
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
-#define WALL_BASE_US INT64_C(1700000000000000)
-#define BOOT_BASE_NS (1000 * SIM_S)
-#define LIVENESS_NS  (120 * SIM_S) /* after healing, all must be well within it */
-#define LESSONS_NS \
-    (600 * SIM_S) /* but for copies that are taught in slices of a row, by slow disks, */
-#define SLICE_NS         (10 * SIM_S) /* as long as slices come */
+#define WALL_BASE_US     INT64_C(1700000000000000)
+#define BOOT_BASE_NS     (1000 * SIM_S)
+#define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
 #define QUIET_NS         (10 * SIM_S)
 #define CHECK_INTERVAL   64 /* events between two looks into the stores */
 #define EVENTS_MAX       UINT64_C(3000000)
@@ -572,17 +569,6 @@ static bool faults_end(struct sim *sim)
     return !sim->quiet && sim->now_ns >= sim->quiet_ns + sim->settings.faults_end_ns;
 }
 
-static bool is_too_late(struct sim *sim)
-{
-    if (sim->slices_seen != sim->statistics.slices) {
-        sim->slices_seen = sim->statistics.slices;
-        sim->slice_ns = sim->now_ns;
-    }
-    bool is_taught = sim->now_ns <= sim->slice_ns + SLICE_NS &&
-                     sim->now_ns <= sim->heal_ns + LESSONS_NS;
-    return sim->now_ns > sim->heal_ns + LIVENESS_NS && !is_taught;
-}
-
 static void look_for_end(struct sim *sim)
 {
     if (!sim->healed) {
@@ -600,7 +586,7 @@ static void look_for_end(struct sim *sim)
     if (clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
         sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim)) {
         begin_final_scan(sim);
-    } else if (is_too_late(sim)) {
+    } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
         sim_fail(
             sim,
             "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "

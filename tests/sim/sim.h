@@ -290,8 +290,6 @@ struct sim {
     bool quiet;           /* there are no faults yet */
     int64_t quiet_ns;     /* how long there were none */
     int64_t heal_ns;      /* when it healed */
-    uint64_t slices_seen; /* of those that were learned */
-    int64_t slice_ns;     /* when the last one was seen */
     uint32_t final_count; /* final scans begun */
     bool done;
     struct sim_statistics {
