@@ -335,11 +335,12 @@ Test(host_split, what_becomes_durable_of_a_tablet_that_is_gone_is_waited_for_no_
     struct node *node = primary();
     struct store_tablet *later = fixture_create(&node->fixture, HEIR + 10, "a", "c");
     cr_assert_eq(host_add(node->host, later, 1), STATUS_OK);
+    PUMP_UNTIL(&cluster, cluster_primary(&cluster) == node);
     struct replica_configuration newest = cluster.catalog;
     newest.version++;
     cluster.refuses = true;
     atomic_store(&syncs_allowed, 0);
-    cr_assert_eq(host_split(node->host, node->tablet, &wished), STATUS_OK);
+    PUMP_UNTIL(&cluster, host_split(node->host, node->tablet, &wished) == STATUS_OK);
     cr_assert(host_convert(node->host, node->tablet, HEIR, &newest));
     PUMP_UNTIL(&cluster, host_look(node->tablet).gone);
     cr_assert_gt(node->host->unsynced_count, 0);
