@@ -1,6 +1,8 @@
 #include "master/placement/balance_work.h"
 
 #define COLDEST_MAX 8 /* servers that are looked at as targets of a move */
+#define AWAITED_NS \
+    (20 * INT64_C(1000000000)) /* until who appends has come, and shows in averages */
 
 /* A step that makes it better. */
 struct step {
@@ -159,6 +161,15 @@ static bool take(struct balance_work *work, const struct step *step, enum balanc
 
 /* --- what was split ahead ------------------------------------------------------------------------- */
 
+/* What is to come to a tablet that was split ahead, and has not. */
+static double awaited_cost(const struct balance_work *work, const struct balance_tablet *state)
+{
+    bool is_awaited = state->awaited_cost > 0 &&
+                      work->snapshot->now_ns - state->ahead_ns < AWAITED_NS;
+    double missing = state->awaited_cost - work_cost_led(state);
+    return is_awaited && missing > 0 ? missing : 0;
+}
+
 /* Away from where the writer is now, while there is nothing in it. */
 static void place_ahead(struct balance_work *work, const struct balance_tablet_input *tablet)
 {
@@ -169,6 +180,7 @@ static void place_ahead(struct balance_work *work, const struct balance_tablet_i
     if (from == BALANCE_NOBODY || work_server(work, from)->capacity_ns <= 0) {
         return;
     }
+    step.cost_ns = awaited_cost(work, tablet->state);
     step.to = find_follower(work, tablet);
     if (step.to == BALANCE_NOBODY) {
         size_t count = find_coldest(work, coldest);
@@ -181,15 +193,39 @@ static void place_ahead(struct balance_work *work, const struct balance_tablet_i
     tablet->state->ahead = false;
 }
 
-static void place_all_ahead(struct balance_work *work)
+/*
+ * While they are placed, what each server has to await counts as its load: of writers who append at the same
+ * rate, as salted ones do, each would be led to the same server otherwise, the one that is coldest now.  It counts
+ * for nothing else: where they are it is there already.
+ */
+static bool place_all_ahead(struct balance_work *work)
 {
-    for (size_t i = 0; i < work->snapshot->tablet_count; i++) {
-        const struct balance_tablet_input *tablet = &work->snapshot->tablets[i];
+    const struct balance_snapshot *snapshot = work->snapshot;
+    double *loads_ns = arena_allocate_array(work->arena, snapshot->server_count + 1,
+                                            sizeof *loads_ns);
+    if (loads_ns == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < snapshot->server_count; i++) {
+        loads_ns[i] = work->servers[i].load_ns;
+    }
+    for (size_t i = 0; i < snapshot->tablet_count; i++) {
+        uint32_t leader = work_leader(&snapshot->tablets[i].wanted);
+        if (leader != BALANCE_NOBODY) {
+            work->servers[leader].load_ns += awaited_cost(work, snapshot->tablets[i].state);
+        }
+    }
+    for (size_t i = 0; i < snapshot->tablet_count; i++) {
+        const struct balance_tablet_input *tablet = &snapshot->tablets[i];
         if (tablet->state->ahead && tablet->settled && tablet->may_move && !tablet->pinned &&
             !work->decided[i]) {
             place_ahead(work, tablet);
         }
     }
+    for (size_t i = 0; i < snapshot->server_count; i++) {
+        work->servers[i].load_ns = loads_ns[i];
+    }
+    return true;
 }
 
 /* --- busy servers -------------------------------------------------------------------------------- */
@@ -326,7 +362,9 @@ bool work_move(struct balance_work *work)
     struct copy_link *links = NULL;
     size_t busy = find_busy(work);
 
-    place_all_ahead(work);
+    if (!place_all_ahead(work)) {
+        return false;
+    }
     if (busy == 0 || work->usable_count < 2) {
         return true;
     }

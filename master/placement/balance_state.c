@@ -155,6 +155,10 @@ void balance_tablet_split(const struct balance_tablet *parent,
     ret_right->quick = part_of(&parent->quick, 1 - reads_left, 1 - writes_left);
     ret_right->slow = part_of(&parent->slow, 1 - reads_left, 1 - writes_left);
     ret_right->ahead = ahead;
+    ret_right->awaited_cost = !ahead ? 0
+                              : parent->quick.write_cost > parent->slow.write_cost
+                                  ? parent->quick.write_cost
+                                  : parent->slow.write_cost;
 }
 
 static int64_t later(int64_t a, int64_t b)

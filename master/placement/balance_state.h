@@ -102,6 +102,7 @@ struct balance_tablet {
     int64_t moved_ns;    /* when LEAD or MOVE was decided for it */
     int64_t ahead_ns;    /* when it was split ahead, or what it came of */
     bool ahead;          /* it is the right-hand one of such a split, and has not been placed yet */
+    double awaited_cost; /* then: of who appends, and is to come */
     enum balance_reason
         refused; /* what was said last; and when each was, since it was last not refused */
     int64_t refused_ns[BALANCE_REFUSALS]; /* from BALANCE_POPULAR_KEY on */

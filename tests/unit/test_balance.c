@@ -266,6 +266,53 @@ Test(balance, what_was_split_ahead_goes_to_the_coldest_server_at_once)
     cr_assert_not(fixture.states[1].ahead);
 }
 
+static void await(size_t tablet)
+{
+    fixture.states[tablet].ahead = true;
+    fixture.states[tablet].ahead_ns = fixture.now_s * FIXTURE_SECOND_NS;
+    fixture.states[tablet].awaited_cost = 2e8;
+}
+
+static uint32_t server_of(size_t tablet)
+{
+    return fixture.tablets[tablet].wanted.servers[0];
+}
+
+/* Three that append, as salts do, each on a server; each of three more is for one of them, in one round or later. */
+static void expect_apart(bool at_once)
+{
+    fixture_servers(&fixture, 6);
+    for (uint32_t i = 0; i < 3; i++) {
+        char start[2][8];
+        (void)snprintf(start[0], sizeof start[0], "%u", i);
+        (void)snprintf(start[1], sizeof start[1], "%um", i);
+        fixture_tablet(&fixture, start[0], i, 0, 20);
+        fixture_tablet(&fixture, start[1], i, 0, 0);
+    }
+    fixture_pass(&fixture, 20);
+    for (size_t i = 1; i < 6; i += 2) {
+        await(i);
+        if (!at_once) {
+            fixture_pass(&fixture, 5);
+        }
+    }
+    fixture_pass(&fixture, 1);
+    cr_assert(server_of(1) > 2 && server_of(3) > 2 && server_of(5) > 2);
+    cr_assert_neq(server_of(1), server_of(3));
+    cr_assert_neq(server_of(1), server_of(5));
+    cr_assert_neq(server_of(3), server_of(5));
+}
+
+Test(balance, what_was_split_ahead_of_several_at_once_goes_to_servers_of_their_own)
+{
+    expect_apart(true);
+}
+
+Test(balance, what_was_split_ahead_of_several_one_by_one_goes_to_servers_of_their_own)
+{
+    expect_apart(false);
+}
+
 /* --- merges ---------------------------------------------------------------------------------------- */
 
 static void two_cold_ones(void)

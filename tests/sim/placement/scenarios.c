@@ -223,7 +223,7 @@ const struct scenario scenarios[] = {
     {"battery_time", "BATTERY#TS: everything is appended at the end", 8, 1, 1, 600, 0,
      load_battery_time, NULL, start_number, 0, 0, 0, 60, 60, 10, BALANCE_MONOTONIC, BALANCE_AHEAD},
     {"battery_salted", "BATTERY#SALT#TS, three salts", 8, 1, 1, 600, 0, load_battery_salted, NULL,
-     start_number, 0, 0, 0, 120, 150, 20, BALANCE_MONOTONIC, BALANCE_AHEAD},
+     start_number, 3.5, 0, 0, 190, 240, 20, BALANCE_MONOTONIC, BALANCE_AHEAD},
     {"battery_promoted", "BATTERY#USER#TS, a thousand users", 8, 1, 1, 900, 0,
      load_battery_promoted, NULL, start_number, 1.25, 60, 300, 60, 80, 2, 0, BALANCE_FAR_OVER},
     {"quote", "5 000 symbols, 300 of them take 90 %", 16, 1, 1, 900, 0, load_quote, NULL,
