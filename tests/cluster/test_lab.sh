@@ -5,7 +5,8 @@
 source "$(dirname "$0")/cluster.sh"
 cluster_begin 3
 LOAD=$BUILD/client/load/edubba-load
-lab() { "$LOAD" lab --quiet "$@"; }
+mkdir "$WORK/pages"
+lab() { (cd "$WORK/pages" && "$LOAD" lab --quiet "$@"); } # where pages may be written
 # eventually WHAT COMMAND...: it succeeds within 20 s.
 eventually() {
     local what=$1 i
@@ -119,6 +120,18 @@ for name in $experiments; do
     says "the page of $name is whole" 0 '^</html>$' cat "$WORK/$name.html"
 done
 
+# --- a page that nobody has asked for by name ---------------------------------------------------
+lab battery --duration 0.3 --records 500 >"$WORK/unasked" 2>"$WORK/errors" || bad "a page by itself: $(cat "$WORK/errors")"
+says "it is whole" 0 '^</html>$' cat "$WORK/pages/lab-battery.html"
+says "and named at the end" 0 '^The page, with charts: lab-battery.html' tail -n 1 "$WORK/unasked"
+rm -f "$WORK/pages/lab-battery.html"
+says "none is wanted" 0 'compared with' lab battery --duration 0.3 --records 500 --html none
+says "nor with figures for a program" 0 '"experiment"' lab battery --duration 0.3 --records 500 --format json
+same "so there is none" "$(ls "$WORK/pages")" ""
+mkdir "$WORK/pages/lab-battery.html"
+says "one that cannot be written is no failure" 0 'warning: the page lab-battery.html cannot be written here: .*--html FILE' lab battery --duration 0.3 --records 500
+rmdir "$WORK/pages/lab-battery.html"
+
 # --- how it runs --------------------------------------------------------------------------------
 lab battery --duration 0.5 --records 500 --format json --rate 500 --clients 2 >"$WORK/rate.json" 2>"$WORK/errors" || bad "open loop: $(cat "$WORK/errors")"
 says "an open loop keeps its rate" 0 '' python3 -c "
@@ -136,7 +149,7 @@ same "is untouched" "$(ebt ls | grep '^LAB_')" LAB_battery_by-time
 ebt deletetable LAB_battery_by-time
 
 # --- Ctrl-C -------------------------------------------------------------------------------------
-setsid "$LOAD" lab quote --quiet --duration 60 --records 500 --json "$WORK/interrupted.json" >"$WORK/interrupted.text" 2>"$WORK/errors" &
+setsid "$LOAD" lab quote --quiet --html none --duration 60 --records 500 --json "$WORK/interrupted.json" >"$WORK/interrupted.text" 2>"$WORK/errors" &
 pid=$!
 eventually "the table of an experiment that runs" bash -c "'$BUILD/client/cli/ebt' ls | grep -q '^LAB_quote'"
 sleep 1
@@ -162,7 +175,7 @@ if grep -q '3 tablet servers had 0.5 CPU each' "$WORK/confined"; then
     lab battery --duration 0.3 --records 500 --confine "$(nproc)" >"$WORK/wide" 2>"$WORK/errors"
     says "shares that confine nobody are warned of" 0 'warning: --confine .* they still share them' cat "$WORK/errors"
     says "and the report says so" 0 'CPU each, all that the [0-9]+ processors here have' cat "$WORK/wide"
-    "$LOAD" lab quote --quiet --duration 60 --confine 0.5 --server-pids "$(pid_of server1),$(pid_of server2)" >/dev/null 2>&1 &
+    "$LOAD" lab quote --quiet --html none --duration 60 --confine 0.5 --server-pids "$(pid_of server1),$(pid_of server2)" >/dev/null 2>&1 &
     pid=$!
     eventually "two groups" grouped $((before + 2))
     sleep 0.2

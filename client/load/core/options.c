@@ -116,7 +116,9 @@ const struct load_option LOAD_OPTIONS[] = {
      "the processes to confine, comma-separated; default: those that listen where the cluster says",
      NULL},
     {"html", "FILE", LOAD_OPTION_TEXT, AT(html), 0, 0,
-     "write a page with charts there: one file that needs no other", NULL},
+     "write the page with charts there: one file that needs no other; none: no page; default, where the\n"
+     "report is text: lab-NAME.html, here",
+     NULL},
     {"json", "FILE", LOAD_OPTION_TEXT, AT(json), 0, 0,
      "write the figures there as JSON, whatever --format says", NULL},
     {"keep", NULL, LOAD_OPTION_FLAG, AT(keep), 0, 0,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "client/load/complaint.h"
@@ -18,11 +19,16 @@
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
+#define PAGE_NAME_BYTES 64
+#define NO_PAGE         "none" /* --html */
+
 /* Where what comes of the experiments goes; NULL = nowhere. */
 struct outlets {
     FILE *report; /* stdout or --output */
     FILE *json;
     FILE *html;
+    char page
+        [PAGE_NAME_BYTES]; /* where --html does not say: begun when there is something to show; empty = none */
     const char *failed; /* the file that could not be written, or opened; NULL = none */
     int cause;
     size_t told;
@@ -39,13 +45,19 @@ static FILE *open_outlet(struct outlets *outlets, const char *path)
 }
 
 /* They are opened before anything is run: a slip in a name should not cost a run. */
-static bool open_outlets(struct outlets *outlets, const struct load_options *options)
+static bool open_outlets(struct outlets *outlets,
+                         const struct load_options *options,
+                         const char *name)
 {
     *outlets = (struct outlets){.report = stdout};
+    bool has_page = options->html != NULL && strcmp(options->html, NO_PAGE) != 0;
+    if (options->html == NULL && options->format == LOAD_TEXT) {
+        (void)snprintf(outlets->page, sizeof outlets->page, "lab-%s.html", name);
+    }
     FILE *output = open_outlet(outlets, options->output);
     outlets->report = output != NULL ? output : stdout;
     outlets->json = open_outlet(outlets, options->json);
-    outlets->html = open_outlet(outlets, options->html);
+    outlets->html = has_page ? open_outlet(outlets, options->html) : NULL;
     if (outlets->html != NULL) {
         lab_page_begin(outlets->html);
     }
@@ -58,6 +70,22 @@ static void check_outlet(struct outlets *outlets, FILE *file, const char *name)
         outlets->failed = name;
         outlets->cause = errno;
     }
+}
+
+/* Nobody has asked for it by name: where it cannot be written, the rest is told all the same. */
+static void begin_page(struct outlets *outlets)
+{
+    char warning[LAB_ERROR_BYTES];
+    outlets->html = fopen(outlets->page, "we");
+    if (outlets->html != NULL) {
+        lab_page_begin(outlets->html);
+        return;
+    }
+    (void)snprintf(warning, sizeof warning,
+                   "the page %s cannot be written here: %s; --html FILE puts it elsewhere",
+                   outlets->page, strerror(errno));
+    load_warn(warning);
+    outlets->page[0] = '\0';
 }
 
 static void tell(struct outlets *outlets,
@@ -76,6 +104,9 @@ static void tell(struct outlets *outlets,
         lab_json(outlets->json, result);
         fputc('\n', outlets->json);
     }
+    if (outlets->html == NULL && outlets->page[0] != '\0') {
+        begin_page(outlets);
+    }
     if (outlets->html != NULL) {
         lab_page_add(outlets->html, result, outlets->told == 0);
     }
@@ -87,9 +118,13 @@ static void tell(struct outlets *outlets,
 static int close_outlets(struct outlets *outlets, const struct load_options *options, int exit_code)
 {
     if (outlets->html != NULL) {
+        const char *page = options->html != NULL ? options->html : outlets->page;
         lab_page_end(outlets->html);
-        check_outlet(outlets, outlets->html, options->html);
+        check_outlet(outlets, outlets->html, page);
         (void)fclose(outlets->html);
+        if (options->format == LOAD_TEXT && outlets->failed == NULL) {
+            fprintf(outlets->report, "\nThe page, with charts: %s (open it in a browser)\n", page);
+        }
     }
     if (outlets->json != NULL) {
         (void)fclose(outlets->json);
@@ -365,7 +400,7 @@ int lab_command(struct load_options *options, size_t count, const char *const *w
     if (!complete(options, &exit_code)) {
         return exit_code;
     }
-    if (open_outlets(&outlets, options)) {
+    if (open_outlets(&outlets, options, words[0])) {
         exit_code = run(options, choice, &outlets);
     }
     return close_outlets(&outlets, options, exit_code);
