@@ -1,6 +1,7 @@
+#include "tests/sim/sim_checker_register.h"
+
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tests/sim/sim_checker_state.h"
 
 /*
  * One register is linearizable if and only if its operations can be put into one order that keeps what came after what.
@@ -11,7 +12,8 @@
  *                                       does a zone of the other kind lie within it
  *   else                                it may have been the value at one moment in between
  *
- * An operation that was given up has no end.  Value 0: nothing was written yet.
+ * and no value is shown before its write begins.  Zones only grow, so what is wrong once remains so, and each operation
+ * is judged as it ends.  An operation that was given up has no end.  Value 0: nothing was written yet.
  */
 
 static struct sim_value *find_value(struct sim_register *reg, uint64_t task, uint64_t begun_at)
@@ -48,6 +50,10 @@ bool sim_register_note(struct sim_register *reg, const struct sim_seen *seen, ui
     struct sim_value *value = find_value(reg, seen->task, seen->written_at);
     value->first_end = seen->ended_at < value->first_end ? seen->ended_at : value->first_end;
     value->last_begin = seen->begun_at > value->last_begin ? seen->begun_at : value->last_begin;
+    if (seen->ended_at < seen->written_at) {
+        *ret_other = seen->task;
+        return true;
+    }
     for (uint32_t i = 0; i < reg->count; i++) {
         if (&reg->values[i] != value && exclude(value, &reg->values[i])) {
             *ret_other = reg->values[i].task;

@@ -220,6 +220,11 @@ static void end_read(struct sim_checker *checker,
                      const struct sim_outcome *outcome)
 {
     if (outcome->row_count > 0) {
+        struct bytes key = outcome->rows[0].key;
+        if (!bytes_equal(key, bytes_of(task->row, task->row_bytes))) {
+            WRONG(checker, task, "the read shows row %.*s", (int)key.size_bytes,
+                  (const char *)key.data);
+        }
         check_row(checker, task, &outcome->rows[0], task->floor);
     } else if (task->row[0] == 'u') {
         check_entry(checker, &checker->entries[task->index], task, NULL);

@@ -6,6 +6,7 @@
 #define TESTS_SIM_SIM_CHECKER_STATE_H
 
 #include "tests/sim/sim_checker.h"
+#include "tests/sim/sim_checker_register.h"
 
 #define SIM_TABLET_NUMBERS_MAX 8192
 #define SIM_BOUNDARIES_MAX     64
@@ -27,27 +28,6 @@ struct sim_counter {
 struct sim_claim {
     uint64_t winner; /* the task that was told so; 0 = none yet */
     uint64_t shown;  /* the value that a read showed */
-};
-
-/* What a register was seen to have, or was made to have: by which write, and when (sim_checker_register.c). */
-struct sim_value {
-    uint64_t task; /* 0 = none yet */
-    uint64_t first_end;
-    uint64_t last_begin;
-};
-
-struct sim_register {
-    struct sim_value *values;
-    uint32_t count;
-    uint32_t capacity;
-};
-
-/* A read that shows a value, or the write itself. */
-struct sim_seen {
-    uint64_t task;       /* whose value; 0 = the row is not there */
-    uint64_t written_at; /* when that one began */
-    uint64_t begun_at;
-    uint64_t ended_at;
 };
 
 struct sim_family_seen {
@@ -94,9 +74,5 @@ struct sim_checker {
 
 /* What a read of a counter that begins now must show at least. */
 int64_t sim_checker_floor(const struct sim_checker *checker, const struct sim_task *task);
-
-/* True: no order of its operations explains that any more, and *ret_other is a value that was at the same time. */
-bool sim_register_note(struct sim_register *reg, const struct sim_seen *seen, uint64_t *ret_other);
-void sim_register_deinit(struct sim_register *reg);
 
 #endif /* TESTS_SIM_SIM_CHECKER_STATE_H */
