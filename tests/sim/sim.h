@@ -92,7 +92,7 @@
     X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */               \
     X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */   \
     X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
-    X("registers-lost", REGISTERS_LOST) /* a restart loses such rows of the base */
+    X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */
 
 enum sim_planted {
     SIM_PLANTED_NONE,

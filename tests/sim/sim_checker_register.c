@@ -32,14 +32,10 @@ static struct sim_value *find_value(struct sim_register *reg, uint64_t task, uin
     return &reg->values[reg->count++];
 }
 
-static bool stands(const struct sim_value *value)
-{
-    return value->first_end < value->last_begin;
-}
-
+/* Of two that stand or of one that does: two of the other kind never end before each other's beginning. */
 static bool exclude(const struct sim_value *a, const struct sim_value *b)
 {
-    return (stands(a) || stands(b)) && a->first_end < b->last_begin && b->first_end < a->last_begin;
+    return a->first_end < b->last_begin && b->first_end < a->last_begin;
 }
 
 bool sim_register_note(struct sim_register *reg, const struct sim_seen *seen, uint64_t *ret_other)
