@@ -59,7 +59,6 @@
     X("exception-unsaid", EXCEPTION_UNSAID)               /* rules 8 and 10 */                    \
     X("restarted-goes-on", RESTARTED_GOES_ON)             /* rule 2 */                            \
     X("no-renewal", NO_RENEWAL)                           /* rule 2: progress */                  \
-    X("late-open-drops", LATE_OPEN_DROPS)                 /* rule 4 */                            \
     X("commit-alone", COMMIT_ALONE)                       /* rule 5: answered when synced here */ \
     X("deposed-answers", DEPOSED_ANSWERS)                 /* rule 5: whoever may serve or not */  \
     X("nobody-removed", NOBODY_REMOVED)                   /* rule 13: progress */                 \

@@ -53,8 +53,6 @@ enum status __wrap_replica_create(const struct replica_settings *settings,
     struct replica_recovered given = *recovered;
     if (planted == SIM_PLANTED_RESTARTED_GOES_ON && given.configuration.version != 0) {
         given.adopted = true;
-    } else if (planted == SIM_PLANTED_LATE_OPEN_DROPS) {
-        given.flags.opened = false;
     } else if (planted == SIM_PLANTED_GRANTS_FORGOTTEN) {
         given.flags.bound = false;
         given.free_from_ns = 0;
