@@ -1,5 +1,7 @@
 #include "client/core/scan_plan.h"
 
+#include <string.h>
+
 #include "common/base/assert.h"
 #include "common/base/limits.h"
 
@@ -44,8 +46,13 @@ static void key_below(struct bytes end, struct buffer *ret_row)
         buffer_append(ret_row, end.data, size_bytes - 1);
         buffer_append_u8(ret_row, (uint8_t)(end.data[size_bytes - 1] - 1));
     }
-    while (ret_row->size_bytes < LIMIT_ROW_KEY_BYTES && !ret_row->failed) {
-        buffer_append_u8(ret_row, 0xff);
+    size_t left_bytes = ret_row->size_bytes < LIMIT_ROW_KEY_BYTES
+                            ? LIMIT_ROW_KEY_BYTES - ret_row->size_bytes
+                            : 0;
+    uint8_t *space = buffer_reserve(ret_row, left_bytes);
+    if (space != NULL) {
+        memset(space, 0xff, left_bytes);
+        buffer_advance(ret_row, left_bytes);
     }
 }
 

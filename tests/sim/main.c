@@ -1,10 +1,11 @@
 /*
  * edubba-sim: runs seeds.
  *
- *   edubba-sim [--seeds A..B | --replay SEED] [--trace] [--check-determinism] [--planted NAME]
+ *   edubba-sim [--seeds A..B | --replay SEED] [--trace] [--check-determinism] [--every-site]
+ *              [--planted NAME]
  *
- * Ends with "N passed, N failed".  With --planted it stops at the first seed that finds the bug,
- * and that is the success; --planted list names them.
+ * Ends with "N passed, N failed".  With --every-site it fails, too, where a site of sim_buggify.h never acted.  With
+ * --planted it stops at the first seed that finds the bug, and that is the success; --planted list names them.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -23,6 +24,7 @@ struct options {
     bool replay;
     bool trace;
     bool check_determinism;
+    bool every_site;
     enum sim_planted planted;
     const char *planted_name;
 };
@@ -33,9 +35,10 @@ static struct sim sim; /* too large for the stack */
 
 static void usage(void)
 {
-    (void)fprintf(stderr, "usage: edubba-sim [--seeds A..B | --replay SEED] [--trace]\n"
-                          "                  [--check-determinism] [--planted NAME]\n"
-                          "planted bugs:");
+    (void)fprintf(stderr,
+                  "usage: edubba-sim [--seeds A..B | --replay SEED] [--trace]\n"
+                  "                  [--check-determinism] [--every-site] [--planted NAME]\n"
+                  "planted bugs:");
 #define PRINT_NAME(name, constant) (void)fprintf(stderr, " %s", name);
     SIM_PLANTED_LIST(PRINT_NAME)
 #undef PRINT_NAME
@@ -87,6 +90,8 @@ static struct options parse(int argument_count, char **arguments)
             options.trace = true;
         } else if (strcmp(argument, "--check-determinism") == 0) {
             options.check_determinism = true;
+        } else if (strcmp(argument, "--every-site") == 0) {
+            options.every_site = true;
         } else if (value == NULL) {
             usage();
         } else if (strcmp(argument, "--seeds") == 0) {
@@ -149,12 +154,13 @@ static void print_summary(void)
         ", slices %" PRIu64 ", yields %" PRIu64 ", reigns %" PRIu64 ", fenced %" PRIu64
         ", wipes %" PRIu64 ", rots %" PRIu64 ", log rots %" PRIu64 ", log rots undone %" PRIu64
         ", log cuts %" PRIu64 ", logs refused %" PRIu64 ", log not read %" PRIu64
-        ", digests %" PRIu64 ", refused for room %" PRIu64 "\n",
+        ", digests %" PRIu64 ", refused for room %" PRIu64 ", quorums %" PRIu64 "\n",
         sim.event_count, (double)sim.now_ns / 1e9, sim.hash, s->operations, s->unknown, s->retries,
         s->duplicates, s->scans, s->messages, s->lost, s->kills, s->power_cuts, s->splits,
         s->merges, s->flushes, s->replays, s->tables, s->promotions, s->removals, s->lessons,
         s->slices, s->yields, s->reigns, s->fenced, s->wipes, s->rots, s->log_rots,
-        s->log_rots_undone, s->log_cuts, s->log_refusals, s->log_not_read, s->digests, s->refused);
+        s->log_rots_undone, s->log_cuts, s->log_refusals, s->log_not_read, s->digests, s->refused,
+        s->quorums);
     buffer_deinit(&settings);
 }
 
@@ -186,6 +192,43 @@ static bool run_seed(const struct options *options, uint64_t seed)
     return !sim.failed;
 }
 
+/* --- many seeds --------------------------------------------------------------------------------- */
+
+/* Of all seeds so far. */
+struct totals {
+    uint64_t passed;
+    uint64_t failed;
+    uint64_t operations;
+    uint64_t kills;
+    uint64_t quorums;
+    uint64_t sites[SIM_SITES];
+};
+
+static void add_up(struct totals *totals, bool good)
+{
+    totals->passed += good;
+    totals->failed += !good;
+    totals->operations += sim.statistics.operations;
+    totals->kills += sim.statistics.kills;
+    totals->quorums += sim.statistics.quorums;
+    for (int i = 0; i < SIM_SITES; i++) {
+        totals->sites[i] += sim.buggify.counts[i];
+    }
+}
+
+/* False where one never acted. */
+static bool print_sites(const struct totals *totals)
+{
+    bool all = true;
+    for (int i = 0; i < SIM_SITES; i++) {
+        (void)printf("%s %s %" PRIu64, i == 0 ? "buggify:" : ",", sim_site_name((enum sim_site)i),
+                     totals->sites[i]);
+        all = all && totals->sites[i] > 0;
+    }
+    (void)printf("\n");
+    return all;
+}
+
 static double now_s(void)
 {
     struct timespec now;
@@ -196,10 +239,7 @@ static double now_s(void)
 int main(int argument_count, char **arguments)
 {
     struct options options = parse(argument_count, arguments);
-    uint64_t passed = 0;
-    uint64_t failed = 0;
-    uint64_t operations = 0;
-    uint64_t kills = 0;
+    struct totals totals = {0};
     double begun_s = now_s();
 
     running = &options;
@@ -210,22 +250,25 @@ int main(int argument_count, char **arguments)
     (void)fflush(stdout);
     for (uint64_t seed = options.first; seed <= options.last; seed++) {
         bool good = run_seed(&options, seed);
-        passed += good;
-        failed += !good;
-        operations += sim.statistics.operations;
-        kills += sim.statistics.kills;
+        add_up(&totals, good);
         if (!good && options.planted != SIM_PLANTED_NONE) {
             (void)printf("found at seed %" PRIu64 "\n1 passed, 0 failed\n", seed);
             return 0;
         }
     }
     double took_s = now_s() - begun_s;
-    (void)printf("%.1f seeds/s, %" PRIu64 " operations, %" PRIu64 " kills\n",
-                 (double)(passed + failed) / (took_s > 0 ? took_s : 1), operations, kills);
+    (void)printf("%.1f seeds/s, %" PRIu64 " operations, %" PRIu64 " kills, %" PRIu64
+                 " seeds in which a quorum was enough\n",
+                 (double)(totals.passed + totals.failed) / (took_s > 0 ? took_s : 1),
+                 totals.operations, totals.kills, totals.quorums);
+    if (!print_sites(&totals) && options.every_site) {
+        (void)printf("a site never acted\n");
+        totals.failed++;
+    }
     if (options.planted != SIM_PLANTED_NONE) {
         (void)printf("not found\n0 passed, 1 failed\n");
         return 1;
     }
-    (void)printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
-    return failed == 0 ? 0 : 1;
+    (void)printf("%" PRIu64 " passed, %" PRIu64 " failed\n", totals.passed, totals.failed);
+    return totals.failed == 0 ? 0 : 1;
 }

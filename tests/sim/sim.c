@@ -15,18 +15,17 @@
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_phases.h"
+#include "tests/sim/sim_quorum.h"
 #include "tests/sim/sim_replica_truth.h"
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
-#define WALL_BASE_US     INT64_C(1700000000000000)
-#define BOOT_BASE_NS     (1000 * SIM_S)
-#define LIVENESS_NS      (120 * SIM_S) /* after healing, all must be well within it */
-#define QUIET_NS         (10 * SIM_S)
-#define CHECK_INTERVAL   64 /* events between two looks into the stores */
-#define EVENTS_MAX       UINT64_C(3000000)
-#define HEALED_TASKS_MAX 40
-#define MILLION          1000000
+#define WALL_BASE_US   INT64_C(1700000000000000)
+#define BOOT_BASE_NS   (1000 * SIM_S)
+#define CHECK_INTERVAL 64 /* events between two looks into the stores */
+#define EVENTS_MAX     UINT64_C(3000000)
+#define MILLION        1000000
 
 /* --- small things ------------------------------------------------------------------------------- */
 
@@ -215,7 +214,7 @@ static void perform_one(struct sim *sim, uint32_t node, const struct sim_effect 
 }
 
 /* In order; a kill may fall between any two, and the rest never happens. */
-static void perform(struct sim *sim, uint32_t node)
+void sim_perform(struct sim *sim, uint32_t node)
 {
     struct sim_effects *effects = &sim->effects;
     bool mortal = !sim->quiet && is_mortal(sim, node);
@@ -295,7 +294,7 @@ void sim_start(struct sim *sim, uint32_t node)
     } else {
         sim_client_start(client_of(sim, node), &sim->effects);
     }
-    perform(sim, node);
+    sim_perform(sim, node);
 }
 
 static void create_world(struct sim *sim)
@@ -416,7 +415,7 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
     case SIM_EVENT_KILL:
         UNREACHABLE();
     }
-    perform(sim, event->node);
+    sim_perform(sim, event->node);
 }
 
 /* Of another life, or of a node that is down. */
@@ -439,7 +438,8 @@ static void hash_event(struct sim *sim, const struct sim_event *event)
 /* Crashes that follow each other closely find what recovery forgot to make sure of. */
 static void restart(struct sim *sim, const struct sim_event *event)
 {
-    if (sim->nodes[event->node].alive || sim->nodes[event->node].life != event->life) {
+    const struct sim_node *node = &sim->nodes[event->node];
+    if (node->alive || node->life != event->life || sim_quorum_is_away(sim, event->node)) {
         return;
     }
     sim_start(sim, event->node);
@@ -515,88 +515,7 @@ static void take_event(struct sim *sim, struct sim_event *event)
     }
 }
 
-/* --- the end ------------------------------------------------------------------------------------ */
-
-static bool clients_are(const struct sim *sim, bool (*is)(const struct sim_client *client))
-{
-    for (uint32_t i = 0; i < sim->settings.client_count; i++) {
-        if (!is(sim->clients[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* One after the other, each table that is there is scanned, both ways. */
-static void begin_final_scan(struct sim *sim)
-{
-    uint64_t numbers[SIM_SIDE_TABLES_MAX + 1];
-    uint32_t count = sim_checker_live_tables(sim->checker, numbers);
-    if (sim->final_count == 2 * count) {
-        sim->done = true;
-        return;
-    }
-    struct sim_task *task = sim_checker_final_scan(sim->checker, numbers[sim->final_count / 2],
-                                                   sim->final_count % 2 == 1);
-    task->final = true;
-    sim->final_count++;
-    sim_client_do(sim->clients[0], task, &sim->effects);
-    perform(sim, 1 + sim->settings.server_count);
-}
-
-static bool servers_are_calm(const struct sim *sim)
-{
-    bool calm = true;
-    for (uint32_t i = 0; i < sim->settings.server_count && sim->settings.replicas > 1; i++) {
-        calm = calm && (sim->servers[i] == NULL || sim_host_is_calm(sim->servers[i]));
-    }
-    return calm;
-}
-
-static bool copies_are_sound(const struct sim *sim)
-{
-    return (sim->settings.rot == 0 && sim->settings.rot_log == 0) || sim_rot_is_over(sim);
-}
-
-/* Where tablets are to be merged, faults begin when there are some. */
-static bool faults_end(struct sim *sim)
-{
-    bool serves = sim_checker_main_table(sim->checker) != 0 && sim_checker_is_settled(sim->checker);
-    if (sim->quiet && (serves || sim->now_ns > QUIET_NS)) {
-        sim->quiet = false;
-        sim->quiet_ns = sim->now_ns;
-    }
-    return !sim->quiet && sim->now_ns >= sim->quiet_ns + sim->settings.faults_end_ns;
-}
-
-static void look_for_end(struct sim *sim)
-{
-    if (!sim->healed) {
-        bool idle = clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin);
-        if (faults_end(sim) || idle) {
-            sim_faults_heal(sim);
-            for (uint32_t i = 0; i < sim->settings.client_count; i++) {
-                struct sim_client *client = sim->clients[i];
-                client->tasks_left = client->tasks_left < HEALED_TASKS_MAX ? client->tasks_left
-                                                                           : HEALED_TASKS_MAX;
-            }
-        }
-        return;
-    }
-    if (clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
-        sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim)) {
-        begin_final_scan(sim);
-    } else if (sim->now_ns > sim->heal_ns + LIVENESS_NS) {
-        sim_fail(
-            sim,
-            "no progress for %d s after healing: clients %s, administrator %s, catalog %s, "
-            "barriers %s, copies %s",
-            (int)(LIVENESS_NS / SIM_S), clients_are(sim, sim_client_is_done) ? "done" : "not done",
-            sim_admin_is_idle(sim->admin) ? "idle" : "busy",
-            sim_checker_is_settled(sim->checker) ? "settled" : "not settled",
-            servers_are_calm(sim) ? "lifted" : "stand", copies_are_sound(sim) ? "sound" : "bad");
-    }
-}
+/* --- a run -------------------------------------------------------------------------------------- */
 
 static void trace_servers(const struct sim *sim)
 {
@@ -617,7 +536,7 @@ void sim_run(struct sim *sim, uint64_t seed, enum sim_planted planted, bool trac
     create_world(sim);
     while (!sim->done && !sim->failed && sim_heap_take(&sim->heap, &event)) {
         take_event(sim, &event);
-        look_for_end(sim);
+        sim_phases_look(sim);
         if (sim->event_count > EVENTS_MAX) {
             sim_fail(sim, "the run does not end");
         }

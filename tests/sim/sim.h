@@ -27,6 +27,7 @@
 #include "common/base/prng.h"
 #include "common/wire/frame.h"
 #include "common/wire/message.h"
+#include "tests/sim/sim_buggify.h"
 #include "tests/sim/sim_heap.h"
 
 #define SIM_SERVERS_MAX 3
@@ -91,13 +92,21 @@
     X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */               \
     X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */   \
     X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
-    X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */
+    X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
+    X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
 #define SIM_PLANTED_ENUM(name, constant) SIM_PLANTED_##constant,
     SIM_PLANTED_LIST(SIM_PLANTED_ENUM)
 #undef SIM_PLANTED_ENUM
+};
+
+enum sim_away { /* how somebody stays away while a quorum is healed */
+    SIM_AWAY_NOT,
+    SIM_AWAY_DOWN,
+    SIM_AWAY_CUT,  /* it runs, and reaches nobody */
+    SIM_AWAY_MUTE, /* it hears all, and nobody hears it */
 };
 
 /* What a seed draws: topology, workload, faults.  Chances are per million of their occasion. */
@@ -177,6 +186,8 @@ struct sim_settings {
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
     bool clocks_apart;               /* those of masters more than elections allow for */
+    enum sim_away away_server;
+    enum sim_away away_master;
 };
 
 /* --- what nodes want done ---------------------------------------------------------------------- */
@@ -248,6 +259,14 @@ struct sim_late {
     uint32_t heir;   /* whose proposal comes late */
 };
 
+/* Who stays away while all others are healed (sim_quorum.h). */
+struct sim_absence {
+    bool now;
+    uint32_t server; /* 0 = none */
+    bool lacks_master;
+    uint32_t master;
+};
+
 struct sim_master;
 struct sim_server;
 struct sim_client;
@@ -264,11 +283,13 @@ struct sim {
     bool trace;
     struct sim_settings settings;
     struct prng prng;
+    struct sim_buggify buggify;
     struct prng rot_prng; /* of logs that turn bad: other draws do not depend on it */
     int64_t now_ns;
     uint64_t event_count;
     uint64_t hash; /* of every event so far */
-    bool healed;
+    bool healed;   /* nothing fails any more; but somebody may be away */
+    struct sim_absence away;
     bool failed;
     char failure[512];
     struct sim_heap heap;
@@ -288,8 +309,8 @@ struct sim {
     struct sim_replica_truth *truth;
     bool quiet;           /* there are no faults yet */
     int64_t quiet_ns;     /* how long there were none */
-    int64_t heal_ns;      /* when it healed */
-    uint32_t final_count; /* final scans begun */
+    int64_t phase_ns;     /* healed: when this phase of it began */
+    uint32_t final_count; /* scans begun at its end */
     bool done;
     struct sim_statistics {
         uint64_t operations;
@@ -322,6 +343,7 @@ struct sim {
         uint64_t yields;
         uint64_t fenced; /* commits of masters that lead no more, refused */
         uint64_t reigns;
+        uint64_t quorums; /* healed while somebody stayed away */
     } statistics;
 };
 
@@ -351,6 +373,9 @@ uint32_t sim_master_node(const struct sim *sim, uint32_t master);
 uint32_t sim_other_master(const struct sim *sim, uint32_t node);
 uint32_t sim_admin_node(const struct sim *sim);
 uint32_t sim_node_of_address(struct bytes address);
+
+/* Perform what the step that is over wants done. */
+void sim_perform(struct sim *sim, uint32_t node);
 
 /* Only masters and servers die; it starts again by itself, in time. */
 void sim_kill(struct sim *sim, uint32_t node, bool power_cut);

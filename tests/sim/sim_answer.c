@@ -68,6 +68,10 @@ static struct sim_batch *decode(struct sim_server *server, const struct sim_mess
 
 void sim_answer_start(struct sim_server *server, const struct sim_message *message)
 {
+    if (sim_buggify(server->sim, SIM_SITE_REQUEST_REFUSED)) {
+        sim_answer_error(server, message, STATUS_UNAVAILABLE, "no memory for requests");
+        return;
+    }
     struct sim_batch *batch = decode(server, message);
     if (batch == NULL) {
         return;
@@ -375,7 +379,9 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
     }
     struct scan_slice slice = {.rows = visible_rows(server, tablet),
                                .schema = schema,
-                               .rows_left = server->sim->settings.scan_slice_rows,
+                               .rows_left = sim_buggify(server->sim, SIM_SITE_SCAN_BY_ROW)
+                                                ? 1
+                                                : server->sim->settings.scan_slice_rows,
                                .done = true};
     row_block_writer_init(&slice.writer, &rows);
     for (size_t i = 0; i < request.row_range_count && slice.done; i++) {

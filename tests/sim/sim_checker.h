@@ -101,8 +101,10 @@ bool sim_checker_boundary(const struct sim_checker *checker,
                           struct prng *prng,
                           struct bytes *ret_row);
 /* Every tablet of the catalog serves, with all its copies, none of them on a server that is drained, and none
- * is being split or merged. */
+ * is being split or merged.  While a server stays away: with as many as there are servers for, and not on that one. */
 bool sim_checker_is_settled(const struct sim_checker *checker);
+/* "settled", or of which tablet that is not so. */
+const char *sim_checker_unsettled(const struct sim_checker *checker);
 
 /* A server acknowledges a write to a tablet. */
 void sim_checker_on_served(struct sim_checker *checker, uint32_t server, uint64_t tablet);

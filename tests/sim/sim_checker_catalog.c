@@ -1,9 +1,11 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/memory.h"
 #include "tests/sim/sim_checker_state.h"
+#include "tests/sim/sim_quorum.h"
 
 /*
  * Judging the catalog, from the coordinator's records alone, after each commit.
@@ -228,6 +230,19 @@ bool sim_checker_boundary(const struct sim_checker *checker,
     return true;
 }
 
+/* Who is away is no member any more; and then a drained server may have to keep what it has, and merges wait, since
+ * they begin with all copies. */
+static bool is_settled(const struct image *image, const struct tablet_record *tablet)
+{
+    const struct sim *sim = image->checker->sim;
+    bool lacks = sim->away.now && sim->away.server != 0;
+    uint32_t due = copies_of(image, tablet->table);
+    uint32_t servers = sim_quorum_servers(sim);
+    return tablet->state == TABLET_SERVING && (lacks || tablet->goal.wish != GOAL_MERGE) &&
+           tablet->configuration.member_count >= (lacks && servers < due ? servers : due) &&
+           !has_member_on(tablet, lacks ? sim->away.server : image->drained);
+}
+
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator)
 {
     static struct image image; /* too large for the stack; one thread */
@@ -254,16 +269,24 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     checker->settled = true;
     for (uint32_t i = 0; i < image.tablet_count; i++) {
         const struct tablet_record *tablet = &image.tablets[i];
-        checker->settled = checker->settled && tablet->state == TABLET_SERVING &&
-                           tablet->goal.wish != GOAL_MERGE &&
-                           tablet->configuration.member_count >= copies_of(&image, tablet->table) &&
-                           !has_member_on(tablet, image.drained);
+        if (checker->settled && !is_settled(&image, tablet)) {
+            checker->settled = false;
+            (void)snprintf(checker->unsettled, sizeof checker->unsettled,
+                           "tablet %llu in state %d, wish %d, %u members",
+                           (unsigned long long)tablet->number, (int)tablet->state,
+                           (int)tablet->goal.wish, tablet->configuration.member_count);
+        }
     }
 }
 
 bool sim_checker_is_settled(const struct sim_checker *checker)
 {
     return checker->settled;
+}
+
+const char *sim_checker_unsettled(const struct sim_checker *checker)
+{
+    return checker->settled ? "settled" : checker->unsettled;
 }
 
 void sim_checker_on_served(struct sim_checker *checker, uint32_t server, uint64_t tablet)

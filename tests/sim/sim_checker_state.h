@@ -61,6 +61,7 @@ struct sim_checker {
     struct sim_side_table sides[SIM_SIDE_TABLES_MAX];
     uint32_t side_count;
     bool settled;
+    char unsettled[128];                                       /* the first tablet that is not */
     uint8_t boundaries[SIM_BOUNDARIES_MAX][SIM_KEY_BYTES_MAX]; /* of the main table */
     uint32_t boundary_bytes[SIM_BOUNDARIES_MAX];
     uint32_t boundary_count;

@@ -91,6 +91,11 @@ static bool find_address(struct sim_client *client, struct sim_operation *operat
         sim_client_fail(client, operation, STATUS_CLOSED, false);
         return false;
     }
+    if (sim_buggify(client->sim, SIM_SITE_LOCATION_FORGOTTEN)) {
+        location_cache_invalidate(&client->cache, operation->task->table, row, entry->address);
+        sim_request_locate(client, operation);
+        return false;
+    }
     operation->address = entry->address;
     return true;
 }
@@ -311,6 +316,17 @@ void sim_client_start(struct sim_client *client, struct sim_effects *effects)
 {
     begin_step(client, effects);
     say_hello(client);
+    end_step(client);
+}
+
+void sim_client_work(struct sim_client *client, uint32_t tasks, struct sim_effects *effects)
+{
+    bool rests = client->tasks_left == 0 && client->knows_time;
+    begin_step(client, effects);
+    client->tasks_left = tasks;
+    if (rests) {
+        take_tasks(client);
+    }
     end_step(client);
 }
 

@@ -77,6 +77,8 @@ void sim_client_on_message(struct sim_client *client,
                            struct sim_effects *effects);
 void sim_client_on_timer(struct sim_client *client, uint64_t number, struct sim_effects *effects);
 
+/* So many tasks are left for it, from now on. */
+void sim_client_work(struct sim_client *client, uint32_t tasks, struct sim_effects *effects);
 /* A task out of turn: the final scans.  Requires: idle. */
 void sim_client_do(struct sim_client *client, struct sim_task *task, struct sim_effects *effects);
 bool sim_client_is_idle(const struct sim_client *client); /* nothing under way */

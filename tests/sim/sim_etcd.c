@@ -7,10 +7,11 @@
 #include "master/coordinator/coordinator.h"
 #include "tests/sim/sim_checker.h"
 
-#define LATENESS_NS (500 * SIM_MS) /* about: restarts take as long */
-#define LEASES_MAX  32
-#define COMMITS_MAX 8
-#define TTL_NS      (2 * SIM_S)
+#define LATENESS_NS    (500 * SIM_MS) /* about: restarts take as long */
+#define SLOW_COMMIT_NS (3 * SIM_S)
+#define LEASES_MAX     32
+#define COMMITS_MAX    8
+#define TTL_NS         (2 * SIM_S)
 
 /* One on its way. */
 struct parcel {
@@ -158,6 +159,7 @@ void sim_etcd_commit(struct sim *sim,
     parcel->transaction = transaction;
     parcel->number = ++sim->etcd->parcel_next;
     int64_t time_ns = sim->now_ns + left_of_cut_ns(sim, node) + half_way_ns(sim);
+    time_ns += sim_buggify(sim, SIM_SITE_COMMIT_SLOW) ? SLOW_COMMIT_NS : 0;
     sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = time_ns,
                                                  .kind = SIM_EVENT_COMMIT,
                                                  .number = parcel->number});

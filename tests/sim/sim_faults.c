@@ -6,6 +6,7 @@
 #include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_late.h"
 #include "tests/sim/sim_network.h"
+#include "tests/sim/sim_quorum.h"
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
@@ -191,6 +192,8 @@ void sim_faults_draw(struct sim *sim)
     draw_replication(sim);
     draw_masters(sim);
     sim_rot_log_draw(sim);
+    sim_quorum_draw(sim);
+    sim_buggify_draw(sim);
 }
 
 void sim_faults_describe(const struct sim *sim, struct buffer *out)
@@ -199,12 +202,12 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     buffer_append_format(
         out,
         "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
-        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u",
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d",
         s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
         s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us,
-        s->rot, s->rot_log);
+        s->rot, s->rot_log, (int)s->away_server, (int)s->away_master);
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -479,7 +482,6 @@ void sim_faults_heal(struct sim *sim)
     struct sim_settings *settings = &sim->settings;
     sim_trace(sim, "healed");
     sim->healed = true;
-    sim->heal_ns = sim->now_ns;
     settings->fault_interval_ns = 0;
     settings->kill_in_step = 0;
     settings->kill_again = 0;
@@ -497,7 +499,10 @@ void sim_faults_heal(struct sim *sim)
         sim->nodes[i].stalled_until_ns = 0;
         sim->nodes[i].full_until_ns = 0;
         sim->nodes[i].no_etcd_until_ns = 0;
-        if (!sim->nodes[i].alive) {
+    }
+    sim_quorum_begin(sim);
+    for (uint32_t i = 0; i < sim->node_count; i++) {
+        if (!sim->nodes[i].alive && !sim_quorum_is_away(sim, i)) {
             sim_start(sim, i);
         }
     }

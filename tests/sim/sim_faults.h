@@ -19,7 +19,7 @@ void sim_faults_turn(struct sim *sim);
 void sim_faults_forget_proposals(struct sim *sim);
 /* Of each tablet of that server's disk another member has all, and is sound. */
 bool sim_faults_may_lose(const struct sim *sim, uint32_t node);
-/* From now on nothing fails any more; what is down starts. */
+/* From now on nothing fails any more; what is down starts, but for who stays away (sim_quorum.h). */
 void sim_faults_heal(struct sim *sim);
 
 #endif /* TESTS_SIM_SIM_FAULTS_H */

@@ -154,10 +154,12 @@ static struct tablet_position choose_end(struct sim_store *store, struct sim_tab
     uint32_t at = sim_rows_seek(rows, buffer_bytes(&tablet->flushed_row));
     uint32_t left = rows->count - at;
 
-    if (pieces <= 1 || left < 2 || prng_chance(&store->sim->prng, pieces)) {
+    bool by_row = left >= 2 && sim_buggify(store->sim, SIM_SITE_FLUSH_BY_ROW);
+    if (!by_row && (pieces <= 1 || left < 2 || prng_chance(&store->sim->prng, pieces))) {
         return position_of_all;
     }
-    const struct sim_row *row = &rows->rows[at + 1 + prng_below(&store->sim->prng, left - 1)];
+    uint64_t more = by_row ? 0 : prng_below(&store->sim->prng, left - 1);
+    const struct sim_row *row = &rows->rows[at + 1 + more];
     struct tablet_position end = {.row = sim_row_key(row)};
     if (row->cell_count > 1 && prng_chance(&store->sim->prng, 2)) {
         const struct sim_cell

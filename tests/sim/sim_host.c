@@ -7,7 +7,9 @@
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
 
-#define ROUNDS_MAX 8 /* of a step: what a round asks of the beacon thread is answered in the next */
+#define SLOW_READING_NS (3 * SIM_S)
+#define LATENESS_NS     (400 * SIM_MS)
+#define ROUNDS_MAX      8 /* of a step: what a round asks of the beacon thread is answered in the next */
 
 static int64_t clock_of(const struct sim_server *server)
 {
@@ -214,8 +216,10 @@ static struct sim_reading *start_reading(struct sim_server *server, struct store
     reading->number = ++peers->reading_next;
     reading->next = peers->readings;
     peers->readings = reading;
+    int64_t takes_ns = sim_about_ns(server->sim, server->sim->settings.reading_mean_ns);
+    takes_ns += sim_buggify(server->sim, SIM_SITE_READING_SLOW) ? SLOW_READING_NS : 0;
     sim_effects_timer(server->effects, reading->number * SIM_TIMER_KINDS + SIM_TIMER_READING,
-                      sim_about_ns(server->sim, server->sim->settings.reading_mean_ns));
+                      takes_ns);
     return reading;
 }
 
@@ -261,7 +265,8 @@ static void free_reading(struct sim_reading *reading)
 static void hand_out(struct sim_server *server, const struct sim_reading *reading)
 {
     const struct sim_pending *record = sim_copy_find(reading->tablet, reading->sequence);
-    if (record == NULL || sim_rot_log_hides(&server->store, record->position)) {
+    if (record == NULL || sim_rot_log_hides(&server->store, record->position) ||
+        sim_buggify(server->sim, SIM_SITE_ENTRY_UNREAD)) {
         host_read(server->peers.host, sim_stored(reading->tablet), reading->to, reading->sequence,
                   NULL);
         return;
@@ -368,8 +373,9 @@ static void set_timer(struct sim_server *server)
     if (due_ns != INT64_MAX && due_ns < peers->timer_ns) {
         peers->timer_ns = due_ns;
         peers->timer++;
+        int64_t late_ns = sim_buggify(server->sim, SIM_SITE_THREAD_LATE) ? LATENESS_NS : 0;
         sim_effects_timer(server->effects, peers->timer * SIM_TIMER_KINDS + SIM_TIMER_PEERS,
-                          sim_boot_delay_ns(server->sim, server->node, due_ns));
+                          sim_boot_delay_ns(server->sim, server->node, due_ns) + late_ns);
     }
 }
 

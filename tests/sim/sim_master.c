@@ -263,11 +263,25 @@ static void end_reign(struct sim_master *master, struct sim_effects *effects)
 
 /* --- the election ----------------------------------------------------------------------------- */
 
+/* Planted: it stands for election only while the other one is up. */
+static bool waits_for_other(const struct sim_master *master)
+{
+    const struct sim *sim = master->sim;
+    return sim->planted == SIM_PLANTED_STANDS_BY_ALONE && master->reign == 0 &&
+           !sim->nodes[sim_other_master(sim, master->node)].alive;
+}
+
 /* What is to be asked next, or when. */
 static void go_on(struct sim_master *master, struct sim_effects *effects)
 {
     struct election *election = &master->election;
     if (master->asking) {
+        return;
+    }
+    if (waits_for_other(master)) {
+        master->question_number++;
+        sim_effects_timer(effects, master->question_number * TIMER_KINDS + TIMER_WAIT,
+                          SUSPENDED_PAUSE_NS);
         return;
     }
     if (master->unwanted != 0 && election->reign == master->unwanted) {

@@ -388,6 +388,17 @@ static void take_result(struct sim_client *client,
                                             .row_count = found ? 1 : 0});
 }
 
+/* The message was refused as a whole. */
+static void fail_all(struct sim_client *client, uint64_t request, enum status status)
+{
+    for (uint32_t i = 0; i < SIM_WINDOW_MAX; i++) {
+        struct sim_operation *operation = &client->operations[i];
+        if (operation->state == SIM_OPERATION_SENT && operation->request == request) {
+            sim_client_fail(client, operation, status, false);
+        }
+    }
+}
+
 static void take_results(struct sim_client *client,
                          uint64_t request,
                          const struct response_head *head,
@@ -396,8 +407,11 @@ static void take_results(struct sim_client *client,
     struct operations_response response;
     struct error error = {.status = STATUS_OK};
 
-    if (head->status != STATUS_OK ||
-        operations_response_decode(body, &client->arena, &response, &error) != STATUS_OK) {
+    if (head->status != STATUS_OK) {
+        fail_all(client, request, (enum status)head->status);
+        return;
+    }
+    if (operations_response_decode(body, &client->arena, &response, &error) != STATUS_OK) {
         sim_fail(client->sim, "an OPERATIONS answer: %s", error.text);
         return;
     }

@@ -131,6 +131,9 @@ bool lanes_send(struct lanes *lanes,
     struct sim_server *server = (struct sim_server *)(void *)lanes;
     struct sim_peers *peers = &server->peers;
     struct buffer *batch = &peers->batches[to.server];
+    if (sim_buggify(server->sim, SIM_SITE_OUTBOX_FULL)) {
+        return false;
+    }
     if (batch->size_bytes > 0 && peers->batch_stores[to.server] != to.store) {
         send_batch(server, to.server);
     }
@@ -158,8 +161,10 @@ bool lanes_send(struct lanes *lanes,
 
 static bool post(struct beacons *beacons, const struct sim_promise *promise)
 {
-    struct sim_peers *peers = &((struct sim_server *)(void *)beacons)->peers;
-    if (peers->mailbox_count == SIM_MAILBOX_MAX) {
+    struct sim_server *server = (struct sim_server *)(void *)beacons;
+    struct sim_peers *peers = &server->peers;
+    if (peers->mailbox_count == SIM_MAILBOX_MAX ||
+        sim_buggify(server->sim, SIM_SITE_MAILBOX_FULL)) {
         return false;
     }
     peers->mailbox[peers->mailbox_count++] = *promise;
@@ -190,6 +195,9 @@ static void send_beacon(struct sim_server *server, const struct lease_effect *ef
 {
     struct buffer out = BUFFER_INIT;
     bool is_beacon = effect->type == LEASE_EFFECT_BEACON;
+    if (sim_buggify(server->sim, SIM_SITE_BEACON_UNSENT)) {
+        return;
+    }
     if (is_beacon) {
         lease_beacon_encode(server->node, &effect->beacon, &out);
     } else {

@@ -205,7 +205,8 @@ enum status store_tablet_commit(struct store_tablet *stored, uint64_t sequence)
     ASSERT(!tablet->copy.alone);
     ASSERT(sequence <= tablet->copy.synced ||
            tablet->store->sim->planted == SIM_PLANTED_REPLICA_SYNCED_EARLY);
-    if (learning->first) {
+    bool is_full = !tablet->copy.leads && sim_buggify(tablet->store->sim, SIM_SITE_NO_MEMORY);
+    if (learning->first || is_full) {
         return STATUS_RESOURCE_EXHAUSTED;
     }
     if (learning->learning && sequence > learning->hold_until) {

@@ -80,6 +80,12 @@ void sim_server_begin_step(struct sim_server *server, struct sim_effects *effect
 void sim_server_end_step(struct sim_server *server)
 {
     sim_write_end(server);
+    if (sim_buggify(server->sim, SIM_SITE_FLUSH_AT_ONCE)) {
+        sim_store_flush_some(&server->store);
+    }
+    if (server->sync_request == 0 && sim_buggify(server->sim, SIM_SITE_SYNC_HURRIED)) {
+        sim_sync_hurry(server);
+    }
     if (server->replicates) {
         sim_rot_tell(server);
         sim_host_end_step(server);

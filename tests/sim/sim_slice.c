@@ -108,13 +108,15 @@ void store_slices_end(struct store_slices *slices)
 
 static uint32_t slice_bytes(const struct store_slices *slices)
 {
-    return slices->tablet->store->sim->settings.slice_bytes;
+    struct sim *sim = slices->tablet->store->sim;
+    return sim_buggify(sim, SIM_SITE_SLICE_OF_ONE) ? 1 : sim->settings.slice_bytes;
 }
 
 static void read_records(struct store_slices *slices, struct buffer *out)
 {
     size_t left = slices->image.size_bytes - slices->image_given;
-    size_t size = left < slice_bytes(slices) ? left : slice_bytes(slices);
+    size_t most = slice_bytes(slices);
+    size_t size = left < most ? left : most;
     const struct slice slice = {
         .tablet = slices->tablet->tablet,
         .sequence = slices->sequence,

@@ -246,7 +246,7 @@ enum status sim_store_room(const struct sim_store *store)
 {
     struct sim *sim = store->sim;
     if (sim->nodes[store->node].full_until_ns <= sim->now_ns) {
-        return STATUS_OK;
+        return sim_buggify(sim, SIM_SITE_NO_MEMORY) ? STATUS_RESOURCE_EXHAUSTED : STATUS_OK;
     }
     sim->statistics.refused++;
     return STATUS_NO_SPACE;

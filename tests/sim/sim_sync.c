@@ -94,6 +94,10 @@ void sim_sync_ask(struct sim_server *server)
     struct store_information store = {.number = server->disk->store.number,
                                       .folder = bytes_of_text("data"),
                                       .free_bytes = UINT64_C(1) << 40};
+    if (sim_buggify(server->sim, SIM_SITE_SYNC_ANEW)) {
+        server->known_version = 0;
+        server->known_generation = 0;
+    }
     struct sync_request request = {
         .server = {.number = server->node,
                    .zone = bytes_of_text("a"),

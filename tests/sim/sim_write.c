@@ -192,8 +192,10 @@ static void evaluate(struct sim_server *server, struct sim_tablet *tablet, struc
     flush(server, tablet); /* what was ordered before must be there to be read */
     work->evaluation = server->evaluation_next++;
     work->reign = tablet->reign;
+    int64_t takes_ns = sim_about_ns(server->sim, server->sim->settings.evaluate_mean_ns);
+    takes_ns += sim_buggify(server->sim, SIM_SITE_EVALUATION_SLOW) ? SIM_S : 0;
     sim_effects_timer(server->effects, work->evaluation * SIM_TIMER_KINDS + SIM_TIMER_EVALUATION,
-                      sim_about_ns(server->sim, server->sim->settings.evaluate_mean_ns));
+                      takes_ns);
 }
 
 static void start_write(struct sim_server *server,
