@@ -217,6 +217,21 @@ void location_map_remove(struct location_map *map, uint64_t tablet)
     pthread_rwlock_unlock(&map->lock);
 }
 
+void location_map_remove_table(struct location_map *map, uint64_t table)
+{
+    pthread_rwlock_wrlock(&map->lock);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < map->count; i++) {
+        if (map->items[i]->location.table == table) {
+            memory_free(map->items[i]);
+        } else {
+            map->items[kept++] = map->items[i];
+        }
+    }
+    map->count = kept;
+    pthread_rwlock_unlock(&map->lock);
+}
+
 void location_map_clear(struct location_map *map)
 {
     pthread_rwlock_wrlock(&map->lock);

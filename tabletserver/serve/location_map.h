@@ -26,6 +26,8 @@ void location_map_destroy(struct location_map *map); /* NULL is fine */
  * Errors: STATUS_NO_MEMORY; then nothing has changed. */
 enum status location_map_put(struct location_map *map, const struct location *location);
 void location_map_remove(struct location_map *map, uint64_t tablet);
+/* All tablets of a table that is no more. */
+void location_map_remove_table(struct location_map *map, uint64_t table);
 void location_map_clear(struct location_map *map);
 
 /* The location of the tablet that holds row; its bytes are copied into the arena. */

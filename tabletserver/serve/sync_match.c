@@ -221,6 +221,8 @@ static enum status take_tables(struct sync *sync, const struct sync_response *re
     }
     for (size_t i = 0; i < response->dropped_table_count; i++) {
         schema_cache_remove(server->schemas, response->dropped_tables[i]);
+        location_map_remove_table(server->locations, response->dropped_tables[i]);
+        assignment_list_drop_table(sync->assignments, response->dropped_tables[i]);
     }
     for (uint32_t i = 0; any && i < server->loop_count; i++) {
         store_loop_tables_changed(server->loops[i]);

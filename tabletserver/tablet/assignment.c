@@ -216,6 +216,20 @@ enum status assignment_list_note(struct assignment_list *list,
     return STATUS_OK;
 }
 
+void assignment_list_drop_table(struct assignment_list *list, uint64_t table)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct item *item = list->items[i];
+        if (item->assigned.location.table == table && !item->assigned.removed && !item->here) {
+            memory_free(item);
+        } else {
+            list->items[kept++] = item;
+        }
+    }
+    list->count = kept;
+}
+
 uint64_t assignment_soft_limit_bytes(const struct assignment_list *list, uint64_t tablet)
 {
     size_t index = 0;

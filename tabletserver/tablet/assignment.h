@@ -26,6 +26,10 @@ enum status assignment_list_note(struct assignment_list *list,
                                  uint64_t server,
                                  const struct assigned_tablet *assigned);
 
+/* The table is no more: what was not here of it at the last assignment_decide() is not asked for any more.  What was
+ * stays, until its removal is noted. */
+void assignment_list_drop_table(struct assignment_list *list, uint64_t table);
+
 /* The master's knowledge is another one now: forget it all, removals too. */
 void assignment_list_clear(struct assignment_list *list);
 

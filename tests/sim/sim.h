@@ -30,7 +30,7 @@
 #include "tests/sim/sim_buggify.h"
 #include "tests/sim/sim_heap.h"
 
-#define SIM_SERVERS_MAX 3
+#define SIM_SERVERS_MAX 5
 #define SIM_CLIENTS_MAX 5
 #define SIM_MASTERS_MAX 2
 #define SIM_NODES_MAX   (SIM_MASTERS_MAX + SIM_SERVERS_MAX + SIM_CLIENTS_MAX + 1)

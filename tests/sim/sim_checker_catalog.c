@@ -240,7 +240,8 @@ static bool is_settled(const struct image *image, const struct tablet_record *ta
     uint32_t servers = sim_quorum_servers(sim);
     return tablet->state == TABLET_SERVING && (lacks || tablet->goal.wish != GOAL_MERGE) &&
            tablet->configuration.member_count >= (lacks && servers < due ? servers : due) &&
-           !has_member_on(tablet, lacks ? sim->away.server : image->drained);
+           (!lacks || !has_member_on(tablet, sim->away.server)) &&
+           (servers < due || !has_member_on(tablet, image->drained));
 }
 
 void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coordinator)

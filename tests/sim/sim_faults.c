@@ -127,7 +127,7 @@ static void draw_replication(struct sim *sim)
     settings->replace_after_ns = (int64_t)(1 + prng_below(&prng, 20)) * SIM_S;
     settings->late = prng_chance(&prng, 2) ? 0 : (uint32_t)prng_below(&prng, 500000);
     if (prng_chance(&prng, 6)) { /* two copies: there is a third server to go to */
-        settings->drained = 1 + (uint32_t)prng_below(&prng, SIM_SERVERS_MAX);
+        settings->drained = 1 + (uint32_t)prng_below(&prng, settings->server_count);
         settings->replicas = 2;
         settings->late = 0;
     }
@@ -137,6 +137,11 @@ static void draw_replication(struct sim *sim)
         settings->initial_splits = 1 + (uint32_t)prng_below(&prng, 3);
         settings->operations_per_client *= 2;
         settings->think_ns += 20 * SIM_MS;
+    }
+    if (prng_chance(&prng,
+                    2)) { /* spare servers: what is lost is replaced, what is drained moves */
+        settings->server_count += 1 + (uint32_t)prng_below(&prng, 2);
+        settings->replicas = 3;
     }
 }
 

@@ -10,8 +10,8 @@ void sim_quorum_draw(struct sim *sim)
 {
     struct sim_settings *settings = &sim->settings;
     struct prng prng = prng_of_seed(sim->seed ^ SALT);
-    bool spare = settings->drained == 0 || settings->min_in_sync == 1;
-    if (settings->replicas > 1 && spare && prng_chance(&prng, 2)) {
+    uint32_t left = settings->server_count - 1 - (settings->drained != 0);
+    if (settings->replicas > 1 && left >= settings->min_in_sync && prng_chance(&prng, 2)) {
         settings->away_server = (enum sim_away)(SIM_AWAY_DOWN + prng_below(&prng, 3));
     }
     if (settings->masters > 1 && prng_chance(&prng, 2)) {

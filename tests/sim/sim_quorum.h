@@ -8,8 +8,8 @@
  * nobody hears it.
  *
  * A server may be away only where each tablet of its disk has another member that is sound, as where a disk may be lost
- * (sim_faults_may_lose): a tablet whose only member is away waits for it, and must.  Nor where tables want two copies
- * in sync, and the third server is drained.  Nor before there is a table: none can be made with fewer servers than it wants
+ * (sim_faults_may_lose): a tablet whose only member is away waits for it, and must.  Nor where, with another one drained, fewer
+ * servers are left than tables want copies in sync.  Nor before there is a table: none can be made with fewer servers than it wants
  * copies.
  */
 #ifndef TESTS_SIM_SIM_QUORUM_H

@@ -206,6 +206,8 @@ static void take_tables(struct sim_server *server, const struct sync_response *r
     }
     for (size_t i = 0; i < response->dropped_table_count; i++) {
         schema_remove(server, response->dropped_tables[i]);
+        location_map_remove_table(server->locations, response->dropped_tables[i]);
+        assignment_list_drop_table(server->assignments, response->dropped_tables[i]);
     }
     if (response->table_count + response->dropped_table_count > 0) {
         save_schemas(server);

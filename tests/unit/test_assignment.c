@@ -295,3 +295,21 @@ Test(assignment, a_parent_is_not_missed_when_its_children_are_split_in_turn)
         cr_assert_eq(action_count, 0);
     }
 }
+
+/* Its disk was lost, and then the table was deleted: the master tells of the table only. */
+Test(assignment, what_is_not_here_of_a_table_that_is_no_more_is_not_missed)
+{
+    note(tablet_of(1, TABLET_SERVING));
+    note(tablet_of(2, TABLET_SERVING));
+    decide(1, (const uint64_t[]){1});
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_MISSING);
+    cr_assert_eq(actions[0].tablet, 2);
+    assignment_list_drop_table(list, tablet_of(1, TABLET_SERVING).location.table);
+    decide(1, (const uint64_t[]){1});
+    cr_assert_eq(action_count, 0, "what is here waits for its removal");
+    note_removed(1);
+    decide(1, (const uint64_t[]){1});
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_DROP);
+}

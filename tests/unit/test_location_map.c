@@ -208,3 +208,23 @@ Test(location_map, does_not_say_where_a_tablet_is_created)
     location_map_destroy(map);
     arena_deinit(&arena);
 }
+
+/* Servers that never had a tablet of it are told of the table only: they went on sending clients to one that had
+ * lost it (edubba-sim). */
+Test(location_map, forgets_a_table_as_a_whole)
+{
+    struct location_map *map = NULL;
+    cr_assert_eq(location_map_create(&map), STATUS_OK);
+    struct location others = location_of(3, "", "", 1);
+    others.table = 2;
+    put(map, 1, "", "m", 1);
+    put(map, 2, "m", "", 1);
+    cr_assert_eq(location_map_put(map, &others), STATUS_OK);
+    location_map_remove_table(map, 1);
+    cr_assert_eq(location_map_count(map, 1), 0);
+    cr_assert_eq(location_map_count(map, 2), 1);
+    cr_assert_eq(holder_of(map, 1, "a"), 0);
+    location_map_remove_table(map, 7);
+    cr_assert_eq(location_map_count(map, 2), 1);
+    location_map_destroy(map);
+}
