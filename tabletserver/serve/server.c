@@ -256,6 +256,7 @@ static enum status open_maps(struct server *server, struct error *ret_error)
     if (status != STATUS_OK) {
         return status;
     }
+    load_counters_are_wanted = server->settings->measure_load;
     if (load_sampling_create((uint64_t)clock_monotonic_ns(), &server->sampling) != STATUS_OK ||
         served_map_create(&server->served) != STATUS_OK ||
         location_map_create(&server->locations) != STATUS_OK ||

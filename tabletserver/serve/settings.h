@@ -26,6 +26,7 @@ struct server_settings {
     uint64_t answer_bytes_max;  /* all answers that wait to be taken; large ones wait above it */
     int64_t answer_stall_us;    /* who takes nothing for so long is dropped then */
     int64_t slow_operation_us;
+    bool measure_load;
     int64_t compare_period_us; /* in which all copies of all tablets are compared; 0 = never */
     struct logger_words log_words;
     struct logger_settings log; /* what they mean: the check's to set */

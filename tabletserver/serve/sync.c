@@ -246,7 +246,9 @@ static void act(struct sync *sync, int64_t now_ns)
 {
     if (now_ns >= sync->next_metrics_ns) {
         status_report_metrics(sync->server);
-        load_meter_tick(sync->meter, now_ns);
+        if (sync->server->settings->measure_load) {
+            load_meter_tick(sync->meter, now_ns);
+        }
         transport_listener_drop_stalled(sync->server->listener,
                                         (uint32_t)(sync->server->settings->answer_stall_us / 1000));
         sync->next_metrics_ns = now_ns + SYNC_METRICS_NS;

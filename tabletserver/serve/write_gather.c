@@ -262,6 +262,9 @@ static enum status append(struct write_order *order,
 static void count_gathered(const struct tablet_order *tablet, const struct gather *gather)
 {
     struct load_counters *load = store_tablet_load(tablet->tablet);
+    if (!load_counters_are_wanted) {
+        return;
+    }
     uint64_t now_ns = (uint64_t)clock_monotonic_ns();
     const struct load_write_counts counts = {
         .writes = gather->count,

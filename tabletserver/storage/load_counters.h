@@ -14,9 +14,14 @@
 #define TABLETSERVER_STORAGE_LOAD_COUNTERS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct key_ring;
+
+/* Of the process: set before anything is counted.  False: nothing is counted, and no clock needs to be looked at for
+ * it. */
+extern bool load_counters_are_wanted;
 
 #define LOAD_COUNTERS_APART_BYTES 64 /* a line of memory */
 
@@ -85,6 +90,9 @@ static inline void load_counters_raise_max(atomic_uint_fast64_t *counter, uint64
 static inline void load_counters_add_read(struct load_counters *counters,
                                           const struct load_read_counts *added)
 {
+    if (!load_counters_are_wanted) {
+        return;
+    }
     load_counters_raise(&counters->reads, added->reads);
     load_counters_raise(&counters->read_rows, added->rows);
     load_counters_raise(&counters->read_bytes, added->bytes);
@@ -105,6 +113,9 @@ static inline void load_counters_raise_own(atomic_uint_fast64_t *counter, uint64
 static inline void load_counters_add_write(struct load_counters *counters,
                                            const struct load_write_counts *added)
 {
+    if (!load_counters_are_wanted) {
+        return;
+    }
     load_counters_raise_own(&counters->writes, added->writes);
     load_counters_raise_own(&counters->write_cells, added->cells);
     load_counters_raise_own(&counters->write_bytes, added->bytes);
