@@ -336,13 +336,24 @@ static void pause_server(struct sim *sim)
     sim->nodes[a].paused_until_ns = some_leases_ns(sim);
 }
 
+/* One master does not reach it, or it is down: then nobody leads for a while. */
+static void lose_etcd(struct sim *sim, uint32_t one, bool all)
+{
+    int64_t until_ns = some_leases_ns(sim);
+    for (uint32_t i = 0; i < sim->settings.masters; i++) {
+        uint32_t node = sim_master_node(sim, i);
+        if (all || node == one) {
+            sim_trace(sim, "master %u does not reach the coordinator", node);
+            sim->nodes[node].no_etcd_until_ns = until_ns;
+        }
+    }
+}
+
 /* Longer than a reign lasts without being renewed, or not. */
 static void disturb_masters(struct sim *sim)
 {
     if (sim_chance(sim, sim->settings.no_etcd)) {
-        uint32_t node = any_master(sim);
-        sim_trace(sim, "master %u does not reach the coordinator", node);
-        sim->nodes[node].no_etcd_until_ns = some_leases_ns(sim);
+        lose_etcd(sim, any_master(sim), prng_chance(&sim->prng, 3));
     }
     if (sim_chance(sim, sim->settings.pause_master)) {
         uint32_t node = any_master(sim);
