@@ -91,6 +91,15 @@ for path in sys.argv[1:]:
         slow = {"looks_at_much"} if "no_answer" in variant["faults"] else set()
         look(f"{of}: faults {sorted(got)}, wanted {wanted and sorted(wanted)}: {variant['verdict']}",
              wanted is None or wanted <= got <= wanted | slow)
+        decided = variant["decided"]  # whether there is anything to decide in so short a run is the cluster's
+        kinds = {"splits", "merges", "moves", "hand_overs", "others"}
+        look(f"{of}: kinds of decisions {sorted(decided)}", set(decided) == kinds | {"refusals"})
+        look(f"{of}: decisions are counted: {decided}",
+             all(set(decided[k]) == {"count", "done", "given_up"} and 0 <= decided[k]["done"] + decided[k]["given_up"] <= decided[k]["count"] for k in kinds))
+        look(f"{of}: refusals are counted: {decided}", all(type(n) is int and n > 0 for n in decided["refusals"].values()))
+        hot = {"monotonic", "popular_row", "popular_series", "hot_range"} & set(variant["faults"])
+        look(f"{of}: refusals in its verdict: {decided}: {variant['verdict']}",
+             ("splitting refused: " in variant["verdict"]) == bool(hot and decided["refusals"]))
         for query in variant["queries"]:
             look(f"{of}: {query['name']}: {query['first_error']}", query["errors"] == 0)
         copied = result["history"] // 10 if (name, variant["name"]) == ("sensor", "by meter") else 0

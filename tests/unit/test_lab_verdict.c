@@ -90,6 +90,63 @@ Test(lab_verdict, one_tablet_at_its_end_is_monotonic)
     drop(result);
 }
 
+static void refuse(struct lab_variant_result *variant, const char *reason, int times)
+{
+    struct edubba_event event = {.kind = "refuse", .reason = reason, .outcome = "refused"};
+    for (int i = 0; i < times; i++) {
+        lab_decided_add(&variant->decided, &event);
+    }
+}
+
+Test(lab_verdict, refusals_stand_between_where_the_writes_go_and_the_remedy)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    set_writes(variant, ONE);
+    variant->write.behind = 990;
+    lab_verdict(result);
+    cr_assert_null(strstr(variant->verdict, "refused"), "nothing was: %s", variant->verdict);
+    refuse(variant, "monotonic", 1);
+    lab_verdict(result);
+    SAYS(variant->verdict, "grows at its end only; splitting refused: monotonic; promote USER in "
+                           "front of the time, or salt");
+    drop(result);
+}
+
+Test(lab_verdict, two_reasons_of_refusals_are_said_the_more_frequent_first)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    set_writes(variant, ONE);
+    variant->write.behind = 990;
+    variant->event_bytes = 100;
+    set_writes(&result->variants[1], EVEN);
+    refuse(variant, "too_few", 2);
+    refuse(variant, "alone", 1);
+    refuse(variant, "monotonic", 12);
+    lab_verdict(result);
+    SAYS(variant->verdict, "; splitting refused: monotonic, too_few; an event takes 100 bytes, 2 × "
+                           "those of promoted: promote USER");
+    drop(result);
+}
+
+/* A tablet may be hot for other reasons, too: of reads, or while the table was filled. */
+Test(lab_verdict, refusals_are_not_said_of_writes_that_are_spread)
+{
+    struct lab_result *result = result_of(&LAB_METRIC);
+    for (size_t v = 0; v < 3; v++) {
+        set_writes(&result->variants[v], EVEN);
+    }
+    result->variants[2].event_bytes = 150;
+    refuse(&result->variants[1], "monotonic", 3);
+    refuse(&result->variants[2], "monotonic", 3);
+    lab_verdict(result);
+    cr_assert_null(strstr(result->variants[1].verdict, "refused"));
+    cr_assert(has_fault(&result->variants[2], LAB_HEAVY));
+    cr_assert_null(strstr(result->variants[2].verdict, "refused"));
+    drop(result);
+}
+
 /* Named bad, and yet its figures are good: nothing is said against it. */
 Test(lab_verdict, figures_count_and_not_names)
 {
@@ -381,8 +438,10 @@ Test(lab_reports, tell_figures_and_verdict)
     struct lab_result *result = result_of(&LAB_BATTERY);
     set_writes(&result->variants[0], ONE);
     result->variants[0].write.behind = 1000;
-    (void)snprintf(result->variants[0].told[0], LAB_ERROR_BYTES, "</script><b>\"&");
+    (void)snprintf(result->variants[0].told[0], LAB_SENTENCE_BYTES, "</script><b>\"&");
     result->variants[0].told_count = 1;
+    refuse(&result->variants[0], "monotonic", 12);
+    refuse(&result->variants[0], "<", 1);
     result->replicas = 1;
     lab_verdict(result);
     char *text = printed(print_text, result);
@@ -392,17 +451,44 @@ Test(lab_reports, tell_figures_and_verdict)
     SAYS(text, "by time");
     SAYS(text, "grows at its");
     SAYS(text, "tcp://127.0.0.1:2             98.0 %");
+    SAYS(text, "\n    refused: 12 monotonic, 1 <\n");
     free(text);
     text = printed(lab_json, result);
     SAYS(text, "\"faults\":[\"monotonic\"]");
     SAYS(text, "\"replicas\":1,");
     SAYS(text, "\"by_tablet\":[10,10,10,970]");
     SAYS(text, "{\"server\":\"2\",\"operations\":980,\"share\":0.980000}");
+    SAYS(text, "\"decided\":{\"splits\":{\"count\":0,\"done\":0,\"given_up\":0},");
+    SAYS(text, "\"refusals\":{\"monotonic\":12,\"\\u003c\":1}},");
     cr_assert_null(strchr(text, '<')); /* nothing of it ends a script of the page */
     free(text);
     text = printed(print_page, result);
     cr_assert_eq(strncmp(text, "<!doctype html>", 15), 0);
     SAYS(text, "</html>");
+    free(text);
+    drop(result);
+}
+
+/* As long as advice can be: all of it is told, in lines that a screen has. */
+Test(lab_reports, what_the_cluster_says_is_wrapped)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    size_t size = (size_t)snprintf(variant->told[0], LAB_SENTENCE_BYTES, "advice:");
+    while (size < LAB_SENTENCE_BYTES / 2) {
+        size += (size_t)snprintf(variant->told[0] + size, LAB_SENTENCE_BYTES - size, " salt it");
+    }
+    (void)snprintf(variant->told[0] + size, LAB_SENTENCE_BYTES - size, " END.");
+    variant->has_run = true;
+    variant->told_count = 1;
+    char *text = printed(print_text, result);
+    const char *line = strstr(text, "    the cluster says: advice: salt it");
+    cr_assert_not_null(line);
+    SAYS(line, " END.\n");
+    for (; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        cr_assert_leq(strcspn(line, "\n"), 98, "too long a line: %s", line);
+        cr_assert_eq(strncmp(line, "    ", 4), 0);
+    }
     free(text);
     drop(result);
 }

@@ -30,7 +30,7 @@ static char *next_line(struct lab_variant_result *result)
 
 static void tell_hot(const struct edubba_hot_tablet *hot, char *line)
 {
-    (void)snprintf(line, LAB_ERROR_BYTES,
+    (void)snprintf(line, LAB_SENTENCE_BYTES,
                    "tablet %" PRIu64 " from \"%.*s\" took %.1f %% of its server's CPU time for a "
                    "minute (reads %.1f, writes %.1f)",
                    hot->tablet, (int)(hot->start.size < KEY_SHOWN ? hot->start.size : KEY_SHOWN),
@@ -71,34 +71,22 @@ static void ask_events(const struct asking *asking)
     struct edubba_event *events = NULL;
     struct edubba_error error;
     size_t count = 0;
-    size_t decided = 0;
-    size_t done = 0;
     size_t refused = 0;
     enum edubba_code code = edubba_list_events(asking->client, asking->table, 0, &events, &count,
                                                &error);
     for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
-        bool refuses = strcmp(events[i].kind, "refuse") == 0;
         if (events[i].time_us < asking->since_us) {
             continue; /* of a table of that name that an earlier run had */
         }
-        char *line = refuses && refused < REFUSALS_MAX ? next_line(asking->result) : NULL;
-        decided += !refuses;
-        done += strcmp(events[i].outcome, "done") == 0;
-        refused += refuses;
+        lab_decided_add(&asking->result->decided, &events[i]);
+        bool is_told = strcmp(events[i].kind, "refuse") == 0 && refused++ < REFUSALS_MAX;
+        char *line = is_told ? next_line(asking->result) : NULL;
         if (line != NULL) {
-            (void)snprintf(line, LAB_ERROR_BYTES, "refused, %s: %s", events[i].reason,
+            (void)snprintf(line, LAB_SENTENCE_BYTES, "refused, %s: %s", events[i].reason,
                            events[i].text);
         }
     }
     edubba_free(events);
-    char *line = decided > 0 ? next_line(asking->result) : NULL;
-    if (line != NULL) {
-        (void)snprintf(
-            line, LAB_ERROR_BYTES,
-            "since the table was made the master decided on %zu splits, merges, moves and hand-overs because of load; %zu are "
-            "done (ebt events)",
-            decided, done);
-    }
 }
 
 static void ask_advice(const struct asking *asking)
@@ -113,7 +101,8 @@ static void ask_advice(const struct asking *asking)
                     advice[i].kind != EDUBBA_ADVICE_TOO_FEW;
         char *line = says ? next_line(asking->result) : NULL;
         if (line != NULL) {
-            (void)snprintf(line, LAB_ERROR_BYTES, "advice: %s %s", advice[i].text, advice[i].cure);
+            (void)snprintf(line, LAB_SENTENCE_BYTES, "advice: %s %s", advice[i].text,
+                           advice[i].cure);
         }
     }
     edubba_free(advice);

@@ -168,6 +168,25 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
 
 /* --- variants --------------------------------------------------------------------------------- */
 
+static void print_decided(FILE *out, const struct lab_decided *decided)
+{
+    fputs("\"decided\":{", out);
+    for (size_t i = 0; i < LAB_DECISION_KINDS; i++) {
+        const struct lab_decisions *decisions = &decided->kinds[i];
+        fprintf(out,
+                "\"%s\":{\"count\":%" PRIu64 ",\"done\":%" PRIu64 ",\"given_up\":%" PRIu64 "},",
+                lab_decision_name((enum lab_decision_kind)i), decisions->count, decisions->done,
+                decisions->given_up);
+    }
+    fputs("\"refusals\":{", out);
+    for (size_t i = 0; i < decided->refusal_count; i++) {
+        fputs(i > 0 ? "," : "", out);
+        text(out, decided->refusals[i].reason);
+        fprintf(out, ":%" PRIu64, decided->refusals[i].count);
+    }
+    fputs("}}", out);
+}
+
 static void print_variant(FILE *out,
                           const struct lab_experiment *experiment,
                           const struct lab_variant_result *result)
@@ -196,6 +215,8 @@ static void print_variant(FILE *out,
     } else {
         fputs("null", out);
     }
+    fputc(',', out);
+    print_decided(out, &result->decided);
     fputs(",\"told\":[", out);
     for (size_t i = 0; i < result->told_count; i++) {
         fputs(i > 0 ? "," : "", out);

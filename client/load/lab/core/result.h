@@ -6,6 +6,7 @@
 #ifndef CLIENT_LOAD_LAB_CORE_RESULT_H
 #define CLIENT_LOAD_LAB_CORE_RESULT_H
 
+#include "client/load/lab/core/decided.h"
 #include "client/load/lab/core/experiment.h"
 #include "client/load/lab/core/frequent.h"
 #include "client/load/lab/core/timeline.h"
@@ -69,10 +70,11 @@ struct lab_variant_result {
     size_t sums_checked; /* 0 = no sums */
     size_t sums_wrong;
     char sums_example[LAB_ERROR_BYTES];
-    uint64_t copied_rows; /* by the batch job, in copy_s */
-    double copy_s;        /* 0 = there was none */
-    /* What the cluster itself says of the table: hot tablets, refusals to split ... */
-    char told[LAB_TOLD_MAX][LAB_ERROR_BYTES];
+    uint64_t copied_rows;       /* by the batch job, in copy_s */
+    double copy_s;              /* 0 = there was none */
+    struct lab_decided decided; /* by the master, since the table was made */
+    /* What the cluster itself says of the table: advice, refusals to split, hot tablets. */
+    char told[LAB_TOLD_MAX][LAB_SENTENCE_BYTES];
     size_t told_count;
     /* The verdict's. */
     enum lab_fault faults[LAB_FAULTS_MAX];

@@ -1,6 +1,7 @@
 #include "client/load/lab/core/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "client/load/core/report.h"
 
@@ -32,10 +33,9 @@ static size_t columns_of(const char *text, size_t size)
     return columns;
 }
 
-/* Lines break at blanks; each begins under the first, which begins at `indent` already. */
-static void print_wrapped(FILE *out, const char *text, size_t indent)
+/* Lines break at blanks; each begins at `indent`, but the first, of which there is something up to `column`. */
+static void print_words(FILE *out, const char *text, size_t column, size_t indent)
 {
-    size_t column = indent;
     while (*text != '\0') {
         size_t size = strcspn(text, " ");
         size_t columns = columns_of(text, size);
@@ -52,6 +52,11 @@ static void print_wrapped(FILE *out, const char *text, size_t indent)
         text += strspn(text, " ");
     }
     fputc('\n', out);
+}
+
+static void print_wrapped(FILE *out, const char *text, size_t indent)
+{
+    print_words(out, text, indent, indent);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */
@@ -249,6 +254,22 @@ static void print_head(FILE *out, const struct lab_result *result)
     fputc('\n', out);
 }
 
+/* What was decided about the table, and what is said of it, by the cluster itself. */
+static void print_cluster(FILE *out, const struct lab_variant_result *variant)
+{
+    static const char LABEL[] = "the cluster says:";
+    char decided[LAB_DECIDED_BYTES];
+    lab_decided_text(&variant->decided, decided);
+    if (decided[0] != '\0') {
+        fprintf(out, "%*s", VERDICT_INDENT, "");
+        print_wrapped(out, decided, VERDICT_INDENT);
+    }
+    for (size_t i = 0; i < variant->told_count; i++) {
+        fprintf(out, "%*s%s", VERDICT_INDENT, "", LABEL);
+        print_words(out, variant->told[i], VERDICT_INDENT + strlen(LABEL), VERDICT_INDENT);
+    }
+}
+
 static void print_variant(FILE *out,
                           const struct lab_result *result,
                           const struct lab_variant_result *variant,
@@ -266,10 +287,7 @@ static void print_variant(FILE *out,
         print_shares(out, result, variant, draws);
         print_changes(out, result, &variant->write.timeline);
     }
-    for (size_t i = 0; i < variant->told_count; i++) {
-        fputs("    the cluster says: ", out);
-        print_wrapped(out, variant->told[i], VERDICT_INDENT);
-    }
+    print_cluster(out, variant);
 }
 
 void lab_text(FILE *out, const struct lab_result *result, bool draws)

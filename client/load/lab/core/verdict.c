@@ -1,44 +1,19 @@
 #include "client/load/lab/core/verdict.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+
+#include "client/load/lab/core/sentence.h"
 
 #define PERCENT        100.0
 #define LOOKED_AT_ROWS 50 /* a query: fewer are nothing to speak of */
 #define NAME_BYTES     64
-
-/* A sentence, clause by clause. */
-struct sentence {
-    char *text; /* LAB_SENTENCE_BYTES */
-    size_t size;
-    size_t clauses;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence,
-                                                      const char *format,
-                                                      ...)
-{
-    va_list arguments;
-    size_t room = LAB_SENTENCE_BYTES - sentence->size;
-    va_start(arguments, format);
-    int size = vsnprintf(sentence->text + sentence->size, room, format, arguments);
-    va_end(arguments);
-    if (size > 0) {
-        sentence->size += (size_t)size < room ? (size_t)size : room - 1;
-    }
-}
+#define REFUSALS_SAID  2
 
 /* Two digits that count, and none of them behind an e. */
-static void say_times(struct sentence *sentence, double times)
+static void say_times(struct lab_sentence *sentence, double times)
 {
-    say(sentence, times < 10 ? "%.2g ×" : "%.0f ×", times);
-}
-
-static void begin_clause(struct sentence *sentence)
-{
-    say(sentence, "%s", sentence->clauses > 0 ? "; " : "");
-    sentence->clauses++;
+    lab_say(sentence, times < 10 ? "%.2g ×" : "%.0f ×", times);
 }
 
 static void add_fault(struct lab_variant_result *variant, enum lab_fault fault)
@@ -55,21 +30,21 @@ static double behind_share(const struct lab_phase *write)
     return write->judged >= LAB_JUDGED_LEAST ? (double)write->behind / (double)write->judged : 0;
 }
 
-static void say_who(struct sentence *sentence,
+static void say_who(struct lab_sentence *sentence,
                     const struct lab_experiment *experiment,
                     const struct lab_phase *write,
                     const struct lab_frequent_place *who)
 {
     char name[NAME_BYTES];
     experiment->who_text(who->id, name, sizeof name);
-    say(sentence, "%.0f %% of them are about one %s, %s",
-        PERCENT * lab_frequent_share(&write->by_who, who), experiment->who, name);
+    lab_say(sentence, "%.0f %% of them are about one %s, %s",
+            PERCENT * lab_frequent_share(&write->by_who, who), experiment->who, name);
 }
 
 /* Where the writes go, if that is to one place. */
 static void judge_places(const struct lab_experiment *experiment,
                          struct lab_variant_result *variant,
-                         struct sentence *sentence)
+                         struct lab_sentence *sentence)
 {
     const struct lab_phase *write = &variant->write;
     const struct lab_frequent_place *row = lab_frequent_top(&write->by_row);
@@ -77,31 +52,46 @@ static void judge_places(const struct lab_experiment *experiment,
     double busiest = lab_timeline_busiest_tablet(&write->timeline);
     bool is_one_tablet = busiest >= LAB_HOT_TABLET_SHARE && variant->tablets_after > 1;
     if (row != NULL && lab_frequent_share(&write->by_row, row) >= LAB_HOT_ROW_SHARE) {
-        begin_clause(sentence);
+        lab_begin_clause(sentence);
         add_fault(variant, LAB_POPULAR_ROW);
-        say(sentence, "%.0f %% of the writes change one row, %.*s, and a row is never split",
-            PERCENT * lab_frequent_share(&write->by_row, row), (int)row->text_size, row->text);
+        lab_say(sentence, "%.0f %% of the writes change one row, %.*s, and a row is never split",
+                PERCENT * lab_frequent_share(&write->by_row, row), (int)row->text_size, row->text);
     } else if (busiest >= LAB_HOT_TABLET_SHARE && behind_share(write) >= LAB_BEHIND_SHARE) {
-        begin_clause(sentence);
+        lab_begin_clause(sentence);
         add_fault(variant, LAB_MONOTONIC);
-        say(sentence,
-            "%.0f %% of the writes hit one tablet, behind all its rows: %s grows at its "
-            "end only",
-            PERCENT * busiest, variant->variant->key);
+        lab_say(sentence,
+                "%.0f %% of the writes hit one tablet, behind all its rows: %s grows at its "
+                "end only",
+                PERCENT * busiest, variant->variant->key);
     } else if (is_one_tablet && who != NULL &&
                lab_frequent_share(&write->by_who, who) >= LAB_HOT_SERIES_SHARE) {
-        begin_clause(sentence);
+        lab_begin_clause(sentence);
         add_fault(variant, LAB_POPULAR_SERIES);
-        say(sentence, "%.0f %% of the writes hit one tablet, for ", PERCENT * busiest);
+        lab_say(sentence, "%.0f %% of the writes hit one tablet, for ", PERCENT * busiest);
         say_who(sentence, experiment, write, who);
     } else if (is_one_tablet) {
-        begin_clause(sentence);
+        lab_begin_clause(sentence);
         add_fault(variant, LAB_HOT_RANGE);
-        say(sentence,
-            "%.0f %% of the writes hit one tablet: what is written at one time lies side "
-            "by side under %s",
-            PERCENT * busiest, variant->variant->key);
+        lab_say(sentence,
+                "%.0f %% of the writes hit one tablet: what is written at one time lies side "
+                "by side under %s",
+                PERCENT * busiest, variant->variant->key);
     }
+}
+
+/* Why the master did not part what is hot: the reasons that it had most often.  False: it refused nothing. */
+static bool say_refusals(const struct lab_variant_result *variant, struct lab_sentence *sentence)
+{
+    const struct lab_decided *decided = &variant->decided;
+    if (variant->fault_count == 0 || decided->refusal_count == 0) {
+        return false;
+    }
+    lab_begin_clause(sentence);
+    lab_say(sentence, "splitting refused: %s", decided->refusals[0].reason);
+    for (size_t i = 1; i < decided->refusal_count && i < REFUSALS_SAID; i++) {
+        lab_say(sentence, ", %s", decided->refusals[i].reason);
+    }
+    return true;
 }
 
 /* The write rate of the fastest variant that does not do so. */
@@ -120,36 +110,36 @@ static const struct lab_variant_result *fastest_blind(const struct lab_result *r
 
 static void judge_reading(const struct lab_result *result,
                           struct lab_variant_result *variant,
-                          struct sentence *sentence)
+                          struct lab_sentence *sentence)
 {
     const struct lab_variant_result *other = fastest_blind(result);
     double rate = lab_phase_rate(&variant->write);
     if (!variant->variant->reads_first || other == NULL || rate <= 0) {
         return;
     }
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     add_fault(variant, LAB_READS_FIRST);
-    say(sentence, "each write reads its row first and waits for the one before it: ");
+    lab_say(sentence, "each write reads its row first and waits for the one before it: ");
     say_times(sentence, rate / lab_phase_rate(&other->write));
-    say(sentence, " the writes of %s", other->variant->name);
+    lab_say(sentence, " the writes of %s", other->variant->name);
 }
 
-static void judge_growth(struct lab_variant_result *variant, struct sentence *sentence)
+static void judge_growth(struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     const struct lab_frequent_place *row = lab_frequent_top(&variant->write.by_row);
     if (!variant->variant->cells_add_up || row == NULL ||
         row->count - row->error < LAB_GROWN_CELLS) {
         return;
     }
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     add_fault(variant, LAB_GROWING_ROW);
-    say(sentence, "rows grow without bound: %.*s by %" PRIu64 " cells in %.3g s",
-        (int)row->text_size, row->text, row->count - row->error, variant->write.length_s);
+    lab_say(sentence, "rows grow without bound: %.*s by %" PRIu64 " cells in %.3g s",
+            (int)row->text_size, row->text, row->count - row->error, variant->write.length_s);
 }
 
 static void judge_bytes(const struct lab_result *result,
                         struct lab_variant_result *variant,
-                        struct sentence *sentence)
+                        struct lab_sentence *sentence)
 {
     const struct lab_variant_result *least = NULL;
     for (size_t i = 0; i < result->experiment->variant_count; i++) {
@@ -161,11 +151,11 @@ static void judge_bytes(const struct lab_result *result,
     if (least == NULL || variant->event_bytes < least->event_bytes * LAB_HEAVY_RATIO) {
         return;
     }
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     add_fault(variant, LAB_HEAVY);
-    say(sentence, "an event takes %.0f bytes, ", variant->event_bytes);
+    lab_say(sentence, "an event takes %.0f bytes, ", variant->event_bytes);
     say_times(sentence, variant->event_bytes / least->event_bytes);
-    say(sentence, " those of %s", least->variant->name);
+    lab_say(sentence, " those of %s", least->variant->name);
 }
 
 /* --- queries and sums ------------------------------------------------------------------------- */
@@ -182,15 +172,15 @@ static double looked_at(const struct lab_phase *query)
 /* Queries of a kind that were all cut off at the end of their time. */
 static void judge_unanswered(const struct lab_experiment *experiment,
                              struct lab_variant_result *variant,
-                             struct sentence *sentence)
+                             struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
         const struct lab_phase *query = &variant->queries[i];
         if (query->has_run && query->operations == 0 && query->cut_off > 0) {
-            begin_clause(sentence);
+            lab_begin_clause(sentence);
             add_fault(variant, LAB_NO_ANSWER);
-            say(sentence, "not one “%s” came to its end in %.2g s", experiment->queries[i],
-                query->length_s);
+            lab_say(sentence, "not one “%s” came to its end in %.2g s", experiment->queries[i],
+                    query->length_s);
         }
     }
 }
@@ -198,7 +188,7 @@ static void judge_unanswered(const struct lab_experiment *experiment,
 /* The worst of the queries. */
 static void judge_queries(const struct lab_experiment *experiment,
                           struct lab_variant_result *variant,
-                          struct sentence *sentence)
+                          struct lab_sentence *sentence)
 {
     size_t worst = 0;
     for (size_t i = 1; i < LAB_QUERIES_MAX; i++) {
@@ -208,70 +198,70 @@ static void judge_queries(const struct lab_experiment *experiment,
     if (ratio < LAB_LOOKED_AT_RATIO) {
         return;
     }
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     add_fault(variant, LAB_LOOKS_AT_MUCH);
-    say(sentence, "“%s” looks at %.0f rows for each that it returns", experiment->queries[worst],
-        ratio);
+    lab_say(sentence, "“%s” looks at %.0f rows for each that it returns",
+            experiment->queries[worst], ratio);
 }
 
-static void judge_sums(struct lab_variant_result *variant, struct sentence *sentence)
+static void judge_sums(struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     if (variant->sums_checked == 0) {
         return;
     }
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     if (variant->sums_wrong > 0) {
         add_fault(variant, LAB_WRONG_SUMS);
-        say(sentence, "%zu of %zu sums are WRONG: %s", variant->sums_wrong, variant->sums_checked,
-            variant->sums_example);
+        lab_say(sentence, "%zu of %zu sums are WRONG: %s", variant->sums_wrong,
+                variant->sums_checked, variant->sums_example);
     } else {
-        say(sentence, "all %zu sums are exact", variant->sums_checked);
+        lab_say(sentence, "all %zu sums are exact", variant->sums_checked);
     }
 }
 
-static void say_copy(const struct lab_variant_result *variant, struct sentence *sentence)
+static void say_copy(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     if (variant->copy_s > 0) {
-        begin_clause(sentence);
-        say(sentence, "the nightly copy of %" PRIu64 " rows took %.2g s", variant->copied_rows,
-            variant->copy_s);
+        lab_begin_clause(sentence);
+        lab_say(sentence, "the nightly copy of %" PRIu64 " rows took %.2g s", variant->copied_rows,
+                variant->copy_s);
     }
 }
 
 /* --- of a variant ----------------------------------------------------------------------------- */
 
 /* Where the writes are no fault: say so before what else there is. */
-static void say_spread(const struct lab_variant_result *variant, struct sentence *sentence)
+static void say_spread(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     const struct lab_timeline *timeline = &variant->write.timeline;
-    begin_clause(sentence);
+    lab_begin_clause(sentence);
     if (variant->tablets_after < 2) {
-        say(sentence, "the table is one tablet: nothing can be spread (--presplit)");
+        lab_say(sentence, "the table is one tablet: nothing can be spread (--presplit)");
     } else {
-        say(sentence, "writes are spread, the busiest of %zu tablets took %.0f %%",
-            variant->tablets_after, PERCENT * lab_timeline_busiest_tablet(timeline));
+        lab_say(sentence, "writes are spread, the busiest of %zu tablets took %.0f %%",
+                variant->tablets_after, PERCENT * lab_timeline_busiest_tablet(timeline));
     }
 }
 
 static void judge_variant(const struct lab_result *result, struct lab_variant_result *variant)
 {
-    struct sentence sentence = {.text = variant->verdict};
+    struct lab_sentence sentence = lab_sentence_in(variant->verdict, sizeof variant->verdict);
     variant->fault_count = 0;
-    variant->verdict[0] = '\0';
     if (variant->failure[0] != '\0') {
-        say(&sentence, "%s", variant->failure);
+        lab_say(&sentence, "%s", variant->failure);
         return;
     }
     if (!variant->write.has_run && result->interrupted) {
-        say(&sentence, "it was interrupted before its writes");
+        lab_say(&sentence, "it was interrupted before its writes");
         return;
     }
     if (!variant->write.has_run || variant->write.operations == 0) {
-        say(&sentence, "not one write came to its end%s%s",
-            variant->write.first_error[0] != '\0' ? ": " : "", variant->write.first_error);
+        lab_say(&sentence, "not one write came to its end%s%s",
+                variant->write.first_error[0] != '\0' ? ": " : "", variant->write.first_error);
         return;
     }
     judge_places(result->experiment, variant, &sentence);
+    size_t reasons_end = say_refusals(variant, &sentence) ? sentence.size : 0;
     if (variant->fault_count == 0) {
         say_spread(variant, &sentence);
     }
@@ -283,7 +273,9 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_sums(variant, &sentence);
     say_copy(variant, &sentence);
     if (variant->fault_count > 0 && variant->variant->remedy[0] != '\0') {
-        say(&sentence, ": %s", variant->variant->remedy);
+        /* Right behind reasons a colon would make it one of them. */
+        lab_say(&sentence, "%s%s", sentence.size == reasons_end ? "; " : ": ",
+                variant->variant->remedy);
     }
 }
 
@@ -332,7 +324,7 @@ static void compare(const struct lab_result *result,
                     const char *what,
                     figure figure_of,
                     size_t query,
-                    struct sentence *sentence)
+                    struct lab_sentence *sentence)
 {
     double of_base = figure_of(base, query);
     size_t compared = 0;
@@ -343,15 +335,15 @@ static void compare(const struct lab_result *result,
             continue;
         }
         if (compared == 0 && sentence->clauses == 0) {
-            say(sentence, "compared with “%s”: ", base->variant->name);
+            lab_say(sentence, "compared with “%s”: ", base->variant->name);
         }
         if (compared++ == 0) {
-            begin_clause(sentence);
-            say(sentence, "%s ", what);
+            lab_begin_clause(sentence);
+            lab_say(sentence, "%s ", what);
         } else {
-            say(sentence, ", ");
+            lab_say(sentence, ", ");
         }
-        say(sentence, "%s ", other->variant->name);
+        lab_say(sentence, "%s ", other->variant->name);
         say_times(sentence, of_other / of_base);
     }
 }
@@ -387,9 +379,9 @@ static bool no_cure_won(const struct lab_result *result,
     return cures > 0;
 }
 
-static void begin_reason(struct sentence *sentence, size_t *reasons)
+static void begin_reason(struct lab_sentence *sentence, size_t *reasons)
 {
-    say(sentence, "%s", *reasons == 0 ? ". No cure wrote faster, and this can be why: " : "; ");
+    lab_say(sentence, "%s", *reasons == 0 ? ". No cure wrote faster, and this can be why: " : "; ");
     *reasons += 1;
 }
 
@@ -397,7 +389,7 @@ static void begin_reason(struct sentence *sentence, size_t *reasons)
 static void explain_draw(const struct lab_result *result,
                          const struct lab_variant_result *base,
                          figure figure_of,
-                         struct sentence *sentence)
+                         struct lab_sentence *sentence)
 {
     uint64_t at_a_time = result->in_flight * result->clients;
     size_t reasons = 0;
@@ -406,19 +398,20 @@ static void explain_draw(const struct lab_result *result,
     }
     if (result->server_count > 1 && result->replicas >= result->server_count) {
         begin_reason(sentence, &reasons);
-        say(sentence,
-            "with %" PRIu64 " copies on %zu servers every server stores every write (--replicas 1)",
-            result->replicas, result->server_count);
+        lab_say(sentence,
+                "with %" PRIu64
+                " copies on %zu servers every server stores every write (--replicas 1)",
+                result->replicas, result->server_count);
     }
     if (result->shares_processors) {
         begin_reason(sentence, &reasons);
-        say(sentence, "the servers share processors and nothing confines them, so the busy one "
-                      "takes what the idle ones leave (--confine 0.25, as root)");
+        lab_say(sentence, "the servers share processors and nothing confines them, so the busy one "
+                          "takes what the idle ones leave (--confine 0.25, as root)");
     }
     if (result->rate <= 0 && at_a_time < LAB_FILLING_FLIGHT) {
         begin_reason(sentence, &reasons);
-        say(sentence, "%" PRIu64 " requests at a time may not fill one server (--in-flight %d)",
-            at_a_time, LAB_FILLING_FLIGHT);
+        lab_say(sentence, "%" PRIu64 " requests at a time may not fill one server (--in-flight %d)",
+                at_a_time, LAB_FILLING_FLIGHT);
     }
 }
 
@@ -426,9 +419,8 @@ static void judge_experiment(struct lab_result *result)
 {
     const struct lab_experiment *experiment = result->experiment;
     const struct lab_variant_result *base = base_of(result);
-    struct sentence sentence = {.text = result->verdict};
+    struct lab_sentence sentence = lab_sentence_in(result->verdict, sizeof result->verdict);
     bool is_open = result->rate > 0;
-    result->verdict[0] = '\0';
     if (!base->has_run) {
         return;
     }

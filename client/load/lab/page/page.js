@@ -145,6 +145,19 @@ function phase_table(result, phase_of, title, is_query) {
     there.map(v => phase_row(v, phase_of(v), VARIANT_COLOURS[result.variants.indexOf(v)], there.map(phase_of), is_query)).join("")}</tbody></table></div>`;
 }
 
+/* --- what the master decided -------------------------------------------------------------------------- */
+const DECISIONS = [["splits", "split", "splits"], ["merges", "merge", "merges"], ["moves", "move", "moves"],
+  ["hand_overs", "hand-over", "hand-overs"], ["others", "other", "others"]];
+function decided_text(decided) {
+  const made = DECISIONS.filter(([name]) => decided[name].count > 0).map(([name, one, several]) => {
+    const {count, done, given_up} = decided[name];
+    const ends = [done ? `${done} done` : "", given_up ? `${given_up} given up` : ""].filter(end => end);
+    return `${count} ${count === 1 ? one : several}${ends.length ? ` (${ends.join(", ")})` : ""}`;
+  });
+  const refused = Object.entries(decided.refusals).map(([reason, count]) => `${count} ${reason}`);
+  return [made.length ? `decided: ${made.join(", ")}` : "", refused.length ? `refused: ${refused.join(", ")}` : ""].filter(part => part).join("; ");
+}
+
 /* --- an experiment ---------------------------------------------------------------------------------- */
 function variant_card(result, variant, servers) {
   const address = n => (servers.find(s => s.server === n) || {address: "no server"}).address;
@@ -164,6 +177,8 @@ function variant_card(result, variant, servers) {
   for (const query of variant.queries.filter(q => q.moments.length))
     out += `<details><summary>“${safe(query.name)}”, ${round(query.per_second)} a second</summary>${chart(W => shares_chart(query, servers, W))}${
       chart(W => heat_map(query, address, W))}</details>`;
+  const decided = decided_text(variant.decided);
+  if (decided) out += `<p class="soft">The master ${safe(decided)}</p>`;
   for (const told of variant.told) out += `<p class="soft">The cluster says: ${safe(told)}</p>`;
   return out + "</article>";
 }
