@@ -95,6 +95,7 @@ static void refuse(struct lab_variant_result *variant, const char *reason, int t
     struct edubba_event event = {.kind = "refuse", .reason = reason, .outcome = "refused"};
     for (int i = 0; i < times; i++) {
         lab_decided_add(&variant->decided, &event);
+        lab_decided_add(&variant->decided_of_writes, &event);
     }
 }
 
@@ -130,7 +131,7 @@ Test(lab_verdict, two_reasons_of_refusals_are_said_the_more_frequent_first)
     drop(result);
 }
 
-/* A tablet may be hot for other reasons, too: of reads, or while the table was filled. */
+/* A tablet may have been hot while the table was filled. */
 Test(lab_verdict, refusals_are_not_said_of_writes_that_are_spread)
 {
     struct lab_result *result = result_of(&LAB_METRIC);
@@ -144,6 +145,22 @@ Test(lab_verdict, refusals_are_not_said_of_writes_that_are_spread)
     cr_assert_null(strstr(result->variants[1].verdict, "refused"));
     cr_assert(has_fault(&result->variants[2], LAB_HEAVY));
     cr_assert_null(strstr(result->variants[2].verdict, "refused"));
+    drop(result);
+}
+
+Test(lab_verdict, what_was_refused_of_queries_is_not_said_of_writes)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    set_writes(variant, ONE);
+    variant->write.behind = 990;
+    refuse(variant, "monotonic", 1);
+    for (int i = 0; i < 10; i++) {
+        struct edubba_event event = {.kind = "refuse", .reason = "too_wide"};
+        lab_decided_add(&variant->decided, &event);
+    }
+    lab_verdict(result);
+    SAYS(variant->verdict, "; splitting refused: monotonic; promote USER");
     drop(result);
 }
 

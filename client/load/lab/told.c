@@ -18,7 +18,7 @@
 struct asking {
     struct edubba_client *client;
     const char *table;
-    int64_t since_us;
+    const struct lab_told_times *times;
     struct lab_variant_result *result;
 };
 
@@ -42,14 +42,14 @@ static void tell_hot(const struct edubba_hot_tablet *hot, char *line)
 static void ask_hot(const struct asking *asking)
 {
     struct edubba_hot_window window = {
-        .start_us = asking->since_us - asking->since_us % MINUTE_US,
+        .start_us = asking->times->since_us - asking->times->since_us % MINUTE_US,
         .interval_us = INT64_MAX,
     };
     struct edubba_hot_tablet *tablets = NULL;
     struct edubba_error error;
     size_t count = 0;
     size_t told = 0;
-    if ((int64_t)time(NULL) * US_PER_S - asking->since_us < MINUTE_US) {
+    if ((int64_t)time(NULL) * US_PER_S - asking->times->since_us < MINUTE_US) {
         return;
     }
     enum edubba_code code = edubba_list_hot_tablets(asking->client, &window, &tablets, &count,
@@ -65,6 +65,22 @@ static void ask_hot(const struct asking *asking)
     edubba_free(tablets);
 }
 
+/* Queries were under way then.  The history is written, as the writes that are measured are. */
+static bool is_of_queries(const struct edubba_event *event, const struct lab_told_times *times)
+{
+    return event->time_us >= times->queries_us && event->time_us < times->writes_us;
+}
+
+static void count_event(struct lab_variant_result *result,
+                        const struct edubba_event *event,
+                        const struct lab_told_times *times)
+{
+    lab_decided_add(&result->decided, event);
+    if (!is_of_queries(event, times)) {
+        lab_decided_add(&result->decided_of_writes, event);
+    }
+}
+
 /* What was decided by load, counted; and the first refusals, in the master's words. */
 static void ask_events(const struct asking *asking)
 {
@@ -75,10 +91,10 @@ static void ask_events(const struct asking *asking)
     enum edubba_code code = edubba_list_events(asking->client, asking->table, 0, &events, &count,
                                                &error);
     for (size_t i = 0; code == EDUBBA_OK && i < count; i++) {
-        if (events[i].time_us < asking->since_us) {
+        if (events[i].time_us < asking->times->since_us) {
             continue; /* of a table of that name that an earlier run had */
         }
-        lab_decided_add(&asking->result->decided, &events[i]);
+        count_event(asking->result, &events[i], asking->times);
         bool is_told = strcmp(events[i].kind, "refuse") == 0 && refused++ < REFUSALS_MAX;
         char *line = is_told ? next_line(asking->result) : NULL;
         if (line != NULL) {
@@ -110,10 +126,10 @@ static void ask_advice(const struct asking *asking)
 
 void lab_told(struct edubba_client *client,
               const char *table,
-              int64_t since_us,
+              const struct lab_told_times *times,
               struct lab_variant_result *result)
 {
-    const struct asking asking = {client, table, since_us, result};
+    const struct asking asking = {client, table, times, result};
     edubba_thread_deadline(PATIENCE_MS);
     ask_advice(&asking);
     ask_events(&asking);

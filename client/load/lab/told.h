@@ -11,11 +11,17 @@
 
 #include "client/load/lab/core/result.h"
 
-/* since_us: when the phases of the variant began, by this machine's clock.  What cannot be asked for is
- * left out. */
+/* When the phases of the variant began, by this machine's clock. */
+struct lab_told_times {
+    int64_t since_us;
+    int64_t queries_us;
+    int64_t writes_us;
+};
+
+/* What cannot be asked for is left out. */
 void lab_told(struct edubba_client *client,
               const char *table,
-              int64_t since_us,
+              const struct lab_told_times *times,
               struct lab_variant_result *result);
 
 #endif /* CLIENT_LOAD_LAB_TOLD_H */

@@ -167,22 +167,31 @@ static void copy(const struct passage *passage)
     }
 }
 
+static int64_t now_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
 static void go_through(struct passage *passage)
 {
     struct lab_stand *stand = passage->trial->stand;
     struct lab_variant_result *variant = passage->variant;
-    int64_t since_us = (int64_t)time(NULL) * 1000000;
+    struct lab_told_times times = {.since_us = (int64_t)time(NULL) * 1000000};
     variant->tablets_before = count_tablets(stand);
     if (!write_history(passage)) {
         return;
     }
+    times.queries_us = now_us();
     ask(passage);
+    times.writes_us = now_us();
     write_on(passage);
     variant->tablets_after = count_tablets(stand);
     variant->stored_is_known = lab_stand_stored_bytes(stand, &variant->stored_bytes);
     check_sums(passage);
     copy(passage);
-    lab_told(stand->observer, stand->table, since_us, variant);
+    lab_told(stand->observer, stand->table, &times, variant);
 }
 
 static void run_variant(struct passage *passage)

@@ -70,9 +70,10 @@ struct lab_variant_result {
     size_t sums_checked; /* 0 = no sums */
     size_t sums_wrong;
     char sums_example[LAB_ERROR_BYTES];
-    uint64_t copied_rows;       /* by the batch job, in copy_s */
-    double copy_s;              /* 0 = there was none */
-    struct lab_decided decided; /* by the master, since the table was made */
+    uint64_t copied_rows;                 /* by the batch job, in copy_s */
+    double copy_s;                        /* 0 = there was none */
+    struct lab_decided decided;           /* by the master, since the table was made */
+    struct lab_decided decided_of_writes; /* of this: not while there were queries alone */
     /* What the cluster itself says of the table: advice, refusals to split, hot tablets. */
     char told[LAB_TOLD_MAX][LAB_SENTENCE_BYTES];
     size_t told_count;

@@ -79,10 +79,11 @@ static void judge_places(const struct lab_experiment *experiment,
     }
 }
 
-/* Why the master did not part what is hot: the reasons that it had most often.  False: it refused nothing. */
+/* Why the master did not part what is hot of writes: the reasons that it had most often.  False: it
+ * refused nothing, or nothing is hot. */
 static bool say_refusals(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
-    const struct lab_decided *decided = &variant->decided;
+    const struct lab_decided *decided = &variant->decided_of_writes;
     if (variant->fault_count == 0 || decided->refusal_count == 0) {
         return false;
     }
