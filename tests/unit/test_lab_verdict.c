@@ -148,6 +148,21 @@ Test(lab_verdict, refusals_are_not_said_of_writes_that_are_spread)
     drop(result);
 }
 
+/* The master decides some seconds late: what it says of queries may fall into the writes. */
+Test(lab_verdict, the_reason_that_fits_the_fault_is_said_first)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    set_writes(variant, ONE);
+    variant->write.behind = 990;
+    refuse(variant, "too_wide", 14);
+    refuse(variant, "cooling_down", 8);
+    refuse(variant, "monotonic", 2);
+    lab_verdict(result);
+    SAYS(variant->verdict, "; splitting refused: monotonic, too_wide; promote USER");
+    drop(result);
+}
+
 Test(lab_verdict, what_was_refused_of_queries_is_not_said_of_writes)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);

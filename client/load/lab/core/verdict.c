@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/load/lab/core/sentence.h"
 
@@ -79,18 +80,39 @@ static void judge_places(const struct lab_experiment *experiment,
     }
 }
 
-/* Why the master did not part what is hot of writes: the reasons that it had most often.  False: it
- * refused nothing, or nothing is hot. */
+/* The reason that fits the fault, where the master gave it: most of the others may be about what was read, or about how lately
+ * something was cut.  The count of refusals: it gave none such. */
+static size_t fitting_refusal(const struct lab_variant_result *variant)
+{
+    const struct lab_decided *decided = &variant->decided_of_writes;
+    const char *fitting = variant->faults[0] == LAB_MONOTONIC ? "monotonic" : "popular_key";
+    size_t at = 0;
+    while (at < decided->refusal_count && strcmp(decided->refusals[at].reason, fitting) != 0) {
+        at++;
+    }
+    return at;
+}
+
+/* Why the master did not part what is hot of writes: what fits the fault, then the reasons that it had most often.  False:
+ * it refused nothing, or nothing is hot. */
 static bool say_refusals(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     const struct lab_decided *decided = &variant->decided_of_writes;
     if (variant->fault_count == 0 || decided->refusal_count == 0) {
         return false;
     }
+    size_t fitting = fitting_refusal(variant);
+    size_t said = 0;
     lab_begin_clause(sentence);
-    lab_say(sentence, "splitting refused: %s", decided->refusals[0].reason);
-    for (size_t i = 1; i < decided->refusal_count && i < REFUSALS_SAID; i++) {
-        lab_say(sentence, ", %s", decided->refusals[i].reason);
+    lab_say(sentence, "splitting refused: ");
+    if (fitting < decided->refusal_count) {
+        lab_say(sentence, "%s", decided->refusals[fitting].reason);
+        said++;
+    }
+    for (size_t i = 0; i < decided->refusal_count && said < REFUSALS_SAID; i++) {
+        if (i != fitting) {
+            lab_say(sentence, "%s%s", said++ > 0 ? ", " : "", decided->refusals[i].reason);
+        }
     }
     return true;
 }
