@@ -266,7 +266,8 @@ static bool take_unknown(struct catalog *catalog,
 /*
  * A copy on another store than the catalog says.  On a server that replicates: an outsider.  On one
  * that does not: made too late, after it had been placed again; it can go once the right one is
- * there, but for a server that has that one too, and would not know which is meant.
+ * there, but for a server that has that one too, and would not know which is meant.  Nor while it is being created: a
+ * transaction may be on its way that places it on this very server again (simulator, seed 4330952).
  */
 static void take_misplaced(const struct catalog *catalog,
                            struct server *server,
@@ -275,7 +276,8 @@ static void take_misplaced(const struct catalog *catalog,
                            uint64_t report)
 {
     bool goes = server->replicates ? may_go(catalog, tablet, held->store)
-                                   : state_is_there(state_leader_copy(tablet)) &&
+                                   : tablet->record.state != TABLET_CREATING &&
+                                         state_is_there(state_leader_copy(tablet)) &&
                                          state_copy_on(tablet, server->number) == NULL;
     if (report != 0 && goes) {
         add_stale(server, held);

@@ -239,7 +239,8 @@ static void convert(struct hosted *parent)
 }
 
 /* An entry that is not committed here may be one that nobody else has, unless this store counted when the
- * tablet was split: who counts among the heirs and has no copy of them did (I3). */
+ * tablet was split or merged: who counts among the heirs and has no copy of them did (I3).  That it names them says
+ * nothing: what is taken back is ordered again under the same numbers. */
 bool host_convert(struct host *host,
                   struct store_tablet *tablet,
                   uint64_t heir,
@@ -248,19 +249,19 @@ bool host_convert(struct host *host,
     struct hosted *hosted = store_tablet_replica(tablet);
     struct store_entry entry;
     struct record_split split;
+    bool is_member = newest != NULL && replica_configuration_has(newest, host->options.self);
     if (hosted == NULL) {
         return false;
     }
     if (store_tablet_last_split(tablet, &entry, &split) &&
         (split.left_tablet == heir || split.right_tablet == heir)) {
-        bool is_member = newest != NULL && replica_configuration_has(newest, host->options.self);
         if (!is_member && entry.sequence > store_tablet_committed(tablet)) {
             return false;
         }
         list(hosted, heir == split.right_tablet, newest);
         return true;
     }
-    struct hosted *left = hosted_find_to_unite(hosted, heir);
+    struct hosted *left = hosted_find_to_unite(hosted, heir, is_member);
     if (left != NULL) {
         list(left, 0, newest);
     }

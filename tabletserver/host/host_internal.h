@@ -169,6 +169,8 @@ struct hosted {
     bool hurried; /* by the master */
     bool awaited; /* a barrier waits for the end of a walk */
     int64_t awaited_since_ns;
+    uint32_t
+        walks_broken; /* for what waits, one after the other; 0 again when it could be given out */
     uint64_t
         barred_sequence; /* the last given out that a walk may not pass: walks begin behind it */
     struct learn learn;
@@ -252,8 +254,9 @@ void hosted_note_barrier(struct hosted *hosted, const struct replica_standing *s
 /* False: the message is passed over; it comes again. */
 bool hosted_may_take(const struct hosted *hosted, const struct replica_message *message);
 
-/* host_unite.c: the left one of the two that became heir, as the logs here say; NULL: they do not. */
-struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir);
+/* host_unite.c: the left one of the two that became heir, as the logs here say; NULL: they do not, or only by
+ * entries that are not committed here, and this store does not count among heir's members. */
+struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir, bool is_member);
 /* A step on the way there.  It is gone after the last one. */
 void hosted_unite(struct hosted *left);
 

@@ -31,11 +31,13 @@ void hosted_note_synced(struct hosted *hosted)
     struct host *host = hosted->host;
     host->log_moved_ns = clock_monotonic_ns();
     struct replica_view view = replica_look(hosted->replica);
-    /* One that is gone hears nothing any more, of what is synced neither; and of what is taught, which is not in the
-     * log, an outsider hears nothing (simulator, seed 3014806). */
-    uint64_t logged = store_tablet_is_half_taught(hosted->tablet)
-                          ? view.appended
-                          : store_tablet_appended(hosted->tablet);
+    /* One that is gone hears nothing any more, of what is synced neither; of what is taught, which is not in the
+     * log, an outsider hears nothing (simulator, seed 3014806); and of a log that was cut a replica may know less
+     * than the store still has (seed 4221294). */
+    uint64_t logged = store_tablet_appended(hosted->tablet);
+    if (logged > view.appended || store_tablet_is_half_taught(hosted->tablet)) {
+        logged = view.appended;
+    }
     bool all = view.gone || (view.synced == logged && hosted->configures_done == 0);
     if (hosted->unsynced && all) {
         hosted->unsynced = false;

@@ -18,6 +18,8 @@
 #include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 
+#define WALKS_BROKEN_MAX 6 /* then the time that walks get doubles no more */
+
 /* --- lessons ------------------------------------------------------------------------------------ */
 
 static struct host_teaching **find_teaching(struct hosted *hosted, uint64_t store)
@@ -576,6 +578,22 @@ void host_hurry(struct host *host, struct store_tablet *tablet, bool hurried)
     }
 }
 
+/* How long a walk may hold up what waits.  Of several learners one always walks when the next is let go, and begins again
+ * at once: so the time doubles until some have learnt all, or what waits has been given out (simulator, seed 4340588). */
+static int64_t walk_patience_ns(const struct hosted *hosted)
+{
+    return hosted->host->options.learn_timeout_ns << hosted->walks_broken;
+}
+
+static void note_walks(struct hosted *hosted, bool may, bool broken)
+{
+    if (may) {
+        hosted->walks_broken = 0;
+    } else if (broken && hosted->walks_broken < WALKS_BROKEN_MAX) {
+        hosted->walks_broken++;
+    }
+}
+
 /* What may not be given out while slices are read: they are read quickly then.  Who waits too long goes
  * first. */
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
@@ -585,17 +603,20 @@ bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
         return true;
     }
     bool may = true;
+    bool broken = false;
     struct host_teaching *next = NULL;
     for (struct host_teaching *t = hosted->teachings; t != NULL; t = next) {
         next = t->next;
         int64_t since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
         since_ns = t->walks_since_ns > since_ns ? t->walks_since_ns : since_ns;
-        if (t->walks && now_ns - since_ns > hosted->host->options.learn_timeout_ns) {
+        if (t->walks && now_ns - since_ns > walk_patience_ns(hosted)) {
             begin_anew(hosted, t);
+            broken = true;
         } else {
             may = may && !t->walks;
         }
     }
+    note_walks(hosted, may, broken);
     hosted->awaited_since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
     hosted->awaited = !may;
     look_at_haste(hosted);

@@ -41,11 +41,25 @@ static struct hosted *find_left(struct hosted *hosted,
     return left != NULL && is_left_of(left, merged, ret_absorb) ? left : NULL;
 }
 
-struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir)
+static bool are_committed(const struct hosted *left, const struct hosted *right)
+{
+    struct store_entry absorb;
+    struct store_entry frozen;
+    struct record_absorb absorbed;
+    struct record_frozen named;
+    return store_tablet_last_absorb(left->tablet, &absorb, &absorbed) &&
+           store_tablet_last_frozen(right->tablet, &frozen, &named) &&
+           absorb.sequence <= store_tablet_committed(left->tablet) &&
+           frozen.sequence <= store_tablet_committed(right->tablet);
+}
+
+struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir, bool is_member)
 {
     struct record_absorb absorb;
     struct hosted *left = find_left(hosted, heir, &absorb);
-    if (left == NULL || host_find(hosted->host, absorb.right_tablet) == NULL) {
+    struct hosted *right = left == NULL ? NULL : host_find(hosted->host, absorb.right_tablet);
+    if (right == NULL ||
+        (!is_member && left->conversion.merged != heir && !are_committed(left, right))) {
         return NULL;
     }
     left->conversion.merged = heir;

@@ -107,6 +107,75 @@ Test(catalog, a_tablet_never_reported_is_placed_again_and_the_late_copy_dropped)
     cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, chosen);
 }
 
+/* Where the tablet is, or is to be, as servers are told. */
+static uint64_t server_of_tablet(uint64_t tablet, struct fake_server *asks)
+{
+    struct sync_response response;
+    uint64_t server = 0;
+    asks->known_version = 0;
+    uint64_t request = fake_send(&driver, asks);
+    cr_assert_eq(
+        sync_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    for (size_t i = 0; i < response.tablet_count; i++) {
+        const struct location *location = &response.tablets[i].location;
+        server = location->tablet == tablet && !response.tablets[i].removed ? location->server
+                                                                            : server;
+    }
+    return server;
+}
+
+/* Until the tablet is to be made by another server; who is idle makes none. */
+static struct fake_server *place_again(uint64_t tablet)
+{
+    uint64_t before = server_of_tablet(tablet, &servers[0]);
+    for (int i = 0; i < 40 && server_of_tablet(tablet, &servers[0]) == before; i++) {
+        fakes_settle(&driver, servers, 2);
+        driver_pass(&driver, SECOND_NS);
+    }
+    uint64_t after = server_of_tablet(tablet, &servers[0]);
+    cr_assert_neq(after, before);
+    return &servers[after - 1];
+}
+
+/* Else the one that counts by then would be gone (simulator, seed 4330952). */
+Test(catalog, a_late_copy_stays_while_the_tablet_may_be_placed_on_its_server_again)
+{
+    servers[0].idle = true;
+    servers[1].idle = true;
+    for (int i = 0; i < 30; i++) { /* the third is given up */
+        fakes_settle(&driver, servers, 2);
+        driver_pass(&driver, SECOND_NS);
+    }
+    (void)driver_create(&driver, "t", NULL, 0);
+    uint64_t tablet = 1;
+    struct fake_server *late = &servers[server_of_tablet(tablet, &servers[0]) - 1];
+    struct fake_server *other = place_again(tablet);
+    cr_assert_neq(late, other);
+    fake_hold(late, tablet, late->number * 10, HELD_CREATED);
+    fakes_settle(&driver, servers, 2);
+    driver.hold_commits = true;
+    for (int i = 0; i < 40 && driver.transaction == 0; i++) {
+        fake_sync(&driver, &servers[0]);
+        fake_sync(&driver, &servers[1]);
+        driver_pass(&driver, SECOND_NS / 4);
+    }
+    cr_assert_neq(driver.transaction, 0, "it is to be placed on the first again");
+    fake_hold(other, tablet, other->number * 10, HELD_CREATED);
+    fake_sync(&driver, other);
+    late->idle = false;
+    fake_sync(&driver, late);
+    cr_assert_not_null(fake_held(late, tablet), "it may be the one that counts");
+    driver.hold_commits = false;
+    cr_assert_eq(driver_commit(&driver), STATUS_OK);
+    other->idle = false;
+    fakes_settle(&driver, servers, 2);
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].state, TABLET_SERVING);
+    cr_assert_eq(driver_locate(&driver, "t", "").locations[0].server, late->number);
+    cr_assert_not_null(fake_held(late, tablet));
+    cr_assert_null(fake_held(other, tablet));
+}
+
 /* --- durable before visible ------------------------------------------------------------------- */
 
 Test(catalog, nothing_is_visible_before_it_is_durable)
