@@ -229,6 +229,8 @@ static bool print_sites(const struct totals *totals)
     return all;
 }
 
+#define PROGRESS_S 60 /* between two lines that say how far it is */
+
 static double now_s(void)
 {
     struct timespec now;
@@ -236,11 +238,29 @@ static double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Of many seeds: there may be hours to go. */
+static void print_progress(const struct totals *totals,
+                           const struct options *options,
+                           double begun_s,
+                           double *said_s)
+{
+    double at_s = now_s();
+    if (at_s - *said_s < PROGRESS_S) {
+        return;
+    }
+    *said_s = at_s;
+    (void)printf("  %" PRIu64 " of %" PRIu64 " seeds in %.0f s, %" PRIu64 " failed\n",
+                 totals->passed + totals->failed, options->last - options->first + 1,
+                 at_s - begun_s, totals->failed);
+    (void)fflush(stdout);
+}
+
 int main(int argument_count, char **arguments)
 {
     struct options options = parse(argument_count, arguments);
     struct totals totals = {0};
     double begun_s = now_s();
+    double said_s = begun_s;
 
     running = &options;
     (void)signal(SIGABRT, on_abort);
@@ -251,6 +271,7 @@ int main(int argument_count, char **arguments)
     for (uint64_t seed = options.first; seed <= options.last; seed++) {
         bool good = run_seed(&options, seed);
         add_up(&totals, good);
+        print_progress(&totals, &options, begun_s, &said_s);
         if (!good && options.planted != SIM_PLANTED_NONE) {
             (void)printf("found at seed %" PRIu64 "\n1 passed, 0 failed\n", seed);
             return 0;
