@@ -58,8 +58,8 @@ struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir, bool i
     struct record_absorb absorb;
     struct hosted *left = find_left(hosted, heir, &absorb);
     struct hosted *right = left == NULL ? NULL : host_find(hosted->host, absorb.right_tablet);
-    if (right == NULL ||
-        (!is_member && left->conversion.merged != heir && !are_committed(left, right))) {
+    bool is_under_way = left != NULL && left->conversion.listed && left->conversion.merged == heir;
+    if (right == NULL || (!is_member && !is_under_way && !are_committed(left, right))) {
         return NULL;
     }
     left->conversion.merged = heir;
