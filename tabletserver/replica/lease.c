@@ -216,7 +216,9 @@ static void on_beacon(struct lease *lease, struct peer *peer, const struct lease
     if (!note_incarnation(lease, peer, beacon->incarnation)) {
         return;
     }
-    forget_seen(peer, beacon->exceptions_seen);
+    if (beacon->seen_of == lease->incarnation) {
+        forget_seen(peer, beacon->exceptions_seen);
+    }
     uint32_t named = peer->exception_count;
     bool all = named <= LEASE_EXCEPTIONS_MAX;
     if (all) {
@@ -339,6 +341,7 @@ static void send_beacon(struct lease *lease, struct peer *peer)
         .number = peer->number,
         .incarnation = lease->incarnation,
         .exceptions_seen = peer->exceptions_seen,
+        .seen_of = peer->incarnation,
     };
 }
 

@@ -14,7 +14,8 @@
  *   (1) holder's end <= (time of sending of an acknowledged beacon) + lease, of the peer's newest
  *       incarnation known.
  *   (2) A (tablet, version) that was excepted is in every acknowledgement until the peer has said
- *       that it saw it, and is never granted again.
+ *       that it saw it, and is never granted again.  What it saw of the process before, whose exceptions had the same
+ *       numbers, is no such word.
  *   (3) What is granted and not excepted is not free before (receipt of the last acknowledged
  *       beacon, or the granting itself, or this module's beginning, whichever is latest) + grace.
  *
@@ -58,7 +59,8 @@ struct lease_exception {
 struct lease_beacon {
     uint64_t number; /* rises by one per peer */
     uint64_t incarnation;
-    uint64_t exceptions_seen; /* of the peer's, up to this number */
+    uint64_t exceptions_seen; /* of the peer's, up to this number, */
+    uint64_t seen_of;         /* of its process of this incarnation; 0 = of none */
 };
 
 struct lease_acknowledgement {

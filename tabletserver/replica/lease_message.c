@@ -5,11 +5,12 @@
 
 void lease_beacon_encode(uint64_t server, const struct lease_beacon *beacon, struct buffer *out)
 {
-    wire_write_array(out, 4);
+    wire_write_array(out, 5);
     wire_write_u64(out, server);
     wire_write_u64(out, beacon->number);
     wire_write_u64(out, beacon->incarnation);
     wire_write_u64(out, beacon->exceptions_seen);
+    wire_write_u64(out, beacon->seen_of);
 }
 
 enum status lease_beacon_decode(struct bytes in,
@@ -24,6 +25,7 @@ enum status lease_beacon_decode(struct bytes in,
         .number = wire_read_u64(&reader, &fields, "number"),
         .incarnation = wire_read_u64(&reader, &fields, "incarnation"),
         .exceptions_seen = wire_read_u64(&reader, &fields, "exceptions_seen"),
+        .seen_of = wire_read_u64(&reader, &fields, "seen_of"),
     };
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {

@@ -10,7 +10,7 @@
 Test(lease_message, a_beacon_comes_back)
 {
     const struct lease_beacon beacon = {
-        .number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3};
+        .number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3, .seen_of = 9};
     struct buffer out = BUFFER_INIT;
     struct lease_beacon back;
     uint64_t server;
