@@ -318,6 +318,8 @@ static void send_next(struct replica *replica, struct replica_peer *peer)
     bool more = has_more_for(replica, peer);
     uint64_t next = more ? peer->sent + 1 : peer->prepared + 1;
     peer->probing = peer->probing || !more;
+    /* Whoever reads had its time: else this would be due with every step (simulator, seed 4817098). */
+    peer->reading = 0;
     if (has_in_window(replica, next)) {
         send_prepare(replica, peer, &replica_window_slot(&replica->window, next)->entry);
         return;

@@ -186,6 +186,35 @@ Test(replica_propose, rule_16_a_learner_is_taught_opened_as_a_member_and_then_pr
     end(&steps);
 }
 
+/* Its learner got the entry in another way meanwhile.  A read that is not answered was due with every step from then on
+ * (simulator, seed 4817098). */
+Test(replica_propose, rule_16_a_read_that_is_not_answered_is_not_waited_for_twice)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 2, 1);
+    taught(&steps, 3, 2, 0);
+    opened(&steps, 3, 2, 0);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_READ)->sequence, 1);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 2);
+    prepared(&steps, 3, 2, 1);
+    int64_t due_ns = steps.now_ns + SETTINGS.prepare_timeout_ns;
+    tick_at(&steps, due_ns);
+    cr_assert_eq(find_sent(&steps, REPLICA_PREPARE, 3)->entry.sequence, 2);
+    for (int i = 1; i < 10; i++) {
+        tick_at(&steps, due_ns + i);
+        cr_assert_null(find_sent(&steps, REPLICA_PREPARE, 3));
+    }
+    tick_at(&steps, due_ns + SETTINGS.resend_ns);
+    cr_assert_eq(find_sent(&steps, REPLICA_PREPARE, 3)->entry.sequence, 2);
+    end(&steps);
+}
+
 /* Under this version it cannot be taught any more, so there has to be another. */
 Test(replica_propose, rule_16_who_joins_and_lacks_what_no_log_has_is_taught_under_a_new_version)
 {
