@@ -263,13 +263,15 @@ static bool reigns(const struct hosted *hosted, const struct host_teaching *teac
     return view.role == REPLICA_PRIMARY && view.configuration.version == teaching->pupil.version;
 }
 
+/* Of this very lesson: processes are told apart by the version, too, as servers may count alike (simulator, seed
+ * 4911669: a learner went on asking for another teacher's slices, and was thought to be at work). */
 static void hear_learner(struct hosted *hosted,
                          struct replica_member from,
                          const struct replica_message *message)
 {
     struct host_teaching *teaching = *find_teaching(hosted, from.store);
-    if (teaching == NULL || message->lesson != teaching->lesson ||
-        message->opener != hosted->host->options.incarnation ||
+    if (teaching == NULL || message->version != teaching->pupil.version ||
+        message->lesson != teaching->lesson || message->opener != hosted->host->options.incarnation ||
         message->incarnation != teaching->pupil.incarnation || !reigns(hosted, teaching)) {
         return;
     }
