@@ -51,11 +51,10 @@ static void answer(struct hosted *hosted,
     }
     struct replica_message message = {.type = REPLICA_DIGESTED,
                                       .version = asked->version,
-                                      .incarnation = options->incarnation,
                                       .opener = asked->incarnation,
                                       .number = asked->number,
                                       .digest = *digest};
-    (void)lanes_send(options->lanes, options->self.store, asked->by, hosted->number, &message);
+    hosted_send(hosted, asked->by, &message);
 }
 
 static void answer_missed(struct hosted *hosted)
@@ -201,7 +200,7 @@ static void compare(struct hosted *hosted, uint64_t number)
     for (uint32_t i = 0; i < view.configuration.member_count; i++) {
         struct replica_member member = view.configuration.members[i];
         if (member.store != options->self.store) {
-            (void)lanes_send(options->lanes, options->self.store, member, hosted->number, &message);
+            hosted_send(hosted, member, &message);
         }
     }
     take_asked(hosted, options->self, &message);
@@ -216,12 +215,10 @@ static void condemn(struct hosted *hosted, uint64_t store)
         struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
         hosted_step(hosted, &event);
     } else if (at < members.member_count) {
-        const struct replica_message message = {.type = REPLICA_DIFFERS,
-                                                .version = members.version,
-                                                .incarnation = host->options.incarnation,
-                                                .number = hosted->scrub.number};
-        (void)lanes_send(host->options.lanes, host->options.self.store, members.members[at],
-                         hosted->number, &message);
+        struct replica_message message = {.type = REPLICA_DIFFERS,
+                                          .version = members.version,
+                                          .number = hosted->scrub.number};
+        hosted_send(hosted, members.members[at], &message);
     }
 }
 

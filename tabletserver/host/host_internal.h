@@ -7,7 +7,9 @@
  *   host_convert.c  splits: barriers, and what comes of them
  *   host_merge.c    merges: barriers
  *   host_unite.c    and what comes of them
- *   host_teach.c    lessons: slices out, slices in
+ *   host_teach.c    lessons: slices out,
+ *   host_learn.c    slices in,
+ *   host_walks.c    and what waits while they are read
  *   host_digest.c   comparing copies
  *   host_lease.c    what the beacon thread said; whose lease holds; serving words
  *
@@ -261,6 +263,8 @@ struct hosted *hosted_find_to_unite(struct hosted *hosted, uint64_t heir, bool i
 void hosted_unite(struct hosted *left);
 
 /* host_perform.c */
+/* Its incarnation is given here.  What is lost comes again. */
+void hosted_send(struct hosted *hosted, struct replica_member to, struct replica_message *message);
 void hosted_perform(struct hosted *hosted, const struct replica_event *event);
 void hosted_note_view(struct hosted *hosted);
 /* Hand over what was promised.  False: later. */
@@ -270,17 +274,30 @@ void hosted_ask_reads(struct hosted *hosted);
 
 /* host_teach.c */
 void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil);
+/* The lesson is over: another is offered as long as the replica wants it taught. */
+void hosted_teach_anew(struct hosted *hosted, struct host_teaching *teaching);
 /* False: the message is none of a lesson's. */
 bool hosted_hear_lesson(struct hosted *hosted,
                         struct replica_member from,
                         const struct replica_message *message);
 void hosted_tick_lessons(struct hosted *hosted);
-void hosted_look_at_level(struct hosted *hosted);
 int64_t hosted_lessons_due_ns(const struct hosted *hosted);
+void hosted_forget_lessons(struct hosted *hosted);
+
+/* host_learn.c */
+void hosted_hear_teacher(struct hosted *hosted,
+                         struct replica_member from,
+                         const struct replica_message *message);
+void hosted_tick_learning(struct hosted *hosted);
+void hosted_look_at_level(struct hosted *hosted);
+
+/* host_walks.c */
+bool hosted_walks(const struct hosted *hosted);
+/* Does somebody wait for its walks? */
+bool hosted_is_quick(const struct hosted *hosted);
 bool hosted_may_give_out(struct hosted *hosted, uint8_t type);
 void hosted_note_given_out(struct hosted *hosted, const struct store_entry *entry);
-bool hosted_walks(const struct hosted *hosted);
-void hosted_forget_lessons(struct hosted *hosted);
+
 /* host_digest.c */
 /* False: the message is none of a comparison's. */
 bool hosted_hear_digest(struct hosted *hosted,
@@ -295,6 +312,7 @@ void hosted_tick_scrub(struct hosted *hosted);
 uint64_t hosted_commit_stop(const struct hosted *hosted);
 void hosted_look_at_digest(struct hosted *hosted);
 void hosted_forget_digests(struct hosted *hosted);
+
 /* host.c: its deadline may have changed. */
 void hosted_reschedule(struct hosted *hosted);
 

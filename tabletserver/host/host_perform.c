@@ -110,6 +110,13 @@ static void follow(struct hosted *hosted)
     store_tablet_follow(hosted->tablet);
 }
 
+void hosted_send(struct hosted *hosted, struct replica_member to, struct replica_message *message)
+{
+    const struct host_options *options = &hosted->host->options;
+    message->incarnation = options->incarnation;
+    (void)lanes_send(options->lanes, options->self.store, to, hosted->number, message);
+}
+
 static void send(struct hosted *hosted, const struct replica_effect *effect)
 {
     const struct host_options *options = &hosted->host->options;

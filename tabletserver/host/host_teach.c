@@ -1,24 +1,19 @@
 /*
- * Teaching by slices, performed: teach.h at a primary, learn.h at a learner (docs/replication.md, section 6).
+ * Teaching by slices, performed: teach.h at a primary (docs/replication.md, section 6).
  *
- *   primary                                              learner
+ *   primary                                              learner (host_learn.c)
  *   TEACH of the replica --> teach.h -- LESSON, SLICE -->  learn.h --> store_learn() --> host_on_taught()
  *   on_slice --> store_slices_read() --> host_sliced()       '-- TEACH, LEARNED --> primary
  *
  * Whoever is behind is offered a lesson; who has what the log follows on says LEARNED at once.  A slice that
  * was read is kept until the next is asked for, so one lost is sent again without another read.  How soon the
  * next is read follows what the process may use of the processors (storage/flush_pace.h), unless the master
- * is in a hurry with the tablet.
+ * is in a hurry with the tablet.  What may not be given out while slices are read: host_walks.c.
  */
-#include <string.h>
-
-#include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
-
-#define WALKS_BROKEN_MAX 6 /* then the time that walks get doubles no more */
 
 /* --- lessons ------------------------------------------------------------------------------------ */
 
@@ -29,12 +24,6 @@ static struct host_teaching **find_teaching(struct hosted *hosted, uint64_t stor
         link = &(*link)->next;
     }
     return link;
-}
-
-/* Does somebody wait for its walks? */
-static bool is_quick(const struct hosted *hosted)
-{
-    return hosted->hurried || hosted->awaited;
 }
 
 static void end_walk(struct host_teaching *teaching)
@@ -65,23 +54,7 @@ void hosted_forget_lessons(struct hosted *hosted)
     }
 }
 
-bool hosted_walks(const struct hosted *hosted)
-{
-    bool walks = false;
-    for (const struct host_teaching *t = hosted->teachings; t != NULL; t = t->next) {
-        walks = walks || t->walks;
-    }
-    return walks;
-}
-
-/* --- the primary: effects ----------------------------------------------------------------------- */
-
-static void send(struct hosted *hosted, struct replica_member to, struct replica_message *message)
-{
-    const struct host_options *options = &hosted->host->options;
-    message->incarnation = options->incarnation;
-    (void)lanes_send(options->lanes, options->self.store, to, hosted->number, message);
-}
+/* --- effects ------------------------------------------------------------------------------------ */
 
 /* The log follows on what it has, or it follows on nothing that it could have. */
 static void send_offer(struct hosted *hosted, const struct host_teaching *teaching)
@@ -93,7 +66,7 @@ static void send_offer(struct hosted *hosted, const struct host_teaching *teachi
                                       .version = teaching->pupil.version,
                                       .sequence = follows ? sequence : UINT64_MAX,
                                       .lesson = teaching->lesson};
-    send(hosted, teaching->pupil.member, &message);
+    hosted_send(hosted, teaching->pupil.member, &message);
 }
 
 static void send_slice(struct hosted *hosted, const struct host_teaching *teaching, uint64_t number)
@@ -106,7 +79,7 @@ static void send_slice(struct hosted *hosted, const struct host_teaching *teachi
                                       .last = teaching->teach.last,
                                       .content = buffer_bytes(&teaching->content)};
     metric_add(hosted->host->slices_sent, 1);
-    send(hosted, teaching->pupil.member, &message);
+    hosted_send(hosted, teaching->pupil.member, &message);
 }
 
 static void tell_replica(struct hosted *hosted,
@@ -153,7 +126,7 @@ static bool start_walk(struct hosted *hosted, struct host_teaching *teaching, ui
     if (teaching->floor < hosted->barred_sequence) {
         teaching->floor = hosted->barred_sequence; /* given out since the lesson was offered */
     }
-    bool has_turn = host->walks < HOST_WALKS_MAX + (is_quick(hosted) ? HOST_QUICK_WALKS_MAX : 0);
+    bool has_turn = host->walks < HOST_WALKS_MAX + (hosted_is_quick(hosted) ? HOST_QUICK_WALKS_MAX : 0);
     if (committed < teaching->floor || !has_turn ||
         store_slices_begin(tablet, next == NULL ? 0 : next->stamp.clock, &teaching->slices,
                            &sequence) != STATUS_OK) {
@@ -181,8 +154,7 @@ static void read_next(struct hosted *hosted,
     }
 }
 
-/* The lesson is over: another is offered as long as the replica wants it taught. */
-static void begin_anew(struct hosted *hosted, struct host_teaching *teaching)
+void hosted_teach_anew(struct hosted *hosted, struct host_teaching *teaching)
 {
     struct host_pupil pupil = teaching->pupil;
     hosted_teach(hosted, &pupil);
@@ -211,7 +183,7 @@ static void perform(struct hosted *hosted,
         tell_replica(hosted, REPLICA_EVENT_TAUGHT, teaching, effect->sequence);
         break;
     case TEACH_EFFECT_END:
-        begin_anew(hosted, teaching);
+        hosted_teach_anew(hosted, teaching);
         break;
     }
 }
@@ -255,7 +227,7 @@ void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil)
     }
 }
 
-/* --- the primary: events ------------------------------------------------------------------------ */
+/* --- events ------------------------------------------------------------------------------------- */
 
 static bool reigns(const struct hosted *hosted, const struct host_teaching *teaching)
 {
@@ -344,138 +316,6 @@ void host_sliced(struct host *host, struct host_reading_slice *reading)
     host_slice_discard(reading);
 }
 
-/* --- the learner -------------------------------------------------------------------------------- */
-
-static void step_learn(struct hosted *hosted, struct learn_event *event, struct bytes content);
-
-static void ask(struct hosted *hosted, const struct learn_effect *effect)
-{
-    bool asks = effect->type == LEARN_EFFECT_ASK;
-    struct replica_message message = {.type = asks ? REPLICA_TEACH : REPLICA_LEARNED,
-                                      .version = hosted->learn.lesson.version,
-                                      .opener = hosted->learn.lesson.incarnation,
-                                      .sequence = effect->sequence,
-                                      .committed = effect->at_least,
-                                      .lesson = hosted->learn.lesson.number,
-                                      .number = effect->number};
-    send(hosted, hosted->teacher, &message);
-}
-
-static void perform_learn(struct hosted *hosted,
-                          const struct learn_effect *effect,
-                          struct bytes content)
-{
-    enum status status = STATUS_OK;
-    switch (effect->type) {
-    case LEARN_EFFECT_ASK:
-    case LEARN_EFFECT_LEARNED:
-        ask(hosted, effect);
-        return;
-    case LEARN_EFFECT_WRITE:
-        status = store_learn(hosted->tablet, content, NULL);
-        break;
-    case LEARN_EFFECT_END:
-        status = store_learn_end(hosted->tablet);
-        break;
-    }
-    if (status != STATUS_OK) {
-        struct learn_event event = {.type = LEARN_EVENT_REFUSED};
-        step_learn(hosted, &event, BYTES_EMPTY);
-    }
-}
-
-/* What its log goes up to, whoever knows more of it: records must not lie below that. */
-static uint64_t appended(const struct hosted *hosted)
-{
-    uint64_t here = replica_look(hosted->replica).appended;
-    uint64_t there = store_tablet_appended(hosted->tablet);
-    return here > there ? here : there;
-}
-
-static void step_learn(struct hosted *hosted, struct learn_event *event, struct bytes content)
-{
-    struct learn_effects effects;
-    event->now_ns = clock_monotonic_ns();
-    event->appended = appended(hosted);
-    learn_step(&hosted->learn, event, &effects);
-    learn_check(&hosted->learn);
-    for (uint32_t i = 0; i < effects.count; i++) {
-        perform_learn(hosted, &effects.items[i], content);
-    }
-}
-
-static void hear_teacher(struct hosted *hosted,
-                         struct replica_member from,
-                         const struct replica_message *message)
-{
-    struct replica_view view = replica_look(hosted->replica);
-    const struct replica_member *leader = &view.configuration.members[view.configuration.leader];
-    if (view.role != REPLICA_LEARNER || view.configuration.version != message->version ||
-        leader->store != from.store || hosted->configure_due || hosted->configures_done > 0) {
-        return;
-    }
-    bool offered = message->type == REPLICA_LESSON;
-    struct learn_event event = {.type = offered ? LEARN_EVENT_OFFERED : LEARN_EVENT_SLICE,
-                                .lesson = {.incarnation = message->incarnation,
-                                           .version = message->version,
-                                           .number = message->lesson},
-                                .sequence = message->sequence,
-                                .committed = view.committed,
-                                .number = message->number,
-                                .last = message->last,
-                                .half = store_tablet_is_half_taught(hosted->tablet) ||
-                                        view.trouble == REPLICA_IS_DAMAGED};
-    hosted->teacher = from;
-    step_learn(hosted, &event, message->content);
-}
-
-/* What lies below is in slices: the replica's log goes on behind it.  It is news, too, where the replica had as many
- * entries, of which some were not committed (simulator, seed 1017073: later it dropped what was taught): but for its
- * word the store commits what it is taught only. */
-static void tell_own_replica(struct hosted *hosted)
-{
-    uint64_t sequence = store_tablet_appended(hosted->tablet);
-    struct replica_view view = replica_look(hosted->replica);
-    bool is_taught = view.committed < sequence &&
-                     sequence == store_tablet_committed(hosted->tablet);
-    bool replaces = is_taught ||
-                    (view.trouble == REPLICA_IS_DAMAGED && store_tablet_began_anew(hosted->tablet));
-    bool news = sequence > view.appended || (sequence == view.appended && replaces);
-    if (!store_tablet_is_half_taught(hosted->tablet) || !news) {
-        return;
-    }
-    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
-                                  .from = hosted->host->options.self,
-                                  .sequence = sequence,
-                                  .version = hosted->learn.lesson.version,
-                                  .incarnation = hosted->learn.lesson.incarnation};
-    hosted_step(hosted, &event);
-}
-
-void host_on_taught(struct host *host, struct store_tablet *tablet, enum status status)
-{
-    struct hosted *hosted = store_tablet_replica(tablet);
-    (void)host;
-    if (hosted == NULL) {
-        return;
-    }
-    struct learn_event event = {
-        .type = status == STATUS_OK ? LEARN_EVENT_WRITTEN : LEARN_EVENT_REFUSED,
-        .sequence = store_learn_gathers(tablet) ? 0 : store_tablet_committed(tablet)};
-    tell_own_replica(hosted);
-    struct replica_event synced = {.type = REPLICA_EVENT_SYNCED,
-                                   .sequence = store_tablet_committed(tablet)};
-    hosted_step(hosted, &synced);
-    if (hosted->learn.state == LEARN_WRITING || hosted->learn.state == LEARN_ENDING) {
-        step_learn(hosted, &event, BYTES_EMPTY);
-    }
-    hosted_look_at_level(hosted);
-    hosted_note_view(hosted);
-    hosted_reschedule(hosted);
-}
-
-/* --- both --------------------------------------------------------------------------------------- */
-
 bool hosted_hear_lesson(struct hosted *hosted,
                         struct replica_member from,
                         const struct replica_message *message)
@@ -487,7 +327,7 @@ bool hosted_hear_lesson(struct hosted *hosted,
         break;
     case REPLICA_LESSON:
     case REPLICA_SLICE:
-        hear_teacher(hosted, from, message);
+        hosted_hear_teacher(hosted, from, message);
         break;
     case REPLICA_OPEN:
     case REPLICA_OPENED:
@@ -508,15 +348,6 @@ bool hosted_hear_lesson(struct hosted *hosted,
     return true;
 }
 
-/* Committing is what brings it there: so it is looked at with each step. */
-void hosted_look_at_level(struct hosted *hosted)
-{
-    if (hosted->learn.state == LEARN_LEVELLING && store_learn_is_level(hosted->tablet)) {
-        struct learn_event event = {.type = LEARN_EVENT_LEVEL};
-        step_learn(hosted, &event, BYTES_EMPTY);
-    }
-}
-
 /* Lessons whose reign is over go; the others hear the time. */
 void hosted_tick_lessons(struct hosted *hosted)
 {
@@ -535,11 +366,7 @@ void hosted_tick_lessons(struct hosted *hosted)
         next = t->next;
         step_teach(hosted, t, &event);
     }
-    struct learn_event event = {.type = LEARN_EVENT_TICK};
-    step_learn(hosted, &event, BYTES_EMPTY);
-    if (hosted->learn.state == LEARN_LEVELLING || hosted->learn.state == LEARN_ASKING) {
-        tell_own_replica(hosted); /* it may have been configuring when it was told */
-    }
+    hosted_tick_learning(hosted);
 }
 
 int64_t hosted_lessons_due_ns(const struct hosted *hosted)
@@ -550,77 +377,4 @@ int64_t hosted_lessons_due_ns(const struct hosted *hosted)
         due_ns = teach_ns < due_ns ? teach_ns : due_ns;
     }
     return due_ns;
-}
-
-static bool passes_walks(uint8_t type)
-{
-    return type == RECORD_WRITE || type == RECORD_GC_HORIZON;
-}
-
-void hosted_note_given_out(struct hosted *hosted, const struct store_entry *entry)
-{
-    if (!passes_walks(entry->type)) {
-        hosted->barred_sequence = entry->sequence;
-    }
-}
-
-static void look_at_haste(struct hosted *hosted)
-{
-    store_tablet_hurry(hosted->tablet, is_quick(hosted));
-}
-
-void host_hurry(struct host *host, struct store_tablet *tablet, bool hurried)
-{
-    struct hosted *hosted = store_tablet_replica(tablet);
-    (void)host;
-    if (hosted != NULL) {
-        hosted->hurried = hurried;
-        hosted->awaited = hosted->awaited && hosted_walks(hosted);
-        look_at_haste(hosted);
-    }
-}
-
-/* How long a walk may hold up what waits.  Of several learners one always walks when the next is let go, and begins again
- * at once: so the time doubles until some have learnt all, or what waits has been given out (simulator, seed 4340588). */
-static int64_t walk_patience_ns(const struct hosted *hosted)
-{
-    return hosted->host->options.learn_timeout_ns << hosted->walks_broken;
-}
-
-static void note_walks(struct hosted *hosted, bool may, bool broken)
-{
-    if (may) {
-        hosted->walks_broken = 0;
-    } else if (broken && hosted->walks_broken < WALKS_BROKEN_MAX) {
-        hosted->walks_broken++;
-    }
-}
-
-/* What may not be given out while slices are read: they are read quickly then.  Who waits too long goes
- * first. */
-bool hosted_may_give_out(struct hosted *hosted, uint8_t type)
-{
-    int64_t now_ns = clock_monotonic_ns();
-    if (passes_walks(type)) {
-        return true;
-    }
-    bool may = true;
-    bool broken = false;
-    struct host_teaching *next = NULL;
-    for (struct host_teaching *t = hosted->teachings; t != NULL; t = next) {
-        next = t->next;
-        int64_t since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
-        since_ns = t->walks_since_ns > since_ns ? t->walks_since_ns : since_ns;
-        if (t->walks && now_ns - since_ns > walk_patience_ns(hosted)) {
-            begin_anew(hosted, t);
-            broken = true;
-        } else {
-            may = may && !t->walks;
-        }
-    }
-    note_walks(hosted, may, broken);
-    hosted->awaited_since_ns = hosted->awaited ? hosted->awaited_since_ns : now_ns;
-    hosted->awaited = !may;
-    look_at_haste(hosted);
-    return may;
 }
