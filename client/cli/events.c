@@ -81,6 +81,7 @@ static void print_line(struct session *session,
     time_t time = (time_t)(event->time_us / 1000000);
     struct tm parts;
     char text[32] = "";
+    bool is_given_up = strcmp(event->outcome, "given_up") == 0;
 
     if (localtime_r(&time, &parts) != NULL) {
         (void)strftime(text, sizeof text, "%Y/%m/%d-%H:%M:%S", &parts);
@@ -101,7 +102,11 @@ static void print_line(struct session *session,
         print_server(session, listing, event->to);
         fputc(' ', out);
     }
-    fprintf(out, "%s%s%s\n", event->text, event->why[0] != '\0' ? "; given up: " : "", event->why);
+    fprintf(out, "%s%s%s\n", event->text,
+            event->why[0] == '\0' ? ""
+            : is_given_up         ? "; given up: "
+                                  : "; ",
+            event->why);
 }
 
 /* Those that came since the last ones.  Returns an exit code. */

@@ -175,9 +175,10 @@ struct edubba_event {
     const char
         *reason; /* "hot", "far_over", "ahead", "cold", "imbalance"; of a refusal "popular_key",
                              "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another */
-    const char *outcome; /* "under_way", "done", "given_up"; of a refusal "refused" */
-    const char *text;    /* a sentence, with its numbers */
-    const char *why;     /* given_up: what was in the way; else "" */
+    const char *
+        outcome; /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */
+    const char *text; /* a sentence, with its numbers */
+    const char *why;  /* given_up: what was in the way; unknown: why; else "" */
     const char *table;
     uint64_t tablet;
     uint64_t right; /* merge: the other one */

@@ -29,6 +29,7 @@
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
 #include "common/wire/message_events.h"
+#include "common/wire/message_heat.h"
 #include "common/wire/message_load.h"
 #include "common/wire/message_replica.h"
 
@@ -65,6 +66,7 @@ enum method {
     METHOD_SYNC = 48,             /* a tablet server's heartbeat: sync_request -> sync_response */
     METHOD_PROPOSE = 49,          /* a tablet server's: propose_request -> propose_response */
     METHOD_LIST_EVENTS = 50,      /* list_events_request -> list_events_response */
+    METHOD_LIST_HEAT = 51,        /* another master's: list_heat_request -> list_heat_response */
     /* a tablet server answers another one (tabletserver/replica: lease_message.h, replica_message.h) */
     METHOD_BEACON = 64,    /* beacon -> beacon_ack */
     METHOD_REPLICATE = 65, /* a batch of replica_message.h -> nothing */
@@ -616,7 +618,9 @@ struct sync_response {
     X(advise_request)            \
     X(advise_response)           \
     X(list_events_request)       \
-    X(list_events_response)
+    X(list_events_response)      \
+    X(list_heat_request)         \
+    X(list_heat_response)
 
 #define MESSAGE_DECLARE(name)                                                                 \
     void name##_encode(const struct name *message, struct buffer *out);                       \

@@ -34,13 +34,13 @@ struct event {
     uint64_t change;  /* rises with every event, and with every outcome: who asks for those after it
                         hears of both */
     int64_t time_us;  /* wall clock of the master */
-    int64_t ended_us; /* 0 = under way, or a refusal */
+    int64_t ended_us; /* 0 = under way */
     struct bytes kind;    /* split, merge, lead, move, refuse */
     struct bytes reason;  /* hot, far_over, ahead, cold, imbalance; popular_key, monotonic, too_few,
                                cooling_down, too_wide, alone */
-    struct bytes outcome; /* under_way, done, given_up; of a refusal: refused */
+    struct bytes outcome; /* under_way, done, given_up, unknown; of a refusal: refused */
     struct bytes text;    /* a sentence, with its numbers */
-    struct bytes why;     /* given_up: what was in the way */
+    struct bytes why;     /* given_up: what was in the way; unknown: why */
     uint64_t table;
     struct bytes table_name;
     uint64_t tablet;

@@ -7,6 +7,7 @@
 #include "common/io/thread.h"
 #include "master/console/console_page.h"
 #include "master/console/console_state.h"
+#include "master/heat/heat_following.h"
 
 #define MAILBOX_CAPACITY 1024
 #define MAILBOX_RESERVED \
@@ -15,6 +16,9 @@
 #define PAUSE_NS      INT64_C(500000000)
 #define AGE_US        INT64_C(1000000)
 #define SAVE_US       INT64_C(60000000)
+#define ARENA_BYTES   ((size_t)65536)
+#define ARENA_MAX     ((size_t)64 << 20)
+#define BUSY          "the console is busy or stopping: try again later"
 
 _Static_assert(QUESTIONS_MAX < MAILBOX_RESERVED, "every answer has its place");
 
@@ -22,6 +26,10 @@ enum mail_kind {
     MAIL_CALL,
     MAIL_LOAD,
     MAIL_ANSWER,
+    MAIL_EVENTS,
+    MAIL_HEAT_REQUEST,
+    MAIL_LEADER,
+    MAIL_FOLLOWED,
     MAIL_END,
 };
 
@@ -30,6 +38,10 @@ struct mail {
     struct http_call *call;
     struct located_report *report;
     struct question *question;
+    struct transport_reply *reply; /* HEAT_REQUEST: has the body */
+    struct bytes body;
+    uint64_t request;     /* FOLLOWED: what is answered */
+    struct buffer buffer; /* EVENTS, LEADER, FOLLOWED: the mail's */
 };
 
 /* The console, and the thread that owns it. */
@@ -52,7 +64,7 @@ static void on_call(void *context, struct http_call *call)
     struct console *console = context;
     struct mail mail = {.kind = MAIL_CALL, .call = call};
     if (!mailbox_push(console->mailbox, &mail)) {
-        page_refuse(call, 503, "UNAVAILABLE", "the console is busy or stopping: try again later");
+        page_refuse(call, 503, "UNAVAILABLE", BUSY);
     }
 }
 
@@ -69,6 +81,41 @@ void console_on_answer(struct question *question)
     struct console *console = question->context;
     struct mail mail = {.kind = MAIL_ANSWER, .question = question};
     (void)mailbox_push_reserved(console->mailbox, &mail); /* it has its place */
+}
+
+bool console_take_events(struct console *console, struct buffer *events)
+{
+    struct mail mail = {.kind = MAIL_EVENTS, .buffer = *events};
+    return mailbox_push(console->mailbox, &mail);
+}
+
+void console_take_heat_request(struct console *console,
+                               const struct transport_request *request,
+                               struct transport_reply *reply)
+{
+    struct mail mail = {.kind = MAIL_HEAT_REQUEST, .reply = reply, .body = request->body};
+    if (!mailbox_push(console->mailbox, &mail)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE, BUSY);
+    }
+}
+
+bool console_follow(struct console *console, const char *address)
+{
+    struct mail mail = {.kind = MAIL_LEADER};
+    if (address[0] != '\0') {
+        buffer_append(&mail.buffer, address, strlen(address) + 1);
+    }
+    if (mail.buffer.failed || !mailbox_push(console->mailbox, &mail)) {
+        buffer_deinit(&mail.buffer);
+        return false;
+    }
+    return true;
+}
+
+bool console_push_followed(struct console *console, uint64_t request, struct buffer *message)
+{
+    struct mail mail = {.kind = MAIL_FOLLOWED, .request = request, .buffer = *message};
+    return mailbox_push(console->mailbox, &mail);
 }
 
 /* --- the thread --------------------------------------------------------------------------------- */
@@ -102,8 +149,68 @@ static void take_answer(struct console *console, struct question *question)
     }
 }
 
+static void take_events(struct console *console, struct buffer *events)
+{
+    struct list_events_response response = {0};
+    struct error error = {0};
+    struct arena arena;
+
+    arena_init(&arena, ARENA_BYTES, ARENA_MAX);
+    if (console->event_store != NULL &&
+        list_events_response_decode(buffer_bytes(events), &arena, &response, &error) == STATUS_OK) {
+        (void)event_store_save(console->event_store, response.events, response.event_count);
+    }
+    arena_deinit(&arena);
+    buffer_deinit(events);
+}
+
+static enum status tell_heat(struct console *console,
+                             struct bytes body,
+                             struct buffer *out,
+                             struct error *ret_error)
+{
+    const struct response_head head = {.status = STATUS_OK};
+    struct list_heat_request request = {0};
+    struct list_heat_response response = {0};
+    struct arena arena;
+
+    arena_init(&arena, ARENA_BYTES, ARENA_MAX);
+    enum status status = list_heat_request_decode(body, &arena, &request, ret_error);
+    if (status == STATUS_OK) {
+        status = heat_map_list(&console->heat, &request, &arena, &response);
+    }
+    if (status == STATUS_OK) {
+        response_head_encode(&head, out);
+        list_heat_response_encode(&response, out);
+    }
+    arena_deinit(&arena);
+    return status == STATUS_OK && out->failed ? STATUS_NO_MEMORY : status;
+}
+
+static void take_heat_request(struct console *console,
+                              struct transport_reply *reply,
+                              struct bytes body)
+{
+    struct error error = {0};
+    struct buffer message = BUFFER_INIT;
+    enum status status = tell_heat(console, body, &message, &error);
+
+    if (status == STATUS_OK && transport_reply_must_wait(reply, message.size_bytes)) {
+        status = error_set(&error, STATUS_UNAVAILABLE,
+                           "answers that nobody takes hold too much memory; retry");
+    } else if (status == STATUS_NO_MEMORY) {
+        status = error_set(&error, STATUS_RESOURCE_EXHAUSTED, "the master has no memory to answer");
+    }
+    if (status != STATUS_OK) {
+        buffer_deinit(&message);
+        transport_reply_fail(reply, status, error.text);
+        return;
+    }
+    transport_reply_send(reply, &message, true);
+}
+
 /* False: the end. */
-static bool take_mail(struct console *console, const struct mail *mail)
+static bool take_mail(struct console *console, struct mail *mail)
 {
     switch (mail->kind) {
     case MAIL_CALL:
@@ -114,6 +221,18 @@ static bool take_mail(struct console *console, const struct mail *mail)
         break;
     case MAIL_ANSWER:
         take_answer(console, mail->question);
+        break;
+    case MAIL_EVENTS:
+        take_events(console, &mail->buffer);
+        break;
+    case MAIL_HEAT_REQUEST:
+        take_heat_request(console, mail->reply, mail->body);
+        break;
+    case MAIL_LEADER:
+        follow_begin(console, &mail->buffer);
+        break;
+    case MAIL_FOLLOWED:
+        follow_take(console, mail->request, &mail->buffer);
         break;
     case MAIL_END:
         return false;
@@ -141,6 +260,7 @@ static void do_what_is_due(struct console *console)
         console->saved_us = now_us;
     }
     sweep_begin(console, now_us);
+    follow_tick(console);
 }
 
 static void *work(void *context)
@@ -164,6 +284,7 @@ static void *work(void *context)
             do_what_is_due(console);
         }
     }
+    follow_end(console);
     heat_map_age(&console->heat, clock_wall_us(), true);
     if (console->store != NULL) {
         heat_store_save(console->store, &console->heat);
@@ -192,6 +313,10 @@ static enum status start(struct console_thread *thread, struct error *ret_error)
         return error_set(ret_error, status, "no memory for the console");
     }
     console->store = heat_store_open(console->options.folder);
+    console->event_store = event_store_open(console->options.folder);
+    if (console->event_store != NULL) {
+        event_store_load(console->event_store, console->options.events);
+    }
     console->saved_us = clock_wall_us();
     int result = pthread_create(&thread->thread, NULL, work, console);
     if (result != 0) {
@@ -222,6 +347,16 @@ enum status console_open(const struct console_options *options,
     return start(thread, ret_error);
 }
 
+/* What came behind the end. */
+static void refuse_mail(struct mail *mail)
+{
+    located_report_destroy(mail->report);
+    buffer_deinit(&mail->buffer);
+    if (mail->reply != NULL) {
+        transport_reply_fail(mail->reply, STATUS_UNAVAILABLE, BUSY);
+    }
+}
+
 void console_close(struct console *console)
 {
     if (console == NULL) {
@@ -238,8 +373,9 @@ void console_close(struct console *console)
         mailbox_close(console->mailbox);
     }
     while (console->mailbox != NULL && mailbox_take(console->mailbox, &mail, 1, 0) > 0) {
-        located_report_destroy(mail.report);
+        refuse_mail(&mail);
     }
+    event_store_close(console->event_store);
     heat_store_close(console->store);
     console->store = NULL; /* what is let go of now stays in the file */
     heat_live_deinit(&console->live);

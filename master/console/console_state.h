@@ -9,7 +9,9 @@
 #include "common/base/arena.h"
 #include "common/io/mailbox.h"
 #include "master/console/console.h"
+#include "master/console/console_follow.h"
 #include "master/console/console_query.h"
+#include "master/console/event_store.h"
 #include "master/console/heat_store.h"
 #include "master/heat/heat_live.h"
 #include "master/heat/heat_map.h"
@@ -43,7 +45,9 @@ struct console {
     struct mailbox *mailbox;
     struct heat_map heat;
     struct heat_live live;
-    struct heat_store *store; /* NULL = nothing is kept */
+    struct heat_store *store;        /* NULL = nothing is kept */
+    struct event_store *event_store; /* likewise */
+    struct follow follow;
     struct sweep sweep;
     size_t questions; /* out */
     int64_t aged_us;

@@ -1,13 +1,8 @@
 /*
- * Where the heat map's columns are kept across restarts: an LMDB file in the master's folder, folder/heat.
+ * Where the heat map's columns are kept across restarts: folder/heat (console_file.h).
  *
  *   key:   layer (1), table (8), when it began in us (8), all big-endian
  *   value: checksum of key and rest (8), end in us (8), rows as heat_column.h packs them
- *   the key "format" holds the format's version
- *
- * It is a convenience: a file that is of another format or damaged is moved aside as damaged-N.mdb, with
- * a warning, and begun anew; one that another process has is left alone, and nothing
- * is kept.  Nothing here keeps a master from starting.
  *
  * Thread rule: one owner.
  */

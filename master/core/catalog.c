@@ -522,3 +522,21 @@ void catalog_destroy(struct catalog *catalog)
     arena_deinit(&catalog->scratch);
     memory_free(catalog);
 }
+
+/* --- events of other reigns --------------------------------------------------------------------- */
+
+void catalog_take_events(struct catalog *catalog, struct event_log *events, int64_t now_us)
+{
+    event_log_move(&catalog->events, events);
+    event_log_begin(&catalog->events, now_us);
+}
+
+void catalog_give_events(struct catalog *catalog, struct event_log *ret_events)
+{
+    event_log_move(ret_events, &catalog->events);
+}
+
+const struct event_log *catalog_events(const struct catalog *catalog)
+{
+    return &catalog->events;
+}

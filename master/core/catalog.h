@@ -43,7 +43,8 @@
  * splits, merges and goals (catalog_balance.c).
  *
  * Beside tables it keeps documents: named bytes of a version, which only clients understand; and, in
- * memory only, which tablets were hot (load_history.h), and what was decided about them (event_log.h).
+ * memory, which tablets were hot (load_history.h), and what was decided about them (event_log.h), which the
+ * shell moves from reign to reign.
  *
  * What servers may rely on stands in docs/catalog.md.
  *
@@ -58,6 +59,7 @@
 #include "common/base/buffer.h"
 #include "common/base/error.h"
 #include "common/wire/message.h"
+#include "master/core/event_log.h"
 #include "master/core/located_load.h"
 #include "master/core/record.h"
 #include "master/placement/balance_state.h"
@@ -101,6 +103,11 @@ void catalog_settings_default(struct catalog_settings *settings);
 /* Errors: STATUS_NO_MEMORY. */
 enum status catalog_create(const struct catalog_settings *settings, struct catalog **ret_catalog);
 void catalog_destroy(struct catalog *catalog); /* NULL is fine */
+
+/* What was decided about load before this reign: moved in when it begins, out again at its end. */
+void catalog_take_events(struct catalog *catalog, struct event_log *events, int64_t now_us);
+void catalog_give_events(struct catalog *catalog, struct event_log *ret_events);
+const struct event_log *catalog_events(const struct catalog *catalog);
 
 /* Hand in every record of the coordinator, in any order, then end.  now_ns starts the timers.
  * Errors: STATUS_CORRUPT, STATUS_VERSION (a newer format), STATUS_NO_MEMORY; the catalog is then

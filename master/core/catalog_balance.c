@@ -309,7 +309,7 @@ static uint64_t note(struct catalog *catalog, const struct balance_decision *dec
                                      .tablet = decision->tablet,
                                      .server = decision->to},
               "%s: %s", balance_reason_name(decision->reason), decision->text);
-    if (catalog->events.last_change == 0) {
+    if (!catalog->events.begun) { /* nobody has moved those of the reign before here */
         event_log_begin(&catalog->events, catalog->now_us);
     }
     return event_log_add(&catalog->events, &event);

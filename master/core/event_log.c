@@ -19,13 +19,6 @@ void event_log_init(struct event_log *log)
     list_init(&log->entries);
 }
 
-void event_log_begin(struct event_log *log, int64_t now_us)
-{
-    ASSERT(log->count == 0);
-    log->last_number = now_us > 0 ? (uint64_t)now_us : 0;
-    log->last_change = log->last_number;
-}
-
 static void drop(struct event_log *log, struct event_entry *entry)
 {
     list_remove(&entry->link);
@@ -80,6 +73,16 @@ static struct event_entry *entry_create(const struct event *event)
     return entry;
 }
 
+static void append(struct event_log *log, struct event_entry *entry)
+{
+    list_append(&log->entries, &entry->link, entry);
+    log->count++;
+    log->size_bytes += entry->size_bytes;
+    while (log->count > log->count_max || log->size_bytes > EVENT_LOG_BYTES_MAX) {
+        drop(log, list_first(&log->entries));
+    }
+}
+
 uint64_t event_log_add(struct event_log *log, const struct event *event)
 {
     struct event_entry *entry = entry_create(event);
@@ -88,12 +91,7 @@ uint64_t event_log_add(struct event_log *log, const struct event *event)
     }
     entry->event.number = ++log->last_number;
     entry->event.change = ++log->last_change;
-    list_append(&log->entries, &entry->link, entry);
-    log->count++;
-    log->size_bytes += entry->size_bytes;
-    while (log->count > log->count_max || log->size_bytes > EVENT_LOG_BYTES_MAX) {
-        drop(log, list_first(&log->entries));
-    }
+    append(log, entry);
     return log->last_number;
 }
 
@@ -112,6 +110,60 @@ void event_log_end(
         }
     }
 }
+
+/* --- from one reign to the next ----------------------------------------------------------------- */
+
+static uint64_t at_least(uint64_t last, int64_t now_us)
+{
+    uint64_t now = now_us > 0 ? (uint64_t)now_us : 0;
+    return last > now ? last : now;
+}
+
+void event_log_begin(struct event_log *log, int64_t now_us)
+{
+    log->begun = true;
+    log->last_number = at_least(log->last_number, now_us);
+    log->last_change = at_least(log->last_change, now_us);
+    LIST_FOREACH(struct event_entry, entry, &log->entries) {
+        if (entry->event.ended_us == 0) {
+            event_log_end(log, entry->event.number, "unknown", "the master that began it is gone",
+                          now_us);
+        }
+    }
+}
+
+void event_log_move(struct event_log *log, struct event_log *from)
+{
+    ASSERT(log->count == 0);
+    LIST_FOREACH(struct event_entry, entry, &from->entries) {
+        list_append(&log->entries, &entry->link, entry);
+    }
+    log->count = from->count;
+    log->size_bytes = from->size_bytes;
+    log->last_number = from->last_number;
+    log->last_change = from->last_change;
+    log->begun = false;
+    event_log_init(from);
+}
+
+bool event_log_take(struct event_log *log, const struct event *event)
+{
+    struct event_entry *taken = event->change > log->last_change ? entry_create(event) : NULL;
+    if (taken == NULL) {
+        return false;
+    }
+    LIST_FOREACH(struct event_entry, entry, &log->entries) {
+        if (entry->event.number == event->number) {
+            drop(log, entry);
+        }
+    }
+    log->last_change = event->change;
+    log->last_number = event->number > log->last_number ? event->number : log->last_number;
+    append(log, taken);
+    return true;
+}
+
+/* --- listing ------------------------------------------------------------------------------------ */
 
 enum status event_log_list(const struct event_log *log,
                            const struct list_events_request *request,

@@ -1,10 +1,14 @@
 /*
  * The event log: what was decided about load, and what came of it.
  *
- *    decision --> under_way --> done, given_up        refusal --> refused
+ *    decision --> under_way --> done, given_up, unknown        refusal --> refused
+ *
+ * It outlives a reign: the shell moves it out of the catalog of one into that of the next, keeps it in a file
+ * (master/shell/event_file.h), and takes in what another master tells of its own.
  *
  * Invariants:
- *   1. It is in memory only, and lost with the process.
+ *   1. Numbers and changes that a reign gives rise above all that were given before it: they count from the time on,
+ *      in us.
  *   2. It is bounded: EVENT_LOG_MAX events, EVENT_LOG_BYTES_MAX bytes; then those whose last change is
  *      longest ago go.
  *   3. Entries stand in order of change: an outcome puts its event at the end, with a new change.
@@ -32,14 +36,22 @@ struct event_log {
     uint64_t last_number;
     uint64_t last_change;
     size_t count_max; /* of this log: smaller in tests */
+    bool begun;       /* a reign has, and may add */
 };
 
 void event_log_init(struct event_log *log);
 void event_log_deinit(struct event_log *log);
 
-/* Of an empty log: numbers and changes are above what any master before this one has given out, so that who
- * asks on after a change of that one's misses nothing.  They are counted from the time on, in us. */
+/* A reign begins, whatever is there.  What is under way ends as unknown: who decided it is gone, and what was begun
+ * goes on all the same. */
 void event_log_begin(struct event_log *log, int64_t now_us);
+
+/* All of from; what was in log before must be nothing.  No reign has begun in either then. */
+void event_log_move(struct event_log *log, struct event_log *from);
+
+/* One of a file, or of another master, as it is: it takes the place of one of the same number.  False: it is passed
+ * over, being no later than the last change here, or there is no memory. */
+bool event_log_take(struct event_log *log, const struct event *event);
 
 /* A copy is kept; number and change are given here.  Returns the number; 0 without memory. */
 uint64_t event_log_add(struct event_log *log, const struct event *event);

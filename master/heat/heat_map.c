@@ -311,17 +311,28 @@ void heat_map_age(struct heat_map *map, int64_t now_us, bool ending)
     make_room(map);
 }
 
+bool heat_map_put(struct heat_map *map, uint64_t number, size_t layer, struct heat_column *column)
+{
+    struct heat_table *table = table_make(map, number);
+    bool put = table != NULL && layer < HEAT_LAYERS && heat_table_put(table, layer, column);
+    if (!put) {
+        heat_column_destroy(column);
+        return false;
+    }
+    make_room(map);
+    return true;
+}
+
 bool heat_map_restore(struct heat_map *map,
                       uint64_t number,
                       size_t layer,
                       struct heat_column *column)
 {
-    struct heat_table *table = table_make(map, number);
-    bool room = table != NULL && layer > 0 && layer < HEAT_LAYERS &&
-                heat_map_column_bytes(map) + heat_column_size_bytes(column) <= map->bytes_max &&
-                heat_table_put(table, layer, column);
+    bool room = layer > 0 &&
+                heat_map_column_bytes(map) + heat_column_size_bytes(column) <= map->bytes_max;
     if (!room) {
         heat_column_destroy(column);
+        return false;
     }
-    return room;
+    return heat_map_put(map, number, layer, column);
 }

@@ -67,6 +67,9 @@ bool heat_map_restore(struct heat_map *map,
                       size_t layer,
                       struct heat_column *column);
 
+/* A column from elsewhere, taken over: the oldest of all go for it.  False: there is one, or no memory; it is gone. */
+bool heat_map_put(struct heat_map *map, uint64_t table, size_t layer, struct heat_column *column);
+
 uint64_t heat_map_column_bytes(const struct heat_map *map);
 
 #endif /* MASTER_HEAT_HEAT_MAP_H */

@@ -25,6 +25,8 @@
 #define PUBLISH_NS           INT64_C(500000000)
 #define CLOSE_GRACE_MS       500
 #define ADDRESS_BYTES_MAX    256
+#define EVENTS_ARENA_BYTES   ((size_t)65536)
+#define EVENTS_ARENA_MAX     ((size_t)64 << 20)
 #define STOPPING             "the master is stopping"
 #define AGENT                "edubba-master/" EDUBBA_VERSION
 
@@ -32,6 +34,7 @@ enum mail_kind {
     MAIL_REQUEST,
     MAIL_COMMITTED,
     MAIL_QUESTION,
+    MAIL_EVENTS,
 };
 
 struct mail {
@@ -41,6 +44,7 @@ struct mail {
     uint64_t reign; /* COMMITTED: in which */
     struct committer_result result;
     struct question *question; /* QUESTION: the console's */
+    struct buffer events;      /* EVENTS: of the active master; the mail's */
 };
 
 struct master {
@@ -49,11 +53,14 @@ struct master {
     struct transport_listener *listener;
     struct status_page *page;
     struct console *console;
-    char address[ADDRESS_BYTES_MAX]; /* what others are told; "" = nothing */
-    struct elector *elector;         /* NULL = the embedded coordinator */
-    struct reign *reign;             /* NULL = standing by */
-    uint64_t given_up;               /* a reign that we could not lead in */
-    int64_t published_ns;            /* when the status was last made public */
+    char address[ADDRESS_BYTES_MAX];      /* what others are told; "" = nothing */
+    struct elector *elector;              /* NULL = the embedded coordinator */
+    struct reign *reign;                  /* NULL = standing by */
+    uint64_t given_up;                    /* a reign that we could not lead in */
+    struct event_log events;              /* standing by; else the reign has them */
+    uint64_t events_told;                 /* the last change that the console was given to keep */
+    char followed[ETCD_LEADER_BYTES_MAX]; /* whom the console follows; "" = nobody */
+    int64_t published_ns;                 /* when the status was last made public */
     atomic_bool stopping;
     struct error failure; /* why the loop must end; status OK = it need not */
 };
@@ -97,6 +104,13 @@ static bool on_question(void *context, struct question *question)
 {
     struct master *master = context;
     struct mail mail = {.kind = MAIL_QUESTION, .question = question};
+    return mailbox_push(master->mailbox, &mail);
+}
+
+static bool on_events(void *context, struct buffer *events)
+{
+    struct master *master = context;
+    struct mail mail = {.kind = MAIL_EVENTS, .events = *events};
     return mailbox_push(master->mailbox, &mail);
 }
 
@@ -185,11 +199,18 @@ static void describe_role(const struct master *master, struct transport_reply *r
     send(reply, &message);
 }
 
+static bool may_act(const struct master *master)
+{
+    return master->reign != NULL && reign_may_act(master->reign);
+}
+
 static void take_request(struct master *master, const struct mail *mail)
 {
     if (mail->request.method == METHOD_MASTER) {
         describe_role(master, mail->reply);
-    } else if (master->reign != NULL && reign_may_act(master->reign)) {
+    } else if (mail->request.method == METHOD_LIST_HEAT && may_act(master)) {
+        console_take_heat_request(master->console, &mail->request, mail->reply);
+    } else if (may_act(master)) {
         reign_take_request(master->reign, &mail->request, mail->reply);
     } else {
         redirect(master, mail->reply);
@@ -198,14 +219,32 @@ static void take_request(struct master *master, const struct mail *mail)
 
 static void take_question(struct master *master, struct question *question)
 {
-    if (master->reign != NULL && reign_may_act(master->reign)) {
+    if (may_act(master)) {
         reign_take_question(master->reign, question);
     } else {
         question_fail(question, STATUS_UNAVAILABLE, "this master is not the active one");
     }
 }
 
-static void take_mail(struct master *master, const struct mail *mail)
+/* The active one's. */
+static void take_events(struct master *master, struct buffer *events)
+{
+    struct list_events_response response = {0};
+    struct error error = {0};
+    struct arena arena;
+
+    arena_init(&arena, EVENTS_ARENA_BYTES, EVENTS_ARENA_MAX);
+    if (master->reign == NULL &&
+        list_events_response_decode(buffer_bytes(events), &arena, &response, &error) == STATUS_OK) {
+        for (size_t i = 0; i < response.event_count; i++) {
+            (void)event_log_take(&master->events, &response.events[i]);
+        }
+    }
+    arena_deinit(&arena);
+    buffer_deinit(events);
+}
+
+static void take_mail(struct master *master, struct mail *mail)
 {
     switch (mail->kind) {
     case MAIL_REQUEST:
@@ -220,6 +259,9 @@ static void take_mail(struct master *master, const struct mail *mail)
     case MAIL_QUESTION:
         take_question(master, mail->question);
         break;
+    case MAIL_EVENTS:
+        take_events(master, &mail->events);
+        break;
     }
 }
 
@@ -228,7 +270,6 @@ static void publish(struct master *master)
     struct buffer status = BUFFER_INIT;
     struct catalog_counts counts;
     char active[ETCD_LEADER_BYTES_MAX];
-    bool may_act = master->reign != NULL && reign_may_act(master->reign);
 
     master->published_ns = clock_monotonic_ns();
     if (master->reign != NULL) {
@@ -239,8 +280,51 @@ static void publish(struct master *master)
                              "{\"role\":\"standby\",\"cluster\":\"%lld\",\"active\":\"%s\"}",
                              (long long)master->settings->cluster, active);
     }
-    master_metrics_state(may_act ? &counts : NULL, mailbox_depth(master->mailbox));
+    master_metrics_state(may_act(master) ? &counts : NULL, mailbox_depth(master->mailbox));
     status_page_publish(master->page, &status);
+}
+
+/* --- what the console keeps ------------------------------------------------------------------- */
+
+/* Those that are new, a page at a time. */
+static void keep_events(struct master *master)
+{
+    const struct event_log *log = master->reign == NULL ? &master->events
+                                                        : reign_events(master->reign);
+    const struct list_events_request request = {.after = master->events_told};
+    struct list_events_response response = {0};
+    struct buffer events = BUFFER_INIT;
+    struct arena arena;
+
+    if (log->last_change <= master->events_told) {
+        return;
+    }
+    arena_init(&arena, EVENTS_ARENA_BYTES, EVENTS_ARENA_MAX);
+    if (event_log_list(log, &request, &arena, &response) == STATUS_OK && response.event_count > 0) {
+        list_events_response_encode(&response, &events);
+        if (!events.failed && console_take_events(master->console, &events)) {
+            master->events_told = response.events[response.event_count - 1].change;
+            buffer_init(&events);
+        }
+    }
+    buffer_deinit(&events);
+    arena_deinit(&arena);
+}
+
+/* Standing by: what the active one shows. */
+static void follow_active(struct master *master)
+{
+    char active[ETCD_LEADER_BYTES_MAX] = "";
+
+    if (master->elector != NULL && master->reign == NULL) {
+        find_active(master, active);
+    }
+    if (strcmp(active, master->address) == 0) {
+        active[0] = '\0'; /* of a life before */
+    }
+    if (strcmp(active, master->followed) != 0 && console_follow(master->console, active)) {
+        (void)snprintf(master->followed, sizeof master->followed, "%s", active);
+    }
 }
 
 /* --- reigns ----------------------------------------------------------------------------------- */
@@ -262,6 +346,9 @@ static enum status begin_reign(struct master *master, uint64_t number, struct er
 
 static void end_reign(struct master *master, const char *text)
 {
+    if (master->reign != NULL) {
+        reign_give_events(master->reign, &master->events);
+    }
     reign_close(master->reign, text);
     master->reign = NULL;
     master->published_ns = 0;
@@ -287,6 +374,7 @@ static void try_reign(struct master *master, uint64_t number)
     enum status status = begin_reign(master, number, &error);
 
     if (status == STATUS_OK) {
+        reign_take_events(master->reign, &master->events);
         LOG_EVENT(LOG_LEVEL_INFO, "active", LOG_ID("reign", number),
                   LOG_I64("load_us", (clock_monotonic_ns() - begun_ns) / 1000));
         return;
@@ -397,8 +485,15 @@ static enum status open_console(struct master *master, struct error *ret_error)
         .context = master,
         .ask = on_question,
         .append_status = append_status,
+        .on_events = on_events,
+        .events = &master->events,
     };
-    return console_open(&options, &master->console, ret_error);
+    enum status status = console_open(&options, &master->console, ret_error);
+    master->events_told = master->events.last_change;
+    if (status == STATUS_OK && master->reign != NULL) {
+        reign_take_events(master->reign, &master->events);
+    }
+    return status;
 }
 
 static enum status open_parts(struct master *master, struct error *ret_error)
@@ -437,6 +532,7 @@ enum status master_open(const struct master_settings *settings,
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory for the master");
     }
     master->settings = settings;
+    event_log_init(&master->events);
     master_metrics_init();
     enum status status = open_parts(master, ret_error);
     if (status != STATUS_OK) {
@@ -500,6 +596,8 @@ enum status master_run(struct master *master, struct error *ret_error)
         }
         if (clock_monotonic_ns() - master->published_ns >= PUBLISH_NS) {
             publish(master);
+            keep_events(master);
+            follow_active(master);
             transport_listener_drop_stalled(master->listener,
                                             (uint32_t)(master->settings->answer_stall_us / 1000));
         }
@@ -529,6 +627,7 @@ static void refuse_mails(struct master *master)
         } else if (mail.kind == MAIL_QUESTION) {
             question_fail(mail.question, STATUS_UNAVAILABLE, STOPPING);
         }
+        buffer_deinit(&mail.events);
     }
 }
 
@@ -539,6 +638,9 @@ void master_close(struct master *master)
         return;
     }
     atomic_store(&master->stopping, true);
+    if (master->console != NULL && master->reign != NULL) {
+        keep_events(master);
+    }
     end_reign(master, STOPPING);
     elector_close(master->elector);
     if (master->mailbox != NULL) {
@@ -550,5 +652,6 @@ void master_close(struct master *master)
     status_page_close(master->page); /* it waits for calls that the console answers */
     console_close(master->console);
     mailbox_destroy(master->mailbox);
+    event_log_deinit(&master->events);
     memory_free(master);
 }

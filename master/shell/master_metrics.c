@@ -31,6 +31,7 @@ static struct method_series series[] = {
     {.method = METHOD_LIST_HOT_KEYS, .name = "list_hot_keys"},
     {.method = METHOD_ADVISE, .name = "advise"},
     {.method = METHOD_LIST_EVENTS, .name = "list_events"},
+    {.method = METHOD_LIST_HEAT, .name = "list_heat"},
     {.method = METHOD_SYNC, .name = "sync"},
     {.name = "other"}, /* last: no method has its number */
 };

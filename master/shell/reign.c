@@ -288,6 +288,21 @@ void reign_describe(const struct reign *reign,
     catalog_status_json(reign->catalog, status);
 }
 
+void reign_take_events(struct reign *reign, struct event_log *events)
+{
+    catalog_take_events(reign->catalog, events, clock_wall_us());
+}
+
+void reign_give_events(struct reign *reign, struct event_log *ret_events)
+{
+    catalog_give_events(reign->catalog, ret_events);
+}
+
+const struct event_log *reign_events(const struct reign *reign)
+{
+    return catalog_events(reign->catalog);
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static bool is_over(const struct reign_options *options)

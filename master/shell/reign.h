@@ -19,6 +19,7 @@
 
 #include "common/io/transport.h"
 #include "master/console/question.h"
+#include "master/core/event_log.h"
 #include "master/shell/committer.h"
 #include "master/shell/elector.h"
 #include "master/shell/settings.h"
@@ -60,6 +61,11 @@ void reign_take_request(struct reign *reign,
 /* It is answered before or after this returns. */
 void reign_take_question(struct reign *reign, struct question *question);
 void reign_take_committed(struct reign *reign, const struct committer_result *result);
+
+/* What was decided about load: of reigns before, moved in; and out again, before it is closed. */
+void reign_take_events(struct reign *reign, struct event_log *events);
+void reign_give_events(struct reign *reign, struct event_log *ret_events);
+const struct event_log *reign_events(const struct reign *reign);
 
 /* Do what is due, if it may act.  Call at reign_deadline_ns(); at other times harmless. */
 void reign_tick(struct reign *reign);

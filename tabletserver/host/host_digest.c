@@ -215,9 +215,8 @@ static void condemn(struct hosted *hosted, uint64_t store)
         struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
         hosted_step(hosted, &event);
     } else if (at < members.member_count) {
-        struct replica_message message = {.type = REPLICA_DIFFERS,
-                                          .version = members.version,
-                                          .number = hosted->scrub.number};
+        struct replica_message message = {
+            .type = REPLICA_DIFFERS, .version = members.version, .number = hosted->scrub.number};
         hosted_send(hosted, members.members[at], &message);
     }
 }

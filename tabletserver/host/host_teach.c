@@ -126,7 +126,8 @@ static bool start_walk(struct hosted *hosted, struct host_teaching *teaching, ui
     if (teaching->floor < hosted->barred_sequence) {
         teaching->floor = hosted->barred_sequence; /* given out since the lesson was offered */
     }
-    bool has_turn = host->walks < HOST_WALKS_MAX + (hosted_is_quick(hosted) ? HOST_QUICK_WALKS_MAX : 0);
+    bool has_turn = host->walks <
+                    HOST_WALKS_MAX + (hosted_is_quick(hosted) ? HOST_QUICK_WALKS_MAX : 0);
     if (committed < teaching->floor || !has_turn ||
         store_slices_begin(tablet, next == NULL ? 0 : next->stamp.clock, &teaching->slices,
                            &sequence) != STATUS_OK) {
@@ -243,7 +244,8 @@ static void hear_learner(struct hosted *hosted,
 {
     struct host_teaching *teaching = *find_teaching(hosted, from.store);
     if (teaching == NULL || message->version != teaching->pupil.version ||
-        message->lesson != teaching->lesson || message->opener != hosted->host->options.incarnation ||
+        message->lesson != teaching->lesson ||
+        message->opener != hosted->host->options.incarnation ||
         message->incarnation != teaching->pupil.incarnation || !reigns(hosted, teaching)) {
         return;
     }

@@ -67,6 +67,8 @@ static bool ask_catalog(void *context, struct question *question)
     return true;
 }
 
+static struct event_log events;
+
 static void append_status(void *context, struct buffer *out)
 {
     (void)context;
@@ -87,7 +89,9 @@ static void open_console(bool local)
         .heat_bytes_max = 1 << 20,
         .ask = ask_catalog,
         .append_status = append_status,
+        .events = &events,
     };
+    event_log_init(&events);
     cr_assert_eq(console_open(&options, &console, &error), STATUS_OK, "%s", error.text);
 }
 
@@ -101,6 +105,7 @@ static void stop(void)
     char command[300];
     http_server_close(server);
     console_close(console);
+    event_log_deinit(&events);
     (void)snprintf(command, sizeof command, "rm -rf %s", folder);
     cr_assert_eq(system(command), 0);
 }

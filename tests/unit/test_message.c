@@ -387,6 +387,24 @@ static struct event any_event(struct random_source *s)
     };
 }
 
+static void any_list_heat_request(struct random_source *s, struct buffer *out)
+{
+    struct list_heat_request message = {any_i64(s), any_u64(s), any_i64(s)};
+    list_heat_request_encode(&message, out);
+}
+
+static void any_list_heat_response(struct random_source *s, struct buffer *out)
+{
+    struct list_heat_response message = {.newest_us = any_i64(s), .more = any_bool(s)};
+    struct heat_column_image *columns = any_list(s, sizeof *columns, &message.column_count);
+    for (size_t i = 0; i < message.column_count; i++) {
+        columns[i] = (struct heat_column_image){any_u64(s), any_u32(s), any_i64(s), any_i64(s),
+                                                any_bytes(s)};
+    }
+    message.columns = columns;
+    list_heat_response_encode(&message, out);
+}
+
 static void any_list_events_request(struct random_source *s, struct buffer *out)
 {
     struct list_events_request message = {any_bytes(s), any_u64(s), any_u32(s)};

@@ -1,0 +1,35 @@
+/*
+ * One heat map follows another: what a master that stands by is told of the active one's.
+ *
+ *   active:  heat_map_list() --- columns of a minute and more, in pages ---> heat_map_follow()  :standing by
+ *
+ * Who follows asks for what began when its own newest column ended, or later, and ages what it gets by itself.  So
+ * what both have is the same but for what is not a minute yet, and for the edge of a stretch in which it did not
+ * listen: what overlaps with what is there is passed over.
+ *
+ * Pure.  Thread rule: each map's owner.
+ */
+#ifndef MASTER_HEAT_HEAT_FOLLOWING_H
+#define MASTER_HEAT_HEAT_FOLLOWING_H
+
+#include "common/base/arena.h"
+#include "common/wire/message.h"
+#include "master/heat/heat_map.h"
+
+#define HEAT_PAGE_COLUMNS_MAX 4096
+#define HEAT_PAGE_BYTES_MAX   (1024 * 1024) /* and one column more */
+
+/* When the newest column of all ended; 0 = there is none. */
+int64_t heat_map_newest_us(const struct heat_map *map);
+
+/* A page.  Columns point into the map: good until its next change.  Errors: STATUS_NO_MEMORY. */
+enum status heat_map_list(const struct heat_map *map,
+                          const struct list_heat_request *request,
+                          struct arena *arena,
+                          struct list_heat_response *ret_response);
+
+/* Take one in.  False: it is passed over, being no column, of the future, of a time that is known, or without
+ * memory. */
+bool heat_map_follow(struct heat_map *map, const struct heat_column_image *image, int64_t now_us);
+
+#endif /* MASTER_HEAT_HEAT_FOLLOWING_H */
