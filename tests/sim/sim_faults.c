@@ -397,8 +397,8 @@ bool sim_faults_may_lose(const struct sim *sim, uint32_t node)
 
 static void forget_proposals(struct sim *sim, uint32_t node)
 {
+    sim_etcd_lose_commits(sim); /* first: of a master that is killed some are done yet */
     kill_masters(sim);
-    sim_etcd_lose_commits(sim);
     for (uint32_t i = 0; i < sim->settings.masters; i++) {
         sim_heap_drop_messages(&sim->heap, node, sim_master_node(sim, i));
     }
