@@ -1,0 +1,246 @@
+/*
+ * Learners taught on real stores: by the log where it follows on what they have, else by slices, while the tablet is
+ * written to, and whoever dies.
+ */
+#include "tests/support/host_trio.h"
+
+#include "common/io/metrics.h"
+#include "tabletserver/host/host_internal.h"
+#include "tabletserver/storage/store_slice.h"
+
+TestSuite(host_lessons, .fini = finish);
+
+static void be_small(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].fixture.settings.slice_bytes = 200;
+        cluster.nodes[i].fixture.settings.memtable_limit_bytes = 4000;
+        cluster.nodes[i].fixture.settings.flush_pace_percent = 50; /* and rest after each slice */
+    }
+}
+
+static uint64_t slices_read(void)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < NODES; i++) {
+        count += cluster.nodes[i].slices_read;
+    }
+    return count;
+}
+
+/* Adds to counters all over, answered or not: what each comes to is compared. */
+static void load(void)
+{
+    static uint32_t turn;
+    uint64_t sequence = 0;
+    struct node *node = cluster_primary(&cluster);
+    if (node != NULL && rows_written < ROWS_MAX - 1 && turn++ % 4 == 0) {
+        uint8_t operand[8];
+        char name[16];
+        struct change change = fixture_add(3, "load", (int64_t)(turn % 7), operand);
+        (void)snprintf(name, sizeof name, "s%04u", turn % 97);
+        (void)fixture_append(node->tablet, name, &change, 1, NULL, &sequence);
+    }
+}
+
+#define PUMP_UNDER_LOAD_UNTIL(cluster, condition) PUMP_UNTIL(cluster, (load(), (condition)))
+
+Test(host_lessons, a_lone_member_with_data_gets_others_by_slices)
+{
+    begin_with(1);
+    be_small();
+    start_all(1);
+    write_rows(60);
+    for (int i = 1; i < NODES; i++) {
+        node_start(&cluster.nodes[i]);
+    }
+    wish_for_all();
+    PUMP_UNDER_LOAD_UNTIL(&cluster, cluster.catalog.member_count == NODES);
+    cr_assert_gt(slices_read(), 10);
+    write_rows(20);
+    expect_level();
+}
+
+/* What its store had is gone, and with it its data: another store number would be another member. */
+static void wipe(struct node *node)
+{
+    struct store_settings settings = node->fixture.settings;
+    fixture_deinit(&node->fixture);
+    fixture_init(&node->fixture);
+    node->fixture.settings = settings;
+}
+
+static struct node *dead_secondary_of_three(void)
+{
+    struct node *primary = NULL;
+    begin_with(3);
+    be_small();
+    start_all(3);
+    wish_for_all();
+    write_rows(60);
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct node *dead = &cluster.nodes[peer_of(primary)->self.server - 1];
+    node_kill(dead);
+    PUMP_UNTIL(&cluster, !is_member(dead));
+    write_rows(10);
+    return dead;
+}
+
+/* As operators are told. */
+static int64_t slices_sent(void)
+{
+    struct buffer text = BUFFER_INIT;
+    const char name[] = "\nedubba_slices_sent_total ";
+    metrics_render(&text);
+    buffer_append_u8(&text, '\0');
+    const char *at = strstr((const char *)text.data, name);
+    cr_assert(!text.failed && at != NULL);
+    long long count = strtoll(at + sizeof name - 1, NULL, 10);
+    buffer_deinit(&text);
+    return count;
+}
+
+Test(host_lessons, a_learner_that_the_log_follows_on_is_sent_no_slice)
+{
+    struct node *dead = dead_secondary_of_three();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_eq(slices_sent(), 0);
+    write_rows(5);
+    expect_level();
+}
+
+/* The log that the others have begins behind what they have. */
+static void lose_logs(void)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        if (node->up) {
+            fixture_flush(&node->fixture);
+            store_tablet_forget_log(node->tablet);
+        }
+    }
+}
+
+Test(host_lessons, a_wiped_learner_is_taught_by_slices_under_load)
+{
+    struct node *dead = dead_secondary_of_three();
+    wipe(dead);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), 10);
+    cr_assert_gt(slices_sent(), 10);
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, a_learner_whose_log_is_gone_drops_what_it_has)
+{
+    struct node *dead = dead_secondary_of_three();
+    lose_logs();
+    node_start(dead);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), 10);
+    write_rows(5);
+    expect_level();
+}
+
+/* Nor does it hear what has come, and was not looked at yet. */
+static void turn_deaf(struct node *node)
+{
+    (void)pthread_mutex_lock(&node->mutex);
+    atomic_store(&node->deaf, true);
+    for (unsigned i = 0; i < node->batch_count; i++) {
+        lanes_batch_done(node->batches[i]);
+    }
+    node->batch_count = 0;
+    (void)pthread_mutex_unlock(&node->mutex);
+}
+
+/* The learner's log follows on the walk: what it passed over would be the barrier.  (Simulator, seed 411637.) */
+Test(host_lessons, a_walk_begins_behind_a_barrier_that_came_after_its_offer)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = cluster_primary(&cluster);
+    struct node *other = NULL;
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        other = node != primary && node != dead ? node : other;
+    }
+    const struct record_drop_range drop = {.range = {bytes_of_text("row"), bytes_of_text("row1")}};
+    const struct hosted *hosted = store_tablet_replica(primary->tablet);
+    uint64_t barrier = 0;
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL);
+    turn_deaf(dead); /* it has not heard of the offer yet */
+    turn_deaf(other);
+    uint64_t before = slices_read();
+    cr_assert_eq(store_append_drop_range(primary->tablet, &drop,
+                                         store_next_clock(primary->fixture.store), &barrier),
+                 STATUS_OK);
+    atomic_store(&dead->deaf, false);
+    int64_t until_ns = clock_monotonic_ns() + 1000 * MS;
+    PUMP_UNTIL(&cluster, slices_read() > before || clock_monotonic_ns() > until_ns);
+    cr_assert(slices_read() == before || store_tablet_committed(primary->tablet) >= barrier);
+    atomic_store(&other->deaf, false);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    cr_assert_gt(slices_read(), before);
+}
+
+/* Incarnation and number may be alike when servers count alike: the version tells whose it is.  (Simulator, seed 4911669.) */
+Test(host_lessons, a_lesson_is_not_asked_for_under_another_version)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL);
+    turn_deaf(dead);
+    const struct host_teaching *teaching = hosted->teachings;
+    struct replica_message message = {.type = REPLICA_TEACH,
+                                      .version = teaching->pupil.version - 1,
+                                      .incarnation = teaching->pupil.incarnation,
+                                      .opener = hosted->host->options.incarnation,
+                                      .lesson = teaching->lesson,
+                                      .number = teach_number(1, 1)};
+    cr_assert_eq(teaching->teach.state, TEACH_OFFERED);
+    cr_assert(hosted_hear_lesson(hosted, teaching->pupil.member, &message));
+    cr_assert_eq(teaching->teach.state, TEACH_OFFERED);
+    message.version++;
+    cr_assert(hosted_hear_lesson(hosted, teaching->pupil.member, &message));
+    cr_assert_eq(teaching->teach.state, TEACH_READING);
+}
+
+Test(host_lessons, a_learner_that_restarts_on_its_walk_begins_again)
+{
+    struct node *dead = dead_secondary_of_three();
+    lose_logs();
+    node_start(dead);
+    for (uint64_t i = 1; i <= 3; i++) {
+        uint64_t before = slices_read();
+        PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 3 * i || is_member(dead));
+        node_kill(dead);
+        node_start(dead);
+    }
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, a_primary_that_restarts_on_the_walk_is_followed_by_another_lesson)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = NULL;
+    lose_logs();
+    node_start(dead);
+    uint64_t before = slices_read();
+    PUMP_UNDER_LOAD_UNTIL(&cluster, slices_read() >= before + 4 || is_member(dead));
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    node_kill(primary);
+    node_start(primary);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead) && is_member(primary));
+    write_rows(5);
+    expect_level();
+}
