@@ -227,12 +227,13 @@ static void read_proposal(struct wire_reader *reader,
 
 void propose_request_encode(const struct propose_request *message, struct buffer *out)
 {
-    wire_write_array(out, 2);
+    wire_write_array(out, 3);
     wire_write_u64(out, message->server);
     wire_write_array(out, message->proposal_count);
     for (size_t i = 0; i < message->proposal_count; i++) {
         write_proposal(out, &message->proposals[i]);
     }
+    wire_write_u64(out, message->incarnation);
 }
 
 enum status propose_request_decode(struct bytes in,
@@ -257,6 +258,7 @@ enum status propose_request_decode(struct bytes in,
         read_proposal(&reader, &list, &proposals[i]);
     }
     wire_array_end(&reader, &list);
+    message.incarnation = wire_read_u64(&reader, &fields, "incarnation");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -11,6 +11,9 @@
  * are answered when it is durable, so nothing is told that the coordinator has not acknowledged.  Of
  * one tablet at most one is taken in a transaction: after it the base of the others is old.
  *
+ * They are a process's: one of a copied folder, or one that was replaced, may have the server's number, and is not
+ * heard, nor told anything.
+ *
  * A proposer repeats what was refused until a higher version settles it (rule 9).  So nothing may be
  * refused for a reason that does not go away by itself, but what no honest replica proposes.
  */
@@ -337,6 +340,11 @@ static bool consider_request(struct catalog *catalog,
         refuse(catalog, request,
                status == STATUS_NO_MEMORY ? STATUS_RESOURCE_EXHAUSTED : STATUS_INVALID_ARGUMENT,
                error.text);
+        return true;
+    }
+    if (!sync_knows_process(catalog, propose.server, propose.incarnation)) {
+        refuse(catalog, request, STATUS_PERMISSION_DENIED,
+               "another process has this server's number, or this one was not let in yet");
         return true;
     }
     if (transaction->change_count > 0 &&

@@ -583,6 +583,8 @@ void sync_note_refused(struct catalog *catalog,
                        const struct error *error);
 
 /* catalog_sync.c */
+/* Is this the process of the server that was let in last?  incarnation 0: it does not say. */
+bool sync_knows_process(const struct catalog *catalog, uint64_t number, uint64_t incarnation);
 enum status sync_receive(struct catalog *catalog,
                          const struct catalog_event *event,
                          const struct sync_request *sync);

@@ -57,7 +57,8 @@ static bool may_live(const struct catalog *catalog, const struct server *server)
 }
 
 /* Two processes with one number: of two starts of one folder the later one stays.  At another address
- * it is a copy of the folder while the former process is heard; or it was moved, and waits a little. */
+ * it is a copy of the folder while the former process is heard; or it was moved, and waits a little.
+ * Who is refused here serves nobody (PERMISSION_DENIED is said of nothing else). */
 static enum status check_incarnation(const struct catalog *catalog,
                                      const struct server *server,
                                      const struct server_information *from,
@@ -71,7 +72,7 @@ static enum status check_incarnation(const struct catalog *catalog,
     }
     if (from->incarnation < known->record.incarnation) {
         return error_set(
-            ret_error, STATUS_FAILED_PRECONDITION,
+            ret_error, STATUS_PERMISSION_DENIED,
             "server %llu at %s was started again (incarnation %llu): this older "
             "process (incarnation %llu) must end",
             (unsigned long long)from->number, bytes_printable(known->record.address, address),
@@ -79,7 +80,7 @@ static enum status check_incarnation(const struct catalog *catalog,
     }
     if (may_live(catalog, server) && !bytes_equal(from->address, known->record.address)) {
         char own[BYTES_PRINTABLE_SIZE_MAX];
-        return error_set(ret_error, STATUS_FAILED_PRECONDITION,
+        return error_set(ret_error, STATUS_PERMISSION_DENIED,
                          "server number %llu is in use by the process at %s: the one at %s must "
                          "end if its folder is a copy; if it was moved it is let in when the other "
                          "one was not heard of for %lld ms",
@@ -89,6 +90,15 @@ static enum status check_incarnation(const struct catalog *catalog,
                          (long long)(catalog->settings.server_timeout_ns / 1000000));
     }
     return STATUS_OK;
+}
+
+bool sync_knows_process(const struct catalog *catalog, uint64_t number, uint64_t incarnation)
+{
+    const struct server *server = state_server(catalog, number);
+    const struct server_image *known = server == NULL         ? NULL
+                                       : server->seen != NULL ? server->seen
+                                                              : server->image;
+    return known != NULL && (incarnation == 0 || known->record.incarnation == incarnation);
 }
 
 /* The living server that listed it last, or may list it again soon; NULL = none. */

@@ -329,6 +329,9 @@ void requests_on_request(void *context,
         take_of_peer(server, request, reply);
     } else if (!atomic_load(&server->open)) {
         transport_reply_fail(reply, STATUS_UNAVAILABLE, "the server is starting or stopping");
+    } else if (sync_is_usurped(server->sync)) {
+        transport_reply_fail(reply, STATUS_UNAVAILABLE,
+                             "another process runs as this server; its log says which");
     } else if (request->method == METHOD_OPERATIONS) {
         batch_start(server, request, reply);
     } else if (request->method == METHOD_SCAN) {

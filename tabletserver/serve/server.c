@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/base/checksum.h"
 #include "common/base/memory.h"
 #include "common/base/memory_large.h"
 #include "common/io/clock.h"
@@ -48,10 +49,26 @@ bool server_redirects(struct server *server,
 
 /* --- identity ----------------------------------------------------------------------------------- */
 
-/* <folder>/SERVER: "server NUMBER incarnation TIME\n".  The number is for life; the incarnation says
- * which of two starts is the later one.  It is the time of the start, so that it rises even where
+/* <folder>/SERVER: "server NUMBER incarnation TIME\nchecksum HEX\n" (without the second line, of an older version).  The
+ * number is for life; the incarnation says which of two starts is the later one.  It is the time of the start, so that it rises even where
  * a full disk kept the last one from being written, and above the one before, should the clock
  * have been set back. */
+static uint64_t identity_checksum(const char *text, size_t size_bytes)
+{
+    return checksum64(text, size_bytes, 0);
+}
+
+static bool is_as_written(const char *text)
+{
+    const char *end = strchr(text, '\n');
+    uint64_t checksum = 0;
+    if (end == NULL || end[1] == '\0') {
+        return end != NULL;
+    }
+    return sscanf(end + 1, "checksum %" SCNx64, &checksum) == 1 &&
+           checksum == identity_checksum(text, (size_t)(end + 1 - text));
+}
+
 static enum status read_identity(struct server *server, const char *path, struct error *ret_error)
 {
     struct buffer text = BUFFER_INIT;
@@ -65,7 +82,7 @@ static enum status read_identity(struct server *server, const char *path, struct
         if (text.failed ||
             sscanf((const char *)text.data, "server %" SCNu64 " incarnation %" SCNu64,
                    &server->number, &server->incarnation) != 2 ||
-            server->number == 0) {
+            server->number == 0 || !is_as_written((const char *)text.data)) {
             status = error_set(ret_error, STATUS_CORRUPT, "%s: not the identity of a server", path);
         }
     }
@@ -93,6 +110,8 @@ static enum status take_identity(struct server *server, struct error *ret_error)
     server->incarnation = now_us > server->incarnation ? now_us : server->incarnation + 1;
     int length = snprintf(text, sizeof text, "server %" PRIu64 " incarnation %" PRIu64 "\n",
                           server->number, server->incarnation);
+    length += snprintf(text + length, sizeof text - (size_t)length, "checksum %016" PRIx64 "\n",
+                       identity_checksum(text, (size_t)length));
     status = file_write_atomic(path, text, (size_t)length, ret_error);
     if (status == STATUS_NO_SPACE && !is_first_start) {
         LOG_EVENT(LOG_LEVEL_WARN, "identity_not_saved", LOG_TEXT("error", ret_error->text));

@@ -196,7 +196,11 @@ static void on_answer(struct sync *sync, const struct note *note)
     arena_reset(&sync->arena);
     enum status status = sync_take_answer(sync, bytes_of(note->message, note->message_bytes),
                                           &error);
-    if (status == STATUS_FAILED_PRECONDITION) {
+    if (status == STATUS_PERMISSION_DENIED) {
+        atomic_store(&sync->usurped, true);
+        sync->admitted = false;
+    }
+    if (status == STATUS_FAILED_PRECONDITION || status == STATUS_PERMISSION_DENIED) {
         complain_of_bar(sync, error.text);
     } else if (status != STATUS_OK) {
         complain(sync, true, error.text);
@@ -206,6 +210,8 @@ static void on_answer(struct sync *sync, const struct note *note)
         return;
     }
     atomic_store(&sync->barred, false);
+    atomic_store(&sync->usurped, false);
+    sync->admitted = true;
     sync->redirections = 0;
     load_meter_told(sync->meter, sync->load_asked);
     atomic_store(&sync->master_answered, sync->master_index);
@@ -260,7 +266,7 @@ static void act(struct sync *sync, int64_t now_ns)
         arena_reset(&sync->arena);
         sync_match_assignments(sync);
     }
-    if (sync->ready) {
+    if (sync->ready && sync->admitted) { /* else what waits waits: it would be refused */
         propose(sync);
     }
     if (sync->connection == NULL) {
@@ -432,6 +438,11 @@ void sync_hurry(struct sync *sync)
 bool sync_is_connected(const struct sync *sync)
 {
     return atomic_load(&sync->connected);
+}
+
+bool sync_is_usurped(const struct sync *sync)
+{
+    return atomic_load(&sync->usurped);
 }
 
 bool sync_is_barred(const struct sync *sync)

@@ -68,6 +68,10 @@ const char *sync_master_address(const struct sync *sync);
 bool sync_is_connected(const struct sync *sync);
 /* Has it refused this server, or the server it: another catalog, an old copy, a copied folder? */
 bool sync_is_barred(const struct sync *sync);
+
+/* Another process has this server's number: this one is a copy, or was replaced while it stood still.  It answers
+ * nobody until it is let in. */
+bool sync_is_usurped(const struct sync *sync);
 uint64_t sync_catalog_version(const struct sync *sync);
 
 #endif /* TABLETSERVER_SERVE_SYNC_H */

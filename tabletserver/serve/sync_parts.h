@@ -38,6 +38,8 @@ struct sync {
     atomic_bool look_again; /* what is assigned may fit what is held now */
     atomic_bool connected;
     atomic_bool barred;           /* refused, one by the other, when they last spoke */
+    atomic_bool usurped;          /* another process has this server's number, said the master */
+    bool admitted;                /* this process was let in, and not refused since */
     atomic_uint_fast64_t version; /* of the catalog, as known here */
     uint64_t catalog_generation;
     struct sync_masters masters; /* given, then learned */

@@ -175,7 +175,11 @@ bool proposals_encode(struct sync *sync, struct buffer *message)
         all[i] = taken[i].proposal;
     }
     const struct propose_request request = {
-        .server = sync->server->number, .proposals = all, .proposal_count = count};
+        .server = sync->server->number,
+        .proposals = all,
+        .proposal_count = count,
+        .incarnation = sync->server->incarnation,
+    };
     request_head_encode(&(struct request_head){.deadline_ms = 3000}, message);
     propose_request_encode(&request, message);
     for (size_t i = 0; i < count; i++) {

@@ -300,7 +300,7 @@ static void disturb(struct fake_server *server)
 static bool is_taken_for_copy(uint64_t request)
 {
     const struct driver_reply *reply = driver_reply(&model.driver, request);
-    return reply != NULL && reply->status == STATUS_FAILED_PRECONDITION &&
+    return reply != NULL && reply->status == STATUS_PERMISSION_DENIED &&
            strstr(reply->text, "must end if its folder is a copy") != NULL;
 }
 

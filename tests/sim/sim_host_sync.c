@@ -140,7 +140,7 @@ void sim_host_propose(void *context,
     } else if (is_suppressed(server, tablet, replica)) {
         return;
     }
-    const struct propose_request request = {server->node, &one, 1};
+    const struct propose_request request = {server->node, &one, 1, server->disk->incarnation};
     request_head_encode(&(struct request_head){.deadline_ms = 3000}, &out);
     propose_request_encode(&request, &out);
     peers->proposes[peers->propose_next++ % SIM_PROPOSES_MAX] = server->sync_next;

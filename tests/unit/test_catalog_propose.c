@@ -474,6 +474,36 @@ Test(propose, a_merge_is_guarded_by_both_versions)
                  "above both");
 }
 
+static uint64_t propose_as_process(struct replica_server *server,
+                                   const struct proposal *proposal,
+                                   uint64_t incarnation)
+{
+    const struct propose_request propose = {server->fake.number, proposal, 1, incarnation};
+    struct buffer body = BUFFER_INIT;
+    propose_request_encode(&propose, &body);
+    return driver_send(&driver, METHOD_PROPOSE, &body);
+}
+
+/* A copied folder has the number and the store, and knows what was; not the process that was let in. */
+Test(propose, another_process_of_a_server_is_neither_heard_nor_told_anything)
+{
+    make_replicated("t");
+    struct replica_view view = newest_view(tablet_at("t", ""));
+    struct replica_server *leader = leader_server(&view);
+    uint64_t incarnation = leader->fake.incarnation;
+    struct proposal renewal = members_of(&view, view.configuration);
+    renewal.next.version++;
+    renewal.proposer = replica_server_member(leader).store;
+    driver_assert_refused(&driver, propose_as_process(leader, &renewal, incarnation + 1),
+                          STATUS_PERMISSION_DENIED, "another process");
+    driver_crash(&driver); /* of the next master nobody has been let in yet */
+    driver_assert_refused(&driver, propose_as_process(leader, &renewal, incarnation + 1),
+                          STATUS_PERMISSION_DENIED, "another process");
+    uint64_t request = propose_as_process(leader, &renewal, incarnation);
+    struct propose_response response = driver_proposed(&driver, request);
+    cr_assert(is_taken(&response.answers[0], &renewal), "what the records say is enough");
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 Test(propose, without_memory_a_split_is_refused_and_nothing_has_changed)

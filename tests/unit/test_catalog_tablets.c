@@ -173,10 +173,10 @@ Test(catalog, the_older_of_two_processes_with_one_number_is_refused)
     twin.incarnation = 2;
     fake_sync(&driver, &twin);
     uint64_t request = fake_send(&driver, &servers[0]);
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "server 1");
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, "server 1");
     driver_crash(&driver); /* remembered */
     request = fake_send(&driver, &servers[0]);
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "incarnation 2");
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, "incarnation 2");
 }
 
 Test(catalog, a_clone_with_the_same_incarnation_is_refused)
@@ -184,14 +184,14 @@ Test(catalog, a_clone_with_the_same_incarnation_is_refused)
     struct fake_server clone = servers[0];
     snprintf(clone.address, sizeof clone.address, "tcp://127.0.0.1:9999");
     uint64_t request = fake_send(&driver, &clone);
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "in use");
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, "in use");
 }
 
 static void assert_clone_refused(struct fake_server *clone)
 {
     uint64_t request = fake_send(&driver, clone);
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "tcp://127.0.0.1:9999");
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, servers[0].address);
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, "tcp://127.0.0.1:9999");
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, servers[0].address);
 }
 
 /* Started from a copy of the folder, later than the server itself. */
@@ -212,7 +212,7 @@ Test(catalog, a_clone_that_started_later_is_refused_while_the_former_is_heard)
     driver_pass(&driver, 4 * SECOND_NS); /* the server ends: it was moved */
     fake_sync(&driver, &clone);
     uint64_t request = fake_send(&driver, &servers[0]);
-    driver_assert_refused(&driver, request, STATUS_FAILED_PRECONDITION, "must end");
+    driver_assert_refused(&driver, request, STATUS_PERMISSION_DENIED, "must end");
 }
 
 Test(catalog, a_store_of_a_server_that_may_still_come_is_not_taken_by_a_copy)

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# A copied folder of a tablet server is started beside the server that it was copied from: it is not let in, proposes nothing,
+# and is told nothing.  Then the original dies, or stands still for a while: the copy comes in its place as an old disk
+# does, and nothing that was acknowledged is lost or doubled.
+[[ -n ${1:-} ]] && BUILD=$(cd "$1" && pwd)
+source "$(dirname "$0")/cluster.sh"
+settings=("memory_limit=64 MiB" "log_segment=1 MiB" "ballast=1 MiB" replicate=true "map_size=1 GiB")
+start_master replication.replicas=3 replication.min_in_sync=2 "replication.replace_after=5 s" || exit 1
+for n in 1 2 3; do start_server $n "${settings[@]}" || exit 1; done
+
+adds=0
+add() { # TIMES
+    local i
+    for ((i = 0; i < $1; i++)); do
+        if ebt addtocell T c s:n=1@0 >/dev/null; then adds=$((adds + 1)); else bad "an add failed"; fi
+    done
+}
+sum() { ebt --timeout 20 --json lookup T c 2>/dev/null | grep -oE '[0-9]+' | tail -n 1; }
+leader() { ebt --json tablets T | grep -oE '"address":"tcp://127.0.0.1:[0-9]+' | head -n 1 | grep -oE '[0-9]+$' | { read -r port; echo $((port - PORT)); }; }
+version() { ebt tablets T | awk 'NR == 2 { print $5 }'; }
+in_sync() { ebt tablets T | awk 'NR == 2 { print $4 }'; }
+# await WHAT SECONDS COMMAND...
+await() {
+    local what=$1 seconds=$2 begun=$SECONDS
+    shift 2
+    until "$@"; do
+        ((SECONDS - begun < seconds)) || { bad "$what: not within $seconds s"; ebt tablets T; return 1; }
+        sleep 0.2
+    done
+    ok
+}
+whole() { [[ $(in_sync) == 3/3 ]]; }
+logged() { grep -q "$2" "$WORK/$1.log"; }
+
+await "there are three servers" 30 eval '[[ $(ebt --json servers 2>/dev/null | grep -c "\"alive\":true") == 3 ]]'
+ebt createtable T families=s::intsum replicas=3 min-in-sync=2 || exit 1
+add 5
+await "three copies" 30 whole
+
+# --- a copy, beside its original ----------------------------------------------------------------------
+twin=$((1 + $(leader) % 3)) # not the primary
+kill_hard server$twin
+cp -a "$WORK/server$twin" "$WORK/server4"
+start_server "$twin" "${settings[@]}" || exit 1
+await "three copies again" 60 whole
+add 20
+before=$(version)
+start_server 4 "${settings[@]}" || exit 1
+await "the copy is refused" 20 logged server4 "must end if its folder is a copy"
+for _ in $(seq 8); do
+    add 2
+    sleep 0.5
+done
+same "nothing was changed by it" "$(version)" "$before"
+same "nor lost or doubled" "$(sum)" "$adds"
+says "it answers nobody" 1 "another process runs as this server|UNAVAILABLE" env EDUBBA_MASTERS="tcp://127.0.0.1:$((PORT + 4))" \
+    "$BUILD/client/cli/ebt" --timeout 3 lookup T c
+
+# --- the original stands still, and the copy comes in its place --------------------------------------
+kill -STOP "$(pid_of server$twin)"
+await "the copy is let in" 30 logged server4 master_found
+add 10
+await "three copies with it" 60 whole
+kill -CONT "$(pid_of server$twin)"
+await "the original is refused now" 20 logged "server$twin" "this older process"
+add 10
+same "nothing is lost or doubled" "$(sum)" "$adds"
+kill_hard "server$twin"
+
+# --- whoever leads dies: the copy has all of it --------------------------------------------------------
+kill_hard "server$(leader)"
+await "another leads" 30 ebt --timeout 5 addtocell T c s:n=1@0
+adds=$((adds + 1))
+same "all of it is there" "$(sum)" "$adds"
+
+# --- who a server is, is not read from a file that decayed ---------------------------------------------
+sed -i 's/incarnation 1/incarnation 2/' "$WORK/server$twin/SERVER"
+says "a decayed identity" 1 "SERVER: not the identity of a server" "$BUILD/tabletserver/edubba-tabletserver" --set "folder=$WORK/server$twin" \
+    --set "address=tcp://127.0.0.1:$((PORT + twin))" --set "masters=$EDUBBA_MASTERS"
+finish
