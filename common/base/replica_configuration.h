@@ -36,6 +36,23 @@ struct replica_configuration {
     struct replica_member members[REPLICA_MEMBERS_MAX];
 };
 
+/*
+ * A version's low half counts; its high half is the era: it rises, and the low half begins anew, when a person has
+ * chosen what the tablet is from then on (rule 18).  What another copy has of an era before is of a history that was
+ * given up, however far it goes.
+ */
+#define REPLICA_ERA_SHIFT 32
+
+static inline uint64_t replica_version_era(uint64_t version)
+{
+    return version >> REPLICA_ERA_SHIFT;
+}
+
+static inline uint64_t replica_version_of_next_era(uint64_t version)
+{
+    return (replica_version_era(version) + 1) << REPLICA_ERA_SHIFT;
+}
+
 /* The members of two configurations, each once, ascending by server. */
 struct replica_union {
     uint32_t count;

@@ -67,7 +67,7 @@ struct propose_request {
     uint64_t server;
     const struct proposal *proposals; /* judged in order */
     size_t proposal_count;            /* up to LIMIT_PROPOSALS_PER_MESSAGE */
-    uint64_t incarnation;             /* of the server's process; 0 = an older version, which does not say */
+    uint64_t incarnation; /* of the server's process; 0 = an older version, which does not say */
 };
 
 enum proposed_outcome {

@@ -390,7 +390,7 @@ static void stage_chosen(struct catalog *catalog,
 {
     struct tablet_record record = tablet->record;
     record.configuration = (struct replica_configuration){
-        .version = tablet->record.configuration.version + 1,
+        .version = replica_version_of_next_era(tablet->record.configuration.version),
         .member_count = 1,
         .members = {{copy->server, copy->store}}};
     record.recovered_version = record.configuration.version;

@@ -4,7 +4,9 @@
 #include "tabletserver/replica/teach.h"
 
 #define KEEP_RESENDS 10 /* who works says so at this multiple of resend_ns */
-#define KEEP_MAX_NS  (600 * INT64_C(1000000000)) /* of one slice: what takes longer is stuck */
+#define LEARNED_NS \
+    (60 * INT64_C(1000000000)) /* for so long it says that it has learnt all: nobody answers that */
+#define KEEP_MAX_NS (600 * INT64_C(1000000000)) /* of one slice: what takes longer is stuck */
 
 static struct learn_effect *emit(struct learn_effects *effects, enum learn_effect_type type)
 {
@@ -24,8 +26,10 @@ static void ask(struct learn *learn, int64_t now_ns, struct learn_effects *effec
     learn->spoken_ns = now_ns;
 }
 
-static void say_learned(struct learn *learn, struct learn_effects *effects)
+static void say_learned(struct learn *learn, int64_t now_ns, struct learn_effects *effects)
 {
+    learn->given_ns = learn->state == LEARN_DONE ? learn->given_ns : now_ns;
+    learn->spoken_ns = now_ns;
     learn->state = LEARN_DONE;
     emit(effects, LEARN_EFFECT_LEARNED)->sequence = learn->follows;
 }
@@ -77,7 +81,7 @@ static void on_offered(struct learn *learn,
     learn->lesson = event->lesson;
     if (!event->half && event->committed >= event->sequence) {
         learn->follows = event->committed;
-        say_learned(learn, effects);
+        say_learned(learn, event->now_ns, effects);
         return;
     }
     if (same && learn->state == LEARN_ASKING && learn->at_least == event->appended) {
@@ -109,7 +113,7 @@ static void on_written(struct learn *learn,
                        struct learn_effects *effects)
 {
     if (learn->state == LEARN_ENDING) {
-        say_learned(learn, effects);
+        say_learned(learn, event->now_ns, effects);
         return;
     }
     ASSERT(learn->state == LEARN_WRITING);
@@ -170,6 +174,8 @@ static void on_tick(struct learn *learn, int64_t now_ns, struct learn_effects *e
     }
     if (learn->state == LEARN_ASKING) {
         ask(learn, now_ns, effects);
+    } else if (learn->state == LEARN_DONE) {
+        say_learned(learn, now_ns, effects);
     } else {
         say_that_it_works(learn, now_ns, effects);
     }
@@ -213,6 +219,10 @@ int64_t learn_deadline_ns(const struct learn *learn)
 {
     if (learn->state == LEARN_ASKING) {
         return learn->spoken_ns + learn->resend_ns;
+    }
+    if (learn->state == LEARN_DONE) {
+        bool says = learn->spoken_ns - learn->given_ns < LEARNED_NS;
+        return says ? learn->spoken_ns + KEEP_RESENDS * learn->resend_ns : INT64_MAX;
     }
     bool keeps = works(learn) && learn->spoken_ns - learn->given_ns < KEEP_MAX_NS;
     return keeps ? learn->spoken_ns + KEEP_RESENDS * learn->resend_ns : INT64_MAX;

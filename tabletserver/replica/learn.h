@@ -38,7 +38,7 @@ enum learn_state {
     LEARN_WRITING,
     LEARN_LEVELLING,
     LEARN_ENDING,
-    LEARN_DONE, /* LEARNED is said again when the offer comes again */
+    LEARN_DONE, /* LEARNED is said again for a while, and when the offer comes again */
 };
 
 enum learn_event_type {

@@ -298,7 +298,8 @@ static bool goes_on(const struct replica *replica, const struct replica_recovere
 static void begin(struct replica *replica, const struct replica_recovered *recovered)
 {
     replica->adopted = true;
-    if (!recovered->adopted) {
+    if (!recovered
+             ->adopted) { /* also where nothing was found: its disk may have gone back to before (model, seed 555) */
         replica->alone_from_ns = replica->now_ns + replica->settings.alone_ns;
     }
     if (replica_version(replica) == 0) {

@@ -65,6 +65,9 @@ void replica_take_word(struct replica *replica)
 
 void replica_drop_above(struct replica *replica, uint64_t sequence)
 {
+    if (replica->void_barrier > sequence) { /* another one may come to stand there */
+        replica->void_barrier = 0;
+    }
     if (sequence >= replica_appended(replica)) {
         return;
     }
@@ -140,11 +143,21 @@ static enum replica_role role_under(const struct replica *replica,
     return adoption->opened ? REPLICA_LEARNER : REPLICA_OUTSIDER;
 }
 
+/* Rule 18: what it has is of a history that a person gave up.  It may have as many entries as there are now, or fewer,
+ * and others (an attack: it was taken for one that only lacks the newest). */
+static bool is_given_up(const struct replica *replica, const struct replica_adoption *adoption)
+{
+    uint64_t now = replica_version_era(adoption->configuration->version);
+    return replica_version(replica) != 0 && !adoption->chosen &&
+           replica_version_era(replica_version(replica)) != now;
+}
+
 /* Whoever leads logs that too, before it does. */
 void replica_adopt(struct replica *replica, const struct replica_adoption *adoption)
 {
     ASSERT(adoption->configuration->version > replica_version(replica));
     bool led = replica->leads;
+    replica->damaged = replica->damaged || is_given_up(replica, adoption);
     replica_reign_end(replica); /* the old version's, whatever comes now */
     if (replica->granted) {
         replica_except(replica);
@@ -212,6 +225,7 @@ void replica_on_catalog(struct replica *replica, const struct replica_event *eve
     replica->flags.doubtful = replica->flags.doubtful && !(event->recovered && is_member);
     replica->alone_from_ns = event->recovered && is_member ? DUE_NOW : replica->alone_from_ns;
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
+                                                      .chosen = event->recovered && is_member,
                                                       .kept = replica_appended(replica)});
 }
 

@@ -224,6 +224,7 @@ struct replica_adoption {
     const struct replica_configuration *configuration; /* of a higher version */
     bool opened;                                       /* by its primary's OPEN */
     bool as_learner;
+    bool chosen;          /* by a person, to be the tablet with what it has (rule 18) */
     bool refused;         /* it has more than who opens it: nothing is promised (rule 19) */
     uint64_t incarnation; /* of the process that opened it; 0 = the master told */
     uint64_t kept;        /* sequence above which is dropped */

@@ -247,15 +247,10 @@ static struct replica_peer *learner_of(struct replica *replica)
 
 static void open_learner(struct replica *replica, struct replica_member member)
 {
-    struct replica_patience *patience = have_patience_with(replica, member.store);
     int64_t until_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
-    /* One that was opened as a member under this version is no learner of it any more (rule 16). */
-    bool counted = patience->counted_version == replica_version(replica);
     ASSERT(replica->peer_count < REPLICA_PEERS_MAX);
     replica->peers[replica->peer_count++] = (struct replica_peer){.member = member,
-                                                                  .as_learner = !counted,
-                                                                  .joining = counted,
-                                                                  .taught = counted,
+                                                                  .as_learner = true,
                                                                   .open_sent_ns = DUE_NOW,
                                                                   .open_until_ns = until_ns,
                                                                   .held_until_ns = until_ns};
@@ -319,17 +314,24 @@ static bool has_server(const struct replica *replica, uint64_t server)
     return false;
 }
 
-/* One at a time; those that were removed often wait longer (rule 13). */
+/* One at a time; those that were removed often wait longer (rule 13).  Of one that was opened as a member under this
+ * version, and let go, commits would wait for all that it lacks: it is no learner of it any more (rule 16), but of
+ * the next. */
 static void find_learner(struct replica *replica)
 {
     for (uint32_t i = 0; i < replica->goal_members.count; i++) {
         struct replica_member member = replica->goal_members.members[i];
         const struct replica_patience *patience = patience_with(replica, member.store);
         bool waits = patience != NULL && replica->now_ns < patience_end_ns(replica, patience);
-        if (!has_server(replica, member.server) && !waits) {
-            open_learner(replica, member);
-            return;
+        if (has_server(replica, member.server) || waits) {
+            continue;
         }
+        if (patience != NULL && patience->counted_version == replica_version(replica)) {
+            propose_members(replica, renewal_of(replica));
+        } else {
+            open_learner(replica, member);
+        }
+        return;
     }
 }
 
@@ -545,8 +547,9 @@ static void choose_as_primary(struct replica *replica)
         return;
     }
     struct replica_peer *learner = learner_of(replica);
-    if (learner != NULL && replica->damaged && !learner->joining) {
-        let_go(replica, learner); /* section 9: never a source */
+    if (learner != NULL && (replica->damaged || replica->leaving) && !learner->joining) {
+        let_go(replica,
+               learner); /* section 9: never a source; rule 14: nor what hand-over waits for */
         learner = NULL;
     }
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;

@@ -521,6 +521,7 @@ static void on_restarted(struct replica *replica, struct replica_peer *peer, uin
         return;
     }
     peer->incarnation = incarnation;
+    peer->excepted = false; /* by the process before (rule 8) */
     if (peer->opened) {
         open_anew(replica, peer, DUE_NOW);
     }

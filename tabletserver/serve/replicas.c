@@ -129,12 +129,47 @@ static void take_leave(struct replicas *replicas,
     }
 }
 
+static bool wants_copy(const struct goal *goal, uint64_t store)
+{
+    for (uint32_t i = 0; i < goal->member_count; i++) {
+        if (goal->members[i].store == store) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * A copy of a history that a person gave up (rule 18), in a store that is to have one of the tablet as it is now: it
+ * gives place, and another one begins with nothing.  To be taught anew as it stands it would have to have less than
+ * the tablet has now, and that may not be written to without it.
+ */
+static bool gives_place(const struct replicas *replicas,
+                        const struct store_tablet *tablet,
+                        const struct catalog_word *word)
+{
+    uint64_t store = store_number(store_loop_store(replicas->loop));
+    const struct replica_configuration *newest = &word->configuration;
+    struct replica_view view = host_look(tablet);
+    uint64_t era = replica_version_era(view.configuration.version);
+    bool was_lost = view.configuration.version != 0 && era < replica_version_era(newest->version);
+    bool is_late = view.role == REPLICA_LEARNER && view.trouble == REPLICA_IS_DAMAGED &&
+                   view.committed > 0 && era > 0; /* its primary came before the catalog's word */
+    return (was_lost || is_late) && word->has_goal && wants_copy(&word->goal, store) &&
+           replica_configuration_find(newest, store) == newest->member_count;
+}
+
 void replicas_take_word(struct replicas *replicas, struct catalog_word *word)
 {
     struct store *store = store_loop_store(replicas->loop);
     struct store_tablet *tablet = store_tablet_find(store, word->tablet);
     if (tablet != NULL && word->gone) {
         take_leave(replicas, tablet, word);
+    } else if (tablet != NULL && gives_place(replicas, tablet, word)) {
+        LOG_EVENT(LOG_LEVEL_WARN, "copy_given_up", LOG_ID("tablet", word->tablet),
+                  LOG_U64("version", host_look(tablet).configuration.version),
+                  LOG_U64("committed", store_tablet_committed(tablet)));
+        write_order_drop(replicas->order, tablet);
     } else if (tablet != NULL) {
         if (word->has_goal) {
             host_hurry(replicas->host, tablet, word->hurried);

@@ -7,6 +7,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/store_grave.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_relearn.h"
 
@@ -106,6 +107,7 @@ static void destroy(struct store *store)
     store_collect_clear(store); /* its event may have been among those */
     free_tablets(store);
     store_erasures_clear(store);
+    store_graves_clear(store);
     for (uint32_t i = 0; i < store->schema_count; i++) {
         store_schema_unref(store->schemas[i]);
     }
@@ -399,6 +401,7 @@ void store_tablet_drop(struct store *store, struct store_tablet *tablet)
     (void)pthread_mutex_unlock(&tablet->mutex);
     store_tablet_ref(tablet);
     job->drop = true;
+    job->log_position = store_last_position(store);
     job->tablet = tablet;
     store_tablets_hide(store, tablet);
     store_add_job(store, job);

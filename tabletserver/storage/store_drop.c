@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/store_grave.h"
 #include "tabletserver/storage/store_internal.h"
 
 #define ERASE_BUDGET_BYTES (1024 * 1024)
@@ -70,6 +71,10 @@ void store_erasures_clear(struct store *store)
 
 bool store_job_is_due(struct store_job *job)
 {
+    bool makes = !job->drop && job->lesson == NULL && job->merged[0] == NULL;
+    if (makes && !store_may_make_again(job->tablet->store, job->tablet->descriptor.tablet)) {
+        return false; /* asked again soon: the log is on its way to the disk */
+    }
     bool waits = job->drop || (job->lesson != NULL && store_lesson_waits_for_parent(job->lesson));
     if (!waits) {
         return true;
@@ -216,15 +221,22 @@ static enum status write_dropped(struct base_writer *writer,
                                : status;
 }
 
-static enum status drop(struct store *store, struct store_tablet *tablet)
+static enum status drop(struct store *store, const struct store_job *job)
 {
     struct base_writer *writer = NULL;
     struct store_erasure *erasures = NULL;
-    enum status status = base_writer_begin(store->base, &writer);
+    uint64_t tablet = job->tablet->descriptor.tablet;
+    enum status status = store_add_grave(store, tablet, job->log_position);
+    if (status == STATUS_OK) {
+        status = base_writer_begin(store->base, &writer);
+    }
     if (status != STATUS_OK) {
         return status;
     }
-    status = write_dropped(writer, tablet, &erasures);
+    status = write_dropped(writer, job->tablet, &erasures);
+    if (status == STATUS_OK) {
+        status = store_put_grave(writer, store, tablet);
+    }
     if (status == STATUS_OK) {
         status = base_writer_commit(writer);
     } else {
@@ -242,7 +254,7 @@ enum status store_run_job(struct store *store, struct store_job *job)
     if (job->merged[0] != NULL) {
         return store_merge_write(job);
     }
-    return job->drop ? drop(store, job->tablet) : create(store, job->tablet);
+    return job->drop ? drop(store, job) : create(store, job->tablet);
 }
 
 /* --- erasing what dropped tablets left ------------------------------------------------------------ */

@@ -242,6 +242,7 @@ struct store_job {
     struct store_job *next;
     struct store_job *creating_next; /* [L] create: in the store's list, until on_created */
     bool drop;
+    uint64_t log_position;          /* drop: nothing in the log behind it is about the tablet */
     struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
     struct store_lesson *lesson;    /* learn: a slice of a tablet, or its end; else NULL */
     struct store_tablet *tablet;
@@ -337,6 +338,7 @@ struct store {
 
     /* [W] */
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
+    struct store_grave *graves;
     uint64_t erasure_next;
     uint64_t ballast_bytes; /* of its file */
     bool ballast_there;

@@ -342,3 +342,31 @@ enum status store_meta_decode_erasure(uint64_t number,
     *ret_erasure = erasure;
     return STATUS_OK;
 }
+
+void store_meta_encode_grave(uint64_t tablet, uint64_t position, struct buffer *out)
+{
+    size_t start = out->size_bytes;
+    buffer_append_u8(out, FORMAT_VERSION);
+    byte_append_varint(out, position);
+    seal(out, start, STORE_META_GRAVE, tablet);
+}
+
+enum status store_meta_decode_grave(uint64_t tablet,
+                                    struct bytes value,
+                                    uint64_t *ret_position,
+                                    struct error *ret_error)
+{
+    struct byte_reader reader;
+    enum status status = open_value(value, STORE_META_GRAVE, tablet, FORMAT_VERSION, &reader,
+                                    ret_error);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    (void)byte_reader_u8(&reader); /* the version */
+    uint64_t position = byte_reader_varint(&reader);
+    if (!byte_reader_ok(&reader) || byte_reader_left(&reader) != 0) {
+        return error_set(ret_error, STATUS_CORRUPT, "record of a dropped tablet does not decode");
+    }
+    *ret_position = position;
+    return STATUS_OK;
+}

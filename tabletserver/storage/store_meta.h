@@ -7,6 +7,7 @@
  *   'A' tablet               its applied map (applied_map.h), bare, for it is read with every read
  *   'D' tablet piece         its exactly-once records, cut in pieces
  *   'E' number               a dropped range of an extent, still to be erased
+ *   'G' tablet               up to where the log is about an earlier life of the tablet (store_grave.c)
  *
  * Numbers in keys are big-endian.  Values (but 'A') end with a checksum seeded by their key, so a
  * record in another's place fails.  docs/storage-format.md has the offset tables.
@@ -35,6 +36,7 @@ enum store_meta_kind {
     STORE_META_APPLIED = 'A',
     STORE_META_DEDUPE = 'D',
     STORE_META_ERASURE = 'E',
+    STORE_META_GRAVE = 'G',
 };
 
 struct store_meta_key {
@@ -97,7 +99,13 @@ void store_meta_encode_erasure(uint64_t number,
                                const struct store_meta_erasure *erasure,
                                struct buffer *out);
 
+void store_meta_encode_grave(uint64_t tablet, uint64_t position, struct buffer *out);
+
 /* Errors: STATUS_CORRUPT, STATUS_VERSION, STATUS_NO_MEMORY. */
+enum status store_meta_decode_grave(uint64_t tablet,
+                                    struct bytes value,
+                                    uint64_t *ret_position,
+                                    struct error *ret_error);
 enum status store_meta_decode_tablet(uint64_t tablet,
                                      struct bytes value,
                                      struct arena *arena,

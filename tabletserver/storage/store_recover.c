@@ -5,6 +5,7 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
+#include "tabletserver/storage/store_grave.h"
 #include "tabletserver/storage/store_internal.h"
 #include "tabletserver/storage/store_relearn.h"
 
@@ -175,6 +176,18 @@ static enum status load_erasure(struct store *store,
     return STATUS_OK;
 }
 
+static enum status load_grave(struct store *store,
+                              struct base_snapshot *snapshot,
+                              uint64_t number,
+                              struct bytes value,
+                              struct error *ret_error)
+{
+    uint64_t position = 0;
+    (void)snapshot;
+    enum status status = store_meta_decode_grave(number, value, &position, ret_error);
+    return status == STATUS_OK ? store_add_grave(store, number, position) : status;
+}
+
 typedef enum status (*load_function)(struct store *store,
                                      struct base_snapshot *snapshot,
                                      uint64_t number,
@@ -260,6 +273,9 @@ enum status store_load_metas(struct store *store,
         if (status == STATUS_OK) {
             status = load_all(store, snapshot, STORE_META_ERASURE, load_erasure, ret_error);
         }
+        if (status == STATUS_OK) {
+            status = load_all(store, snapshot, STORE_META_GRAVE, load_grave, ret_error);
+        }
         base_snapshot_end(snapshot);
     }
     if (status != STATUS_OK && (ret_error->status != status || ret_error->text[0] == '\0')) {
@@ -335,6 +351,10 @@ enum status store_finish_recovery(struct store *store, struct error *ret_error)
     }
     if (status != STATUS_OK) {
         return status;
+    }
+    status = store_settle_graves(store);
+    if (status != STATUS_OK) {
+        return error_set(ret_error, status, "%s: %s", store->folder, status_text(status));
     }
     store->log_position = numbers.next_position;
     store->log_position_checked = numbers.next_position;

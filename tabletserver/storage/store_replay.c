@@ -7,6 +7,7 @@
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/replay_plan.h"
+#include "tabletserver/storage/store_grave.h"
 #include "tabletserver/storage/store_internal.h"
 
 #define ARENA_BLOCK_BYTES 65536
@@ -349,7 +350,8 @@ enum status store_on_replay(void *context,
     struct store_tablet *tablet = store_tablet_find(store, record->tablet);
     bool own = record->type >= LOG_RECORD_TYPE_OWN;
     /* A tablet that nobody knows was dropped, or split and is wholly in the base. */
-    if (tablet == NULL || (!own && record->sequence <= tablet->flushed_sequence)) {
+    if (tablet == NULL || store_is_buried(store, record->tablet, position) ||
+        (!own && record->sequence <= tablet->flushed_sequence)) {
         return STATUS_OK;
     }
     if (!own && tablet->half_taught) {

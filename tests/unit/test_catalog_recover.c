@@ -130,7 +130,7 @@ Test(recover, the_copy_that_is_left_becomes_the_tablet_and_the_catalog_keeps_who
     for (size_t i = 0; i < told.tablet_count; i++) {
         recovered = recovered ||
                     (told.tablets[i].location.tablet == tablet && told.tablets[i].recovered &&
-                     told.tablets[i].configuration.version == before + 1 &&
+                     told.tablets[i].configuration.version == replica_version_of_next_era(before) &&
                      told.tablets[i].configuration.member_count == 1 &&
                      told.tablets[i].configuration.members[0].store == store);
     }

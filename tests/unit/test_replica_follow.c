@@ -439,3 +439,40 @@ Test(replica_follow, what_others_send_is_judged)
     cr_assert_eq(steps.effects.count, 0);
     end(&steps);
 }
+
+/* An attack: it was opened as a learner that only lacks the newest, and showed what had been given up. */
+Test(replica_follow, rule_18_what_a_copy_has_of_an_era_before_counts_for_nothing)
+{
+    for (int way = 0; way < 2; way++) {
+        struct steps steps = follow(3);
+        struct replica_configuration chosen = {
+            .version = replica_version_of_next_era(2), .member_count = 1, .members = {{2, 12}}};
+        if (way == 0) {
+            told(&steps, chosen); /* and no member of it */
+            configured(&steps);
+            cr_assert_eq(replica_look(steps.replica).role, REPLICA_OUTSIDER);
+        }
+        chosen.version += way;
+        struct replica_message open = open_of(chosen, 50, false);
+        open.as_learner = true;
+        received(&steps, 2, open);
+        configured(&steps);
+        cr_assert_eq(replica_look(steps.replica).role, REPLICA_LEARNER);
+        cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_IS_DAMAGED, "way %d", way);
+        end(&steps);
+    }
+}
+
+Test(replica_follow, rule_18_whom_a_person_has_chosen_goes_on_with_what_it_has)
+{
+    struct steps steps = follow(3);
+    struct replica_member self = {.server = 1, .store = 11};
+    struct replica_configuration chosen = {
+        .version = replica_version_of_next_era(2), .member_count = 1, .members = {self}};
+    step(&steps, (struct replica_event){
+                     .type = REPLICA_EVENT_CATALOG, .configuration = chosen, .recovered = true});
+    configured(&steps);
+    cr_assert_neq(replica_look(steps.replica).trouble, REPLICA_IS_DAMAGED);
+    cr_assert_eq(replica_look(steps.replica).role, REPLICA_PRIMARY);
+    end(&steps);
+}

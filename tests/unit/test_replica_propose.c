@@ -451,3 +451,91 @@ Test(replica_propose, section_7_nothing_but_that_merge_is_void)
     cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
     end(&steps);
 }
+
+/* --- what an audit and an attack have found ------------------------------------------------------- */
+
+static void want(struct steps *steps, uint32_t count)
+{
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL};
+    for (uint32_t i = 0; i < count; i++) {
+        goal.goal_members.members[goal.goal_members.count++] = store_of(i + 1);
+    }
+    step(steps, goal);
+}
+
+Test(replica_propose, rule_14_who_leaves_hands_over_whomever_it_teaches)
+{
+    struct steps steps = lead(2);
+    want(&steps, 3);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    cr_assert_eq(replica_look(steps.replica).learners, 1);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    bool yielded = find_sent(&steps, REPLICA_YIELD, 2) != NULL;
+    for (int i = 0; i < 10 && !yielded; i++) {
+        tick_at(&steps, steps.now_ns + 100 * MS);
+        yielded = find_sent(&steps, REPLICA_YIELD, 2) != NULL;
+    }
+    cr_assert(yielded);
+    end(&steps);
+}
+
+/* It may lack anything by now, and commits would wait for that. */
+Test(replica_propose, rule_16_who_was_let_go_when_it_joined_comes_back_under_the_next_version)
+{
+    struct steps steps = lead(2);
+    want(&steps, 3);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    struct replica_event taught = {
+        .type = REPLICA_EVENT_TEACHING, .from = store_of(3), .version = 2, .incarnation = PEER + 3};
+    step(&steps, taught);
+    taught.type = REPLICA_EVENT_TAUGHT;
+    step(&steps, taught);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner, "it joins");
+    held(&steps, 3, false);
+    cr_assert_eq(replica_look(steps.replica).learners, 0);
+    for (uint64_t i = 1; i <= 500; i++) {
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        synced(&steps, i);
+        prepared(&steps, 2, 2, i);
+    }
+    tick_at(&steps, steps.now_ns + 5000 * MS);
+    cr_assert_null(find_sent(&steps, REPLICA_OPEN, 3));
+    struct replica_configuration next = proposed(&steps)->next;
+    cr_assert_eq(next.version, 3);
+    cr_assert_eq(next.member_count, 2);
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    synced(&steps, 501);
+    prepared(&steps, 2, 2, 501);
+    cr_assert_eq(replica_look(steps.replica).committed, 501, "nobody is waited for");
+    end(&steps);
+}
+
+/* What was void is gone with the entry: another may come to stand there. */
+Test(replica_propose, section_7_a_split_where_a_void_barrier_was_dropped_is_proposed)
+{
+    struct steps steps = lead(2);
+    struct replica_event barrier = {.type = REPLICA_EVENT_WRITE, .entry = entry_of(0, 0)};
+    barrier.entry.barrier = REPLICA_BARRIER_ABSORB;
+    step(&steps, barrier);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_VOID, .sequence = 1});
+    received(&steps, 2, open_of(members_of(3, 2, 2), 0, false));
+    configured(&steps);
+    told(&steps, members_of(4, 2, 1));
+    configured(&steps);
+    held(&steps, 2, true);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED,
+                                        .from = store_of(2),
+                                        .version = 3,
+                                        .at_ns = steps.now_ns});
+    opened(&steps, 2, 4, 0);
+    barrier.entry.barrier = REPLICA_BARRIER_SPLIT;
+    step(&steps, barrier);
+    cr_assert_eq(steps.status, STATUS_OK);
+    synced(&steps, 1);
+    prepared(&steps, 2, 4, 1);
+    cr_assert_not_null(proposed(&steps));
+    cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
+    end(&steps);
+}

@@ -403,3 +403,30 @@ Test(learn, an_offer_while_something_is_written_waits)
     offer(next, 20, 0, true);
     expect_asked(LEARN_EFFECT_ASK, 1);
 }
+
+/* It is all that the teacher waits for; lost, everything was taught again (an audit). */
+Test(learn, that_all_is_learnt_is_said_again_for_a_while)
+{
+    struct learn learn;
+    struct learn_effects effects;
+    int64_t now_ns = 1000 * MS;
+    learn_begin(&learn, 500 * MS);
+    struct learn_event offered = {.type = LEARN_EVENT_OFFERED,
+                                  .now_ns = now_ns,
+                                  .lesson = {.incarnation = 1, .version = 1, .number = 1},
+                                  .sequence = 10,
+                                  .committed = 10};
+    learn_step(&learn, &offered, &effects);
+    cr_assert_eq(effects.items[0].type, LEARN_EFFECT_LEARNED);
+    int said = 0;
+    while (learn_deadline_ns(&learn) != INT64_MAX) {
+        now_ns = learn_deadline_ns(&learn);
+        learn_step(&learn, &(struct learn_event){.type = LEARN_EVENT_TICK, .now_ns = now_ns},
+                   &effects);
+        cr_assert_eq(effects.count, 1);
+        cr_assert_eq(effects.items[0].type, LEARN_EFFECT_LEARNED);
+        cr_assert_eq(effects.items[0].sequence, 10);
+        said++;
+    }
+    cr_assert(said > 5 && said < 20, "%d", said);
+}

@@ -1,0 +1,141 @@
+/*
+ * A tablet that is dropped and made again under its number, as when a copy comes back to a server that it was taken
+ * from: what the log has of its former life is not taken for a part of the next one.
+ */
+#include "tests/support/store_fixture.h"
+
+#include "tabletserver/storage/store_replica.h"
+
+static struct fixture fixture;
+static struct store_tablet *tablet;
+
+static struct store_configuration version(uint64_t number)
+{
+    return (struct store_configuration){
+        .members = {.version = number, .member_count = 1, .members = {{1, FIXTURE_STORE}}},
+        .role = 3};
+}
+
+static void configure(uint64_t number, uint64_t kept)
+{
+    const struct store_configuration configuration = version(number);
+    uint64_t before = fixture.configured_count;
+    cr_assert_eq(store_tablet_configure(tablet, &configuration, kept), STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.configured_count > before);
+}
+
+static void make(void)
+{
+    tablet = fixture_create(&fixture, 1, "", "");
+}
+
+static void drop(void)
+{
+    uint64_t before = fixture.dropped_count;
+    store_tablet_drop(fixture.store, tablet);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.dropped_count > before);
+    tablet = NULL;
+}
+
+static void add(const char *row, int64_t number)
+{
+    uint8_t operand[8];
+    struct change change = fixture_add(3, "n", number, operand);
+    fixture_write(&fixture, tablet, row, &change, 1);
+}
+
+static void reopen(void)
+{
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    tablet = store_tablet_find(fixture.store, 1);
+    cr_assert_not_null(tablet);
+}
+
+static void expect(const char *row, bool there)
+{
+    char *text = fixture_dump(tablet);
+    cr_assert_eq(strstr(text, row) != NULL, there, "%s: %s", row, text);
+    free(text);
+}
+
+static void start(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    make();
+    configure(1, 0);
+    add("old", 1);
+    add("older", 1);
+    configure(2, 2);
+    drop();
+}
+
+static void stop(void)
+{
+    fixture_close(&fixture);
+    fixture_deinit(&fixture);
+}
+
+TestSuite(store_grave, .init = start, .fini = stop, .timeout = 60);
+
+Test(store_grave, a_tablet_that_is_made_again_has_its_own_life)
+{
+    make();
+    configure(5, 0);
+    add("new", 1);
+    for (int i = 0; i < 3; i++) {
+        reopen();
+        expect("old", false);
+        expect("new", true);
+        cr_assert_eq(store_tablet_committed(tablet), 1);
+        cr_assert_eq(store_tablet_configuration(tablet)->members.version, 5);
+    }
+}
+
+Test(store_grave, also_when_it_is_made_again_by_another_process)
+{
+    fixture_close(&fixture);
+    fixture_open(&fixture);
+    make(); /* nothing is on its way to the log */
+    configure(5, 0);
+    add("new", 1);
+    reopen();
+    expect("old", false);
+    expect("new", true);
+}
+
+/* Nothing was appended since the start. */
+Test(store_grave, also_when_it_is_dropped_and_made_again_by_another_process)
+{
+    make();
+    configure(5, 0);
+    add("new", 1);
+    reopen();
+    drop();
+    make();
+    configure(6, 0);
+    add("newest", 1);
+    reopen();
+    expect("new/", false);
+    expect("newest", true);
+}
+
+Test(store_grave, and_again)
+{
+    make();
+    configure(5, 0);
+    add("new", 1);
+    drop();
+    make();
+    configure(6, 0);
+    add("newest", 1);
+    fixture_flush(&fixture);
+    add("last", 1);
+    reopen();
+    expect("old", false);
+    expect("new/", false);
+    expect("newest", true);
+    expect("last", true);
+}
