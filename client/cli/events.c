@@ -168,7 +168,7 @@ int run_events(struct session *session)
     }
     if (code == EXIT_CODE_OK && listing.count == 0 && !session->json) {
         fprintf(session->out,
-                "nothing was decided about load%s%s since the master was started (splits by size "
+                "nothing was decided about load%s%s (splits by size "
                 "are not listed)\n",
                 listing.table != NULL ? " of " : "", listing.table != NULL ? listing.table : "");
     }
