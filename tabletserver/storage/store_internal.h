@@ -338,7 +338,7 @@ struct store {
 
     /* [W] */
     struct store_erasure *erasures; /* of dropped tablets, oldest first */
-    struct store_grave *graves; /* ascending by tablet */
+    struct store_grave *graves;     /* ascending by tablet */
     size_t grave_count;
     size_t grave_capacity;
     uint64_t erasure_next;
