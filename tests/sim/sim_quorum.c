@@ -106,6 +106,10 @@ static void bring_back(struct sim *sim, uint32_t node)
         sim->links[node][i].cut = false;
         sim->links[i][node].cut = false;
     }
+    /* What it had asked of etcd, for ever, is not answered any more: a process would give up its reign for that. */
+    if (sim->nodes[node].no_etcd_until_ns > 0 && sim->nodes[node].alive) {
+        sim_kill(sim, node, false);
+    }
     sim->nodes[node].no_etcd_until_ns = 0;
     if (!sim->nodes[node].alive) {
         sim_start(sim, node);
