@@ -45,7 +45,8 @@ struct host_peer {
     struct serving_peer seen; /* incarnation: changed under [M] */
     uint64_t server;          /* [M] to add; then it stays */
     uint64_t told;            /* [L] incarnation that replicas have heard of */
-    bool held;                /* [L] and whether its lease holds */
+    bool held;                /* [L] and whether its lease holds, when it was last looked at */
+    bool told_else;           /* [L] a replica was told otherwise since: all are told again */
 };
 
 struct host_promise {
@@ -325,7 +326,7 @@ void host_look_at_log(struct host *host, int64_t now_ns);
 
 /* host_lease.c */
 struct host_peer *host_peer_of(struct host *host, uint64_t server);
-/* Does its lease hold now? */
+/* Does its lease hold now?  For a replica that is told so between two looks. */
 bool host_holds(struct host *host, uint64_t server);
 void host_take_news(struct host *host);
 void host_look_at_leases(struct host *host, int64_t now_ns);

@@ -510,8 +510,9 @@ void sim_faults_heal(struct sim *sim)
             ->base_mean_ns = HEALED_BASE_NS; /* else a learner's slices alone outlast patience */
     }
     sim_network_heal(sim);
+    /* Who is stopped goes on when its time is over: what came for it meanwhile comes then, and it must not hear the
+     * rest before (its timers would, and it would sleep with one eye open). */
     for (uint32_t i = 0; i < sim->node_count; i++) {
-        sim->nodes[i].paused_until_ns = 0;
         sim->nodes[i].stalled_until_ns = 0;
         sim->nodes[i].full_until_ns = 0;
         sim->nodes[i].no_etcd_until_ns = 0;
