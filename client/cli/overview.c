@@ -198,7 +198,8 @@ static void note_unavailable(struct overview *overview,
         say(alarm->message, "%zu tablets of %s are not served", lacks->unavailable, schema->name);
         say(alarm->action,
             "ebt tablets %s names the servers that have them: start one of each.  Right after a "
-            "server was lost they come back within seconds.",
+            "server was lost those that have copies come back within seconds.  If all that have "
+            "them are gone for good: ebt recover.",
             schema->name);
     }
     alarm = lacks->unwritable > 0 ? add_alarm(overview, "writes_wait") : NULL;
@@ -233,8 +234,9 @@ static void note_risks(struct overview *overview,
         say(alarm->message,
             "writes to %s need all of its %u copies: with one server away they wait", schema->name,
             schema->replicas);
-        say(alarm->action, "ebt setreplication %s min-in-sync=%u, or replicas=%u.", schema->name,
-            schema->replicas - 1, schema->replicas + 1);
+        bool has_room = overview->servers_usable > schema->replicas;
+        say(alarm->action, "ebt setreplication %s min-in-sync=%u, or%s replicas=%u.", schema->name,
+            schema->replicas - 1, has_room ? "" : ", with another server,", schema->replicas + 1);
     }
 }
 
@@ -245,9 +247,10 @@ void overview_note_table(struct overview *overview,
 {
     struct lacks lacks = {0};
     for (size_t i = 0; i < count; i++) {
-        bool served = strcmp(tablets[i].state, "serving") == 0 ||
-                      strcmp(tablets[i].state, "splitting") == 0;
         size_t in_sync = in_sync_of(&tablets[i]);
+        bool has_copy = !tablets[i].is_known || in_sync > 0; /* on a server that lives */
+        bool served = has_copy && (strcmp(tablets[i].state, "serving") == 0 ||
+                                   strcmp(tablets[i].state, "splitting") == 0);
         lacks.unavailable += !served;
         lacks.unwritable += served && tablets[i].is_known && in_sync < schema->min_in_sync;
         lacks.copies += tablets[i].is_known && in_sync < schema->replicas;
