@@ -350,13 +350,16 @@ bool hosted_hear_lesson(struct hosted *hosted,
     return true;
 }
 
-/* Lessons whose reign is over go; the others hear the time. */
+/* Lessons whose reign is over go, and those of whom the replica has let go: they would hold up barriers, and others that
+ * are to be taught; the rest hear the time. */
 void hosted_tick_lessons(struct hosted *hosted)
 {
     struct host_teaching **link = &hosted->teachings;
     while (*link != NULL) {
         bool over = (*link)->teach.state == TEACH_OVER && (*link)->reading == NULL;
-        if (over || !reigns(hosted, *link)) {
+        bool wanted = reigns(hosted, *link) &&
+                      replica_teaches(hosted->replica, (*link)->pupil.member.store);
+        if (over || !wanted) {
             remove_teaching(link);
         } else {
             link = &(*link)->next;

@@ -398,6 +398,16 @@ static enum replica_trouble trouble_of(const struct replica *replica)
     return waits && replica->role != REPLICA_OUTSIDER ? REPLICA_WAITING : REPLICA_FINE;
 }
 
+bool replica_teaches(const struct replica *replica, uint64_t store)
+{
+    for (uint32_t i = 0; i < replica->peer_count && replica->role == REPLICA_PRIMARY; i++) {
+        if (replica->peers[i].member.store == store) {
+            return replica->peers[i].as_learner;
+        }
+    }
+    return false;
+}
+
 static uint32_t count_learners(const struct replica *replica)
 {
     uint32_t count = 0;

@@ -401,6 +401,9 @@ struct replica_view {
     int64_t free_from_ns; /* else: from then on no grant of this store's is out (rule 11) */
 };
 
+/* Is that store's replica a learner of this primary's? */
+bool replica_teaches(const struct replica *replica, uint64_t store);
+
 struct replica_view replica_look(const struct replica *replica);
 
 /* Let go of what is committed now rather than with the next step, which may be long in coming: an idle
