@@ -166,14 +166,19 @@ static void add_changed(struct catalog *catalog,
 }
 
 /* What it reported and must drop. */
-static void add_stale(struct server *server, struct page *page)
+static void add_stale(const struct catalog *catalog, struct server *server, struct page *page)
 {
     for (size_t i = 0; i < server->stale_count; i++) {
-        page->tablets[page->tablet_count++] = (struct assigned_tablet){
+        const struct tablet *tablet = number_map_get(&catalog->tablets, server->stale[i].tablet);
+        struct assigned_tablet *stale = &page->tablets[page->tablet_count++];
+        *stale = (struct assigned_tablet){
             .location.tablet = server->stale[i].tablet,
             .store = server->stale[i].store,
             .removed = true,
         };
+        if (tablet != NULL) { /* as of that: it may be a member again before it hears this */
+            stale->configuration = tablet->record.configuration;
+        }
     }
     server->stale_count = 0;
 }
@@ -257,7 +262,7 @@ void delta_reply(struct catalog *catalog, struct server *server, uint64_t reques
         add_changed(catalog, server, link->owner, whole, &page);
     }
     bool dropping = server->stale_count > 0;
-    add_stale(server, &page);
+    add_stale(catalog, server, &page);
     add_servers(catalog, whole ? 0 : server->known_version, &page);
     bool more = end->owner != NULL;
     const struct changed *last = more ? end->previous->owner : NULL;

@@ -310,6 +310,17 @@ static void take_out(struct host *host, struct hosted *hosted)
     (void)pthread_mutex_unlock(&host->mutex);
 }
 
+bool host_may_remove(const struct store_tablet *tablet, uint64_t version)
+{
+    if (version == 0 || hosted_of(tablet) == NULL) {
+        return true;
+    }
+    struct replica_view view = host_look(tablet);
+    bool counts = view.role == REPLICA_PRIMARY || view.role == REPLICA_SECONDARY;
+    return view.configuration.version < version ||
+           (view.configuration.version == version && !counts);
+}
+
 void host_remove(struct host *host, struct store_tablet *tablet)
 {
     struct hosted *hosted = hosted_of(tablet);

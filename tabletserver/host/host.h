@@ -137,6 +137,10 @@ void host_destroy(struct host *host);
  * what is not committed yet: come again). */
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync);
 
+/* Was it said with this configuration in view that its copy may go?  False: it has heard of a newer one since, or was
+ * opened as a member under this one; what was said is old.  version 0: there is no such tablet any more. */
+bool host_may_remove(const struct store_tablet *tablet, uint64_t version);
+
 /* The tablet is being dropped, or goes with its store.  Harmless when it has none. */
 void host_remove(struct host *host, struct store_tablet *tablet);
 

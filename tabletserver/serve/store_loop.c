@@ -244,7 +244,7 @@ static void run_command(struct store_loop *loop, struct store_command *command)
         status = tablet == NULL ? create(loop, &command->descriptor) : add_tablet(loop, tablet);
         break;
     case STORE_COMMAND_DROP:
-        if (tablet != NULL) {
+        if (tablet != NULL && host_may_remove(tablet, command->descriptor.configuration)) {
             write_order_drop(&loop->order, tablet);
         }
         break;

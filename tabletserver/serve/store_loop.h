@@ -73,7 +73,8 @@ enum store_command_kind {
 
 struct store_command {
     enum store_command_kind kind;
-    struct store_tablet_descriptor descriptor; /* CREATE; SPLIT: tablet = the parent */
+    struct store_tablet_descriptor descriptor; /* CREATE; SPLIT: tablet = the parent; DROP: tablet,
+                                                  configuration as host_may_remove() */
     struct bytes key;                          /* SPLIT */
     uint64_t left;
     uint64_t right;

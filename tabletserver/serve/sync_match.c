@@ -40,7 +40,9 @@ static struct store_command *make_command(enum store_command_kind kind,
 {
     struct store_command command = {.kind = kind, .left = action->left, .right = action->right};
     command.descriptor.tablet = action->tablet;
-    if (action->assigned != NULL) {
+    if (kind == STORE_COMMAND_DROP) {
+        command.descriptor.configuration = action->assigned->configuration.version;
+    } else if (action->assigned != NULL) {
         command.descriptor.table = action->assigned->location.table;
         command.descriptor.configuration = action->as_learner
                                                ? 0

@@ -167,6 +167,7 @@ static void retire_parents(struct assignment_list *list, const struct assigned_t
         struct item *parent = parents[i] == 0 ? NULL : find(list, parents[i], &index);
         if (parent != NULL) {
             parent->assigned.removed = true;
+            parent->assigned.configuration.version = 0; /* there is no such tablet any more */
         }
     }
 }
@@ -503,8 +504,8 @@ enum status assignment_decide(struct assignment_list *list,
         uint64_t tablet = assigned->location.tablet;
         bool here = is_held(&view, tablet);
         if (is_to_go(&view, assigned) && !has_child_to_come(&view, tablet)) {
-            actions[count++] = (struct assignment_action){.kind = ASSIGNMENT_DROP,
-                                                          .tablet = tablet};
+            actions[count++] = (struct assignment_action){
+                .kind = ASSIGNMENT_DROP, .tablet = tablet, .assigned = assigned};
         } else if (!assigned->removed && !here &&
                    decide_absent(&view, list->items[i], &actions[count])) {
             count += 1;

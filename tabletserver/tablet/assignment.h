@@ -55,7 +55,7 @@ struct assignment_action {
     enum assignment_action_kind kind;
     uint64_t tablet;
     uint64_t store;
-    const struct assigned_tablet *assigned; /* CREATE, MISSING; SPLIT: the right child */
+    const struct assigned_tablet *assigned; /* CREATE, MISSING, DROP; SPLIT: the right child */
     bool as_learner;                        /* CREATE */
     uint64_t left;                          /* SPLIT, CONVERT */
     uint64_t right;

@@ -411,6 +411,14 @@ void sim_host_add(struct sim_server *server, struct sim_tablet *tablet)
            STATUS_OK);
 }
 
+bool sim_host_may_remove(const struct sim_server *server,
+                         struct sim_tablet *tablet,
+                         const struct assignment_action *action)
+{
+    return !server->replicates ||
+           host_may_remove(sim_stored(tablet), action->assigned->configuration.version);
+}
+
 void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet)
 {
     host_remove(server->peers.host, sim_stored(tablet));

@@ -60,6 +60,9 @@ void sim_host_was_read(struct sim_server *server, uint64_t number);
 
 /* The store has it: it has a replica from now on; is about to drop it. */
 void sim_host_add(struct sim_server *server, struct sim_tablet *tablet);
+bool sim_host_may_remove(const struct sim_server *server,
+                         struct sim_tablet *tablet,
+                         const struct assignment_action *action);
 void sim_host_remove(struct sim_server *server, struct sim_tablet *tablet);
 /* Nothing that is led here stands behind a barrier. */
 bool sim_host_is_calm(const struct sim_server *server);

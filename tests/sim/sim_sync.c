@@ -247,7 +247,7 @@ static void perform(struct sim_server *server, const struct assignment_action *a
         }
         break;
     case ASSIGNMENT_DROP:
-        if (tablet != NULL) {
+        if (tablet != NULL && sim_host_may_remove(server, tablet, action)) {
             sim_write_drop(server, tablet);
         }
         break;
