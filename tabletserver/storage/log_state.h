@@ -23,8 +23,9 @@
 #include "tabletserver/storage/log_repair.h"
 #include "tabletserver/storage/log_segment.h"
 
-#define LOG_ADVICE \
-    "restore this store from its replicas, or, with one copy only, run edubba-repair-log"
+#define LOG_ADVICE                                                                                     \
+    "other copies, where there are any, teach this store what is lost: give the folder of its log to " \
+    "edubba-repair-log"
 
 /* The names in the folder, sorted. */
 struct log_listing {
