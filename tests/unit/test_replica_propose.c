@@ -539,3 +539,25 @@ Test(replica_propose, section_7_a_split_where_a_void_barrier_was_dropped_is_prop
     cr_assert_eq(proposed(&steps)->kind, REPLICA_PROPOSE_SPLIT);
     end(&steps);
 }
+
+/* Its next process has promised and excepted nothing. */
+Test(replica_propose, rule_8_an_exception_goes_with_the_process_that_made_it)
+{
+    struct steps steps = lead(2);
+    step(&steps, (struct replica_event){
+                     .type = REPLICA_EVENT_EXCEPTED_BY_PEER, .from = store_of(2), .version = 2});
+    cr_assert_not(replica_look(steps.replica).serving);
+    uint64_t incarnation = PEER + 2 + 100;
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_PEER_RESTARTED,
+                                        .from = store_of(2),
+                                        .incarnation = incarnation});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_RECEIVE,
+                                        .from = store_of(2),
+                                        .message = {.type = REPLICA_OPENED,
+                                                    .version = 2,
+                                                    .incarnation = incarnation,
+                                                    .opener = SELF}});
+    held(&steps, 2, true);
+    cr_assert(replica_look(steps.replica).serving);
+    end(&steps);
+}
