@@ -175,8 +175,8 @@ struct edubba_event {
     const char
         *reason; /* "hot", "far_over", "ahead", "cold", "imbalance"; of a refusal "popular_key",
                              "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another */
-    const char *
-        outcome; /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */
+    /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */
+    const char *outcome;
     const char *text; /* a sentence, with its numbers */
     const char *why;  /* given_up: what was in the way; unknown: why; else "" */
     const char *table;

@@ -286,28 +286,39 @@ static void publish(struct master *master)
 
 /* --- what the console keeps ------------------------------------------------------------------- */
 
-/* Those that are new, a page at a time. */
+/* The next page of those that are new.  False: there is none, or the console takes nothing now. */
+static bool keep_page(struct master *master, const struct event_log *log, struct arena *arena)
+{
+    const struct list_events_request request = {.after = master->events_told};
+    struct list_events_response response = {0};
+    struct buffer events = BUFFER_INIT;
+
+    if (log->last_change <= master->events_told ||
+        event_log_list(log, &request, arena, &response) != STATUS_OK) {
+        return false;
+    }
+    if (response.event_count == 0) { /* changes are counted from the time on when a reign begins */
+        master->events_told = log->last_change;
+        return false;
+    }
+    list_events_response_encode(&response, &events);
+    if (events.failed || !console_take_events(master->console, &events)) {
+        buffer_deinit(&events);
+        return false;
+    }
+    master->events_told = response.events[response.event_count - 1].change;
+    return true;
+}
+
 static void keep_events(struct master *master)
 {
     const struct event_log *log = master->reign == NULL ? &master->events
                                                         : reign_events(master->reign);
-    const struct list_events_request request = {.after = master->events_told};
-    struct list_events_response response = {0};
-    struct buffer events = BUFFER_INIT;
     struct arena arena;
-
-    if (log->last_change <= master->events_told) {
-        return;
-    }
     arena_init(&arena, EVENTS_ARENA_BYTES, EVENTS_ARENA_MAX);
-    if (event_log_list(log, &request, &arena, &response) == STATUS_OK && response.event_count > 0) {
-        list_events_response_encode(&response, &events);
-        if (!events.failed && console_take_events(master->console, &events)) {
-            master->events_told = response.events[response.event_count - 1].change;
-            buffer_init(&events);
-        }
+    while (keep_page(master, log, &arena)) {
+        arena_reset(&arena);
     }
-    buffer_deinit(&events);
     arena_deinit(&arena);
 }
 

@@ -382,7 +382,7 @@ void host_look_at_leases(struct host *host, int64_t now_ns)
         }
         bool held = holds(peer);
         /* One that lapsed for less than the time between two looks: whoever was told in it that it does not hold was
-         * not told that it does, and removed a member that was well (an audit; simulator, seed 5115670). */
+         * not told that it does, and removed a member that was well (found by an audit). */
         if (held != peer->held || peer->told_else) {
             peer->held = held;
             peer->told_else = false;

@@ -548,8 +548,8 @@ static void choose_as_primary(struct replica *replica)
     }
     struct replica_peer *learner = learner_of(replica);
     if (learner != NULL && (replica->damaged || replica->leaving) && !learner->joining) {
-        let_go(replica,
-               learner); /* section 9: never a source; rule 14: nor what hand-over waits for */
+        /* Section 9: never a source; rule 14: nor what hand-over waits for. */
+        let_go(replica, learner);
         learner = NULL;
     }
     bool is_full = replica->configuration.member_count == REPLICA_MEMBERS_MAX;

@@ -142,7 +142,9 @@ static bool wants_copy(const struct goal *goal, uint64_t store)
 /*
  * A copy of a history that a person gave up (rule 18), in a store that is to have one of the tablet as it is now: it
  * gives place, and another one begins with nothing.  To be taught anew as it stands it would have to have less than
- * the tablet has now, and that may not be written to without it.
+ * the tablet has now, and that may not be written to without it.  What its primary has opened before the catalog's
+ * word came is under the new era already, and damaged; a learner that is damaged otherwise, of a tablet that was
+ * recovered once, is not told apart from that, and loses no more than a part of a lesson.
  */
 static bool gives_place(const struct replicas *replicas,
                         const struct store_tablet *tablet,
@@ -154,7 +156,7 @@ static bool gives_place(const struct replicas *replicas,
     uint64_t era = replica_version_era(view.configuration.version);
     bool was_lost = view.configuration.version != 0 && era < replica_version_era(newest->version);
     bool is_late = view.role == REPLICA_LEARNER && view.trouble == REPLICA_IS_DAMAGED &&
-                   view.committed > 0 && era > 0; /* its primary came before the catalog's word */
+                   view.committed > 0 && era > 0;
     return (was_lost || is_late) && word->has_goal && wants_copy(&word->goal, store) &&
            replica_configuration_find(newest, store) == newest->member_count;
 }

@@ -49,8 +49,9 @@ bool server_redirects(struct server *server,
 
 /* --- identity ----------------------------------------------------------------------------------- */
 
-/* <folder>/SERVER: "server NUMBER incarnation TIME\nchecksum HEX\n" (without the second line, of an older version).  The
- * number is for life; the incarnation says which of two starts is the later one.  It is the time of the start, so that it rises even where
+/* <folder>/SERVER: "server NUMBER incarnation TIME\nchecksum HEX\n"; of an older version without the second
+ * line.  The number is for life; the incarnation says
+ * which of two starts is the later one.  It is the time of the start, so that it rises even where
  * a full disk kept the last one from being written, and above the one before, should the clock
  * have been set back. */
 static uint64_t identity_checksum(const char *text, size_t size_bytes)
