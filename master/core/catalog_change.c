@@ -164,6 +164,17 @@ static enum status stage_delete(struct catalog *catalog,
     return STATUS_OK;
 }
 
+/* This master has only just begun, and servers are still to come. */
+static bool hears_more(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        if (!catalog->servers[i]->alive && state_may_live(catalog, catalog->servers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* More copies are wished only where there are servers for them; what is wished of tablets follows
  * (catalog_goal.c). */
 static enum status check_copies(struct catalog *catalog,
@@ -179,8 +190,9 @@ static enum status check_copies(struct catalog *catalog,
         plan_place(catalog, &wanted, stores, &why) == STATUS_OK) {
         return STATUS_OK;
     }
-    /* no fault of the moment, which waiting would mend */
-    return error_set(ret_error, STATUS_FAILED_PRECONDITION, "%s", why.text);
+    /* else no fault of the moment, which waiting would mend */
+    enum status status = hears_more(catalog) ? STATUS_UNAVAILABLE : STATUS_FAILED_PRECONDITION;
+    return error_set(ret_error, status, "%s", why.text);
 }
 
 static enum status stage_alter(struct catalog *catalog,

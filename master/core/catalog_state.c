@@ -57,6 +57,13 @@ struct server *state_server(const struct catalog *catalog, uint64_t number)
     return found ? catalog->servers[index] : NULL;
 }
 
+bool state_may_live(const struct catalog *catalog, const struct server *server)
+{
+    return server->alive ||
+           (server->seen == NULL && server->image != NULL &&
+            catalog->now_ns - server->heard_ns < catalog->settings.server_timeout_ns);
+}
+
 /* The last tablet whose start is at or before row. */
 size_t state_tablet_index(const struct table_entry *entry, struct bytes row)
 {

@@ -332,6 +332,9 @@ struct table_entry *state_table_by_name(const struct catalog *catalog, struct by
 /* Where name is, or would be, in by_name. */
 size_t state_name_index(const struct catalog *catalog, struct bytes name);
 struct server *state_server(const struct catalog *catalog, uint64_t number);
+
+/* Was it heard of lately, or may it still be, since this master has only just begun? */
+bool state_may_live(const struct catalog *catalog, const struct server *server);
 /* Index of the tablet of the table that holds row. */
 size_t state_tablet_index(const struct table_entry *entry, struct bytes row);
 

@@ -48,14 +48,6 @@ static enum status check_description(const struct server_information *from, stru
     return check_stores(from, ret_error);
 }
 
-/* Was it heard of lately, or may it still be, since this master has only just begun? */
-static bool may_live(const struct catalog *catalog, const struct server *server)
-{
-    return server->alive ||
-           (server->seen == NULL && server->image != NULL &&
-            catalog->now_ns - server->heard_ns < catalog->settings.server_timeout_ns);
-}
-
 /* Two processes with one number: of two starts of one folder the later one stays.  At another address
  * it is a copy of the folder while the former process is heard; or it was moved, and waits a little.
  * Who is refused here serves nobody (PERMISSION_DENIED is said of nothing else). */
@@ -78,7 +70,7 @@ static enum status check_incarnation(const struct catalog *catalog,
             (unsigned long long)from->number, bytes_printable(known->record.address, address),
             (unsigned long long)known->record.incarnation, (unsigned long long)from->incarnation);
     }
-    if (may_live(catalog, server) && !bytes_equal(from->address, known->record.address)) {
+    if (state_may_live(catalog, server) && !bytes_equal(from->address, known->record.address)) {
         char own[BYTES_PRINTABLE_SIZE_MAX];
         return error_set(ret_error, STATUS_PERMISSION_DENIED,
                          "server number %llu is in use by the process at %s: the one at %s must "
@@ -109,7 +101,7 @@ static const struct server *user_of(const struct catalog *catalog, const struct 
     if (user == NULL && store->owner != NULL && store->owner->seen == NULL) {
         user = store->owner;
     }
-    return user != NULL && may_live(catalog, user) ? user : NULL;
+    return user != NULL && state_may_live(catalog, user) ? user : NULL;
 }
 
 /* A disk may move to another server, but not away from one that lives and still has it. */

@@ -130,6 +130,19 @@ Test(replicas, more_than_there_are_servers_are_refused)
     assert_members("t", 1);
 }
 
+Test(replicas, a_master_that_has_just_begun_waits_for_the_servers_before_it_refuses)
+{
+    const struct alteration more = {.kind = ALTER_REPLICATION, .replicas = 3};
+    make("t", 1, 1);
+    driver_crash(&driver);
+    replicas_work(&driver, servers, 1, 1);
+    driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_UNAVAILABLE,
+                          "1 servers are alive");
+    replicas_work(&driver, servers, 1, 4 * 10);
+    driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1),
+                          STATUS_FAILED_PRECONDITION, "1 servers are alive");
+}
+
 Test(replicas, what_cannot_be_is_refused)
 {
     make("t", 3, 2);
