@@ -139,8 +139,8 @@ Test(replicas, a_master_that_has_just_begun_waits_for_the_servers_before_it_refu
     driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_UNAVAILABLE,
                           "1 servers are alive");
     replicas_work(&driver, servers, 1, 4 * 10);
-    driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1),
-                          STATUS_FAILED_PRECONDITION, "1 servers are alive");
+    driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_FAILED_PRECONDITION,
+                          "1 servers are alive");
 }
 
 Test(replicas, what_cannot_be_is_refused)
