@@ -1,11 +1,15 @@
-# How a module of ours becomes a library: every .c of a folder, all warnings, includes from the root.
+# How a module of ours becomes a library: every .c of its folders, all warnings, includes from the root.
 include_guard(GLOBAL)
 
-function(edubba_library target folder)
-    file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cc)
-    if(NOT sources)
-        message(FATAL_ERROR "no sources in ${folder}")
-    endif()
+function(edubba_library target)
+    set(sources)
+    foreach(folder ${ARGN})
+        file(GLOB found CONFIGURE_DEPENDS ${folder}/*.c ${folder}/*.cc)
+        if(NOT found)
+            message(FATAL_ERROR "no sources in ${folder}")
+        endif()
+        list(APPEND sources ${found})
+    endforeach()
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
     foreach(source ${sources})

@@ -31,7 +31,7 @@
 #include "tabletserver/replica/replica.h"
 #include "tabletserver/replica/scrub.h"
 #include "tabletserver/replica/teach.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 
 struct host;
 struct host_reading_slice;

@@ -15,7 +15,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "tabletserver/host/host_internal.h"
-#include "tabletserver/storage/store_digest.h"
+#include "tabletserver/storage/copies/store_digest.h"
 
 /* One that is being read. */
 struct host_digesting {

@@ -25,7 +25,7 @@
 #include "tabletserver/replica/learn.h"
 #include "tabletserver/replica/merge.h"
 #include "tabletserver/replica/scrub.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
 
 /* GRANTs and EXCEPTs that wait for the beacons' mailbox, and EXCEPTs that it has not answered.  While
  * more than that less a step's wait, what could cause more is passed over: all of it comes again. */

@@ -5,7 +5,7 @@
 
 #include "common/base/assert.h"
 #include "tabletserver/host/host_internal.h"
-#include "tabletserver/storage/store_relearn.h"
+#include "tabletserver/storage/copies/store_relearn.h"
 
 /* --- promises ----------------------------------------------------------------------------------- */
 

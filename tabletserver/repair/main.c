@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "common/io/file.h"
-#include "tabletserver/storage/log_repair.h"
-#include "tabletserver/storage/store_identity.h"
-#include "tabletserver/storage/store_relearn.h"
+#include "tabletserver/storage/copies/store_relearn.h"
+#include "tabletserver/storage/log/log_repair.h"
+#include "tabletserver/storage/store/store_identity.h"
 
 static void print_result(const struct log_repair *repair)
 {

@@ -20,7 +20,7 @@
 #include "common/base/error.h"
 #include "tabletserver/serve/batch.h"
 #include "tabletserver/serve/schema_cache.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 
 struct evaluation {
     struct job job;

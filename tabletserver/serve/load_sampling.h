@@ -24,7 +24,7 @@
 
 #include "common/base/status.h"
 #include "common/wire/message_load.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 
 #define LOAD_SAMPLING_PLACES_MAX   128
 #define LOAD_SAMPLING_SAMPLES_MAX  512

@@ -4,7 +4,7 @@
 #include "common/io/clock.h"
 #include "tabletserver/serve/row_read.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 
 /* A worker answers after so many bytes, so that a batch of large rows does not pile up. */
 #define ANSWER_BYTES (512 * 1024)

@@ -15,7 +15,7 @@
 
 #include "common/wire/message.h"
 #include "tabletserver/host/host.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 
 struct log_reading;
 struct replicas;

@@ -12,7 +12,7 @@
 #include "common/model/filter.h"
 #include "common/model/mutation.h"
 #include "common/wire/message.h"
-#include "tabletserver/storage/row_reader.h"
+#include "tabletserver/storage/rows/row_reader.h"
 
 struct row_read_statistics {
     uint64_t rows_seen;

@@ -8,7 +8,7 @@
 #include "tabletserver/serve/record_metrics.h"
 #include "tabletserver/serve/row_read.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 
 #define SCAN_SLICE_BYTES       (256 * 1024)
 #define SCAN_SLICE_NS          (INT64_C(4) * 1000 * 1000)

@@ -13,7 +13,7 @@
 
 #include "common/base/bytes.h"
 #include "tabletserver/host/serving.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 
 struct served_map;
 struct store_loop;

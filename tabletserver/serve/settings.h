@@ -6,7 +6,7 @@
 
 #include "common/io/config.h"
 #include "common/io/logger_words.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 
 #define SERVER_STORES_MAX 16
 

@@ -16,7 +16,7 @@
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/write_order.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
 
 #define LOOP_MAILBOX_PLACES   8192
 #define LOOP_MAILBOX_RESERVED 4096 /* for what is bounded elsewhere: evaluations, peers' batches */

@@ -22,8 +22,8 @@
 
 #include "common/base/error.h"
 #include "tabletserver/serve/batch.h"
-#include "tabletserver/storage/store.h"
-#include "tabletserver/storage/store_catalog.h"
+#include "tabletserver/storage/store/store.h"
+#include "tabletserver/storage/store/store_catalog.h"
 
 struct catalog_word;
 struct lanes_batch;

@@ -6,7 +6,7 @@
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 
 /* --- barriers --------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "tabletserver/serve/evaluate.h"
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 
 #define GATHER_BYTES_MAX  (4 * 1024 * 1024)
 #define GATHER_SPARES_MAX 16

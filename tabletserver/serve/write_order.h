@@ -18,7 +18,7 @@
 #include "common/base/arena.h"
 #include "tabletserver/serve/batch.h"
 #include "tabletserver/serve/schema_cache.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 #include "tabletserver/tablet/row_lock.h"
 
 #define GATHER_ENTRIES_MAX 256

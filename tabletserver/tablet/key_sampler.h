@@ -24,7 +24,7 @@
 #include "common/base/prng.h"
 #include "common/base/status.h"
 #include "common/wire/message_load.h"
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 #include "tabletserver/tablet/frequent_keys.h"
 
 #define KEY_SAMPLER_ROWS_MAX  1024

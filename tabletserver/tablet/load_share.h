@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tabletserver/storage/load_counters.h"
+#include "tabletserver/storage/store/load_counters.h"
 
 #define LOAD_SHARE_TIMES_MAX 16
 

@@ -16,7 +16,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 
 #define EXTENT       1
 #define DIRTY_BYTES  (UINT64_C(4) << 20)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
-#include "tabletserver/storage/applied_map.h"
+#include "tabletserver/storage/record/applied_map.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define ROUGH_COUNT_MAX 64 /* segments of a map that is looked at pair by pair */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "tabletserver/storage/base_cells.h"
+#include "tabletserver/storage/base/base_cells.h"
 
 #define SEED 7
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
-#include "tabletserver/storage/dedupe.h"
+#include "tabletserver/storage/record/dedupe.h"
 
 #define CLIENT       1
 #define NOW_CLOCK    UINT64_C(1700000000000000)

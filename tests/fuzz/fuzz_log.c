@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/checksum.h"
-#include "tabletserver/storage/log_replay.h"
+#include "tabletserver/storage/log/log_replay.h"
 
 #define SEGMENT_BYTES LOG_SEGMENT_BYTES_MIN
 #define ROOM          (SEGMENT_BYTES - LOG_BLOCK_BYTES)

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "tabletserver/storage/record.h"
-#include "tabletserver/storage/record_replica.h"
+#include "tabletserver/storage/record/record.h"
+#include "tabletserver/storage/record/record_replica.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 

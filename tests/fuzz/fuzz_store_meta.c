@@ -8,7 +8,7 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
-#include "tabletserver/storage/store_meta.h"
+#include "tabletserver/storage/store/store_meta.h"
 
 #define ARENA_BYTES_MAX ((size_t)256 * 1024 * 1024)
 #define NUMBER          7

@@ -9,7 +9,7 @@
 
 #include "common/base/endian.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 #include "tests/model/base_truth.h"
 
 static void check_cell(const struct world *world,

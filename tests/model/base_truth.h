@@ -11,7 +11,7 @@
 
 #include "common/base/endian.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 
 #define ROWS       24
 #define QUALIFIERS 14

@@ -12,7 +12,7 @@
 #include "common/base/endian.h"
 #include "common/base/prng.h"
 #include "common/model/mutation.h"
-#include "tabletserver/storage/entry.h"
+#include "tabletserver/storage/rows/entry.h"
 
 #define HISTORY_MAX         4000
 #define HISTORY_ENTRIES_MAX 512

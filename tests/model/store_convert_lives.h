@@ -10,8 +10,8 @@
 #include "tests/model/store_lives.h"
 #include "tests/model/store_truth.h"
 
-#include "tabletserver/storage/record_replica.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/record/record_replica.h"
 
 #define NUMBERS_MAX 4096
 

@@ -12,7 +12,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 #include "tests/model/base_compare.h"
 #include "tests/model/base_truth.h"
 #include "tests/support/test_folder.h"

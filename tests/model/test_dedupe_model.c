@@ -12,7 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/prng.h"
 #include "common/base/stamp.h"
-#include "tabletserver/storage/dedupe.h"
+#include "tabletserver/storage/record/dedupe.h"
 
 #define CLIENTS      5
 #define REQUESTS_MAX 4000

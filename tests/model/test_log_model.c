@@ -19,8 +19,8 @@
 #include "common/base/endian.h"
 #include "common/base/prng.h"
 #include "common/io/file.h"
-#include "tabletserver/storage/log.h"
-#include "tabletserver/storage/log_segment.h"
+#include "tabletserver/storage/log/log.h"
+#include "tabletserver/storage/log/log_segment.h"
 #include "tests/support/test_folder.h"
 
 #define SEEDS        12

@@ -7,7 +7,7 @@
 
 #include "tests/model/history.h"
 
-#include "tabletserver/storage/memtable.h"
+#include "tabletserver/storage/memtable/memtable.h"
 
 #define READERS_MAX 3
 #define SEEDS       400

@@ -16,7 +16,7 @@
 #include "tests/model/store_truth.h"
 
 #include "common/base/stamp.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 
 #define ITEMS_MAX OPERATIONS_MAX
 #define TABLET    1

@@ -8,8 +8,8 @@
 #include "tests/model/history.h"
 
 #include "common/model/schema.h"
-#include "tabletserver/storage/memtable.h"
-#include "tabletserver/storage/row_reader.h"
+#include "tabletserver/storage/memtable/memtable.h"
+#include "tabletserver/storage/rows/row_reader.h"
 
 #define LAYERS_MAX 4
 #define SEEDS      600

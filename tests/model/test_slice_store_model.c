@@ -15,9 +15,9 @@
 #include "tests/model/store_truth.h"
 
 #include "common/base/assert.h"
-#include "tabletserver/storage/record_replica.h"
-#include "tabletserver/storage/slice.h"
-#include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/record/record_replica.h"
+#include "tabletserver/storage/store/store_internal.h"
 
 #define TABLET 1
 

@@ -7,7 +7,7 @@
 #ifndef TESTS_SIM_SIM_BASE_H
 #define TESTS_SIM_SIM_BASE_H
 
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 #include "tests/sim/sim_rows.h"
 
 #define SIM_BASE_TABLETS_MAX 256

@@ -3,7 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/store_digest.h"
+#include "tabletserver/storage/copies/store_digest.h"
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_store.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "tabletserver/storage/log_replay.h"
+#include "tabletserver/storage/log/log_replay.h"
 
 /* --- the disk --------------------------------------------------------------------------------- */
 

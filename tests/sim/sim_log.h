@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
-#include "tabletserver/storage/log_format.h"
-#include "tabletserver/storage/log_recycle.h"
+#include "tabletserver/storage/log/log_format.h"
+#include "tabletserver/storage/log/log_recycle.h"
 #include "tests/sim/sim_disk.h"
 
 #define SIM_LOG_SEGMENTS_MAX  96

@@ -17,7 +17,7 @@
 #include "common/model/row_set.h"
 #include "common/model/schema.h"
 #include "common/wire/message.h"
-#include "tabletserver/storage/applied_map.h"
+#include "tabletserver/storage/record/applied_map.h"
 
 #define SIM_KEY_BYTES_MAX       24
 #define SIM_QUALIFIER_BYTES_MAX 7

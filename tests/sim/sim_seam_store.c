@@ -1,10 +1,10 @@
 #include "common/base/assert.h"
-#include "tabletserver/storage/store_relearn.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_relearn.h"
+#include "tabletserver/storage/copies/store_slice.h"
 #include "tests/sim/sim_store.h"
 
 /*
- * The simulated store as production's host sees it: the functions of tabletserver/storage/store_replica.h
+ * The simulated store as production's host sees it: the functions of tabletserver/storage/copies/store_replica.h
  * and store.h that tabletserver/host calls, under their own names.  The program is linked with these in place of the
  * real store's, so the host runs as it is.  (Slices: sim_slice.c and sim_learn.c.)
  */

@@ -2,7 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_store.h"
 

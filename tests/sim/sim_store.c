@@ -4,7 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/replay_plan.h"
+#include "tabletserver/storage/record/replay_plan.h"
 
 /* --- life ------------------------------------------------------------------------------------- */
 

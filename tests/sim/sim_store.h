@@ -19,12 +19,12 @@
 #define TESTS_SIM_SIM_STORE_H
 
 #include "common/base/stamp.h"
-#include "tabletserver/storage/dedupe.h"
-#include "tabletserver/storage/flush_progress.h"
-#include "tabletserver/storage/record.h"
-#include "tabletserver/storage/slice.h"
-#include "tabletserver/storage/store_barrier.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/copies/store_barrier.h"
+#include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/flush/flush_progress.h"
+#include "tabletserver/storage/record/dedupe.h"
+#include "tabletserver/storage/record/record.h"
 #include "tests/sim/sim.h"
 #include "tests/sim/sim_base.h"
 #include "tests/sim/sim_log.h"
@@ -52,7 +52,7 @@ struct sim_pending {
     struct buffer payload;
 };
 
-/* Being taught, as tabletserver/storage/store_slice_write.c does it. */
+/* Being taught, as tabletserver/storage/copies/store_slice_write.c does it. */
 struct sim_learning {
     bool learning;              /* half taught: commits up to hold_until only */
     bool first;                 /* what it has is about to go: nothing comes to it */

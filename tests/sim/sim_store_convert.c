@@ -1,5 +1,5 @@
 #include "common/base/assert.h"
-#include "tabletserver/storage/record_replica.h"
+#include "tabletserver/storage/record/record_replica.h"
 #include "tests/sim/sim_store.h"
 
 /*

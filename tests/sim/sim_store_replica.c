@@ -2,7 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/record_replica.h"
+#include "tabletserver/storage/record/record_replica.h"
 #include "tests/sim/sim_store.h"
 
 /*

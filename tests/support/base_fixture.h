@@ -12,7 +12,7 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 
 #define EXTENT 5
 

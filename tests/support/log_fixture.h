@@ -15,9 +15,9 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/file.h"
-#include "tabletserver/storage/log.h"
-#include "tabletserver/storage/log_repair.h"
-#include "tabletserver/storage/log_segment.h"
+#include "tabletserver/storage/log/log.h"
+#include "tabletserver/storage/log/log_repair.h"
+#include "tabletserver/storage/log/log_segment.h"
 #include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES 65536u

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/io/file.h"
-#include "tabletserver/storage/base_store.h"
-#include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/base/base_store.h"
+#include "tabletserver/storage/store/store_internal.h"
 #include "tests/support/store_fixture.h"
 
 /* Change one byte in the first chunk of the base. */

@@ -15,7 +15,7 @@
 
 #include "common/base/endian.h"
 #include "common/io/file.h"
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 #include "tests/support/test_folder.h"
 
 #define FIXTURE_TIMEOUT_S 60

@@ -7,10 +7,10 @@
 
 #include "tests/support/store_fixture.h"
 
-#include "tabletserver/storage/applied_map.h"
-#include "tabletserver/storage/dedupe.h"
-#include "tabletserver/storage/slice.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
+#include "tabletserver/storage/record/applied_map.h"
+#include "tabletserver/storage/record/dedupe.h"
 
 static void give(struct store_tablet *tablet, const struct buffer *slice)
 {

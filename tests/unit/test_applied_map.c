@@ -1,4 +1,4 @@
-#include "tabletserver/storage/applied_map.h"
+#include "tabletserver/storage/record/applied_map.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/memory.h"
-#include "tabletserver/storage/base_gap.h"
+#include "tabletserver/storage/base/base_gap.h"
 
 static struct base_gap gap;
 

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/prng.h"
-#include "tabletserver/storage/base_key.h"
+#include "tabletserver/storage/base/base_key.h"
 
 /* Bytes that collide: few values, those that are escaped among them, long shared prefixes. */
 static struct bytes random_bytes(struct prng *prng, uint8_t *out, size_t size_min, size_t size_max)

@@ -11,7 +11,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/base.h"
+#include "tabletserver/storage/base/base.h"
 
 #define EXTENT       5
 #define PREFIX_BYTES 1000

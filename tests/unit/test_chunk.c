@@ -3,7 +3,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/chunk.h"
+#include "tabletserver/storage/base/chunk.h"
 
 #define SEED      42
 #define CELLS_MAX 64

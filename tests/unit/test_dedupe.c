@@ -4,7 +4,7 @@
 #include "common/base/memory.h"
 #include "common/base/prng.h"
 #include "common/base/stamp.h"
-#include "tabletserver/storage/dedupe.h"
+#include "tabletserver/storage/record/dedupe.h"
 
 #define START_US INT64_C(1000000000000)
 

@@ -2,7 +2,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/delete_cover.h"
+#include "tabletserver/storage/rows/delete_cover.h"
 
 static struct entry column_delete(const char *qualifier,
                                   int64_t start_us,

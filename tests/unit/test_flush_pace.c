@@ -1,4 +1,4 @@
-#include "tabletserver/storage/flush_pace.h"
+#include "tabletserver/storage/flush/flush_pace.h"
 
 #include <criterion/criterion.h>
 

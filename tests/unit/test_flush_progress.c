@@ -1,4 +1,4 @@
-#include "tabletserver/storage/flush_progress.h"
+#include "tabletserver/storage/flush/flush_progress.h"
 
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  */
 #include "tests/support/host_fixture.h"
 
-#include "tabletserver/storage/store_digest.h"
+#include "tabletserver/storage/copies/store_digest.h"
 #include "tests/support/store_damage.h"
 
 #define ROWS 40

@@ -6,7 +6,7 @@
 
 #include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
 
 TestSuite(host_lessons, .fini = finish);
 

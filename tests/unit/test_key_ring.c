@@ -1,5 +1,5 @@
 /* The ring of touched rows: what fits comes out as it went in, the rest is counted; owners; threads. */
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

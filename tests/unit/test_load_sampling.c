@@ -2,7 +2,7 @@
 #include "tabletserver/serve/load_sampling.h"
 
 #include "common/base/memory.h"
-#include "tabletserver/storage/key_ring.h"
+#include "tabletserver/storage/store/key_ring.h"
 #include "tests/support/store_fixture.h"
 
 #define SECOND_NS INT64_C(1000000000)

@@ -3,7 +3,7 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/log_format.h"
+#include "tabletserver/storage/log/log_format.h"
 
 static const struct log_segment_header segment = {
     .store_number = 0x1122334455667788,

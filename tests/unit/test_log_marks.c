@@ -1,4 +1,4 @@
-#include "tabletserver/storage/log_marks.h"
+#include "tabletserver/storage/log/log_marks.h"
 
 #include <criterion/criterion.h>
 

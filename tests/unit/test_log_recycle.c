@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "tabletserver/storage/log_format.h"
-#include "tabletserver/storage/log_recycle.h"
+#include "tabletserver/storage/log/log_format.h"
+#include "tabletserver/storage/log/log_recycle.h"
 
 /* Segments 7 to 11; 9 is covered whole by a large batch that begins in 8. */
 static const struct log_recycle_segment segments[] = {

@@ -4,7 +4,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/log_replay.h"
+#include "tabletserver/storage/log/log_replay.h"
 
 #define SEGMENT_BYTES 16384u
 #define SEGMENT_ROOM  (SEGMENT_BYTES - LOG_BLOCK_BYTES)

@@ -7,8 +7,8 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/memtable.h"
-#include "tabletserver/storage/memtable_nodes.h"
+#include "tabletserver/storage/memtable/memtable.h"
+#include "tabletserver/storage/memtable/memtable_nodes.h"
 
 static struct change put(const char *qualifier, int64_t timestamp_us, const char *value)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/base/prng.h"
-#include "tabletserver/storage/memtable.h"
-#include "tabletserver/storage/memtable_rows.h"
+#include "tabletserver/storage/memtable/memtable.h"
+#include "tabletserver/storage/memtable/memtable_rows.h"
 
 #define ROWS      60000
 #define KEY_BYTES 48

@@ -11,7 +11,7 @@
 #include "common/aggregate/aggregate.h"
 #include "common/base/endian.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/memtable.h"
+#include "tabletserver/storage/memtable/memtable.h"
 
 #define READERS      3
 #define SEQUENCES    6000

@@ -3,7 +3,7 @@
 #include "common/base/limits.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "tabletserver/storage/record.h"
+#include "tabletserver/storage/record/record.h"
 
 static struct arena arena;
 static struct buffer out;

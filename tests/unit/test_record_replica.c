@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/base/prng.h"
-#include "tabletserver/storage/record_replica.h"
+#include "tabletserver/storage/record/record_replica.h"
 
 static struct buffer out;
 

@@ -1,4 +1,4 @@
-#include "tabletserver/storage/replay_plan.h"
+#include "tabletserver/storage/record/replay_plan.h"
 
 #include <criterion/criterion.h>
 

@@ -4,8 +4,8 @@
 
 #include "common/base/endian.h"
 #include "common/base/memory.h"
-#include "tabletserver/storage/memtable.h"
-#include "tabletserver/storage/row_reader.h"
+#include "tabletserver/storage/memtable/memtable.h"
+#include "tabletserver/storage/rows/row_reader.h"
 
 /* A cursor that counts what is asked of the one behind it, and fails when told to. */
 struct spy {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/prng.h"
-#include "tabletserver/storage/slice.h"
+#include "tabletserver/storage/copies/slice.h"
 
 #define TABLET    9
 #define CELLS_MAX 200

@@ -1,4 +1,4 @@
-#include "tabletserver/storage/store.h"
+#include "tabletserver/storage/store/store.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,8 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/io/file.h"
-#include "tabletserver/storage/base_store.h"
-#include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/base/base_store.h"
+#include "tabletserver/storage/store/store_internal.h"
 #include "tests/support/store_damage.h"
 
 static struct fixture fixture;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tabletserver/storage/store_catalog.h"
+#include "tabletserver/storage/store/store_catalog.h"
 #include "tests/support/test_folder.h"
 
 static char folder[256];

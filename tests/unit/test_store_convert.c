@@ -5,12 +5,12 @@
 #include "tests/support/store_fixture.h"
 
 #include "common/base/stamp.h"
-#include "tabletserver/storage/dedupe.h"
-#include "tabletserver/storage/record_replica.h"
-#include "tabletserver/storage/slice.h"
-#include "tabletserver/storage/store_internal.h"
-#include "tabletserver/storage/store_replica.h"
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/copies/store_slice.h"
+#include "tabletserver/storage/record/dedupe.h"
+#include "tabletserver/storage/record/record_replica.h"
+#include "tabletserver/storage/store/store_internal.h"
 
 static struct fixture fixture;
 static struct store_tablet *tablet;

@@ -4,7 +4,7 @@
  */
 #include "tests/support/store_fixture.h"
 
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
 
 static struct fixture fixture;
 static struct store_tablet *tablet;

@@ -4,7 +4,7 @@
  */
 #include "tests/support/taught_slices.h"
 
-#include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store/store_internal.h"
 
 static struct fixture fixture;
 static struct store_tablet *tablet;

@@ -1,7 +1,7 @@
 /* Records of one row and of many, in any order: each is applied whole, whatever was foreseen for
  * those before it (memtable_foresee), and nothing is left over. */
 #include "common/base/prng.h"
-#include "tabletserver/storage/store_internal.h"
+#include "tabletserver/storage/store/store_internal.h"
 #include "tests/support/store_fixture.h"
 
 enum {

@@ -7,9 +7,9 @@
 
 #include "tests/support/taught_slices.h"
 
-#include "tabletserver/storage/log_repair.h"
-#include "tabletserver/storage/store_internal.h"
-#include "tabletserver/storage/store_relearn.h"
+#include "tabletserver/storage/copies/store_relearn.h"
+#include "tabletserver/storage/log/log_repair.h"
+#include "tabletserver/storage/store/store_internal.h"
 
 #define ROWS        200
 #define VALUE_BYTES 1000

@@ -8,8 +8,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/stamp.h"
-#include "tabletserver/storage/record_replica.h"
-#include "tabletserver/storage/store_replica.h"
+#include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/record/record_replica.h"
 
 static struct fixture fixture;
 static struct store_tablet *tablet;

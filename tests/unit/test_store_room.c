@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/base/prng.h"
-#include "tabletserver/storage/store_room.h"
+#include "tabletserver/storage/store/store_room.h"
 
 #define MIB (UINT64_C(1) << 20)
 

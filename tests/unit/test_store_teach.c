@@ -1,7 +1,7 @@
 /* How much of a tablet a teacher's store reads at once, and what it leaves to requests meanwhile. */
 #include "tests/support/store_fixture.h"
 
-#include "tabletserver/storage/store_slice.h"
+#include "tabletserver/storage/copies/store_slice.h"
 
 #define ROWS        300
 #define VALUE_BYTES 2000

@@ -1,3 +1,0 @@
-#include "tabletserver/storage/load_counters.h"
-
-bool load_counters_are_wanted = true;

@@ -1,0 +1,3 @@
+#include "tabletserver/storage/store/load_counters.h"
+
+bool load_counters_are_wanted = true;

@@ -1,0 +1,410 @@
+/*
+ * Creating and dropping tablets, and erasing what the dropped ones and DropRowRange leave behind.
+ *
+ * A drop is one small transaction: the tablet's metadata goes, a note of its ranges comes.  The
+ * data behind the notes is erased in bounded steps, over as many restarts as it takes.
+ */
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_grave.h"
+#include "tabletserver/storage/store/store_internal.h"
+
+#define ERASE_BUDGET_BYTES (1024 * 1024)
+
+static const struct stamp stamp_of_all = {UINT64_MAX, UINT32_MAX, UINT32_MAX};
+
+/* --- notes of dropped ranges ---------------------------------------------------------------------- */
+
+struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what)
+{
+    struct bytes start = what->range.start;
+    struct bytes end = what->range.end;
+    struct store_erasure *erasure = memory_allocate_zeroed(1, sizeof *erasure + start.size_bytes +
+                                                                  end.size_bytes);
+    if (erasure == NULL) {
+        return NULL;
+    }
+    uint8_t *at = (uint8_t *)(erasure + 1);
+    erasure->number = number;
+    erasure->what.extent = what->extent;
+    if (start.size_bytes > 0) {
+        memcpy(at, start.data, start.size_bytes);
+    }
+    if (end.size_bytes > 0) {
+        memcpy(at + start.size_bytes, end.data, end.size_bytes);
+    }
+    erasure->what.range.start = bytes_of(at, start.size_bytes);
+    erasure->what.range.end = bytes_of(at + start.size_bytes, end.size_bytes);
+    return erasure;
+}
+
+static void destroy_erasure(struct store_erasure *erasure)
+{
+    buffer_deinit(&erasure->resume);
+    memory_free(erasure);
+}
+
+void store_erasures_add(struct store *store, struct store_erasure *erasure)
+{
+    struct store_erasure **end = &store->erasures;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = erasure;
+    if (erasure->number >= store->erasure_next) {
+        store->erasure_next = erasure->number + 1;
+    }
+}
+
+void store_erasures_clear(struct store *store)
+{
+    while (store->erasures != NULL) {
+        struct store_erasure *first = store->erasures;
+        store->erasures = first->next;
+        destroy_erasure(first);
+    }
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
+
+bool store_job_is_due(struct store_job *job)
+{
+    bool makes = !job->drop && job->lesson == NULL && job->merged[0] == NULL;
+    if (makes && !store_may_make_again(job->tablet->store, job->tablet->descriptor.tablet)) {
+        return false; /* asked again soon: the log is on its way to the disk */
+    }
+    bool waits = job->drop || (job->lesson != NULL && store_lesson_waits_for_parent(job->lesson));
+    if (!waits) {
+        return true;
+    }
+    (void)pthread_mutex_lock(&job->tablet->mutex);
+    bool learns = job->drop && atomic_load(&job->tablet->learnt_first);
+    bool due = job->tablet->lineage_count == 0 && !learns;
+    (void)pthread_mutex_unlock(&job->tablet->mutex);
+    return due;
+}
+
+enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored)
+{
+    struct base_snapshot *snapshot = NULL;
+    enum status status = base_snapshot_begin(store->base, &snapshot);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct store_meta_key key = store_meta_key(STORE_META_TABLET, tablet, 0);
+    struct bytes value;
+    status = base_meta_get(snapshot, store_meta_key_bytes(&key), &value, ret_stored);
+    base_snapshot_end(snapshot);
+    return status;
+}
+
+/* The map of a tablet that holds nothing. */
+static enum status encode_empty(struct store_tablet *tablet)
+{
+    struct arena arena;
+    struct applied_map map;
+    arena_init(&arena, 256, SIZE_MAX);
+    enum status status = applied_map_whole(&arena, 0, &map);
+    if (status == STATUS_OK) {
+        buffer_reset(&tablet->applied);
+        applied_map_encode(&map, &tablet->applied);
+        status = tablet->applied.failed ? STATUS_NO_MEMORY : STATUS_OK;
+    }
+    arena_deinit(&arena);
+    return status;
+}
+
+static enum status write_created(struct base_writer *writer, struct store_tablet *tablet)
+{
+    struct base_piece piece = {.range = tablet->descriptor.range};
+    enum status status = base_writer_allocate_extent(writer, &piece.extent);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    struct store_pieces *pieces = store_pieces_create(&piece, 1, NULL);
+    if (pieces == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    store_pieces_unref(tablet->pieces);
+    tablet->pieces = pieces;
+    status = encode_empty(tablet);
+    tablet->applied_whole = true;
+    if (status == STATUS_OK) {
+        status = store_put_applied(writer, tablet->descriptor.tablet, &tablet->applied);
+    }
+    if (status == STATUS_OK) {
+        status = store_put_tablet_meta(writer, tablet, 0, 0, 0);
+    }
+    return status;
+}
+
+static enum status create(struct store *store, struct store_tablet *tablet)
+{
+    bool stored = false;
+    enum status status = store_is_in_base(store, tablet->descriptor.tablet, &stored);
+    if (status != STATUS_OK || stored) {
+        return status;
+    }
+    struct base_writer *writer = NULL;
+    status = base_writer_begin(store->base, &writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = write_created(writer, tablet);
+    if (status != STATUS_OK) {
+        base_writer_abort(writer);
+        return status;
+    }
+    return base_writer_commit(writer);
+}
+
+static enum status put_erasure(struct base_writer *writer, const struct store_erasure *erasure)
+{
+    struct buffer value = BUFFER_INIT;
+    struct store_meta_key key = store_meta_key(STORE_META_ERASURE, erasure->number, 0);
+    store_meta_encode_erasure(erasure->number, &erasure->what, &value);
+    enum status status = value.failed ? STATUS_NO_MEMORY
+                                      : base_writer_meta_put(writer, store_meta_key_bytes(&key),
+                                                             buffer_bytes(&value));
+    buffer_deinit(&value);
+    return status;
+}
+
+enum status store_note_erasures(struct base_writer *writer,
+                                struct store_tablet *tablet,
+                                struct store_erasure **ret_erasures)
+{
+    struct store *store = tablet->store;
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < tablet->pieces->count && status == STATUS_OK; i++) {
+        const struct base_piece *piece = &tablet->pieces->pieces[i];
+        struct store_meta_erasure what = {piece->extent, piece->range};
+        struct store_erasure *erasure = store_erasure_create(store->erasure_next + i, &what);
+        if (erasure == NULL) {
+            return STATUS_NO_MEMORY;
+        }
+        erasure->next = *ret_erasures;
+        *ret_erasures = erasure;
+        status = put_erasure(writer, erasure);
+    }
+    return status;
+}
+
+void store_keep_erasures(struct store *store, struct store_erasure *erasures, bool written)
+{
+    while (erasures != NULL) {
+        struct store_erasure *next = erasures->next;
+        erasures->next = NULL;
+        if (written) {
+            store_erasures_add(store, erasures);
+        } else {
+            destroy_erasure(erasures);
+        }
+        erasures = next;
+    }
+}
+
+static enum status write_dropped(struct base_writer *writer,
+                                 struct store_tablet *tablet,
+                                 struct store_erasure **ret_erasures)
+{
+    struct store *store = tablet->store;
+    enum status status = store_note_erasures(writer, tablet, ret_erasures);
+    if (status == STATUS_OK) {
+        status = store_delete_tablet_meta(writer, tablet->descriptor.tablet,
+                                          tablet->dedupe_piece_count);
+    }
+    /* The clock of what is forgotten must not be forgotten. */
+    return status == STATUS_OK ? store_put_store_meta(writer, store, atomic_load(&tablet->clock))
+                               : status;
+}
+
+static enum status drop(struct store *store, const struct store_job *job)
+{
+    struct base_writer *writer = NULL;
+    struct store_erasure *erasures = NULL;
+    uint64_t tablet = job->tablet->descriptor.tablet;
+    enum status status = store_add_grave(store, tablet, job->log_position);
+    if (status == STATUS_OK) {
+        status = base_writer_begin(store->base, &writer);
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    status = write_dropped(writer, job->tablet, &erasures);
+    if (status == STATUS_OK) {
+        status = store_put_grave(writer, store, tablet);
+    }
+    if (status == STATUS_OK) {
+        status = base_writer_commit(writer);
+    } else {
+        base_writer_abort(writer);
+    }
+    store_keep_erasures(store, erasures, status == STATUS_OK);
+    return status;
+}
+
+enum status store_run_job(struct store *store, struct store_job *job)
+{
+    if (job->lesson != NULL) {
+        return store_run_lesson(store, job);
+    }
+    if (job->merged[0] != NULL) {
+        return store_merge_write(job);
+    }
+    return job->drop ? drop(store, job) : create(store, job->tablet);
+}
+
+/* --- erasing what dropped tablets left ------------------------------------------------------------ */
+
+enum status store_erase_step(struct store *store, bool *ret_worked)
+{
+    struct store_erasure *erasure = store->erasures;
+    *ret_worked = erasure != NULL;
+    if (erasure == NULL) {
+        return STATUS_OK;
+    }
+    struct base_writer *writer = NULL;
+    enum status status = base_writer_begin(store->base, &writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bool done = false;
+    status = base_erase_step(writer, erasure->what.extent, &erasure->what.range, stamp_of_all,
+                             &erasure->resume, ERASE_BUDGET_BYTES, &done);
+    if (status == STATUS_OK && done) {
+        struct store_meta_key key = store_meta_key(STORE_META_ERASURE, erasure->number, 0);
+        status = base_writer_meta_delete(writer, store_meta_key_bytes(&key));
+    }
+    if (status != STATUS_OK) {
+        base_writer_abort(writer);
+    } else {
+        status = base_writer_commit(writer);
+    }
+    if (status != STATUS_OK) {
+        buffer_reset(&erasure->resume); /* it may stand where nothing was committed */
+    } else if (done) {
+        store->erasures = erasure->next;
+        destroy_erasure(erasure);
+    }
+    return status;
+}
+
+/* --- erasing what DropRowRange has covered -------------------------------------------------------- */
+
+/* The oldest range delete of the tablet when its erasing is due: all older data is in the base. */
+static bool due_range_delete(struct store_tablet *tablet,
+                             struct store_range_deletes **ret_deletes,
+                             struct store_pieces **ret_pieces)
+{
+    bool due = false;
+    if (!store_may_keep_house(tablet)) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&tablet->mutex);
+    if (tablet->range_deletes->count > 0 && tablet->lineage_count == 0 &&
+        !atomic_load(&tablet->erase_told) && atomic_load(&tablet->state) == STORE_TABLET_LIVE &&
+        tablet->range_deletes->deletes[0].sequence <= tablet->flushed_sequence) {
+        due = true;
+        *ret_deletes = store_range_deletes_ref(tablet->range_deletes);
+        *ret_pieces = store_pieces_ref(tablet->pieces);
+    }
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    return due;
+}
+
+/* One step inside a transaction; *ret_done: the range delete has nothing left to cover. */
+static enum status erase_range(struct base_writer *writer,
+                               struct store_tablet *tablet,
+                               const struct range_delete *delete,
+                               const struct store_pieces *pieces,
+                               bool *ret_done)
+{
+    bool piece_done = true;
+    if (tablet->erase_piece < pieces->count) {
+        const struct base_piece *piece = &pieces->pieces[tablet->erase_piece];
+        struct row_range range;
+        if (row_range_intersect(&piece->range, &delete->range, &range)) {
+            enum status status = base_erase_step(writer, piece->extent, &range, delete->stamp,
+                                                 &tablet->erase_resume, ERASE_BUDGET_BYTES,
+                                                 &piece_done);
+            if (status != STATUS_OK) {
+                return status;
+            }
+        }
+    }
+    if (piece_done) {
+        tablet->erase_piece++;
+        buffer_reset(&tablet->erase_resume);
+    }
+    *ret_done = tablet->erase_piece >= pieces->count;
+    if (!*ret_done) {
+        return STATUS_OK;
+    }
+    uint64_t before = tablet->erased_sequence;
+    tablet->erased_sequence = delete->sequence;
+    enum status status = store_put_tablet_meta(writer, tablet, tablet->flushed_sequence,
+                                               tablet->flushed_clock, tablet->dedupe_piece_count);
+    tablet->erased_sequence = status == STATUS_OK ? delete->sequence : before;
+    return status;
+}
+
+static enum status erase_range_step(struct store_tablet *tablet,
+                                    const struct range_delete *delete,
+                                    const struct store_pieces *pieces)
+{
+    struct base_writer *writer = NULL;
+    uint64_t erased_before = tablet->erased_sequence;
+    enum status status = base_writer_begin(tablet->store->base, &writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bool done = false;
+    status = erase_range(writer, tablet, delete, pieces, &done);
+    if (status != STATUS_OK) {
+        base_writer_abort(writer);
+    } else {
+        status = base_writer_commit(writer);
+    }
+    if (status != STATUS_OK) {
+        tablet->erased_sequence = erased_before;
+        tablet->erase_piece = 0;
+        buffer_reset(&tablet->erase_resume);
+        return status;
+    }
+    if (done) {
+        tablet->erase_piece = 0;
+        atomic_store(&tablet->erase_told, true);
+        tablet->erase_event = (struct store_event){.kind = STORE_EVENT_RANGE_DELETE_DONE,
+                                                   .subject = tablet};
+        store_tablet_ref(tablet); /* until the loop has taken the event */
+        store_tell(tablet->store, &tablet->erase_event);
+    }
+    return STATUS_OK;
+}
+
+enum status store_erase_range_step(struct store *store, bool *ret_worked)
+{
+    struct store_tablet *tablet = NULL;
+    struct store_range_deletes *deletes = NULL;
+    struct store_pieces *pieces = NULL;
+    (void)pthread_mutex_lock(&store->mutex);
+    for (uint32_t i = 0; i < store->tablet_count && tablet == NULL; i++) {
+        if (due_range_delete(store->tablets[i], &deletes, &pieces)) {
+            tablet = store->tablets[i];
+            store_tablet_ref(tablet);
+        }
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    *ret_worked = tablet != NULL;
+    if (tablet == NULL) {
+        return STATUS_OK;
+    }
+    enum status status = erase_range_step(tablet, &deletes->deletes[0], pieces);
+    store_range_deletes_unref(deletes);
+    store_pieces_unref(pieces);
+    store_tablet_unref(tablet);
+    return status;
+}

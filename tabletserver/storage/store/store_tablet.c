@@ -1,0 +1,352 @@
+/* Tablets as objects, and the lists that a store keeps of them. */
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tabletserver/storage/store/store_internal.h"
+
+#define SLOTS_MIN 64
+
+/* --- one tablet --------------------------------------------------------------------------------- */
+
+static void destroy(struct store_tablet *tablet)
+{
+    ASSERT(tablet->reads == NULL);
+    for (uint32_t i = 0; i < tablet->layer_count; i++) {
+        store_layer_unref(tablet->store, tablet->layers[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (tablet->children[i] != NULL) {
+            store_tablet_unref(tablet->children[i]);
+        }
+    }
+    store_pieces_unref(tablet->pieces);
+    store_range_deletes_unref(tablet->range_deletes);
+    dedupe_destroy(tablet->dedupe);
+    store_window_deinit(&tablet->window);
+    store_barriers_clear(&tablet->barriers);
+    log_marks_deinit(&tablet->marks);
+    buffer_deinit(&tablet->learn_image);
+    buffer_deinit(&tablet->learn_below);
+    buffer_deinit(&tablet->learn_row);
+    buffer_deinit(&tablet->learn_qualifier);
+    buffer_deinit(&tablet->split_dedupe);
+    buffer_deinit(&tablet->applied);
+    buffer_deinit(&tablet->sweep_resume);
+    buffer_deinit(&tablet->erase_resume);
+    buffer_deinit(&tablet->collect.row);
+    buffer_deinit(&tablet->collect.qualifier);
+    memory_free(tablet->horizons);
+    memory_free(tablet->pending);
+    memory_free(tablet->drop_job);
+    (void)pthread_mutex_destroy(&tablet->mutex);
+    memory_free(tablet);
+}
+
+static void copy_descriptor(struct store_tablet *tablet,
+                            const struct store_tablet_descriptor *descriptor)
+{
+    uint8_t *at = (uint8_t *)(tablet + 1);
+    struct bytes start = descriptor->range.start;
+    struct bytes end = descriptor->range.end;
+    tablet->descriptor = *descriptor;
+    if (start.size_bytes > 0) {
+        memcpy(at, start.data, start.size_bytes);
+    }
+    tablet->descriptor.range.start.data = at;
+    if (end.size_bytes > 0) {
+        memcpy(at + start.size_bytes, end.data, end.size_bytes);
+    }
+    tablet->descriptor.range.end.data = at + start.size_bytes;
+}
+
+enum status store_tablet_allocate(struct store *store,
+                                  const struct store_tablet_descriptor *descriptor,
+                                  struct store_tablet **ret_tablet)
+{
+    size_t bytes = descriptor->range.start.size_bytes + descriptor->range.end.size_bytes;
+    struct store_tablet *tablet = memory_allocate_zeroed(1, sizeof *tablet + bytes);
+    if (tablet == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    atomic_init(&tablet->references, 1);
+    tablet->store = store;
+    copy_descriptor(tablet, descriptor);
+    (void)pthread_mutex_init(&tablet->mutex, NULL);
+    flush_progress_init(&tablet->progress, 0, false);
+    tablet->leads = true;
+    atomic_init(&tablet->alone, true);
+    tablet->configuring_position = STORE_POSITION_NONE;
+    tablet->configured_position = STORE_POSITION_NONE;
+    enum status status = store_layer_create(descriptor->tablet, &tablet->layers[0]);
+    if (status == STATUS_OK) {
+        tablet->layer_count = 1;
+        status = dedupe_create(&store->settings.dedupe, &tablet->dedupe);
+    }
+    if (status == STATUS_OK) {
+        tablet->pieces = store_pieces_create(NULL, 0, NULL);
+        tablet->range_deletes = store_range_deletes_create(NULL, 0, NULL, 0, NULL);
+        if (tablet->pieces == NULL || tablet->range_deletes == NULL) {
+            status = STATUS_NO_MEMORY;
+        }
+    }
+    if (status == STATUS_OK) {
+        tablet->drop_job = memory_allocate_zeroed(1, sizeof *tablet->drop_job);
+        status = tablet->drop_job == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+    }
+    if (status != STATUS_OK) {
+        destroy(tablet);
+        return status;
+    }
+    *ret_tablet = tablet;
+    return STATUS_OK;
+}
+
+void store_tablet_ref(struct store_tablet *tablet)
+{
+    atomic_fetch_add_explicit(&tablet->references, 1, memory_order_relaxed);
+}
+
+void store_tablet_unref(struct store_tablet *tablet)
+{
+    if (atomic_fetch_sub_explicit(&tablet->references, 1, memory_order_acq_rel) == 1) {
+        destroy(tablet);
+    }
+}
+
+struct load_counters *store_tablet_load(struct store_tablet *tablet)
+{
+    return &tablet->load;
+}
+
+const struct store_tablet_descriptor *store_tablet_describe(const struct store_tablet *tablet)
+{
+    return &tablet->descriptor;
+}
+
+struct store *store_tablet_store(const struct store_tablet *tablet)
+{
+    return tablet->store;
+}
+
+struct dedupe *store_tablet_dedupe(struct store_tablet *tablet)
+{
+    return tablet->dedupe;
+}
+
+void store_tablet_set_context(struct store_tablet *tablet, void *context)
+{
+    tablet->context = context;
+}
+
+void *store_tablet_context(const struct store_tablet *tablet)
+{
+    return tablet->context;
+}
+
+void store_tablet_set_replica(struct store_tablet *tablet, void *replica)
+{
+    tablet->replica = replica;
+}
+
+void *store_tablet_replica(const struct store_tablet *tablet)
+{
+    return tablet->replica;
+}
+
+uint64_t store_tablet_prepared(const struct store_tablet *tablet)
+{
+    return atomic_load_explicit(&tablet->prepared, memory_order_acquire);
+}
+
+uint64_t store_tablet_committed(const struct store_tablet *tablet)
+{
+    return atomic_load_explicit(&tablet->committed, memory_order_acquire);
+}
+
+bool store_tablet_raise_horizon(struct store_tablet *tablet,
+                                const struct store_meta_horizon *horizon)
+{
+    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
+        struct store_meta_horizon *old = &tablet->horizons[i];
+        if (old->family == horizon->family) {
+            bool same_rule = horizon->rule_version == old->rule_version;
+            if (horizon->rule_version > old->rule_version ||
+                (same_rule && horizon->horizon_us > old->horizon_us)) {
+                *old = *horizon;
+            }
+            return true;
+        }
+    }
+    struct store_meta_horizon *more = memory_resize(tablet->horizons,
+                                                    (tablet->horizon_count + 1U) * sizeof *more);
+    if (more == NULL) {
+        return false;
+    }
+    more[tablet->horizon_count++] = *horizon;
+    tablet->horizons = more;
+    return true;
+}
+
+void store_tablet_publish_range_deletes(struct store_tablet *tablet,
+                                        struct store_range_deletes *deletes)
+{
+    (void)pthread_mutex_lock(&tablet->mutex);
+    struct store_range_deletes *old = tablet->range_deletes;
+    tablet->range_deletes = deletes;
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    store_range_deletes_unref(old);
+}
+
+/* --- the store's lists -------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct store *store, uint64_t number)
+{
+    uint64_t mixed = number * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(mixed >> 32) & (store->tablet_slot_count - 1);
+}
+
+static void slot_put(struct store *store, uint32_t index)
+{
+    uint32_t slot = slot_of(store, store->tablets[index]->descriptor.tablet);
+    while (store->tablet_slots[slot] != 0) {
+        slot = (slot + 1) & (store->tablet_slot_count - 1);
+    }
+    store->tablet_slots[slot] = index + 1;
+}
+
+static void slots_rebuild(struct store *store)
+{
+    memset(store->tablet_slots, 0, store->tablet_slot_count * sizeof(uint32_t));
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        slot_put(store, i);
+    }
+}
+
+enum status store_tablets_reserve(struct store *store, uint32_t more)
+{
+    uint32_t needed = store->tablet_count + more;
+    if (needed > store->tablet_capacity) {
+        uint32_t capacity = needed * 2;
+        struct store_tablet **tablets = memory_allocate(capacity * sizeof *tablets);
+        if (tablets == NULL) {
+            return STATUS_NO_MEMORY;
+        }
+        (void)pthread_mutex_lock(&store->mutex);
+        if (store->tablet_count > 0) {
+            memcpy(tablets, store->tablets, store->tablet_count * sizeof *tablets);
+        }
+        memory_free(store->tablets);
+        store->tablets = tablets;
+        store->tablet_capacity = capacity;
+        (void)pthread_mutex_unlock(&store->mutex);
+    }
+    if (needed * 2 > store->tablet_slot_count) {
+        uint32_t count = SLOTS_MIN;
+        while (count < needed * 4) {
+            count *= 2;
+        }
+        uint32_t *slots = memory_allocate(count * sizeof *slots);
+        if (slots == NULL) {
+            return STATUS_NO_MEMORY;
+        }
+        memory_free(store->tablet_slots);
+        store->tablet_slots = slots;
+        store->tablet_slot_count = count;
+        slots_rebuild(store);
+    }
+    return STATUS_OK;
+}
+
+void store_tablets_add(struct store *store, struct store_tablet *tablet)
+{
+    ASSERT(store->tablet_count < store->tablet_capacity);
+    ASSERT(store_tablet_find(store, tablet->descriptor.tablet) == NULL);
+    (void)pthread_mutex_lock(&store->mutex);
+    store->tablets[store->tablet_count++] = tablet;
+    (void)pthread_mutex_unlock(&store->mutex);
+    slot_put(store, store->tablet_count - 1);
+}
+
+void store_tablets_hide(struct store *store, struct store_tablet *tablet)
+{
+    uint32_t index = 0;
+    while (store->tablets[index] != tablet) {
+        index++;
+        ASSERT(index < store->tablet_count);
+    }
+    (void)pthread_mutex_lock(&store->mutex);
+    store->tablets[index] = store->tablets[--store->tablet_count];
+    tablet->hidden_next = store->hidden;
+    store->hidden = tablet;
+    (void)pthread_mutex_unlock(&store->mutex);
+    slots_rebuild(store);
+}
+
+void store_tablets_forget(struct store *store, struct store_tablet *tablet)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    struct store_tablet **link = &store->hidden;
+    while (*link != tablet) {
+        ASSERT(*link != NULL);
+        link = &(*link)->hidden_next;
+    }
+    *link = tablet->hidden_next;
+    tablet->hidden_next = NULL;
+    (void)pthread_mutex_unlock(&store->mutex);
+}
+
+struct store_tablet *store_tablet_find(struct store *store, uint64_t tablet)
+{
+    if (store->tablet_slot_count == 0) {
+        return NULL;
+    }
+    uint32_t slot = slot_of(store, tablet);
+    while (store->tablet_slots[slot] != 0) {
+        struct store_tablet *found = store->tablets[store->tablet_slots[slot] - 1];
+        if (found->descriptor.tablet == tablet) {
+            return found;
+        }
+        slot = (slot + 1) & (store->tablet_slot_count - 1);
+    }
+    return NULL;
+}
+
+uint32_t store_tablet_count(const struct store *store)
+{
+    return store->tablet_count;
+}
+
+struct store_tablet *store_tablet_at(const struct store *store, uint32_t index)
+{
+    ASSERT(index < store->tablet_count);
+    return store->tablets[index];
+}
+
+static void forget_in(struct store_tablet *tablet, struct store_layer *layer)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    for (uint32_t i = 1; i < tablet->layer_count && !found; i++) {
+        if (tablet->layers[i] == layer) {
+            tablet->layer_count--;
+            memmove(&tablet->layers[i], &tablet->layers[i + 1],
+                    (tablet->layer_count - i) * sizeof tablet->layers[0]);
+            found = true;
+        }
+    }
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    if (found) {
+        store_layer_unref(tablet->store, layer);
+    }
+}
+
+void store_layer_forget(struct store *store, struct store_layer *layer)
+{
+    for (uint32_t i = 0; i < store->tablet_count; i++) {
+        forget_in(store->tablets[i], layer);
+    }
+    for (struct store_tablet *t = store->hidden; t != NULL; t = t->hidden_next) {
+        forget_in(t, layer);
+    }
+}

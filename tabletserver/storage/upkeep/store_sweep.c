@@ -1,0 +1,113 @@
+/*
+ * Sweeping stored tombstones, and estimating sizes: what a flush leaves to be done in peace.
+ */
+#include "common/base/assert.h"
+#include "tabletserver/storage/store/store_internal.h"
+
+#define SWEEP_BUDGET_BYTES (1024 * 1024)
+
+bool store_may_keep_house(struct store_tablet *tablet)
+{
+    (void)pthread_mutex_lock(&tablet->mutex);
+    bool child = tablet->lineage_count > 0;
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    return !child && tablet->applied_whole && !tablet->half_taught &&
+           atomic_load(&tablet->state) == STORE_TABLET_LIVE;
+}
+
+/* The first visible tablet that `wants`, with a reference on it and on its pieces. */
+static struct store_tablet *choose(struct store *store,
+                                   bool (*wants)(struct store_tablet *tablet),
+                                   struct store_pieces **ret_pieces)
+{
+    struct store_tablet *tablet = NULL;
+    (void)pthread_mutex_lock(&store->mutex);
+    for (uint32_t i = 0; i < store->tablet_count && tablet == NULL; i++) {
+        if (wants(store->tablets[i])) {
+            tablet = store->tablets[i];
+            store_tablet_ref(tablet);
+            (void)pthread_mutex_lock(&tablet->mutex);
+            *ret_pieces = store_pieces_ref(tablet->pieces);
+            (void)pthread_mutex_unlock(&tablet->mutex);
+        }
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    return tablet;
+}
+
+static bool wants_sweep(struct store_tablet *tablet)
+{
+    return tablet->sweep_due && store_may_keep_house(tablet);
+}
+
+static enum status sweep(struct store_tablet *tablet, const struct store_pieces *pieces)
+{
+    struct base_writer *writer = NULL;
+    enum status status = base_writer_begin(tablet->store->base, &writer);
+    if (status != STATUS_OK) {
+        return status;
+    }
+    bool done = false;
+    ASSERT(tablet->sweep_piece < pieces->count);
+    const struct base_piece *piece = &pieces->pieces[tablet->sweep_piece];
+    status = base_sweep_step(writer, piece->extent, &piece->range, &tablet->sweep_resume,
+                             SWEEP_BUDGET_BYTES, &done);
+    if (status != STATUS_OK || (done && base_writer_dirty_bytes(writer) == 0)) {
+        base_writer_abort(writer); /* nothing to sweep: nothing to sync */
+    } else {
+        status = base_writer_commit(writer);
+    }
+    if (status != STATUS_OK) {
+        buffer_reset(&tablet->sweep_resume);
+        return status;
+    }
+    if (done) {
+        buffer_reset(&tablet->sweep_resume);
+        tablet->sweep_piece = (tablet->sweep_piece + 1) % pieces->count;
+        tablet->sweep_due = tablet->sweep_piece != 0;
+    }
+    return STATUS_OK;
+}
+
+enum status store_sweep_step(struct store *store, bool *ret_worked)
+{
+    struct store_pieces *pieces = NULL;
+    struct store_tablet *tablet = choose(store, wants_sweep, &pieces);
+    *ret_worked = tablet != NULL;
+    if (tablet == NULL) {
+        return STATUS_OK;
+    }
+    enum status status = sweep(tablet, pieces);
+    store_pieces_unref(pieces);
+    store_tablet_unref(tablet);
+    return status;
+}
+
+static bool wants_estimate(struct store_tablet *tablet)
+{
+    return tablet->estimate_due;
+}
+
+enum status store_estimate_step(struct store *store, bool *ret_worked)
+{
+    struct store_pieces *pieces = NULL;
+    struct store_tablet *tablet = choose(store, wants_estimate, &pieces);
+    *ret_worked = tablet != NULL;
+    if (tablet == NULL) {
+        return STATUS_OK;
+    }
+    struct base_snapshot *snapshot = NULL;
+    uint64_t bytes = 0;
+    enum status status = base_snapshot_begin(store->base, &snapshot);
+    if (status == STATUS_OK) {
+        status = base_estimate_bytes(snapshot, pieces->pieces, pieces->count, &bytes);
+        base_snapshot_end(snapshot);
+    }
+    if (status == STATUS_OK) {
+        atomic_store(&tablet->base_bytes, bytes);
+        tablet->estimate_due = false;
+    }
+    store_pieces_unref(pieces);
+    store_tablet_unref(tablet);
+    return status;
+}
