@@ -15,13 +15,15 @@ join() { for _ in $(seq 200); do ebt --json servers 2>/dev/null | grep -q '"aliv
 put() { says "a write $1" 0 '^$' ebt set aging "$2" "month:q=$2" "hours:q=$2"; }
 # Of the same rows each of the two families has a cell: what a read shows is what a rule has left.
 cells() { ebt read aging 2>/dev/null | grep -cE '(month|hours):q'; }
-# hold WHAT SECONDS DOUBTED: so it stays for a while, and is written to by new clients.
+# hold WHAT SECONDS DOUBTED: so it stays for a while, and is written to by new clients.  A busy machine may need longer
+# to notice.
 hold() {
     local what=$1 seconds=$2 doubted=$3 n
     for ((n = 0; n < seconds; n++)); do
         sleep 1
         put "$what" "row$((++written))"
     done
+    for ((n = 0; n < 100; n++)); do [[ $(metric edubba_clock_doubted) == "$doubted" ]] && break; sleep 0.1; done
     same "clock_doubted $what" "$(metric edubba_clock_doubted)" "$doubted"
 }
 
