@@ -4,7 +4,7 @@
 #include "client/request.h"
 #include "client/schema.h"
 #include "common/base/memory.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "common/wire/reader.h"
 
 /* --- tables ----------------------------------------------------------------------------------- */

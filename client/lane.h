@@ -18,7 +18,7 @@
 #define CLIENT_LANE_H
 
 #include "client/client.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 #define LANE_KINDS            4
 #define LANE_BATCH_BYTES      (512 * 1024)

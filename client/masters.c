@@ -5,7 +5,7 @@
 #include "client/client.h"
 #include "client/request.h"
 #include "common/base/memory.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 
 #define ANSWER_MS         1000
 #define ARENA_BLOCK_BYTES 512

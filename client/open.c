@@ -7,7 +7,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/entropy.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 
 #define MASTERS_DEFAULT           "tcp://127.0.0.1:7400"
 #define AGENT_DEFAULT             "libedubba/" EDUBBA_VERSION

@@ -1,7 +1,7 @@
 #include "client/request.h"
 
 #include "common/base/memory.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 
 #define NS_PER_MS         INT64_C(1000000)
 #define PAUSE_MAX_NS      (INT64_C(250) * NS_PER_MS)   /* a new master may be there at any moment */

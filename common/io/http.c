@@ -11,8 +11,8 @@
 #include "common/base/memory.h"
 #include "common/io/http_host.h"
 #include "common/io/metrics.h"
-#include "common/io/transport_address.h"
-#include "common/io/transport_threads.h"
+#include "common/io/transport/transport_address.h"
+#include "common/io/transport/transport_threads.h"
 
 #define ADDRESS_BYTES_MAX 256
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "client/include/edubba_masters.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 
 #define SECOND_US INT64_C(1000000)
 #define HOUR_US   (3600 * SECOND_US)

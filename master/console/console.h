@@ -20,7 +20,7 @@
 #define MASTER_CONSOLE_CONSOLE_H
 
 #include "common/io/http.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "master/console/question.h"
 #include "master/core/event_log.h"
 #include "master/core/located_load.h"

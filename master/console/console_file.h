@@ -12,7 +12,7 @@
 #ifndef MASTER_CONSOLE_CONSOLE_FILE_H
 #define MASTER_CONSOLE_CONSOLE_FILE_H
 
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 #define CONSOLE_FILE_FORMAT_KEY "format"
 

@@ -1,7 +1,7 @@
 #include "master/console/console_follow.h"
 
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "master/console/console_state.h"
 #include "master/heat/heat_following.h"
 

@@ -4,7 +4,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/file.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 #include "master/coordinator/coordinator.h"
 
 /* One LMDB file: each record a key.  A catalog of a million tablets is some 200 MiB. */

@@ -9,7 +9,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "master/coordinator/etcd_codec.h"
 
 #define MS_NS             INT64_C(1000000)

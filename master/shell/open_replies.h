@@ -7,7 +7,7 @@
 #ifndef MASTER_SHELL_OPEN_REPLIES_H
 #define MASTER_SHELL_OPEN_REPLIES_H
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "master/console/question.h"
 #include "master/core/list.h"
 #include "master/core/number_map.h"

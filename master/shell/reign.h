@@ -17,7 +17,7 @@
 
 #include <stdatomic.h>
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "master/console/question.h"
 #include "master/core/event_log.h"
 #include "master/shell/committer.h"

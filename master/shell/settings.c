@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/io/logger_words.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "master/coordinator/etcd_keys.h"
 #include "master/heat/heat_map.h"
 

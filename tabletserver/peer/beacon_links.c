@@ -5,7 +5,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 #define ADDRESS_BYTES      128
 #define CONNECT_TIMEOUT_MS 1000

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/replica/lease.h"
 
 #define BEACONS_MAILBOX_CAPACITY 16384

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/replica/replica_message.h"
 
 #define LANES_IN_FLIGHT_MAX 4     /* batches to one server */

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "common/base/arena.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/serve/worker_pool.h"
 #include "tabletserver/tablet/row_lock.h"
 

@@ -15,7 +15,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/error.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/peer/beacons.h"
 #include "tabletserver/peer/lanes.h"
 

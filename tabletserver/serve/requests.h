@@ -4,7 +4,7 @@
 #ifndef TABLETSERVER_SERVE_REQUESTS_H
 #define TABLETSERVER_SERVE_REQUESTS_H
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 /* The listener's callbacks; context is the struct server.  On nng's threads. */
 void requests_on_request(void *context,

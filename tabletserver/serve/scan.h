@@ -16,7 +16,7 @@
 #ifndef TABLETSERVER_SERVE_SCAN_H
 #define TABLETSERVER_SERVE_SCAN_H
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 struct server;
 struct scan;

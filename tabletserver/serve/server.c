@@ -14,7 +14,7 @@
 #include "common/io/entropy.h"
 #include "common/io/file.h"
 #include "common/io/logger.h"
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 #include "tabletserver/serve/record_metrics.h"
 #include "tabletserver/serve/requests.h"
 #include "tabletserver/serve/status_report.h"

@@ -17,7 +17,7 @@
 
 #include "common/base/error.h"
 #include "common/io/http.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/serve/load_sampling.h"
 #include "tabletserver/serve/location_map.h"
 #include "tabletserver/serve/peers.h"

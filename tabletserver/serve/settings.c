@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/sync.h"
 
 #define MIB (INT64_C(1) << 20)

@@ -4,7 +4,7 @@
 
 #include "common/io/http.h"
 #include "common/io/metrics.h"
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 #include "common/wire/writer.h"
 #include "tabletserver/serve/server.h"
 

@@ -6,7 +6,7 @@
 #include "common/io/clock.h"
 #include "common/io/logger.h"
 #include "common/io/thread.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"

@@ -5,7 +5,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/logger.h"
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"

@@ -12,7 +12,7 @@
 #include "common/base/arena.h"
 #include "common/base/buffer.h"
 #include "common/io/mailbox.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/serve/load_meter.h"
 #include "tabletserver/serve/served_map.h"
 #include "tabletserver/serve/sync.h"

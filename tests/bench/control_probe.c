@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tests/bench/raw/raw.h"
 
 #define PAUSE_NS       (20 * INT64_C(1000000))

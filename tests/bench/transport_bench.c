@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 struct bench {
     struct transport_connection *connection;

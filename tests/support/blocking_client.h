@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "common/base/arena.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 struct blocking_client {
     struct transport_connection *connection;

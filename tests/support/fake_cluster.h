@@ -14,7 +14,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tests/support/fake_cluster_answers.h"
 #include "tests/support/fake_cluster_scan.h"
 #include "tests/support/fake_cluster_state.h"

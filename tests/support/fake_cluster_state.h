@@ -11,7 +11,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/prng.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 #define FAKE_SERVERS        4 /* 0 is the master */
 #define FAKE_TABLETS_MAX    64

@@ -10,7 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/host/host.h"
 
 #define NODES       3

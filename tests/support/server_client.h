@@ -14,7 +14,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tests/support/server_script.h"
 
 #define FIXTURE_ANSWERS_MAX 4096

@@ -15,7 +15,7 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/file.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tabletserver/serve/server.h"
 #include "tests/support/server_client.h"
 #include "tests/support/server_script.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tests/support/own_address.h"
 
 #define FIXTURE_WAIT_MS     60000

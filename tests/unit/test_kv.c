@@ -11,7 +11,7 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 #include "tests/support/test_folder.h"
 
 /* Every test of contents runs on both implementations. */

@@ -8,7 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 #include "master/shell/master.h"
 #include "tests/support/blocking_client.h"
 #include "tests/support/test_folder.h"

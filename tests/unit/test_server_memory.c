@@ -4,7 +4,7 @@
  *
  * This process's fdatasync waits until the test lets it pass, so that what waits is known.
  */
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 #include "tests/support/held_syncs.h"
 #include "tests/support/server_steps.h"
 

@@ -1,6 +1,6 @@
 #include <nng/nng.h>
 
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 #include "tests/support/test_folder.h"
 #include "transport_fixture.h"
 

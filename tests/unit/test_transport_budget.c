@@ -1,5 +1,5 @@
 /* What all connections hold together is bounded, and only those who hold it pay for that. */
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 #include "transport_fixture.h"
 
 #define MIB ((uint64_t)1 << 20)

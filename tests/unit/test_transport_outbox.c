@@ -4,7 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/prng.h"
-#include "common/io/transport_outbox.h"
+#include "common/io/transport/transport_outbox.h"
 
 #define REQUESTS 8
 

@@ -17,7 +17,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "tests/support/own_address.h"
 
 /* For what must come: only a test that has failed waits for so long, on the slowest machine. */

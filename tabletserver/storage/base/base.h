@@ -33,7 +33,7 @@
 #include "common/base/buffer.h"
 #include "common/base/bytes.h"
 #include "common/base/error.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 #include "common/model/row_set.h"
 #include "tabletserver/storage/rows/entry.h"
 

@@ -5,7 +5,7 @@
 #define TABLETSERVER_STORAGE_BASE_BASE_META_H
 
 #include "common/base/buffer.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 /* scratch is for putting the record together. */
 enum status base_meta_store(struct kv_write *write,

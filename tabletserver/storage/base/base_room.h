@@ -19,7 +19,7 @@
 #define TABLETSERVER_STORAGE_BASE_BASE_ROOM_H
 
 #include "common/base/buffer.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 #define BASE_ROOM_PAIRS_MAX 64
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/checksum.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 /* First byte of every key; numbers are stored: never reuse one.  DATA to SAMPLE are followed by the
  * extent, 8 bytes big-endian.  PIECE is the last, so that new pieces lie at the end of the file. */

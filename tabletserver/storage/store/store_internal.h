@@ -23,7 +23,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/stamp.h"
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 #include "tabletserver/storage/base/base.h"
 #include "tabletserver/storage/copies/store_barrier.h"
 #include "tabletserver/storage/copies/store_replica.h"

@@ -1,4 +1,4 @@
-#include "common/io/transport_peer.h"
+#include "common/io/transport/transport_peer.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "common/base/endian.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport_budget.h"
-#include "common/io/transport_listener.h"
+#include "common/io/transport/transport_budget.h"
+#include "common/io/transport/transport_listener.h"
 
 #define PEER_STALLED_NS  (INT64_C(500) * 1000 * 1000)
 #define PEER_REST_MS     25

@@ -6,11 +6,11 @@
  *
  * Locks: the peer's (replies and their flags) and the stream's are never held together.
  */
-#ifndef COMMON_IO_TRANSPORT_PEER_H
-#define COMMON_IO_TRANSPORT_PEER_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_PEER_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_PEER_H
 
-#include "common/io/transport.h"
-#include "common/io/transport_stream.h"
+#include "common/io/transport/transport.h"
+#include "common/io/transport/transport_stream.h"
 
 #define PEER_REPLY_BUCKETS 256 /* a power of two */
 
@@ -89,4 +89,4 @@ bool transport_peer_takes_nothing(const struct transport_peer *peer, uint64_t qu
 /* Frames without a reply behind them: GOAWAY. */
 void transport_peer_say(struct transport_peer *peer, enum frame_type type, const char *text);
 
-#endif /* COMMON_IO_TRANSPORT_PEER_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_PEER_H */

@@ -1,13 +1,13 @@
-#include "common/io/transport_listener.h"
+#include "common/io/transport/transport_listener.h"
 
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport_address.h"
-#include "common/io/transport_budget.h"
-#include "common/io/transport_threads.h"
+#include "common/io/transport/transport_address.h"
+#include "common/io/transport/transport_budget.h"
+#include "common/io/transport/transport_threads.h"
 
 #define ACCEPT_PAUSE_MS 50   /* after an accept that failed, for want of descriptors say */
 #define DRAIN_POLL_US   2000 /* how often closing looks whether answers are on their way */

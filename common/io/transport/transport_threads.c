@@ -1,4 +1,4 @@
-#include "common/io/transport_threads.h"
+#include "common/io/transport/transport_threads.h"
 
 #include <pthread.h>
 

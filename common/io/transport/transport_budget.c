@@ -1,4 +1,4 @@
-#include "common/io/transport_budget.h"
+#include "common/io/transport/transport_budget.h"
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "common/io/kv_memory_list.h"
+#include "common/io/kv/kv_memory_list.h"
 
 #include <string.h>
 

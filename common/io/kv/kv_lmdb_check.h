@@ -9,8 +9,8 @@
  * Thread rule: a transaction is its thread's; the length is checked before anyone else has the
  * environment.
  */
-#ifndef COMMON_IO_KV_LMDB_CHECK_H
-#define COMMON_IO_KV_LMDB_CHECK_H
+#ifndef COMMON_IO_KV_KV_LMDB_CHECK_H
+#define COMMON_IO_KV_KV_LMDB_CHECK_H
 
 #include <lmdb.h>
 #include <stdint.h>
@@ -23,4 +23,4 @@ uint64_t kv_lmdb_count_free_pages(MDB_txn *txn, uint64_t *ret_reusable);
  * left as it was), or another of LMDB's or the system's codes. */
 int kv_lmdb_check_length(MDB_env *env);
 
-#endif /* COMMON_IO_KV_LMDB_CHECK_H */
+#endif /* COMMON_IO_KV_KV_LMDB_CHECK_H */

@@ -1,4 +1,4 @@
-#include "common/io/kv_dirty.h"
+#include "common/io/kv/kv_dirty.h"
 
 #define PAGE_BYTES     4096
 #define OVERFLOW_BYTES 2000 /* about where a value leaves its leaf for pages of its own */

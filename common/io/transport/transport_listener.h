@@ -1,11 +1,11 @@
 /*
  * The listener as its peers see it.
  */
-#ifndef COMMON_IO_TRANSPORT_LISTENER_H
-#define COMMON_IO_TRANSPORT_LISTENER_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_LISTENER_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_LISTENER_H
 
 #include "common/io/metrics.h"
-#include "common/io/transport_peer.h"
+#include "common/io/transport/transport_peer.h"
 
 #define LISTENER_HANDSHAKE_TIMEOUT_MS 5000
 #define LISTENER_STRANGERS_MAX        256 /* over the limit: those that have not shaken hands */
@@ -46,4 +46,4 @@ bool transport_listener_give_place(struct transport_listener *listener,
 /* The peer's stream is down: forget it.  The listener may be gone when it returns. */
 void transport_listener_remove(struct transport_listener *listener, struct transport_peer *peer);
 
-#endif /* COMMON_IO_TRANSPORT_LISTENER_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_LISTENER_H */

@@ -22,9 +22,9 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/file.h"
-#include "common/io/kv_dirty.h"
-#include "common/io/kv_implementation.h"
-#include "common/io/kv_lmdb_check.h"
+#include "common/io/kv/kv_dirty.h"
+#include "common/io/kv/kv_implementation.h"
+#include "common/io/kv/kv_lmdb_check.h"
 
 #define READERS_DEFAULT   1024
 #define READ_POOL_MAX     64

@@ -1,4 +1,4 @@
-#include "common/io/kv_lmdb_check.h"
+#include "common/io/kv/kv_lmdb_check.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
  * Each of the four objects begins with a pointer to its implementation's operations; the calls
  * have the meaning of their namesakes in kv.h.
  */
-#ifndef COMMON_IO_KV_IMPLEMENTATION_H
-#define COMMON_IO_KV_IMPLEMENTATION_H
+#ifndef COMMON_IO_KV_KV_IMPLEMENTATION_H
+#define COMMON_IO_KV_KV_IMPLEMENTATION_H
 
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 struct kv_operations {
     void (*close)(struct kv *kv);
@@ -59,4 +59,4 @@ struct kv_cursor {
     const struct kv_operations *operations;
 };
 
-#endif /* COMMON_IO_KV_IMPLEMENTATION_H */
+#endif /* COMMON_IO_KV_KV_IMPLEMENTATION_H */

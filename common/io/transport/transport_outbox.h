@@ -14,14 +14,14 @@
  *
  * Thread rule: guarded by the lock of the stream around it.
  */
-#ifndef COMMON_IO_TRANSPORT_OUTBOX_H
-#define COMMON_IO_TRANSPORT_OUTBOX_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_OUTBOX_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_OUTBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/buffer.h"
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 #include "common/wire/frame.h"
 
 #define OUTBOX_COPY_BYTES   (32 * 1024) /* the block of copied frames */
@@ -83,4 +83,4 @@ bool outbox_prepare(struct outbox *outbox);
 /* So many bytes of the batch are sent; true when that was all of it. */
 bool outbox_advance(struct outbox *outbox, size_t sent_bytes);
 
-#endif /* COMMON_IO_TRANSPORT_OUTBOX_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_OUTBOX_H */

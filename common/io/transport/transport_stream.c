@@ -1,12 +1,12 @@
-#include "common/io/transport_stream.h"
+#include "common/io/transport/transport_stream.h"
 
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport_budget.h"
-#include "common/io/transport_threads.h"
+#include "common/io/transport/transport_budget.h"
+#include "common/io/transport/transport_threads.h"
 
 /* --- all of these with the lock held ---------------------------------------------------------- */
 

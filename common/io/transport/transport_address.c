@@ -1,10 +1,10 @@
-#include "common/io/transport_address.h"
+#include "common/io/transport/transport_address.h"
 
 #include <string.h>
 
 #include <nng/nng.h>
 
-#include "common/io/transport.h"
+#include "common/io/transport/transport.h"
 
 #define PORT_DIGITS_MAX 5
 

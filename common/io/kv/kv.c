@@ -1,7 +1,7 @@
-#include "common/io/kv.h"
+#include "common/io/kv/kv.h"
 
 #include "common/base/assert.h"
-#include "common/io/kv_implementation.h"
+#include "common/io/kv/kv_implementation.h"
 
 static void assert_key(struct bytes key)
 {

@@ -15,8 +15,8 @@
  *
  * Thread rule: any thread; transport_budget_set() when there are no connections.
  */
-#ifndef COMMON_IO_TRANSPORT_BUDGET_H
-#define COMMON_IO_TRANSPORT_BUDGET_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_BUDGET_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_BUDGET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,4 +49,4 @@ uint64_t transport_budget_queued_bytes(void);
 /* Is too much queued altogether for one peer to have so much of it? */
 bool transport_budget_refuses(uint64_t peer_bytes);
 
-#endif /* COMMON_IO_TRANSPORT_BUDGET_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_BUDGET_H */

@@ -4,8 +4,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
-#include "common/io/transport_budget.h"
-#include "common/io/transport_peer.h"
+#include "common/io/transport/transport_budget.h"
+#include "common/io/transport/transport_peer.h"
 
 void transport_reply_free(struct transport_reply *reply)
 {

@@ -1,4 +1,4 @@
-#include "common/io/transport_outbox.h"
+#include "common/io/transport/transport_outbox.h"
 
 #include <string.h>
 

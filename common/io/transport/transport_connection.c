@@ -4,9 +4,9 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
-#include "common/io/transport.h"
-#include "common/io/transport_address.h"
-#include "common/io/transport_stream.h"
+#include "common/io/transport/transport.h"
+#include "common/io/transport/transport_address.h"
+#include "common/io/transport/transport_stream.h"
 
 #define CONNECT_TIMEOUT_DEFAULT_MS 5000
 #define QUEUED_BYTES_MAX           LIMIT_MESSAGE_BYTES /* one message more is taken below it */

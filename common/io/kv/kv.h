@@ -12,8 +12,8 @@
  * Thread rules: a read transaction and its cursors belong to one thread at a time, any thread
  * (MDB_NOTLS).  A write transaction belongs to the thread that began it.
  */
-#ifndef COMMON_IO_KV_H
-#define COMMON_IO_KV_H
+#ifndef COMMON_IO_KV_KV_H
+#define COMMON_IO_KV_KV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,4 +104,4 @@ enum status kv_cursor_move(struct kv_cursor *cursor,
                            struct bytes *ret_value,
                            bool *ret_found);
 
-#endif /* COMMON_IO_KV_H */
+#endif /* COMMON_IO_KV_KV_H */

@@ -17,8 +17,8 @@
  * The owner's callbacks are called without the lock, but wants_pause and may_resume, which may be
  * called with it and must not call back.
  */
-#ifndef COMMON_IO_TRANSPORT_STREAM_H
-#define COMMON_IO_TRANSPORT_STREAM_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_STREAM_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_STREAM_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +27,7 @@
 
 #include <nng/nng.h>
 
-#include "common/io/transport_outbox.h"
+#include "common/io/transport/transport_outbox.h"
 
 #define STREAM_HANDSHAKE_BYTES_MAX 4096
 #define STREAM_RECEIVE_BYTES       (64 * 1024) /* the buffer; more while a frame needs it */
@@ -135,4 +135,4 @@ static inline uint64_t transport_stream_queued_bytes(const struct transport_stre
     return atomic_load(&stream->queued_bytes);
 }
 
-#endif /* COMMON_IO_TRANSPORT_STREAM_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_STREAM_H */

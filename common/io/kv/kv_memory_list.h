@@ -7,8 +7,8 @@
  *
  * Thread rule: a list that is written to is its writer's alone; one that is shared is not written to.
  */
-#ifndef COMMON_IO_KV_MEMORY_LIST_H
-#define COMMON_IO_KV_MEMORY_LIST_H
+#ifndef COMMON_IO_KV_KV_MEMORY_LIST_H
+#define COMMON_IO_KV_KV_MEMORY_LIST_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -71,4 +71,4 @@ enum status kv_list_insert(struct kv_list *list, struct kv_item *item);
 /* Errors: STATUS_NO_MEMORY; the list is as it was. */
 enum status kv_list_remove(struct kv_list *list, struct bytes key, bool *ret_found);
 
-#endif /* COMMON_IO_KV_MEMORY_LIST_H */
+#endif /* COMMON_IO_KV_KV_MEMORY_LIST_H */

@@ -2,8 +2,8 @@
  * Addresses: what they may be, and nng's errors in our words.  For transport_*.c, http.c, and
  * whoever wants to refuse an address before it is used.
  */
-#ifndef COMMON_IO_TRANSPORT_ADDRESS_H
-#define COMMON_IO_TRANSPORT_ADDRESS_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_ADDRESS_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_ADDRESS_H
 
 #include <stdbool.h>
 
@@ -39,4 +39,4 @@ enum status transport_address_failed(const char *verb,
                                      int nng_error,
                                      struct error *ret_error);
 
-#endif /* COMMON_IO_TRANSPORT_ADDRESS_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_ADDRESS_H */

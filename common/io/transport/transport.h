@@ -14,8 +14,8 @@
  * as a read of a few rows is, and never on all of them at once.  No callback is
  * made after the close function of its object has returned.
  */
-#ifndef COMMON_IO_TRANSPORT_H
-#define COMMON_IO_TRANSPORT_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -170,4 +170,4 @@ void transport_connection_credit(struct transport_connection *connection,
                                  uint64_t bytes);
 void transport_connection_cancel(struct transport_connection *connection, uint64_t request);
 
-#endif /* COMMON_IO_TRANSPORT_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_H */

@@ -8,8 +8,8 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "common/io/kv_implementation.h"
-#include "common/io/kv_memory_list.h"
+#include "common/io/kv/kv_implementation.h"
+#include "common/io/kv/kv_memory_list.h"
 
 struct memory_kv {
     struct kv kv;

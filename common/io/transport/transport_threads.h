@@ -3,10 +3,10 @@
  * uses it.  We want them patient (thread.h): measured with 64 connections of one request each on
  * two cores, that is 25 % more reads and 15 % more writes a second, and not slower with one.
  */
-#ifndef COMMON_IO_TRANSPORT_THREADS_H
-#define COMMON_IO_TRANSPORT_THREADS_H
+#ifndef COMMON_IO_TRANSPORT_TRANSPORT_THREADS_H
+#define COMMON_IO_TRANSPORT_TRANSPORT_THREADS_H
 
 /* Before anything else of nng's is used; the first call counts.  Any thread. */
 void transport_threads_start(void);
 
-#endif /* COMMON_IO_TRANSPORT_THREADS_H */
+#endif /* COMMON_IO_TRANSPORT_TRANSPORT_THREADS_H */

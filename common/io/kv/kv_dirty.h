@@ -8,8 +8,8 @@
  *
  * Thread rule: the transaction's.
  */
-#ifndef COMMON_IO_KV_DIRTY_H
-#define COMMON_IO_KV_DIRTY_H
+#ifndef COMMON_IO_KV_KV_DIRTY_H
+#define COMMON_IO_KV_KV_DIRTY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,4 +28,4 @@ void kv_dirty_note(struct kv_dirty *dirty, const void *address, size_t size_byte
 
 uint64_t kv_dirty_bytes(const struct kv_dirty *dirty);
 
-#endif /* COMMON_IO_KV_DIRTY_H */
+#endif /* COMMON_IO_KV_KV_DIRTY_H */
