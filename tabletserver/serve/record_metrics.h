@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "tabletserver/serve/batch.h"
+#include "tabletserver/serve/write/batch.h"
 
 /* Once, before the first request.  Operations that take longer than slow_us are logged; 0 = none. */
 void record_metrics_init(int64_t slow_us);

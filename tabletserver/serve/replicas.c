@@ -9,7 +9,7 @@
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/store_loop.h"
-#include "tabletserver/serve/write_order.h"
+#include "tabletserver/serve/write/write_order.h"
 
 #define MS INT64_C(1000000)
 

@@ -1,10 +1,10 @@
 #include "tabletserver/serve/requests.h"
 
 #include "common/base/memory.h"
-#include "tabletserver/serve/batch.h"
-#include "tabletserver/serve/scan.h"
+#include "tabletserver/serve/read/scan.h"
 #include "tabletserver/serve/server.h"
 #include "tabletserver/serve/status_report.h"
+#include "tabletserver/serve/write/batch.h"
 
 #define SMALL_ARENA_BLOCK_BYTES 4096
 #define LOCATE_COUNT_DEFAULT    100

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/io/transport/transport_address.h"
-#include "tabletserver/serve/sync.h"
+#include "tabletserver/serve/sync/sync.h"
 
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)

@@ -15,7 +15,7 @@
 #include "common/io/thread.h"
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/serve/write_order.h"
+#include "tabletserver/serve/write/write_order.h"
 #include "tabletserver/storage/copies/store_slice.h"
 
 #define LOOP_MAILBOX_PLACES   8192

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "tabletserver/serve/batch.h"
+#include "tabletserver/serve/write/batch.h"
 #include "tabletserver/storage/store/store.h"
 #include "tabletserver/storage/store/store_catalog.h"
 

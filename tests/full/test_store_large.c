@@ -1,4 +1,4 @@
-/* The rows of unit/test_store_large.c at the size that is promised.  Minutes, and gigabytes. */
+/* The rows of unit/storage/test_store_large.c at the size that is promised.  Minutes, and gigabytes. */
 #define LARGE_COLUMNS         10000000
 #define LARGE_ROW_BYTES       (256 * 1024 * 1024)
 #define LARGE_VALUE           (16 * 1024 * 1024)
@@ -8,4 +8,4 @@
 #define LARGE_PREFIX_FACTOR   2
 #define LARGE_TIME_LIMIT      600
 
-#include "tests/unit/test_store_large.c"
+#include "tests/unit/storage/test_store_large.c"

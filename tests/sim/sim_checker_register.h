@@ -1,6 +1,6 @@
 /*
  * Is one register linearizable?  Of the simulator's checker; by itself, so that it is tested by itself
- * (tests/unit/test_sim_register.c).
+ * (tests/unit/sim/test_sim_register.c).
  */
 #ifndef TESTS_SIM_SIM_CHECKER_REGISTER_H
 #define TESTS_SIM_SIM_CHECKER_REGISTER_H

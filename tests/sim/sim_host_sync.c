@@ -5,7 +5,7 @@
 #include "tests/sim/sim_server.h"
 
 /*
- * The master and the replicas of a server: what it is told in syncs (tabletserver/serve/sync_match.c,
+ * The master and the replicas of a server: what it is told in syncs (tabletserver/serve/sync/sync_match.c,
  * replicas.c), and what it proposes (sync_propose.c).
  */
 

@@ -9,7 +9,7 @@
 #ifndef TESTS_SIM_SIM_SERVER_H
 #define TESTS_SIM_SIM_SERVER_H
 
-#include "tabletserver/serve/location_map.h"
+#include "tabletserver/serve/sync/location_map.h"
 #include "tabletserver/tablet/assignment.h"
 #include "tabletserver/tablet/row_lock.h"
 #include "tests/sim/sim.h"

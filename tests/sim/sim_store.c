@@ -139,7 +139,7 @@ static bool is_over(const struct sim_store *store, const struct sim_tablet *tabl
     return false;
 }
 
-/* As tabletserver/serve/served_map.c. */
+/* As tabletserver/serve/sync/served_map.c. */
 struct sim_tablet *sim_store_find_row(struct sim_store *store, uint64_t table, struct bytes row)
 {
     for (uint32_t i = 0; i < store->tablet_count; i++) {

@@ -1,0 +1,34 @@
+/* All tablets of a table, as a master knows them now. */
+#ifndef CLIENT_ADMIN_TABLETS_H
+#define CLIENT_ADMIN_TABLETS_H
+
+#include "client/loop/client.h"
+
+struct listed_tablet {
+    struct location location;
+    bool has_replicas; /* a master told */
+    struct located_replicas replicas;
+};
+
+struct tablet_list {
+    struct arena arena; /* of all that is in it */
+    struct listed_tablet
+        *tablets; /* ascending, from the one that holds the first row asked for on */
+    size_t count;
+};
+
+void tablet_list_init(struct tablet_list *list);
+void tablet_list_deinit(struct tablet_list *list);
+
+/* The tablets that overlap [start, end), empty end = to the last.  table 0 = by name.  What the
+ * list held before is forgotten.  Errors: those of LOCATE; STATUS_UNAVAILABLE (gaps). */
+enum status tablet_list_fetch(struct tablet_list *list,
+                              struct edubba_client *client,
+                              const struct locate_request *table,
+                              const struct row_range *range,
+                              struct error *ret_error);
+
+/* "serving"; of enum tablet_state. */
+const char *tablet_state_text(uint32_t state);
+
+#endif /* CLIENT_ADMIN_TABLETS_H */

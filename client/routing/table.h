@@ -1,0 +1,23 @@
+/* A table as a caller opened it: a number and a name.  Any thread. */
+#ifndef CLIENT_ROUTING_TABLE_H
+#define CLIENT_ROUTING_TABLE_H
+
+#include "client/loop/client.h"
+#include "client/routing/request.h"
+
+struct edubba_table {
+    struct edubba_client *client;
+    uint64_t number;
+    char *name;
+};
+
+/* Ask a master for locations from row on; *ret_answer holds what *ret_response borrows.
+ * number 0 = by name. */
+enum status table_locate(struct edubba_client *client,
+                         const struct locate_request *locate,
+                         struct arena *arena,
+                         struct buffer *ret_answer,
+                         struct locate_response *ret_response,
+                         struct error *ret_error);
+
+#endif /* CLIENT_ROUTING_TABLE_H */

@@ -1,0 +1,322 @@
+/*
+ * Beacons over real connections: servers of one process that keep each other's leases.  Times are a
+ * tenth of the real ones; nothing here depends on being quick but where a lease has to hold, and
+ * there one of many looks is enough.
+ */
+#include "common/base/buffer.h"
+#include "common/io/metrics.h"
+#include "tabletserver/peer/beacon_links.h"
+#include "tabletserver/peer/beacons.h"
+#include "tabletserver/replica/lease_message.h"
+#include "tests/support/own_address.h"
+#include "tests/support/transport_fixture.h"
+
+#define MS          INT64_C(1000000)
+#define EFFECTS_MAX 64
+
+static const struct lease_settings QUICK = {
+    .beacon_ns = 25 * MS, .lease_ns = 140 * MS, .grace_ns = 200 * MS, .drift_ppm = 50000};
+
+/* The real ones, for what may not come of a machine that is slow. */
+static const struct lease_settings REAL = {
+    .beacon_ns = 250 * MS, .lease_ns = 1400 * MS, .grace_ns = 2000 * MS, .drift_ppm = 50000};
+
+struct seen {
+    enum lease_effect_type type;
+    uint64_t peer, incarnation, tablet, version;
+    int64_t at_ns;
+    int64_t end_ns; /* of the peer's lease, when it was told */
+};
+
+struct node {
+    const struct lease_settings *lease; /* NULL: QUICK */
+    uint64_t server;
+    struct beacons *beacons;
+    struct transport_listener *listener;
+    char address[64];
+    atomic_bool deaf; /* takes beacons and does not answer: keeps the replies */
+    atomic_uint held_count;
+    struct transport_reply *held[4096];
+    pthread_mutex_t lock;
+    struct seen seen[EFFECTS_MAX];
+    atomic_uint seen_count;
+};
+
+static void on_request(void *context,
+                       const struct transport_request *request,
+                       struct transport_reply *reply)
+{
+    struct node *node = context;
+    cr_assert_eq(request->method, METHOD_BEACON);
+    if (atomic_load(&node->deaf)) {
+        node->held[atomic_fetch_add(&node->held_count, 1)] = reply;
+    } else {
+        beacons_on_request(node->beacons, request, reply);
+    }
+}
+
+static void on_progress(void *context, struct transport_reply *reply)
+{
+    (void)context;
+    (void)reply;
+}
+
+static void on_effect(void *context, const struct lease_effect *effect)
+{
+    struct node *node = context;
+    unsigned count = atomic_load(&node->seen_count);
+    cr_assert_lt(count, EFFECTS_MAX);
+    node->seen[count] = (struct seen){
+        effect->type,
+        effect->peer,
+        effect->incarnation,
+        effect->tablet,
+        effect->version,
+        effect->at_ns,
+        atomic_load(&beacons_lease_end(node->beacons, effect->peer)->until_ns)};
+    atomic_store(&node->seen_count, count + 1);
+}
+
+static const struct seen *find_seen(struct node *node, enum lease_effect_type type)
+{
+    for (unsigned i = 0; i < atomic_load(&node->seen_count); i++) {
+        if (node->seen[i].type == type) {
+            return &node->seen[i];
+        }
+    }
+    return NULL;
+}
+
+static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
+{
+    struct error error;
+    const struct beacons_options options = {.lease = node->lease != NULL ? *node->lease : QUICK,
+                                            .server = server,
+                                            .incarnation = incarnation,
+                                            .context = node,
+                                            .on_effect = on_effect};
+    const struct transport_listener_options listening = {
+        .address = node->address[0] != '\0' ? node->address
+                                            : own_address(0, node->address, sizeof node->address),
+        .agent = "test",
+        .process = server,
+        .connections_max = 100,
+        .requests_max = 4096,
+        .connection_bytes_max = 1 << 20,
+        .context = node,
+        .on_request = on_request,
+        .on_progress = on_progress,
+        .now_us = service_now_us,
+    };
+    node->server = server;
+    atomic_store(&node->seen_count, 0);
+    cr_assert_eq(beacons_create(&options, &node->beacons, &error), STATUS_OK);
+    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
+                 error.text);
+    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
+    cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK);
+}
+
+static void node_close(struct node *node)
+{
+    for (unsigned i = 0; i < atomic_load(&node->held_count); i++) {
+        transport_reply_fail(node->held[i], STATUS_UNAVAILABLE, "");
+    }
+    atomic_store(&node->held_count, 0);
+    beacons_stop(node->beacons);
+    transport_listener_close(node->listener, 0);
+    beacons_destroy(node->beacons);
+}
+
+static bool holds(struct node *node, const struct node *peer)
+{
+    return lease_end_holds(beacons_lease_end(node->beacons, peer->server), clock_monotonic_ns());
+}
+
+static void introduce(struct node *a, struct node *b)
+{
+    (void)beacons_lease_end(a->beacons, b->server);
+    (void)beacons_lease_end(b->beacons, a->server);
+    cr_assert(beacons_set_peer(a->beacons, b->server, b->address));
+    cr_assert(beacons_set_peer(b->beacons, a->server, a->address));
+}
+
+Test(beacons, two_servers_hold_each_others_leases_until_one_is_gone)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    introduce(&a, &b);
+    WAIT_FOR(holds(&a, &b) && holds(&b, &a));
+    cr_assert(beacons_grant(a.beacons, 2, 20, 5, 3));
+    clock_sleep_us(400 * 1000); /* longer than a grace: it is renewed */
+    WAIT_FOR(holds(&a, &b));
+    node_close(&b);
+    int64_t gone_ns = clock_monotonic_ns();
+    WAIT_FOR(!holds(&a, &b));
+    WAIT_FOR(find_seen(&a, LEASE_EFFECT_SILENT) != NULL);
+    cr_assert_eq(find_seen(&a, LEASE_EFFECT_SILENT)->tablet, 5);
+    cr_assert_eq(find_seen(&a, LEASE_EFFECT_SILENT)->version, 3);
+    cr_assert_lt(atomic_load(&beacons_lease_end(a.beacons, 2)->until_ns), gone_ns + QUICK.lease_ns);
+    node_close(&a);
+}
+
+Test(beacons, what_is_excepted_is_told_before_the_lease_goes_on)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    introduce(&a, &b);
+    WAIT_FOR(holds(&b, &a));
+    cr_assert(beacons_grant(a.beacons, 2, 20, 5, 3));
+    int64_t asked_ns = clock_monotonic_ns();
+    cr_assert(beacons_except(a.beacons, 2, 5, 3));
+    WAIT_FOR(find_seen(&a, LEASE_EFFECT_EXCEPTED) != NULL);
+    cr_assert_gt(find_seen(&a, LEASE_EFFECT_EXCEPTED)->at_ns, asked_ns + QUICK.grace_ns / 2,
+                 "it was granted until a grace after the last beacon");
+    WAIT_FOR(find_seen(&b, LEASE_EFFECT_EXCEPTED_BY_PEER) != NULL);
+    const struct seen *seen = find_seen(&b, LEASE_EFFECT_EXCEPTED_BY_PEER);
+    cr_assert_eq(seen->tablet, 5);
+    cr_assert_eq(seen->version, 3);
+    cr_assert_eq(seen->peer, 1);
+    cr_assert_lt(seen->end_ns, clock_monotonic_ns() + QUICK.lease_ns);
+    WAIT_FOR(atomic_load(&beacons_lease_end(b.beacons, 1)->until_ns) > seen->end_ns);
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(beacons, a_process_that_comes_back_is_another_one)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    introduce(&a, &b);
+    WAIT_FOR(holds(&a, &b));
+    node_close(&b);
+    node_open(&b, 2, 21); /* at the same address */
+    (void)beacons_lease_end(b.beacons, 1);
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    WAIT_FOR(atomic_load(&a.seen_count) >= 2);
+    cr_assert_eq(a.seen[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(a.seen[0].incarnation, 20);
+    cr_assert_eq(a.seen[1].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(a.seen[1].incarnation, 21);
+    cr_assert_eq(a.seen[1].end_ns, 0, "what the older process gave is void");
+    WAIT_FOR(holds(&a, &b) && holds(&b, &a));
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(beacons, one_that_does_not_answer_is_dialled_again_and_holds_up_nobody)
+{
+    static struct node a;
+    static struct node b;
+    static struct node c;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    node_open(&c, 3, 30);
+    atomic_store(&b.deaf, true);
+    introduce(&a, &b);
+    introduce(&a, &c);
+    WAIT_FOR(holds(&a, &c));
+    WAIT_FOR(atomic_load(&b.held_count) > 2 * BEACON_LINK_UNANSWERED_MAX);
+    cr_assert(!holds(&a, &b));
+    WAIT_FOR(holds(&a, &c));
+    atomic_store(&b.deaf, false);
+    WAIT_FOR(holds(&a, &b));
+    node_close(&a);
+    node_close(&b);
+    node_close(&c);
+}
+
+static int64_t lapsed(void)
+{
+    struct buffer text = BUFFER_INIT;
+    const char name[] = "\nedubba_leases_lapsed_total ";
+    metrics_render(&text);
+    buffer_append_u8(&text, '\0');
+    const char *at = strstr((const char *)text.data, name);
+    cr_assert(!text.failed && at != NULL);
+    long long count = strtoll(at + sizeof name - 1, NULL, 10);
+    buffer_deinit(&text);
+    return count;
+}
+
+/* Only a counts: b has not asked where its lease ends. */
+Test(beacons, a_lease_that_runs_out_is_counted_once_and_not_when_it_was_given_up)
+{
+    static struct node a = {.lease = &REAL};
+    static struct node b = {.lease = &REAL};
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    (void)beacons_lease_end(a.beacons, 2);
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    WAIT_FOR(holds(&a, &b));
+    clock_sleep_us(500 * 1000);
+    cr_assert_eq(lapsed(), 0, "it is renewed");
+    atomic_store(&b.deaf, true);
+    WAIT_FOR(lapsed() > 0);
+    cr_assert(!holds(&a, &b));
+    clock_sleep_us(700 * 1000);
+    cr_assert_eq(lapsed(), 1, "it is the same one");
+    atomic_store(&b.deaf, false);
+    WAIT_FOR(holds(&a, &b));
+    cr_assert(beacons_set_peer(a.beacons, 2, NULL));
+    WAIT_FOR(!holds(&a, &b));
+    clock_sleep_us(500 * 1000);
+    cr_assert_eq(lapsed(), 1, "nobody shares a tablet with it any more");
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(beacons, a_peer_that_moves_is_found)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    (void)beacons_lease_end(a.beacons, 2);
+    cr_assert(beacons_set_peer(b.beacons, 1, a.address));
+    cr_assert(beacons_set_peer(a.beacons, 2, "tcp://127.0.0.1:1"));
+    clock_sleep_us(100 * 1000);
+    cr_assert(!holds(&a, &b));
+    cr_assert(beacons_set_peer(a.beacons, 2, b.address));
+    WAIT_FOR(holds(&a, &b));
+    cr_assert(beacons_set_peer(a.beacons, 2, NULL));
+    WAIT_FOR(!holds(&a, &b));
+    node_close(&a);
+    node_close(&b);
+}
+
+static void send_beacon(struct caller *caller, struct bytes body)
+{
+    struct buffer message = BUFFER_INIT;
+    request_head_encode(&(struct request_head){0}, &message);
+    buffer_append_bytes(&message, body);
+    cr_assert_eq(transport_connection_send(caller->connection, ++caller->next_request,
+                                           METHOD_BEACON, &message),
+                 STATUS_OK);
+    buffer_deinit(&message);
+}
+
+Test(beacons, strangers_and_garbage_are_refused)
+{
+    static struct node a;
+    static struct caller caller;
+    struct buffer body = BUFFER_INIT;
+    node_open(&a, 1, 10);
+    caller_open(&caller, a.address);
+    lease_beacon_encode(77, &(struct lease_beacon){.number = 1, .incarnation = 5}, &body);
+    send_beacon(&caller, buffer_bytes(&body));
+    send_beacon(&caller, bytes_of_text("\xff garbage"));
+    send_beacon(&caller, bytes_of_text(""));
+    WAIT_FOR(caller.responses == 3);
+    cr_assert_eq(atomic_load(&a.seen_count), 0, "nothing was believed");
+    transport_connection_close(caller.connection);
+    node_close(&a);
+    buffer_deinit(&body);
+}

@@ -1,0 +1,285 @@
+/*
+ * Lanes over real connections: two servers of one process.  What arrives is what was sent, in its
+ * order; what cannot leave is bounded; who goes away and comes back is found again.
+ */
+#include <string.h>
+
+#include "tabletserver/peer/lanes.h"
+#include "tests/support/own_address.h"
+#include "tests/support/transport_fixture.h"
+
+#define OUTBOX_BYTES (UINT64_C(1) << 20)
+
+struct node {
+    uint64_t server;
+    struct lanes *lanes;
+    struct transport_listener *listener;
+    char address[64];
+    atomic_bool hold; /* keep batches */
+    pthread_mutex_t mutex;
+    struct lanes_batch *held[64];
+    unsigned held_count;
+    /* What came for store 1. */
+    atomic_uint_fast64_t items;
+    atomic_uint_fast64_t batches;
+    uint64_t last_sequence;
+    atomic_uint disorder; /* a sequence that is not above the one before */
+    atomic_uint_fast64_t payload_bytes;
+    atomic_uint wrong;
+};
+
+static void on_request(void *context,
+                       const struct transport_request *request,
+                       struct transport_reply *reply)
+{
+    struct node *node = context;
+    cr_assert_eq(request->method, METHOD_REPLICATE);
+    lanes_on_request(node->lanes, request, reply);
+}
+
+static void on_progress(void *context, struct transport_reply *reply)
+{
+    (void)context;
+    (void)reply;
+}
+
+static void take(struct node *node, const struct replica_batch *batch)
+{
+    for (size_t i = 0; i < batch->item_count; i++) {
+        const struct replica_message *message = &batch->items[i].message;
+        struct bytes payload = message->entry.payload;
+        bool good = message->type == REPLICA_PREPARE && message->incarnation != 0 &&
+                    (payload.size_bytes == 0 ||
+                     payload.data[payload.size_bytes - 1] == (uint8_t)message->entry.sequence);
+        atomic_fetch_add(&node->wrong, good ? 0 : 1);
+        atomic_fetch_add(&node->disorder, message->entry.sequence > node->last_sequence ? 0 : 1);
+        node->last_sequence = message->entry.sequence;
+        atomic_fetch_add(&node->payload_bytes, payload.size_bytes);
+    }
+    atomic_fetch_add(&node->items, batch->item_count);
+    atomic_fetch_add(&node->batches, 1);
+}
+
+static bool on_batch(void *context, struct lanes_batch *batch)
+{
+    struct node *node = context;
+    if (batch->batch.head.to_store != 1) {
+        return false;
+    }
+    pthread_mutex_lock(&node->mutex);
+    if (atomic_load(&node->hold)) {
+        cr_assert_lt(node->held_count, 64);
+        node->held[node->held_count++] = batch;
+    } else {
+        take(node, &batch->batch);
+        lanes_batch_done(batch);
+    }
+    pthread_mutex_unlock(&node->mutex);
+    return true;
+}
+
+static void let_go_of_held(struct node *node)
+{
+    pthread_mutex_lock(&node->mutex);
+    atomic_store(&node->hold, false);
+    for (unsigned i = 0; i < node->held_count; i++) {
+        take(node, &node->held[i]->batch);
+        lanes_batch_done(node->held[i]);
+    }
+    node->held_count = 0;
+    pthread_mutex_unlock(&node->mutex);
+}
+
+static unsigned held(struct node *node)
+{
+    pthread_mutex_lock(&node->mutex);
+    unsigned count = node->held_count;
+    pthread_mutex_unlock(&node->mutex);
+    return count;
+}
+
+static void node_open(struct node *node, uint64_t server, int64_t patience_ms)
+{
+    struct error error;
+    const struct lanes_options options = {.server = server,
+                                          .incarnation = 7,
+                                          .outbox_bytes_max = OUTBOX_BYTES,
+                                          .patience_ns = patience_ms * 1000000,
+                                          .context = node,
+                                          .on_batch = on_batch};
+    const struct transport_listener_options listening = {
+        .address = node->address[0] != '\0' ? node->address
+                                            : own_address(0, node->address, sizeof node->address),
+        .agent = "test",
+        .process = server,
+        .connections_max = 100,
+        .requests_max = 4096,
+        .connection_bytes_max = 1 << 20,
+        .context = node,
+        .on_request = on_request,
+        .on_progress = on_progress,
+        .now_us = service_now_us,
+    };
+    node->server = server;
+    pthread_mutex_init(&node->mutex, NULL);
+    cr_assert_eq(lanes_create(&options, &node->lanes, &error), STATUS_OK);
+    cr_assert_eq(transport_listen(&listening, &node->listener, &error), STATUS_OK, "%s",
+                 error.text);
+    (void)own_address(transport_listener_port(node->listener), node->address, sizeof node->address);
+    cr_assert_eq(lanes_start(node->lanes, &error), STATUS_OK);
+}
+
+static void node_close(struct node *node)
+{
+    let_go_of_held(node);
+    lanes_stop(node->lanes);
+    transport_listener_close(node->listener, 0);
+    lanes_destroy(node->lanes);
+}
+
+static bool send_to(struct node *from,
+                    struct replica_member to,
+                    uint64_t sequence,
+                    size_t size_bytes)
+{
+    uint8_t *payload = memory_allocate(size_bytes + 1);
+    memset(payload, (int)(sequence & 0xff), size_bytes + 1);
+    struct replica_message message = {
+        .type = REPLICA_PREPARE,
+        .version = 1,
+        .incarnation = 7,
+        .entry = {.sequence = sequence, .version = 1, .payload = bytes_of(payload, size_bytes)}};
+    bool sent = lanes_send(from->lanes, 1, to, 5, &message);
+    memory_free(payload);
+    return sent;
+}
+
+static const struct replica_member STORE = {.server = 2, .store = 1};
+
+Test(lanes, everything_arrives_once_and_in_order)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10000);
+    node_open(&b, 2, 10000);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    uint64_t sent = 0;
+    for (uint64_t sequence = 1; sequence <= 20000; sequence++) {
+        while (!send_to(&a, STORE, sequence, sequence % 300)) { /* the outbox is full */
+            lanes_flush(a.lanes);
+            clock_sleep_us(100);
+        }
+        sent++;
+        if (sequence % 7 == 0) {
+            lanes_flush(a.lanes);
+        }
+    }
+    lanes_flush(a.lanes);
+    WAIT_FOR(atomic_load(&b.items) == sent);
+    cr_assert_eq(b.disorder, 0);
+    cr_assert_eq(b.wrong, 0);
+    cr_assert_lt(atomic_load(&b.batches), sent / 7 + 2, "they travel together");
+    struct lanes_figures figures = lanes_look(a.lanes);
+    cr_assert_eq(figures.items_sent, sent);
+    cr_assert_eq(figures.batches_sent, lanes_look(b.lanes).batches_received);
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(lanes, a_large_entry_travels)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10000);
+    node_open(&b, 2, 10000);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    cr_assert(send_to(&a, STORE, 1, 64 << 20), "larger than the outbox may be, but alone");
+    cr_assert(!send_to(&a, STORE, 2, 10), "there is no room beside it");
+    lanes_flush(a.lanes);
+    WAIT_FOR(atomic_load(&b.items) == 1);
+    cr_assert_eq(b.payload_bytes, 64 << 20);
+    cr_assert_eq(b.wrong, 0);
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(lanes, what_waits_is_bounded_on_both_sides)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 60000);
+    node_open(&b, 2, 60000);
+    atomic_store(&b.hold, true);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    uint64_t lost = 0;
+    uint64_t sequence = 0;
+    while (lost < 100) {
+        lost += send_to(&a, STORE, ++sequence, 10000) ? 0 : 1;
+        lanes_flush(a.lanes);
+        WAIT_FOR(lanes_look(a.lanes).batches_sent > 0);
+    }
+    WAIT_FOR(held(&b) == lanes_look(a.lanes).batches_sent);
+    clock_sleep_us(20000);
+    cr_assert_leq(held(&b), LANES_IN_FLIGHT_MAX, "no more than so many are under way");
+    cr_assert_eq(held(&b), lanes_look(a.lanes).batches_sent);
+    cr_assert_eq(lanes_look(a.lanes).items_lost, lost);
+    cr_assert_lt((sequence - lost) * 10000,
+                 (LANES_IN_FLIGHT_MAX + 1) * (OUTBOX_BYTES + 10000 + REPLICA_ITEM_BYTES_OWN));
+    let_go_of_held(&b);
+    WAIT_FOR(atomic_load(&b.items) == sequence - lost);
+    cr_assert_eq(b.disorder, 0);
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(lanes, who_does_not_answer_is_dialled_again_and_who_comes_back_is_found)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 200);
+    node_open(&b, 2, 200);
+    atomic_store(&b.hold, true);
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    for (uint64_t sequence = 1; held(&b) <= LANES_IN_FLIGHT_MAX; sequence++) {
+        (void)send_to(&a, STORE, sequence, 10); /* more than may go unanswered on one connection */
+        lanes_flush(a.lanes);
+        clock_sleep_us(1000);
+    }
+    node_close(&b);
+    node_open(&b, 2, 200);
+    atomic_store(&b.items, 0);
+    for (uint64_t sequence = 1000000; atomic_load(&b.items) == 0; sequence++) {
+        (void)send_to(&a, STORE, sequence, 10);
+        lanes_flush(a.lanes);
+        clock_sleep_us(1000);
+    }
+    node_close(&a);
+    node_close(&b);
+}
+
+Test(lanes, strangers_are_lost_and_garbage_is_refused)
+{
+    static struct node a;
+    static struct node b;
+    static struct caller caller;
+    struct buffer message = BUFFER_INIT;
+    node_open(&a, 1, 10000);
+    node_open(&b, 2, 10000);
+    cr_assert(!send_to(&a, STORE, 1, 10), "nobody has said where it is");
+    cr_assert_eq(lanes_set_peer(a.lanes, 2, b.address), STATUS_OK);
+    cr_assert(send_to(&a, (struct replica_member){.server = 2, .store = 99}, 1, 10));
+    lanes_flush(a.lanes);
+    WAIT_FOR(lanes_look(b.lanes).batches_refused == 1);
+    caller_open(&caller, b.address);
+    request_head_encode(&(struct request_head){0}, &message);
+    buffer_append_bytes(&message, bytes_of_text("\xff garbage"));
+    cr_assert_eq(transport_connection_send(caller.connection, 1, METHOD_REPLICATE, &message),
+                 STATUS_OK);
+    buffer_deinit(&message);
+    WAIT_FOR(caller.responses == 1);
+    cr_assert_eq(lanes_look(b.lanes).batches_refused, 2);
+    cr_assert_eq(b.items, 0);
+    transport_connection_close(caller.connection);
+    node_close(&a);
+    node_close(&b);
+}

@@ -1,0 +1,125 @@
+/* Connections that are held and not used keep nobody out who has something to ask. */
+#include "tests/support/transport_fixture.h"
+
+#include <unistd.h>
+
+#include "common/io/metrics.h"
+
+#define STRANGERS 360 /* more than a listener lets in beside its connections_max */
+#define PLACES    4
+
+static struct service service;
+static int strangers[STRANGERS];
+
+static void open_service(void)
+{
+    struct transport_listener_options options = service_options(&service);
+    options.connections_max = PLACES;
+    service_open_with(&service, &options);
+}
+
+static void close_service(void)
+{
+    for (size_t i = 0; i < STRANGERS; i++) {
+        if (strangers[i] > 0) {
+            (void)close(strangers[i]);
+        }
+    }
+    transport_listener_close(service.listener, 0);
+}
+
+TestSuite(places, .init = open_service, .fini = close_service, .timeout = 120);
+
+/* Well before those who say nothing are given up by themselves. */
+Test(places, those_who_never_shake_hands_keep_nobody_out)
+{
+    static struct caller callers[PLACES];
+    for (size_t i = 0; i < STRANGERS; i++) {
+        strangers[i] = raw_connect(own_host(), transport_listener_port(service.listener));
+    }
+    int64_t begun_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < PLACES; i++) {
+        callers[i].check = true;
+        caller_open(&callers[i], service.address);
+        WAIT_FOR(callers[i].ready == 1 || callers[i].closed == 1);
+        cr_assert_eq(callers[i].closed, 0, "%s", callers[i].error.text);
+        cr_assert_eq(caller_send_number(&callers[i]), STATUS_OK);
+        WAIT_FOR(callers[i].responses == 1);
+    }
+    cr_assert_lt(clock_monotonic_ns() - begun_ns, INT64_C(4000000000));
+    for (size_t i = 0; i < PLACES; i++) {
+        transport_connection_close(callers[i].connection);
+    }
+}
+
+static bool is_rendered(const char *line)
+{
+    struct buffer out = BUFFER_INIT;
+    metrics_render(&out);
+    buffer_append_u8(&out, 0);
+    bool found = !out.failed && strstr((const char *)out.data, line) != NULL;
+    buffer_deinit(&out);
+    return found;
+}
+
+static bool try_caller(struct caller *caller)
+{
+    memset(caller, 0, sizeof *caller);
+    caller->check = true;
+    caller_open(caller, service.address);
+    WAIT_FOR(caller->ready == 1 || caller->closed == 1);
+    if (caller->closed == 1) {
+        cr_assert_not_null(strstr(caller->error.text, "connections_max"), "%s", caller->error.text);
+        transport_connection_close(caller->connection);
+    }
+    return caller->ready == 1;
+}
+
+static void expect_made_room(int raw)
+{
+    struct frame_header header;
+    uint8_t payload[4096];
+    (void)raw_receive_frame(raw, &header, payload, sizeof payload);
+    cr_assert_eq(header.type, FRAME_GOAWAY);
+    raw_expect_closed(raw);
+}
+
+/* Who asks now and then, or waits for an answer, keeps his place. */
+Test(places, those_who_do_nothing_make_room_for_those_who_come)
+{
+    static struct caller busy;
+    static struct caller waiting;
+    static struct caller newcomer;
+    cr_assert(try_caller(&waiting));
+    atomic_store(&service.hold, true);
+    cr_assert_eq(caller_send_number(&waiting), STATUS_OK);
+    WAIT_FOR(service.requests == 1);
+    atomic_store(&service.hold, false);
+    cr_assert(try_caller(&busy));
+    strangers[0] = raw_open(&service);
+    strangers[1] = raw_open(&service);
+    static struct caller early;
+    cr_assert_not(try_caller(&early), "nobody has been idle for long");
+    int64_t end_ns = clock_monotonic_ns() + INT64_C(6500000000);
+    for (unsigned sent = 1; clock_monotonic_ns() < end_ns; sent++) {
+        cr_assert_eq(caller_send_number(&busy), STATUS_OK);
+        WAIT_FOR(busy.responses == sent);
+        clock_sleep_us(100000);
+    }
+    cr_assert(try_caller(&newcomer), "the one that was idle longest makes room");
+    cr_assert(is_rendered("\nedubba_connections_displaced_total 1\n"));
+    cr_assert(is_rendered("\nedubba_connections_refused_total 1\n"));
+    cr_assert(is_rendered("\nedubba_connections 4\n"));
+    cr_assert_eq(caller_send_number(&newcomer), STATUS_OK);
+    WAIT_FOR(newcomer.responses == 1);
+    expect_made_room(strangers[0]);
+    cr_assert_eq(busy.closed, 0);
+    cr_assert_eq(waiting.closed, 0);
+    struct buffer message = response_of(bytes_of((const uint8_t *)"\1\0\0\0\0\0\0\0", 8));
+    transport_reply_send(service.held[0], &message, true);
+    WAIT_FOR(waiting.responses == 1);
+    transport_connection_close(newcomer.connection);
+    WAIT_FOR(is_rendered("\nedubba_connections 3\n"));
+    transport_connection_close(busy.connection);
+    transport_connection_close(waiting.connection);
+}

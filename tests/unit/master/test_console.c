@@ -1,0 +1,304 @@
+/* The console over HTTP: what is answered at once, what is put to the catalog, who is refused, how it ends. */
+#include "tests/support/transport_fixture.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/io/clock.h"
+#include "common/io/logger.h"
+#include "master/console/console.h"
+#include "tests/support/test_folder.h"
+
+static char folder[256];
+static char answer[1 << 16];
+static struct http_server *server;
+static struct console *console;
+static _Atomic(struct question *) waiting; /* a LOCATE that nobody has answered yet */
+static atomic_bool holds;                  /* LOCATE is not answered */
+static atomic_bool refuses;
+
+/* The catalog of a test: one table, two tablets. */
+static void reply(struct question *question)
+{
+    const struct response_head head = {.status = STATUS_OK};
+    const struct table table = {.number = 5, .version = 1, .id = bytes_of_text("T")};
+    struct table_response one = {.table = table, .tablet_count = 2};
+    const struct tables_response tables = {&one, 1};
+    const struct location locations[] = {
+        {.tablet = 11,
+         .table = 5,
+         .state = TABLET_SERVING,
+         .range = {BYTES_EMPTY, bytes_of_text("m")}},
+        {.tablet = 12,
+         .table = 5,
+         .state = TABLET_SERVING,
+         .range = {bytes_of_text("m"), BYTES_EMPTY}},
+    };
+    const struct located_replicas replicas[2] = {{.size_bytes = 100}, {.size_bytes = 300}};
+    const struct locate_response located = {table, locations, 2, replicas, 2};
+
+    buffer_init(&question->message);
+    response_head_encode(&head, &question->message);
+    if (question->method == METHOD_LIST_TABLES) {
+        tables_response_encode(&tables, &question->message);
+    } else {
+        locate_response_encode(&located, &question->message);
+    }
+    question->status = STATUS_OK;
+    question->answered(question);
+}
+
+static bool ask_catalog(void *context, struct question *question)
+{
+    (void)context;
+    if (atomic_load(&refuses)) {
+        return false;
+    }
+    if (question->method == METHOD_LOCATE && atomic_load(&holds)) {
+        atomic_store(&waiting, question);
+        return true;
+    }
+    if (question->method != METHOD_LIST_TABLES && question->method != METHOD_LOCATE) {
+        question_fail(question, STATUS_NOT_FOUND, "there is none");
+        return true;
+    }
+    reply(question);
+    return true;
+}
+
+static struct event_log events;
+
+static void append_status(void *context, struct buffer *out)
+{
+    (void)context;
+    buffer_append_format(out, "{\"role\":\"active\"}");
+}
+
+static void open_console(bool local)
+{
+    struct error error = {0};
+    const struct logger_settings log = {.level = LOG_LEVEL_ERROR};
+    logger_init(&log);
+    test_folder_make(folder, sizeof folder, "console");
+    cr_assert_eq(http_server_open("127.0.0.1:0", !local, &server, &error), STATUS_OK, "%s",
+                 error.text);
+    const struct console_options options = {
+        .server = server,
+        .folder = folder,
+        .heat_bytes_max = 1 << 20,
+        .ask = ask_catalog,
+        .append_status = append_status,
+        .events = &events,
+    };
+    event_log_init(&events);
+    cr_assert_eq(console_open(&options, &console, &error), STATUS_OK, "%s", error.text);
+}
+
+static void start(void)
+{
+    open_console(true);
+}
+
+static void stop(void)
+{
+    char command[300];
+    http_server_close(server);
+    console_close(console);
+    event_log_deinit(&events);
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(console, .init = start, .fini = stop, .timeout = 60);
+
+static int ask_by(const char *method, const char *path, const char *host, const char *more)
+{
+    char request[1024];
+    int raw = raw_connect(INADDR_LOOPBACK, http_server_port(server));
+    int length = snprintf(request, sizeof request,
+                          "%s %s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", method, path,
+                          host, more);
+    raw_send(raw, request, (size_t)length);
+    return raw;
+}
+
+static int ask_raw(const char *path, const char *host, const char *more)
+{
+    return ask_by("GET", path, host, more);
+}
+
+static const char *hear(int raw)
+{
+    size_t size_bytes = 0;
+    ssize_t got = 0;
+    while ((got = recv(raw, answer + size_bytes, sizeof answer - 1 - size_bytes, 0)) > 0) {
+        size_bytes += (size_t)got;
+    }
+    answer[size_bytes] = '\0';
+    close(raw);
+    return answer;
+}
+
+static const char *ask(const char *path)
+{
+    return hear(ask_raw(path, "localhost:7480", ""));
+}
+
+static void says(const char *path, int code, const char *text)
+{
+    ask(path);
+    cr_assert_eq(atoi(answer + 9), code, "%s: %.900s", path, answer);
+    cr_assert(strstr(answer, text) != NULL, "%s: %.900s", path, answer);
+}
+
+/* One second of one tablet of table 5. */
+static void load(uint64_t reads)
+{
+    const struct load_report head = {.elapsed_ns = 1000000000, .capacity_ns = 2000000000};
+    const struct row_range range = {BYTES_EMPTY, bytes_of_text("m")};
+    const struct tablet_load one = {.tablet = 11,
+                                    .figures = {.reads = reads, .read_cpu_ns = 5000000}};
+    struct located_report *report = located_report_create(3, &head, 1);
+    cr_assert(located_report_add(report, 5, &range, &one));
+    console_take_load(console, report);
+}
+
+Test(console, the_page_and_its_files)
+{
+    says("/", 200, "<title>Edubba console</title>");
+    cr_assert(strstr(answer, "Content-Security-Policy: default-src 'none'; script-src 'self'") !=
+              NULL);
+    cr_assert(strstr(answer, "text/html; charset=utf-8") != NULL);
+    const char *tag = strstr(answer, "ETag: ");
+    cr_assert_not_null(tag);
+    char same[128];
+    (void)snprintf(same, sizeof same, "If-None-Match: %.18s\r\n", tag + 6);
+    hear(ask_raw("/index.html", "127.0.0.1", same));
+    cr_assert_eq(atoi(answer + 9), 304, "%.300s", answer);
+    says("/main.js", 200, "text/javascript");
+    says("/console.css", 200, "text/css");
+    says("/nothing.js", 404, "");
+}
+
+Test(console, only_for_this_machine)
+{
+    hear(ask_raw("/api/v1/cluster", "evil.example:7480", ""));
+    cr_assert_eq(atoi(answer + 9), 403);
+    static const char *const foreign[] = {"localhost.evil.example", "127.evil.example",
+                                          "127.0.0.1.evil.example:7480", "[::1].evil.example"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        hear(ask_raw("/", foreign[i], ""));
+        cr_assert_eq(atoi(answer + 9), 403, "%s", foreign[i]);
+    }
+    hear(ask_raw("/", "[::1]:7480", ""));
+    cr_assert_eq(atoi(answer + 9), 200);
+    says("/api/v1/cluster", 200, "{\"role\":\"active\"}");
+    cr_assert(strstr(answer, "no-store") != NULL);
+}
+
+Test(console, bad_questions_are_told_why)
+{
+    says("/api/v1/cluster?x=1", 400, "'x' is not asked for here");
+    says("/api/v1/load?count=0", 400, "count must be a number from 1 to 1000");
+    says("/api/v1/heat?table=%", 400, "INVALID_ARGUMENT");
+    says("/api/v1/heat?table=NOWHERE", 404, "nothing is known of such a table");
+    says("/api/v1/tablets", 400, "which one?");
+    says("/api/v1/advice?table=T", 404, "there is none");
+    says("/api/v1/hot_tablets?from_us=9&to_us=9", 400, "the window of time is empty");
+}
+
+Test(console, whatever_is_asked_of_the_api_the_answer_is_json)
+{
+    static const char *const nowhere[] = {
+        "/api", "/api/", "/api/v1", "/api/v1/nothing", "/api/v2/heat?table=T", "/api/v1/heat/more"};
+    static const char *const methods[] = {"POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        says(nowhere[i], 404, "{\"error\":{\"status\":\"NOT_FOUND\"");
+        cr_assert(strstr(answer, "application/json") != NULL, "%s", nowhere[i]);
+    }
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        hear(ask_by(methods[i], "/api/v1/cluster", "localhost", "Content-Length: 0\r\n"));
+        cr_assert_eq(atoi(answer + 9), 405, "%s: %.300s", methods[i], answer);
+        cr_assert(strstr(answer, "{\"error\":{") != NULL, "%s: %.300s", methods[i], answer);
+    }
+    hear(ask_by("POST", "/api/v1/cluster", "evil.example", "Content-Length: 0\r\n"));
+    cr_assert_eq(atoi(answer + 9), 403);
+    hear(ask_by("HEAD", "/api/v1/cluster", "localhost", ""));
+    cr_assert_eq(atoi(answer + 9), 200, "%.300s", answer);
+    cr_assert(strstr(answer, "\"role\"") == NULL, "the head alone: %.600s", answer);
+}
+
+Test(console, what_the_catalog_says_is_told)
+{
+    says("/api/v1/tablets?table=T", 200, "\"tablet\":\"11\",\"start\":\"\",\"end\":\"m\"");
+    cr_assert(strstr(answer, "\"next\":null") != NULL);
+    atomic_store(&refuses, true);
+    says("/api/v1/tablets?table=T", 503, "try again");
+}
+
+Test(console, load_is_seen_within_seconds)
+{
+    load(1000);
+    says("/api/v1/load", 200, "\"tablet\":\"11\"");
+    cr_assert(strstr(answer, "\"reads\":1000,") != NULL, "%s", answer);
+    for (int i = 0; i < 300; i++) {
+        ask("/api/v1/heat?table=T&last_s=60");
+        if (strstr(answer, "\"total\":1000,") != NULL) {
+            break;
+        }
+        usleep(50000);
+    }
+    cr_assert(strstr(answer, "\"total\":1000,") != NULL, "%s", answer);
+    cr_assert(strstr(answer, "\"name\":\"T\"") != NULL);
+}
+
+/* A question that is out when everything ends is answered first. */
+Test(console, a_call_waits_for_the_catalog_and_nobody_else_does)
+{
+    atomic_store(&holds, true);
+    int raw = ask_raw("/api/v1/tablets?table=T", "localhost", "");
+    for (int i = 0; i < 1000 && atomic_load(&waiting) == NULL; i++) {
+        usleep(5000);
+    }
+    cr_assert_not_null(atomic_load(&waiting));
+    says("/api/v1/cluster", 200, "active");
+    reply(atomic_load(&waiting));
+    hear(raw);
+    cr_assert_eq(atoi(answer + 9), 200);
+}
+
+static void *close_server(void *context)
+{
+    http_server_close(server);
+    atomic_store((atomic_bool *)context, true);
+    return NULL;
+}
+
+Test(console, the_end_waits_for_calls)
+{
+    pthread_t closer;
+    atomic_bool closed = false;
+    struct error error = {0};
+    atomic_store(&holds, true);
+    int raw = ask_raw("/api/v1/tablets?table=T", "localhost", "");
+    for (int i = 0; i < 1000 && atomic_load(&waiting) == NULL; i++) {
+        usleep(5000);
+    }
+    cr_assert_eq(pthread_create(&closer, NULL, close_server, &closed), 0);
+    usleep(200000);
+    cr_assert_not(atomic_load(&closed));
+    question_fail(atomic_load(&waiting), STATUS_UNAVAILABLE, "the master is stopping");
+    cr_assert_eq(pthread_join(closer, NULL), 0);
+    close(raw);
+    cr_assert_eq(http_server_open("127.0.0.1:0", false, &server, &error),
+                 STATUS_OK); /* for stop() */
+}
+
+Test(console, is_for_all_where_that_was_said)
+{
+    stop();
+    open_console(false);
+    hear(ask_raw("/api/v1/cluster", "edubba.example", ""));
+    cr_assert_eq(atoi(answer + 9), 200);
+}

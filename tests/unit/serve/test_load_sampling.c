@@ -1,0 +1,184 @@
+/* Who is sampled: busy tablets, for as long as they are, the busiest where there are too many. */
+#include "tabletserver/serve/load/load_sampling.h"
+
+#include "common/base/memory.h"
+#include "tabletserver/storage/store/key_ring.h"
+#include "tests/support/store_fixture.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define TABLETS   (LOAD_SAMPLING_PLACES_MAX + 2)
+
+static struct fixture fixture;
+static struct load_sampling *sampling;
+static struct store_tablet *tablets[TABLETS];
+static int64_t now_ns;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    now_ns = 100 * SECOND_NS;
+    cr_assert_eq(load_sampling_create(1, &sampling), STATUS_OK);
+}
+
+static void teardown(void)
+{
+    fixture_deinit(&fixture);
+    load_sampling_destroy(sampling);
+}
+
+TestSuite(load_sampling, .init = setup, .fini = teardown);
+
+static void create(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        char start[8];
+        char end[8];
+        (void)snprintf(start, sizeof start, "%03u", (unsigned)i);
+        (void)snprintf(end, sizeof end, "%03u", (unsigned)i + 1);
+        tablets[i] = fixture_create(&fixture, i + 1, start, end);
+    }
+}
+
+static struct key_ring *ring_of(uint64_t tablet)
+{
+    return load_counters_ring(store_tablet_load(tablets[tablet]));
+}
+
+/* As those who touch rows do. */
+static void write_rows(uint64_t tablet, const char *row, uint64_t count)
+{
+    struct key_ring *ring = ring_of(tablet);
+    if (ring == NULL) {
+        return;
+    }
+    uint32_t every = key_ring_every(ring, KEY_WRITTEN);
+    for (uint64_t i = 0; i < count; i += every) {
+        key_ring_put(ring, store_tablet_load(tablets[tablet]), KEY_WRITTEN, bytes_of_text(row),
+                     BYTES_EMPTY);
+    }
+}
+
+static void begin(void)
+{
+    now_ns += SECOND_NS;
+    load_sampling_begin(sampling, now_ns, (uint64_t)SECOND_NS);
+}
+
+static uint32_t see(uint64_t tablet, uint64_t writes)
+{
+    const struct load_counts counts = {.write = {.writes = writes}};
+    return load_sampling_see(sampling, tablets[tablet], &counts);
+}
+
+/* One report, in which this tablet alone is seen. */
+static struct load_detail report(uint64_t tablet, uint64_t writes)
+{
+    begin();
+    uint32_t place = see(tablet, writes);
+    load_sampling_end(sampling);
+    return load_sampling_detail(sampling, place);
+}
+
+Test(load_sampling, a_busy_tablet_is_sampled_from_then_on)
+{
+    create(1);
+    cr_assert_eq(report(0, LOAD_SAMPLING_BUSY_OPS - 1).point_count, 0);
+    cr_assert_null(ring_of(0), "an idle one has nothing");
+    cr_assert_eq(report(0, LOAD_SAMPLING_BUSY_OPS).point_count, 0, "it has only begun");
+    cr_assert_not_null(ring_of(0));
+    write_rows(0, "000a", 5000);
+    cr_assert_eq(report(0, 5000).point_count, 0, "do they append?  That takes a second report");
+    write_rows(0, "000a", 5000);
+    struct load_detail detail = report(0, 5000);
+    cr_assert_eq(detail.point_count, 1);
+    cr_assert(bytes_equal(detail.points[0].row, bytes_of_text("000")), "its start");
+    cr_assert_eq(detail.points[0].writes, 5000, "scaled up");
+    cr_assert_eq(detail.keys[0].writes, 5000);
+    write_rows(0, "000b", 10);
+    cr_assert_eq(report(0, 10).point_count, 0, "it is not busy any more");
+    write_rows(0, "000b", 500);
+    cr_assert_eq(report(0, 500).point_count, 2, "and again, with what is known");
+}
+
+Test(load_sampling, how_many_stand_for_one_follows_the_rate)
+{
+    create(1);
+    (void)report(0, 200);
+    write_rows(0, "000a", 200);
+    (void)report(0, 200);
+    cr_assert_eq(key_ring_every(ring_of(0), KEY_WRITTEN), 1);
+    write_rows(0, "000a", 100000);
+    struct load_detail detail = report(0, 100000);
+    uint32_t every = key_ring_every(ring_of(0), KEY_WRITTEN);
+    cr_assert(100000 / every <= LOAD_SAMPLING_SAMPLES_MAX, "%u", every);
+    cr_assert(100000 / every > LOAD_SAMPLING_SAMPLES_MAX / 3, "%u", every);
+    cr_assert_eq(detail.points[0].writes, 100000, "what did not fit the ring is counted, too");
+    write_rows(0, "000a", 200);
+    (void)report(0, 200);
+    cr_assert_eq(key_ring_every(ring_of(0), KEY_WRITTEN), 1);
+}
+
+Test(load_sampling, an_idle_tablet_is_let_go)
+{
+    create(2);
+    (void)report(0, 1000);
+    now_ns += LOAD_SAMPLING_IDLE_NS - 2 * SECOND_NS;
+    (void)report(0, 0);
+    cr_assert_not_null(ring_of(0));
+    now_ns += 2 * SECOND_NS;
+    (void)report(0, 0);
+    cr_assert_null(ring_of(0));
+    (void)report(1, 1000);
+    write_rows(1, "001a", 1000);
+    (void)report(1, 1000);
+    write_rows(1, "001a", 1000);
+    cr_assert_eq(report(1, 1000).points[0].row.size_bytes, 3, "its place is another's");
+}
+
+/* Its memory may be another's by then: nothing of it is looked at. */
+Test(load_sampling, a_tablet_that_is_gone_leaves_its_place)
+{
+    create(2);
+    (void)report(0, 1000);
+    struct key_ring *ring = ring_of(0);
+    begin();
+    load_sampling_end(sampling);
+    (void)report(1, 1000);
+    cr_assert_eq(ring_of(1), ring, "the place is given away");
+    write_rows(0, "000a", 1000); /* one who has not heard */
+    cr_assert_eq(report(1, 1000).point_count, 0, "what the former one does counts for nothing");
+}
+
+Test(load_sampling, the_busiest_have_the_places)
+{
+    create(TABLETS);
+    begin();
+    for (uint64_t i = 0; i < LOAD_SAMPLING_PLACES_MAX; i++) {
+        cr_assert_neq(see(i, 300 + i), LOAD_SAMPLING_NO_PLACE);
+    }
+    cr_assert_eq(see(TABLETS - 2, 500), LOAD_SAMPLING_NO_PLACE);
+    cr_assert_neq(see(TABLETS - 1, 5000), LOAD_SAMPLING_NO_PLACE);
+    load_sampling_end(sampling);
+    cr_assert_null(ring_of(0), "the least busy has lost its own");
+    cr_assert_not_null(ring_of(1));
+    cr_assert_not_null(ring_of(TABLETS - 1));
+    begin();
+    load_sampling_end(sampling);
+}
+
+Test(load_sampling, without_memory_nobody_is_sampled)
+{
+    create(1);
+    for (uint64_t after = 0; after < 7; after++) {
+        begin();
+        memory_fail_arm(after, 1);
+        uint32_t place = see(0, 1000);
+        memory_fail_disarm();
+        load_sampling_end(sampling);
+        cr_assert_eq(load_sampling_detail(sampling, place).point_count, 0);
+        cr_assert_eq(ring_of(0) != NULL, place != LOAD_SAMPLING_NO_PLACE);
+    }
+    (void)report(0, 1000);
+    cr_assert_not_null(ring_of(0));
+}

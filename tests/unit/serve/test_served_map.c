@@ -1,0 +1,157 @@
+#include "tabletserver/serve/sync/served_map.h"
+
+#include <pthread.h>
+
+#include "common/base/memory.h"
+#include "tests/support/store_fixture.h"
+
+static struct fixture fixture;
+static struct served_map *map;
+
+static void setup(void)
+{
+    fixture_init(&fixture);
+    fixture_open(&fixture);
+    cr_assert_eq(served_map_create(&map), STATUS_OK);
+}
+
+static void teardown(void)
+{
+    served_map_destroy(map);
+    fixture_deinit(&fixture);
+}
+
+TestSuite(served_map, .init = setup, .fini = teardown);
+
+static struct served served_of(uint64_t number, const char *start, const char *end)
+{
+    return (struct served){.table = 1, .tablet = fixture_create(&fixture, number, start, end)};
+}
+
+static uint64_t number_of(bool found, const struct served *served)
+{
+    if (!found) {
+        return 0;
+    }
+    uint64_t number = store_tablet_describe(served->tablet)->tablet;
+    store_tablet_unref(served->tablet);
+    return number;
+}
+
+static uint64_t holder_of(uint64_t table, const char *row)
+{
+    struct served served;
+    bool found = served_map_find(map, table, bytes_of_text(row), &served);
+    return number_of(found, &served);
+}
+
+static uint64_t holder_before(uint64_t table, const char *end)
+{
+    struct served served;
+    bool found = served_map_find_before(map, table, bytes_of_text(end), &served);
+    return number_of(found, &served);
+}
+
+Test(served_map, finds_the_tablet_of_a_row_and_of_an_end)
+{
+    struct served served[] = {served_of(12, "m", "t"), served_of(11, "", "m"),
+                              served_of(13, "x", "")};
+    cr_assert_eq(holder_of(1, "a"), 0);
+    cr_assert_eq(served_map_replace(map, NULL, served, 3), STATUS_OK);
+    cr_assert_eq(served_map_count(map), 3);
+    cr_assert_eq(holder_of(1, ""), 11);
+    cr_assert_eq(holder_of(1, "lll"), 11);
+    cr_assert_eq(holder_of(1, "m"), 12);
+    cr_assert_eq(holder_of(1, "t"), 0);
+    cr_assert_eq(holder_of(1, "z"), 13);
+    cr_assert_eq(holder_of(0, "a"), 0);
+    cr_assert_eq(holder_of(2, "a"), 0);
+    cr_assert_eq(holder_before(1, "m"), 11);
+    cr_assert_eq(holder_before(1, "mm"), 12);
+    cr_assert_eq(holder_before(1, "t"), 12);
+    cr_assert_eq(holder_before(1, "x"), 0, "what lies below x is served elsewhere");
+    cr_assert_eq(holder_before(1, ""), 13);
+    cr_assert_eq(holder_before(2, ""), 0);
+    cr_assert_eq(holder_before(0, ""), 0);
+    cr_assert_eq(served_map_replace(map, served[1].tablet, NULL, 0), STATUS_OK);
+    cr_assert_eq(holder_of(1, "a"), 0);
+    cr_assert_eq(holder_of(1, "n"), 12);
+}
+
+static struct served parent;
+static struct served children[2];
+static atomic_bool stop;
+
+static void *look_up(void *argument)
+{
+    const char *rows[] = {"a", "l", "m", "z"};
+    (void)argument;
+    for (size_t i = 0; !atomic_load(&stop); i++) {
+        cr_assert_neq(holder_of(1, rows[i % 4]), 0, "a gap");
+    }
+    return NULL;
+}
+
+Test(served_map, lookups_never_see_a_gap)
+{
+    pthread_t threads[2];
+    parent = served_of(4, "", ""); /* split, and what is merged of the children */
+    children[0] = served_of(2, "", "m");
+    children[1] = served_of(3, "m", "");
+    cr_assert_eq(served_map_replace(map, NULL, &parent, 1), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(pthread_create(&threads[i], NULL, look_up, NULL), 0);
+    }
+    for (int i = 0; i < 300; i++) {
+        cr_assert_eq(served_map_replace(map, parent.tablet, children, 2), STATUS_OK);
+        cr_assert_eq(served_map_replace(map, children[0].tablet, &parent, 1), STATUS_OK);
+        cr_assert_eq(served_map_replace(map, children[1].tablet, NULL, 0), STATUS_OK);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+}
+
+/* What a merge had left behind was found in the place of the merged tablet. */
+Test(served_map, what_is_over_is_not_found_in_the_place_of_what_came_of_it)
+{
+    /* 11 was split into 12 and 13, which became 14; 20 stands beside. */
+    struct served served[] = {served_of(11, "", "t"), served_of(12, "", "m"),
+                              served_of(13, "m", "t"), served_of(14, "", "t"),
+                              served_of(20, "t", "")};
+    static const uint32_t orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 3, 0, 1}, {1, 3, 2, 0}};
+    cr_assert_eq(served_map_replace(map, NULL, &served[4], 1), STATUS_OK);
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            cr_assert_eq(served_map_replace(map, NULL, &served[orders[i][j]], 1), STATUS_OK);
+        }
+        cr_assert_eq(served_map_count(map), 5);
+        static const char *const rows[] = {"", "a", "m", "p"};
+        for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++) {
+            cr_assert_eq(holder_of(1, rows[j]), 14, "order %zu, row '%s'", i, rows[j]);
+        }
+        cr_assert_eq(holder_of(1, "u"), 20);
+        cr_assert_eq(holder_before(1, "t"), 14);
+        cr_assert_eq(holder_before(1, "p"), 14);
+        /* It was dropped again; then whoever is left says that it is not served. */
+        cr_assert_eq(served_map_replace(map, served[3].tablet, NULL, 0), STATUS_OK);
+        cr_assert_eq(holder_of(1, "a"), 12);
+        cr_assert_eq(holder_of(1, "p"), 13);
+        for (size_t j = 0; j < 3; j++) {
+            cr_assert_eq(served_map_replace(map, served[j].tablet, NULL, 0), STATUS_OK);
+        }
+        cr_assert_eq(holder_of(1, "a"), 0);
+        cr_assert_eq(holder_of(1, "u"), 20);
+    }
+}
+
+Test(served_map, failing_for_memory_changes_nothing)
+{
+    struct served served[] = {served_of(12, "m", "t"), served_of(11, "", "m")};
+    memory_fail_arm(0, 1);
+    enum status status = served_map_replace(map, NULL, served, 2);
+    memory_fail_disarm();
+    cr_assert_eq(status, STATUS_NO_MEMORY);
+    cr_assert_eq(served_map_count(map), 0);
+}
