@@ -210,6 +210,10 @@ void sim_client_fail(struct sim_client *client,
         operation->state = SIM_OPERATION_READY;
         break;
     case RETRY_LATER:
+        if (status == STATUS_NOT_OWNER || retry_looks_again(&operation->retry)) {
+            location_cache_invalidate(&client->cache, operation->task->table,
+                                      sim_operation_row(operation), operation->address);
+        }
         operation->state = SIM_OPERATION_PAUSED;
         set_timer(client, SIM_CLIENT_TIMER_PAUSE, operation->number, pause_ns);
         break;
