@@ -14,9 +14,12 @@
  */
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/record/record_replica.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 
 #define LOG_SHARE_OF_METAS 2 /* a record may hold back this part of what a memtable may */

@@ -15,9 +15,13 @@
  * empty, above the barrier.
  */
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_replica.h"
 #include "tabletserver/storage/record/record_replica.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
+#include "tabletserver/storage/store/store_split.h"
 
 /* --- which barrier -------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* A tablet's entries out of the log, for a copy that was away. */
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_internal.h"
 

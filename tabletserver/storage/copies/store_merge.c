@@ -16,9 +16,14 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/record/record_replica.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 /* --- may they be merged? -------------------------------------------------------------------------- */
 

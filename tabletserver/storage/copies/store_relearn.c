@@ -7,6 +7,7 @@
 #include "tabletserver/storage/log/log_repair.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
 
 #define NOTE_NAME      "RELEARN"
 #define NOTE_BYTES_MAX 4096

@@ -6,7 +6,10 @@
 #include "tabletserver/storage/copies/store_replica.h"
 
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
 
 /* --- applying ------------------------------------------------------------------------------------- */
 

@@ -19,8 +19,12 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/copies/slice.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_slice.h"
+#include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define ARENA_BLOCK_BYTES   4096
 #define MAP_SEGMENTS_ENOUGH 256 /* each slice writes the map: then a flush makes one of them */

@@ -1,6 +1,7 @@
 #include "tabletserver/storage/flush/flush_choice.h"
 
 #include "common/base/assert.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_room.h"
 

@@ -6,9 +6,13 @@
  * transaction, so a cut may fall inside a row, at any cell.  The transaction that reaches the end
  * also carries the tablet's metadata and exactly-once records as of the freeze.
  */
+#include "tabletserver/storage/flush/store_flush.h"
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/flush/flush_choice.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
 
 #define DIRTY_CHECK_ENTRIES 32
 #define DIRTY_CHECK_BYTES   (64 * 1024)

@@ -7,9 +7,15 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/copies/store_relearn.h"
+#include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
+#include "tabletserver/storage/store/store_split.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define MIB            (UINT64_C(1024) * 1024)
 #define LOG_SPARES_MAX 64

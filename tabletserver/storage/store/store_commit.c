@@ -5,7 +5,10 @@
  * tablet, in order.  Freezing lives here too: it is what the loop does once per round.
  */
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
 
 #define PRESSURE_NUMERATOR   3 /* flush without pause, and freeze more, above 3/4 of the limit */
 #define PRESSURE_DENOMINATOR 4

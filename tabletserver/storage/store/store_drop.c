@@ -8,8 +8,11 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_grave.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define ERASE_BUDGET_BYTES (1024 * 1024)
 

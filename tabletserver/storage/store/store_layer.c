@@ -4,6 +4,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 enum status store_layer_create(uint64_t owner, struct store_layer **ret_layer)
 {

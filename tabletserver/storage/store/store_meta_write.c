@@ -2,6 +2,7 @@
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_internal.h"
 
 #define SEAL_BYTES 8

@@ -5,9 +5,14 @@
 #include "common/base/assert.h"
 #include "common/base/checksum.h"
 #include "common/base/endian.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/copies/store_relearn.h"
+#include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define ARENA_BLOCK_BYTES 65536
 #define SEAL_BYTES        8

@@ -5,10 +5,14 @@
  * whole and durable.  Of others (store_replay_replica.c) it is what later entries prove.  Memory stays
  * bounded: when replay fills it, memtables are flushed on the way, as in life.
  */
+#include "tabletserver/storage/store/store_replay.h"
 #include "common/base/assert.h"
 #include "tabletserver/storage/copies/store_grave.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/record/replay_plan.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
 
 #define ARENA_BLOCK_BYTES 65536
 

@@ -11,9 +11,11 @@
  * has.  That is no damage if a CONFIGURATION comes that drops them, so it is judged at the end.
  */
 #include "common/base/assert.h"
+#include "tabletserver/storage/copies/store_copies.h"
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_replay.h"
 
 /* Commit up to sequence, or as far as the window goes. */
 static enum status commit_replayed(struct store_tablet *tablet, uint64_t sequence)

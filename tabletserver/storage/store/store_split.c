@@ -16,7 +16,11 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
 
 /* The work thread looks at it too: the layer that ends with it waits until the children are there. */
 static void set_sequences(struct store_tablet *parent, uint64_t sequence, uint64_t ending)

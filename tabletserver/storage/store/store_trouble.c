@@ -17,6 +17,7 @@
 
 #include "common/base/assert.h"
 #include "common/io/clock.h"
+#include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/store/store_room.h"
 

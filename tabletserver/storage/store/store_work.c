@@ -15,7 +15,10 @@
 #include "common/base/memory.h"
 #include "common/io/clock.h"
 #include "common/io/thread.h"
+#include "tabletserver/storage/flush/store_flush.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define RETRY_NS      (200 * INT64_C(1000000)) /* disk full */
 #define RETRY_SOON_NS (5 * INT64_C(1000000))   /* short of memory */

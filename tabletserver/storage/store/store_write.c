@@ -6,7 +6,10 @@
  */
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/store/store_split.h"
 
 #define PENDING_CAPACITY_MIN 16
 #define DELETES_EXTRA_SHARE  8 /* deletes may exceed the memory limit by one part in so many */

@@ -1,4 +1,6 @@
 #include "tabletserver/storage/upkeep/store_collect.h"
+#include "tabletserver/storage/store/store_append.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"

@@ -20,6 +20,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tabletserver/storage/upkeep/store_collect.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define STEP_CELLS       8192 /* looked at in a step */
 #define STEP_DIRTY_BYTES (1024 * 1024)

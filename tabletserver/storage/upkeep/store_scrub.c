@@ -4,6 +4,7 @@
  */
 #include "common/io/clock.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define SCRUB_BUDGET_BYTES (256 * 1024)
 #define NS_A_SECOND        INT64_C(1000000000)

@@ -3,6 +3,7 @@
  */
 #include "common/base/assert.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 #define SWEEP_BUDGET_BYTES (1024 * 1024)
 

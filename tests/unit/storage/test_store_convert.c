@@ -11,6 +11,7 @@
 #include "tabletserver/storage/record/dedupe.h"
 #include "tabletserver/storage/record/record_replica.h"
 #include "tabletserver/storage/store/store_internal.h"
+#include "tabletserver/storage/upkeep/store_upkeep.h"
 
 static struct fixture fixture;
 static struct store_tablet *tablet;

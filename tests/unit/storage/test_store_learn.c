@@ -4,6 +4,7 @@
  */
 #include "tests/support/taught_slices.h"
 
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 
 static struct fixture fixture;

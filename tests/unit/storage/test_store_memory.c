@@ -1,5 +1,6 @@
 /* Memory that has run full: writers go on bit by bit as rows reach the base, not a memtable at a time. */
 #include "common/base/prng.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 #include "tests/support/store_fixture.h"
 

@@ -9,6 +9,7 @@
 
 #include "tabletserver/storage/copies/store_relearn.h"
 #include "tabletserver/storage/log/log_repair.h"
+#include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
 
 #define ROWS        200

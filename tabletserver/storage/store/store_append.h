@@ -1,0 +1,71 @@
+/*
+ * What the store's own files share of appending and committing (store_write.c, store_commit.c).
+ *
+ * Thread rule: the loop, unless a line says otherwise.
+ */
+#ifndef TABLETSERVER_STORAGE_STORE_STORE_APPEND_H
+#define TABLETSERVER_STORAGE_STORE_STORE_APPEND_H
+
+#include "tabletserver/storage/store/store_internal.h"
+
+/* May anything be appended now?  The tablet's state, the store's, memory.  Errors: as of
+ * store_append_write(). */
+enum status store_check_append(struct store_tablet *tablet, bool only_deletes);
+/* Into the log; store->log_position is then that of its batch.  Errors: as of log_append(), a full
+ * disk noted. */
+enum status store_log_record(struct store *store, const struct log_record *record);
+/* Note which sequence is durable with which batch.  Room first: pushing cannot fail. */
+enum status store_reserve_pending(struct store_tablet *tablet);
+void store_push_pending(struct store_tablet *tablet, uint64_t position, uint64_t sequence);
+/* What lies above sequence is dropped. */
+void store_cut_pending(struct store_tablet *tablet, uint64_t sequence);
+/* Have the next poll look at it. */
+void store_list_pending(struct store_tablet *tablet);
+/* The layer needs the log from this position on. */
+void store_layer_hold_log(struct store_layer *layer, uint64_t position);
+/* Everything up to sequence is in the memtables. */
+void store_publish_prepared(struct store_tablet *tablet, uint64_t sequence, uint64_t clock);
+/* The end of each append of the store's own: publishes, and tells. */
+void store_finish_append(struct store_tablet *tablet);
+/* Append one encoded record of the tablet (barriers and limits were checked). */
+enum status store_append_record(struct store_tablet *tablet,
+                                enum record_type type,
+                                struct bytes payload,
+                                struct stamp stamp,
+                                uint64_t *ret_sequence);
+/* Applied, as prepared: it is the tablet's last entry.  Takes it. */
+void store_note_barrier(struct store_tablet *tablet, struct store_barrier *barrier);
+enum status store_append_gc_horizon(struct store_tablet *tablet,
+                                    const struct record_gc_horizon *horizon,
+                                    uint64_t clock,
+                                    uint64_t *ret_sequence);
+/* Freeze the active memtable if anything was logged into it.  Errors: STATUS_NO_MEMORY,
+ * STATUS_RESOURCE_EXHAUSTED (as many frozen ones as there may be). */
+enum status store_freeze(struct store_tablet *tablet);
+/* Freeze it now, or as soon as there is a free layer. */
+void store_flush_soon(struct store_tablet *tablet);
+/* Account for what the active layer has grown. */
+void store_count_memory(struct store *store, struct store_layer *layer);
+uint64_t store_memory_limit(const struct store *store);
+/* Writers are short of memory: flush without pause. */
+bool store_memory_presses(const struct store *store);
+/* Does memory fill up faster than it is flushed?  Not yet at the point above: where there are many
+ * tablets, memory is there even if flushing keeps up, for only there they begin to be frozen. */
+bool store_flush_lags(const struct store *store);
+void store_raise_floor(struct store_tablet *tablet);
+/* Everything up to sequence is committed: floor, dedupe, flush.  Not the callback.  False: without
+ * memory; call again with the same sequence. */
+bool store_advance(struct store_tablet *tablet, uint64_t sequence);
+/* Loop: commit what is synced, call back. */
+void store_commit_synced(struct store *store);
+/* By bytes, or by the log that it holds back. */
+bool store_is_full(const struct store_tablet *tablet);
+void store_freeze_full_tablets(struct store *store);
+/* Freeze what there is, of each tablet that has nothing frozen yet: on a full disk deletes must not
+ * wait until a memtable is full. */
+void store_freeze_for_room(struct store *store);
+void store_release_log(struct store *store);
+void store_on_synced(void *context, uint64_t position);
+void store_on_log_failed(void *context, const struct error *error);
+
+#endif /* TABLETSERVER_STORAGE_STORE_STORE_APPEND_H */

@@ -1,0 +1,41 @@
+/*
+ * Housekeeping in bounded steps: jobs of the loop, erasing, sweeping, garbage collection, scrubbing.
+ *
+ * Thread rule: the work thread, unless a line says otherwise.
+ */
+#ifndef TABLETSERVER_STORAGE_UPKEEP_STORE_UPKEEP_H
+#define TABLETSERVER_STORAGE_UPKEEP_STORE_UPKEEP_H
+
+#include "tabletserver/storage/store/store_internal.h"
+
+/* May the job run now?  (A child waits until its parent is in the base.) */
+bool store_job_is_due(struct store_job *job);
+enum status store_run_job(struct store *store, struct store_job *job);
+/* Does the base know a tablet of that number? */
+enum status store_is_in_base(struct store *store, uint64_t tablet, bool *ret_stored);
+struct store_erasure *store_erasure_create(uint64_t number, const struct store_meta_erasure *what);
+void store_erasures_add(struct store *store, struct store_erasure *erasure);
+void store_erasures_clear(struct store *store);
+enum status store_erase_step(struct store *store, bool *ret_worked);
+enum status store_erase_range_step(struct store *store, bool *ret_worked);
+enum status store_sweep_step(struct store *store, bool *ret_worked);
+/* Once, when the store has been recovered. */
+void store_collect_begin(struct store *store);
+enum status store_collect_step(struct store *store, bool *ret_worked);
+void store_collect_append(struct store *store);                            /* loop */
+void store_collect_forget(struct store *store, struct store_layer *layer); /* flushed, or gone */
+void store_collect_clear(struct store *store);
+enum status store_scrub_step(struct store *store, bool *ret_worked);
+enum status store_estimate_step(struct store *store, bool *ret_worked);
+
+/* May anything but a flush write to the tablet's rows?  Not while a flush stands in the middle of
+ * them: a chunk joined across that place would look younger than deletes that are still to come. */
+bool store_may_keep_house(struct store_tablet *tablet);
+
+/* Work thread, in a transaction: notes of all that the tablet's pieces cover; to be kept if it is written. */
+enum status store_note_erasures(struct base_writer *writer,
+                                struct store_tablet *tablet,
+                                struct store_erasure **ret_erasures);
+void store_keep_erasures(struct store *store, struct store_erasure *erasures, bool written);
+
+#endif /* TABLETSERVER_STORAGE_UPKEEP_STORE_UPKEEP_H */
