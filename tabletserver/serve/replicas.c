@@ -6,9 +6,9 @@
 #include "common/base/arena.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
+#include "tabletserver/serve/loop/store_loop.h"
 #include "tabletserver/serve/peers.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/serve/store_loop.h"
 #include "tabletserver/serve/write/write_order.h"
 
 #define MS INT64_C(1000000)

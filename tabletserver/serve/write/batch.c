@@ -5,10 +5,10 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "tabletserver/serve/loop/store_loop.h"
 #include "tabletserver/serve/read/point_read.h"
 #include "tabletserver/serve/record_metrics.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/serve/store_loop.h"
 #include "tabletserver/serve/write/evaluate.h"
 
 #define BATCH_ARENA_BLOCK_BYTES  8192

@@ -3,9 +3,9 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "tabletserver/serve/loop/store_loop.h"
 #include "tabletserver/serve/read/row_read.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/serve/store_loop.h"
 
 #define EVALUATION_ARENA_BLOCK_BYTES 4096
 #define HOLDINGS_PER_RESULT          2 /* the change, and the row to answer with */

@@ -3,9 +3,9 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "common/io/logger.h"
+#include "tabletserver/serve/loop/store_loop.h"
 #include "tabletserver/serve/replicas.h"
 #include "tabletserver/serve/server.h"
-#include "tabletserver/serve/store_loop.h"
 #include "tabletserver/storage/copies/store_replica.h"
 
 /* --- barriers --------------------------------------------------------------------------------- */

@@ -15,8 +15,8 @@
  * Thread rule: who opens the server opens, stops and closes its loops; meanwhile any thread may call the
  * rest, but for what says otherwise.
  */
-#ifndef TABLETSERVER_SERVE_STORE_LOOP_H
-#define TABLETSERVER_SERVE_STORE_LOOP_H
+#ifndef TABLETSERVER_SERVE_LOOP_STORE_LOOP_H
+#define TABLETSERVER_SERVE_LOOP_STORE_LOOP_H
 
 #include <stdint.h>
 
@@ -109,4 +109,4 @@ bool store_loop_word(struct store_loop *loop, struct catalog_word *word);
 /* By a worker.  Waits for a place in the mailbox: not from the loop. */
 void store_loop_read_back(struct store_loop *loop, struct log_reading *reading);
 
-#endif /* TABLETSERVER_SERVE_STORE_LOOP_H */
+#endif /* TABLETSERVER_SERVE_LOOP_STORE_LOOP_H */
