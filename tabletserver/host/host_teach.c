@@ -236,6 +236,13 @@ static bool reigns(const struct hosted *hosted, const struct host_teaching *teac
     return view.role == REPLICA_PRIMARY && view.configuration.version == teaching->pupil.version;
 }
 
+/* A reign may let a learner go, which hears nothing of it and goes on asking. */
+static bool is_wanted(const struct hosted *hosted, const struct host_teaching *teaching)
+{
+    return reigns(hosted, teaching) &&
+           replica_teaches(hosted->replica, teaching->pupil.member.store);
+}
+
 /* Of this very lesson: processes are told apart by the version, too, as servers may count alike (simulator, seed
  * 4911669: a learner went on asking for another teacher's slices, and was thought to be at work). */
 static void hear_learner(struct hosted *hosted,
@@ -246,7 +253,7 @@ static void hear_learner(struct hosted *hosted,
     if (teaching == NULL || message->version != teaching->pupil.version ||
         message->lesson != teaching->lesson ||
         message->opener != hosted->host->options.incarnation ||
-        message->incarnation != teaching->pupil.incarnation || !reigns(hosted, teaching)) {
+        message->incarnation != teaching->pupil.incarnation || !is_wanted(hosted, teaching)) {
         return;
     }
     struct teach_event event = {.type = message->type == REPLICA_TEACH ? TEACH_EVENT_ASKED
@@ -357,9 +364,7 @@ void hosted_tick_lessons(struct hosted *hosted)
     struct host_teaching **link = &hosted->teachings;
     while (*link != NULL) {
         bool over = (*link)->teach.state == TEACH_OVER && (*link)->reading == NULL;
-        bool wanted = reigns(hosted, *link) &&
-                      replica_teaches(hosted->replica, (*link)->pupil.member.store);
-        if (over || !wanted) {
+        if (over || !is_wanted(hosted, *link)) {
             remove_teaching(link);
         } else {
             link = &(*link)->next;
@@ -378,7 +383,7 @@ int64_t hosted_lessons_due_ns(const struct hosted *hosted)
 {
     int64_t due_ns = learn_deadline_ns(&hosted->learn);
     for (const struct host_teaching *t = hosted->teachings; t != NULL; t = t->next) {
-        int64_t teach_ns = teach_deadline_ns(&t->teach);
+        int64_t teach_ns = is_wanted(hosted, t) ? teach_deadline_ns(&t->teach) : 0;
         due_ns = teach_ns < due_ns ? teach_ns : due_ns;
     }
     return due_ns;

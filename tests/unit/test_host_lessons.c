@@ -213,6 +213,23 @@ Test(host_lessons, a_lesson_is_not_asked_for_under_another_version)
     cr_assert_eq(teaching->teach.state, TEACH_READING);
 }
 
+/* It held up barriers, and a place that others wait for; and when the learner was not heard, it was begun anew for ever. */
+Test(host_lessons, the_lesson_of_a_learner_that_is_let_go_ends)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = cluster_primary(&cluster);
+    struct hosted *hosted = store_tablet_replica(primary->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    turn_deaf(dead);
+    cr_assert_not(hosted_may_give_out(hosted, RECORD_DROP_RANGE));
+    cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
+    PUMP_UNTIL(&cluster, hosted->teachings == NULL);
+    cr_assert_eq(primary->host->walks, 0);
+    cr_assert(hosted_may_give_out(hosted, RECORD_DROP_RANGE));
+}
+
 Test(host_lessons, a_learner_that_restarts_on_its_walk_begins_again)
 {
     struct node *dead = dead_secondary_of_three();
