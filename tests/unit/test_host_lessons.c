@@ -4,6 +4,7 @@
  */
 #include "tests/support/host_trio.h"
 
+#include "common/base/memory.h"
 #include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/store_slice.h"
@@ -187,6 +188,45 @@ Test(host_lessons, a_walk_begins_behind_a_barrier_that_came_after_its_offer)
     atomic_store(&other->deaf, false);
     PUMP_UNTIL(&cluster, is_member(dead));
     cr_assert_gt(slices_read(), before);
+}
+
+/* The replica says once that it is to be taught: nobody would begin it. */
+Test(host_lessons, a_lesson_for_which_there_was_no_memory_is_begun_later)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    struct host_pupil pupil = hosted->teachings->pupil;
+    memory_fail_arm(0, true);
+    hosted_teach(hosted, &pupil);
+    int64_t begun_ns = clock_monotonic_ns();
+    hosted_tick_lessons(hosted);
+    memory_fail_disarm();
+    cr_assert_null(hosted->teachings);
+    cr_assert_geq(hosted->untaught_ns, begun_ns, "not again and again");
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL && hosted->untaught.member.store == 0);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, whoever_was_let_go_before_there_was_memory_is_not_taught)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    struct host_pupil pupil = hosted->teachings->pupil;
+    cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
+    memory_fail_arm(0, false);
+    hosted_teach(hosted, &pupil);
+    memory_fail_disarm();
+    cr_assert_eq(hosted->untaught.member.store, dead->self.store);
+    PUMP_UNTIL(&cluster, hosted->untaught.member.store == 0);
+    cr_assert_null(hosted->teachings);
 }
 
 /* Incarnation and number may be alike when servers count alike: the version tells whose it is.  (Simulator, seed 4911669.) */
