@@ -101,6 +101,7 @@ static int64_t slices_sent(void)
     return count;
 }
 
+/* Rule 17: what it kept makes its return cheap. */
 Test(host_lessons, a_learner_that_the_log_follows_on_is_sent_no_slice)
 {
     struct node *dead = dead_secondary_of_three();
