@@ -169,8 +169,10 @@ struct hosted {
 
     /* Lessons.  [L] */
     struct host_teaching *teachings;
-    bool hurried; /* by the master */
-    bool awaited; /* a barrier waits for the end of a walk */
+    struct host_pupil untaught; /* there was no memory for its lesson; store 0 = nobody */
+    int64_t untaught_ns;        /* then that is tried again */
+    bool hurried;               /* by the master */
+    bool awaited;               /* a barrier waits for the end of a walk */
     int64_t awaited_since_ns;
     uint32_t
         walks_broken; /* for what waits, one after the other; 0 again when it could be given out */

@@ -54,6 +54,14 @@ void hosted_forget_lessons(struct hosted *hosted)
     }
 }
 
+/* A reign may let a learner go, which hears nothing of it and goes on asking. */
+static bool is_wanted(const struct hosted *hosted, const struct host_pupil *pupil)
+{
+    struct replica_view view = replica_look(hosted->replica);
+    return view.role == REPLICA_PRIMARY && view.configuration.version == pupil->version &&
+           replica_teaches(hosted->replica, pupil->member.store);
+}
+
 /* --- effects ------------------------------------------------------------------------------------ */
 
 /* The log follows on what it has, or it follows on nothing that it could have. */
@@ -203,17 +211,47 @@ static void step_teach(struct hosted *hosted,
     }
 }
 
-void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil)
+/* One at a time: a reign has one learner.  Whoever was let go is not to take its place. */
+static void teach_later(struct hosted *hosted, const struct host_pupil *pupil)
 {
-    struct host *host = hosted->host;
-    struct host_teaching **link = find_teaching(hosted, pupil->member.store);
-    struct teach_effects effects;
+    if (is_wanted(hosted, pupil)) {
+        hosted->untaught = *pupil;
+        hosted->untaught_ns = clock_monotonic_ns() + HOST_RETRY_NS;
+    }
+}
+
+static void teach_untaught(struct hosted *hosted)
+{
+    struct host_pupil pupil = hosted->untaught;
+    if (pupil.member.store == 0 || clock_monotonic_ns() < hosted->untaught_ns) {
+        return;
+    }
+    hosted->untaught = (struct host_pupil){.tablet = 0};
+    if (is_wanted(hosted, &pupil)) {
+        hosted_teach(hosted, &pupil);
+    }
+}
+
+static void forget_lesson_of(struct hosted *hosted, uint64_t store)
+{
+    struct host_teaching **link = find_teaching(hosted, store);
     if (*link != NULL) {
         remove_teaching(link);
     }
+    if (hosted->untaught.member.store == store) {
+        hosted->untaught = (struct host_pupil){.tablet = 0};
+    }
+}
+
+void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil)
+{
+    struct host *host = hosted->host;
+    struct teach_effects effects;
+    forget_lesson_of(hosted, pupil->member.store);
     struct host_teaching *teaching = memory_allocate_zeroed(1, sizeof *teaching);
     if (teaching == NULL) {
-        return; /* the replica opens it again when it hears of it, or it stays a learner */
+        teach_later(hosted, pupil); /* the replica waits for its end, and says no more of it */
+        return;
     }
     teaching->host = host;
     teaching->pupil = *pupil;
@@ -230,12 +268,6 @@ void hosted_teach(struct hosted *hosted, const struct host_pupil *pupil)
 
 /* --- events ------------------------------------------------------------------------------------- */
 
-static bool reigns(const struct hosted *hosted, const struct host_teaching *teaching)
-{
-    struct replica_view view = replica_look(hosted->replica);
-    return view.role == REPLICA_PRIMARY && view.configuration.version == teaching->pupil.version;
-}
-
 /* Of this very lesson: processes are told apart by the version, too, as servers may count alike (simulator, seed
  * 4911669: a learner went on asking for another teacher's slices, and was thought to be at work). */
 static void hear_learner(struct hosted *hosted,
@@ -246,7 +278,8 @@ static void hear_learner(struct hosted *hosted,
     if (teaching == NULL || message->version != teaching->pupil.version ||
         message->lesson != teaching->lesson ||
         message->opener != hosted->host->options.incarnation ||
-        message->incarnation != teaching->pupil.incarnation || !reigns(hosted, teaching)) {
+        message->incarnation != teaching->pupil.incarnation ||
+        !is_wanted(hosted, &teaching->pupil)) {
         return;
     }
     struct teach_event event = {.type = message->type == REPLICA_TEACH ? TEACH_EVENT_ASKED
@@ -357,9 +390,7 @@ void hosted_tick_lessons(struct hosted *hosted)
     struct host_teaching **link = &hosted->teachings;
     while (*link != NULL) {
         bool over = (*link)->teach.state == TEACH_OVER && (*link)->reading == NULL;
-        bool wanted = reigns(hosted, *link) &&
-                      replica_teaches(hosted->replica, (*link)->pupil.member.store);
-        if (over || !wanted) {
+        if (over || !is_wanted(hosted, &(*link)->pupil)) {
             remove_teaching(link);
         } else {
             link = &(*link)->next;
@@ -371,14 +402,18 @@ void hosted_tick_lessons(struct hosted *hosted)
         next = t->next;
         step_teach(hosted, t, &event);
     }
+    teach_untaught(hosted);
     hosted_tick_learning(hosted);
 }
 
 int64_t hosted_lessons_due_ns(const struct hosted *hosted)
 {
     int64_t due_ns = learn_deadline_ns(&hosted->learn);
+    if (hosted->untaught.member.store != 0 && hosted->untaught_ns < due_ns) {
+        due_ns = hosted->untaught_ns;
+    }
     for (const struct host_teaching *t = hosted->teachings; t != NULL; t = t->next) {
-        int64_t teach_ns = teach_deadline_ns(&t->teach);
+        int64_t teach_ns = is_wanted(hosted, &t->pupil) ? teach_deadline_ns(&t->teach) : 0;
         due_ns = teach_ns < due_ns ? teach_ns : due_ns;
     }
     return due_ns;

@@ -191,7 +191,8 @@ static void step(struct beacons *beacons, struct lease_event event)
         event.now_ns = clock_monotonic_ns();
         status = lease_step(beacons->lease, &event, &effects);
     }
-    if (status == STATUS_LIMIT) {
+    if (status == STATUS_LIMIT &&
+        event.type == LEASE_EVENT_PEER) { /* said once, not of each promise */
         LOG_EVENT(LOG_LEVEL_ERROR, "too_many_peers", LOG_ID("server", event.peer),
                   LOG_U64("limit", LEASE_PEERS_MAX));
     }

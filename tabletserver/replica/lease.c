@@ -304,6 +304,26 @@ static enum status on_except(struct lease *lease,
     return STATUS_OK;
 }
 
+/*
+ * A promise to one that is no peer, as there were too many: it is kept by saying nothing.  Peers are never
+ * forgotten, so it is none later either, and this process acknowledges none of its beacons; the process before may
+ * have.
+ */
+static enum status on_stranger(struct lease *lease, const struct lease_event *event)
+{
+    if (event->type == LEASE_EVENT_GRANT) {
+        return STATUS_LIMIT;
+    }
+    enum status status = reserve_effects(lease);
+    if (status == STATUS_OK) {
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_EXCEPTED, event->peer);
+        effect->tablet = event->tablet;
+        effect->version = event->version;
+        effect->at_ns = lease->begun_ns + lease->settings.grace_ns;
+    }
+    return status;
+}
+
 /* --- the holder's side -------------------------------------------------------------------------- */
 
 static void on_acknowledgement(struct lease *lease,
@@ -455,12 +475,10 @@ enum status lease_step(struct lease *lease,
         }
         break;
     case LEASE_EVENT_GRANT:
-        ASSERT(peer != NULL);
-        status = on_grant(lease, peer, event);
+        status = peer != NULL ? on_grant(lease, peer, event) : on_stranger(lease, event);
         break;
     case LEASE_EVENT_EXCEPT:
-        ASSERT(peer != NULL);
-        status = on_except(lease, peer, event);
+        status = peer != NULL ? on_except(lease, peer, event) : on_stranger(lease, event);
         break;
     }
     ASSERT(IMPLIES(status != STATUS_OK, lease->effect_count == 0));

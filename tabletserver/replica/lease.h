@@ -134,7 +134,10 @@ void lease_destroy(struct lease *lease); /* NULL is fine */
 
 /* Advance by one event.  Messages of older incarnations, of peers not told of, doubled and late
  * ones are dropped.  Errors, of PEER, GRANT and EXCEPT, which then have changed nothing:
- * STATUS_NO_MEMORY, STATUS_LIMIT (too many peers). */
+ * STATUS_NO_MEMORY, STATUS_LIMIT.
+ *
+ * STATUS_LIMIT: the PEER would be one more than LEASE_PEERS_MAX; or the GRANT is to one that was refused so.  No
+ * beacon of it is acknowledged, so it counts on nothing from here, and an EXCEPT is answered at once. */
 enum status lease_step(struct lease *lease,
                        const struct lease_event *event,
                        struct lease_effects *ret_effects);

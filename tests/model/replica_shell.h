@@ -343,6 +343,7 @@ static inline void perform_one(struct world *world,
                           replica_look(server->replica).role == REPLICA_PRIMARY;
         break;
     case REPLICA_EFFECT_GRANT:
+        check_version(world, server, effect->version);
         step_lease(world, server, promise);
         break;
     case REPLICA_EFFECT_EXCEPT:

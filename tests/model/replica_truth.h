@@ -156,6 +156,16 @@ static inline void check_world(struct world *world)
     }
 }
 
+/* I8.  What is known is more than what is synced: an adopted version is on its way to the disk. */
+static inline void check_version(const struct world *world,
+                                 const struct server *server,
+                                 uint64_t version)
+{
+    if (version != replica_look(server->replica).configuration.version) {
+        fail(world, "I8: acknowledged or granted, not under the highest version that is known");
+    }
+}
+
 /* I7: a message says only what is durable. */
 static inline void check_message(const struct world *world,
                                  const struct server *server,
@@ -168,6 +178,9 @@ static inline void check_message(const struct world *world,
         fail(world, "I7: an act under a version that is not synced");
     }
     bool promises = message->type == REPLICA_OPENED || message->type == REPLICA_PREPARED;
+    if (promises) {
+        check_version(world, server, message->version);
+    }
     if (promises && message->sequence > server->disk.end) {
         fail(world, "I7: told before durable");
     }

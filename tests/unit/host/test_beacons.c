@@ -292,6 +292,30 @@ Test(beacons, a_peer_that_moves_is_found)
     node_close(&b);
 }
 
+/* More servers than there may be peers.  (It ended the process.) */
+Test(beacons, in_a_cluster_that_is_too_large_promises_are_answered)
+{
+    static struct node a;
+    static struct node b;
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    for (uint64_t peer = 1000; peer < 1000 + LEASE_PEERS_MAX - 1; peer++) {
+        cr_assert(beacons_set_peer(a.beacons, peer, ""));
+    }
+    introduce(&a, &b);
+    cr_assert(beacons_set_peer(a.beacons, 3, ""));
+    cr_assert(beacons_grant(a.beacons, 3, 30, 5, 6));
+    cr_assert(beacons_except(a.beacons, 3, 5, 6));
+    cr_assert(beacons_except(a.beacons, 4, 5, 7)); /* nobody has told of that one */
+    WAIT_FOR(holds(&a, &b) && holds(&b, &a));
+    WAIT_FOR(atomic_load(&a.seen_count) >= 3);
+    cr_assert_eq(a.seen[0].peer, 3);
+    cr_assert_eq(a.seen[0].type, LEASE_EFFECT_EXCEPTED);
+    cr_assert_eq(a.seen[0].version, 6);
+    node_close(&a);
+    node_close(&b);
+}
+
 static void send_beacon(struct caller *caller, struct bytes body)
 {
     struct buffer message = BUFFER_INIT;

@@ -393,6 +393,32 @@ Test(host_cluster, a_reign_is_handed_over_in_a_moment)
     cr_assert_lt(shortest_ns, 50 * MS, "%lld us", (long long)(shortest_ns / 1000));
 }
 
+/* Whoever came to lead within so short a lapse was told that a member's lease does not hold, not that it does, and
+ * removed a member that was well (an audit).  When its host looks, and where the lease ends, is the test's. */
+Test(host_cluster, a_lease_that_lapses_between_two_looks_costs_no_member)
+{
+    static struct lease_end end;
+    struct node *from = primary_of_three();
+    struct node *to = &cluster.nodes[from->self.server % NODES];
+    struct node *third = &cluster.nodes[to->self.server % NODES];
+    struct host_peer *peer = host_peer_of(to->host, third->self.server);
+    PUMP_UNTIL(&cluster, peer->held);
+    to->host->look_at_leases_ns = REPLICA_NEVER - 1;
+    peer->seen.end = &end;
+    wish_for_all();
+    cluster.goal_leader = to->self.store;
+    uint64_t version = cluster.catalog.version;
+    PUMP_UNTIL(&cluster, host_look(third->tablet).configuration.version > version);
+    cr_assert(peer->held, "nobody has looked");
+    atomic_store(&end.until_ns, INT64_MAX);
+    to->host->look_at_leases_ns = 0;
+    int64_t until_ns = clock_monotonic_ns() + 2 * REPLICAS.open_timeout_ns;
+    PUMP_UNTIL(&cluster, clock_monotonic_ns() > until_ns);
+    cr_assert(is_member(third));
+    write_row();
+    expect_level();
+}
+
 /* A master's word that its copy may go, and a goal that brings it back, may cross (an audit). */
 Test(host_cluster, an_old_word_that_a_copy_may_go_is_passed_over)
 {

@@ -4,6 +4,7 @@
  */
 #include "tests/support/host_trio.h"
 
+#include "common/base/memory.h"
 #include "common/io/metrics.h"
 #include "tabletserver/host/host_internal.h"
 #include "tabletserver/storage/copies/store_slice.h"
@@ -100,6 +101,7 @@ static int64_t slices_sent(void)
     return count;
 }
 
+/* Rule 17: what it kept makes its return cheap. */
 Test(host_lessons, a_learner_that_the_log_follows_on_is_sent_no_slice)
 {
     struct node *dead = dead_secondary_of_three();
@@ -189,6 +191,45 @@ Test(host_lessons, a_walk_begins_behind_a_barrier_that_came_after_its_offer)
     cr_assert_gt(slices_read(), before);
 }
 
+/* The replica says once that it is to be taught: nobody would begin it. */
+Test(host_lessons, a_lesson_for_which_there_was_no_memory_is_begun_later)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    struct host_pupil pupil = hosted->teachings->pupil;
+    memory_fail_arm(0, true);
+    hosted_teach(hosted, &pupil);
+    int64_t begun_ns = clock_monotonic_ns();
+    hosted_tick_lessons(hosted);
+    memory_fail_disarm();
+    cr_assert_null(hosted->teachings);
+    cr_assert_geq(hosted->untaught_ns, begun_ns, "not again and again");
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL && hosted->untaught.member.store == 0);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, whoever_was_let_go_before_there_was_memory_is_not_taught)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    struct host_pupil pupil = hosted->teachings->pupil;
+    cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
+    memory_fail_arm(0, false);
+    hosted_teach(hosted, &pupil);
+    memory_fail_disarm();
+    cr_assert_eq(hosted->untaught.member.store, dead->self.store);
+    PUMP_UNTIL(&cluster, hosted->untaught.member.store == 0);
+    cr_assert_null(hosted->teachings);
+}
+
 /* Incarnation and number may be alike when servers count alike: the version tells whose it is.  (Simulator, seed 4911669.) */
 Test(host_lessons, a_lesson_is_not_asked_for_under_another_version)
 {
@@ -211,6 +252,23 @@ Test(host_lessons, a_lesson_is_not_asked_for_under_another_version)
     message.version++;
     cr_assert(hosted_hear_lesson(hosted, teaching->pupil.member, &message));
     cr_assert_eq(teaching->teach.state, TEACH_READING);
+}
+
+/* It held up barriers, and a place that others wait for; and when the learner was not heard, it was begun anew for ever. */
+Test(host_lessons, the_lesson_of_a_learner_that_is_let_go_ends)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct node *primary = cluster_primary(&cluster);
+    struct hosted *hosted = store_tablet_replica(primary->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    turn_deaf(dead);
+    cr_assert_not(hosted_may_give_out(hosted, RECORD_DROP_RANGE));
+    cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
+    PUMP_UNTIL(&cluster, hosted->teachings == NULL);
+    cr_assert_eq(primary->host->walks, 0);
+    cr_assert(hosted_may_give_out(hosted, RECORD_DROP_RANGE));
 }
 
 Test(host_lessons, a_learner_that_restarts_on_its_walk_begins_again)

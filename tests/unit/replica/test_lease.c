@@ -297,6 +297,32 @@ Test(lease, many_exceptions_are_named_in_turns_without_a_lease)
     lease_destroy(lease);
 }
 
+/* A cluster may be larger than that: who is one too many hears nothing from here, and nobody ends for it. */
+Test(lease, one_peer_too_many_is_refused_and_promised_nothing)
+{
+    struct lease *lease = make(7, 100 * MS);
+    struct lease_effects effects;
+    for (uint64_t peer = 1000; peer < 1000 + LEASE_PEERS_MAX; peer++) {
+        meet(lease, 100 * MS, peer);
+    }
+    struct lease_event event = {
+        .type = LEASE_EVENT_PEER, .now_ns = 100 * MS, .peer = 2, .present = true};
+    cr_assert_eq(lease_step(lease, &event, &effects), STATUS_LIMIT);
+    event = about(LEASE_EVENT_GRANT, 200 * MS, 1);
+    cr_assert_eq(lease_step(lease, &event, &effects), STATUS_LIMIT);
+    cr_assert_eq(effects.count, 0);
+    lease_check(lease);
+    cr_assert_eq(step(lease, beacon(300 * MS, 1, 3, 0)).count, 0, "it was acknowledged");
+    effects = step(lease, about(LEASE_EVENT_EXCEPT, 400 * MS, 1));
+    cr_assert_eq(effects.count, 1);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_EXCEPTED);
+    cr_assert_eq(effects.items[0].version, 5);
+    cr_assert_eq(effects.items[0].at_ns, 2100 * MS, "the process before may have promised it");
+    cr_assert_eq(step(lease, beacon(500 * MS, 2, 3, 0)).count, 0, "it was acknowledged");
+    cr_assert_eq(tick(lease, 600 * MS).count, LEASE_PEERS_MAX, "the others are talked to");
+    lease_destroy(lease);
+}
+
 Test(lease, without_memory_nothing_changes)
 {
     struct lease *lease = make(7, 0);

@@ -39,6 +39,36 @@ Test(replica_follow, invariant_7_nothing_is_told_before_it_is_synced)
     end(&steps);
 }
 
+/* What it acknowledged or granted under version 2 would count there while another reign goes on without it. */
+Test(replica_follow,
+     invariant_8_acknowledges_and_grants_only_under_the_highest_version_that_it_knows)
+{
+    struct steps steps = follow(3);
+    received(&steps, 2, prepare_of(2, 1, 2, 0)); /* not synced yet */
+    told(&steps, members_of(3, 3, 3));           /* known from here on; not synced either */
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_EXCEPT)->version, 2);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_GRANT)->version, 3);
+    synced(&steps, 1);
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARED, 0));
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARED, 0));
+    received(&steps, 2, open_of(members_of(2, 3, 2), 0, false));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_GRANT));
+    cr_assert_eq(find_sent(&steps, REPLICA_BEHIND, 2)->version, 3);
+    configured(&steps);
+    cr_assert_eq(steps.effects.count, 0);
+    received(&steps, 2, prepare_of(2, 1, 2, 0));
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARED, 0));
+    received(&steps, 2, open_of(members_of(2, 3, 2), 0, false));
+    cr_assert_null(find_sent(&steps, REPLICA_OPENED, 0));
+    cr_assert_not(has_effect(&steps, REPLICA_EFFECT_GRANT));
+
+    received(&steps, 3, open_of(members_of(3, 3, 3), 1, false));
+    configured(&steps);
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 3)->version, 3);
+    end(&steps);
+}
+
 Test(replica_follow, rule_1_only_forward)
 {
     struct steps steps = follow(3);
@@ -380,6 +410,38 @@ Test(replica_follow, rule_2_a_learner_begins_anew_with_a_new_process)
     configured(&steps);
     received(&steps, 1, prepare_of(1, 1, 1, 0)); /* of the process before */
     cr_assert_eq(steps.effects.count, 0);
+    end(&steps);
+}
+
+/* Neither the catalog nor another server hears of it, whatever it is told; and what it keeps is what the primary's log
+ * goes on from. */
+Test(replica_follow, rule_17_who_was_removed_asks_nothing_and_is_taught_from_what_it_kept)
+{
+    struct steps steps = follow(3);
+    take(&steps, 1, 2);
+    take(&steps, 2, 2);
+    received(&steps, 2,
+             (struct replica_message){.type = REPLICA_COMMITTED, .version = 2, .sequence = 2});
+    struct replica_configuration without = members_of(2, 3, 2);
+    without = replica_configuration_remove(&without, 11);
+    told(&steps, without);
+    cr_assert_eq(find_effect(&steps, REPLICA_EFFECT_CONFIGURE)->sequence, 2, "all is kept");
+    configured(&steps);
+    step(&steps,
+         (struct replica_event){
+             .type = REPLICA_EVENT_EXCEPTED, .from = store_of(2), .version = 2, .at_ns = 0});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = 2});
+    cr_assert_eq(steps.effects.count, 0);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = without.version});
+    cr_assert_eq(steps.effects.count, 0);
+    tick_at(&steps, steps.now_ns + 10 * SETTINGS.alone_ns);
+    cr_assert_eq(steps.effects.count, 0);
+    cr_assert_eq(replica_deadline_ns(steps.replica), REPLICA_NEVER);
+
+    received(&steps, 2, open_of(without, 5, true));
+    configured(&steps);
+    cr_assert(find_sent(&steps, REPLICA_OPENED, 2)->as_learner);
+    cr_assert_eq(find_sent(&steps, REPLICA_OPENED, 2)->committed, 2);
     end(&steps);
 }
 
