@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "client/cli/output.h"
+#include "client/cli/waiting.h"
 
 #define NAME_BYTES_MAX 32
 #define UNREACHABLE_MS 5000 /* a master that restarts is back by then */
@@ -258,7 +258,8 @@ struct edubba_client *session_client(struct session *session)
         options.agent = "ebt/" EDUBBA_VERSION;
         options.deadline_ms = session->timeout_ms;
         options.unreachable_ms = session->timeout_given ? 0 : UNREACHABLE_MS;
-        waiting_begin(session->timeout_ms);
+        options.on_trouble = waiting_on_trouble;
+        waiting_begin(session->timeout_ms, session->json_errors);
         if (edubba_client_open(&options, &session->client, &error) != EDUBBA_OK) {
             (void)session_fail(session, &error);
             session->client = NULL;

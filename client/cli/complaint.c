@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/waiting.h"
 #include "client/cli/words.h"
 
 #define MESSAGE_SIZE_MAX 1024

@@ -137,10 +137,10 @@ Test(replicas, a_master_that_has_just_begun_waits_for_the_servers_before_it_refu
     driver_crash(&driver);
     replicas_work(&driver, servers, 1, 1);
     driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_UNAVAILABLE,
-                          "1 servers are alive");
+                          "of 1 that are alive");
     replicas_work(&driver, servers, 1, 4 * 10);
     driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_FAILED_PRECONDITION,
-                          "1 servers are alive");
+                          "of 1 that are alive");
 }
 
 Test(replicas, what_cannot_be_is_refused)
