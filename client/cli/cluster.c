@@ -84,6 +84,7 @@ static void print_server(const struct session *session, const struct edubba_serv
 
 int run_servers(struct session *session)
 {
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     struct edubba_server *servers = NULL;
     struct edubba_error error;

@@ -6,6 +6,7 @@
 
 #define NAME_BYTES_MAX 32
 #define UNREACHABLE_MS 5000 /* a master that restarts is back by then */
+#define LOOK_MS        5000
 
 const struct command COMMANDS[] = {
     {"createtable",
@@ -246,6 +247,14 @@ const char *command_nearest(const char *name)
         }
     }
     return nearest;
+}
+
+void session_only_looks(struct session *session)
+{
+    session->only_looks = true;
+    if (!session->timeout_given) {
+        session->timeout_ms = LOOK_MS;
+    }
 }
 
 struct edubba_client *session_client(struct session *session)

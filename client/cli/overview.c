@@ -79,6 +79,29 @@ void overview_note_masters(struct overview *overview,
     }
 }
 
+void overview_note_dispute(struct overview *overview, const char *why)
+{
+    struct alarm *alarm = add_alarm(overview, "catalog_disputed");
+    overview->disputed = true;
+    if (alarm != NULL) {
+        say(alarm->message, "the catalog is disputed: %s", why);
+        say(alarm->action,
+            "Put the right catalog back.  Meanwhile nothing is dropped; tablets are read and written by "
+            "clients that know a tablet server, but nothing is created, split or replaced, and the master "
+            "tells of no tables and counts servers that it refuses as gone.");
+    }
+}
+
+void overview_note_unknown(struct overview *overview, const char *why)
+{
+    struct alarm *alarm = add_alarm(overview, "not_told");
+    if (alarm != NULL) {
+        say(alarm->message, "the active master does not tell of all servers and tables: %s", why);
+        say(alarm->action, "If this lasts: its log, and /status of its HTTP address, say more; "
+                           "--timeout waits longer.");
+    }
+}
+
 /* --- servers ---------------------------------------------------------------------------------- */
 
 static void note_zone(struct overview *overview, const char *zone)
@@ -132,7 +155,7 @@ static void note_server(struct overview *overview, const struct edubba_server *s
     overview->servers_draining += server->draining;
     overview->servers_usable += server->alive && healthy && !server->draining;
     if (!server->alive) {
-        if (!drained) {
+        if (!drained && !overview->disputed) {
             note_gone(overview, server);
         }
         return;
@@ -156,7 +179,7 @@ void overview_note_servers(struct overview *overview,
     for (size_t i = 0; i < count; i++) {
         note_server(overview, &servers[i]);
     }
-    if (overview->servers_alive == 0) {
+    if (overview->servers_alive == 0 && !overview->disputed) {
         struct alarm *alarm = add_alarm(overview, "no_server");
         if (alarm != NULL) {
             say(alarm->message, "no tablet server is alive");

@@ -32,7 +32,8 @@ struct overview {
     size_t masters;
     const struct edubba_master *active; /* borrowed; NULL = none */
 
-    bool servers_known; /* and tables: a master told */
+    bool disputed;      /* the master refuses tablet servers that know another catalog */
+    bool servers_known; /* a master told */
     size_t servers;
     size_t servers_alive;
     size_t servers_draining;
@@ -42,6 +43,7 @@ struct overview {
     const char *zones[ZONES_MAX]; /* borrowed, each once, ascending */
     size_t zone_count;
 
+    bool tables_known; /* all that follows is of all tables */
     size_t tables;
     size_t tablets;
     size_t served;
@@ -56,6 +58,7 @@ struct overview {
 void overview_note_masters(struct overview *overview,
                            const struct edubba_master *masters,
                            size_t count);
+void overview_note_dispute(struct overview *overview, const char *why);
 void overview_note_servers(struct overview *overview,
                            const struct edubba_server *servers,
                            size_t count);
@@ -63,6 +66,8 @@ void overview_note_table(struct overview *overview,
                          const struct edubba_schema *schema,
                          const struct edubba_tablet_replicas *tablets,
                          size_t count);
+/* Servers or tables were asked for, and not told. */
+void overview_note_unknown(struct overview *overview, const char *why);
 void overview_deinit(struct overview *overview);
 
 /* Would a table of so many copies stop taking writes with the first that is away? */
