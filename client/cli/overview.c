@@ -1,6 +1,5 @@
 #include "client/cli/overview.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +146,17 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
     }
 }
 
+static void note_stuck(struct overview *overview, const struct edubba_server *server)
+{
+    struct alarm *alarm = add_alarm(overview, "drain_stuck");
+    if (alarm != NULL) {
+        say(alarm->message,
+            "the tablet server at %s is to be drained, and %u replicas stay there: " STUCK_WHY,
+            server->address, server->stuck_count);
+        say(alarm->action, STUCK_ACTION, server->number);
+    }
+}
+
 static void note_server(struct overview *overview, const struct edubba_server *server)
 {
     bool healthy = strcmp(server->condition, "healthy") == 0;
@@ -154,6 +164,9 @@ static void note_server(struct overview *overview, const struct edubba_server *s
     overview->servers_alive += server->alive;
     overview->servers_draining += server->draining;
     overview->servers_usable += server->alive && healthy && !server->draining;
+    if (server->stuck_count > 0) {
+        note_stuck(overview, server);
+    }
     if (!server->alive) {
         if (!drained && !overview->disputed) {
             note_gone(overview, server);

@@ -11,12 +11,20 @@
 #ifndef CLIENT_CLI_OVERVIEW_H
 #define CLIENT_CLI_OVERVIEW_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "edubba_masters.h"
 #include "edubba_replicas.h"
+
+/* Why a server cannot be drained, and what to do: of a server by its number (PRIu64). */
+#define STUCK_WHY                                                                                 \
+    "there is no other tablet server that is alive, healthy, not drained, with replicate = true " \
+    "and without a copy of their tablet"
+#define STUCK_ACTION                                                                                  \
+    "Start one, or ask for fewer replicas: ebt setreplication TABLE replicas=N.  The order is taken " \
+    "back by: ebt drain %" PRIu64 " --undo."
 
 #define ALARM_TEXT_BYTES 600
 #define ZONES_MAX        16 /* told; if there are more, some are not */

@@ -78,7 +78,6 @@ static inline struct edubba_bytes edubba_bytes_of(const void *data, size_t size)
     return bytes;
 }
 
-/* Of NUL-terminated text. */
 static inline struct edubba_bytes edubba_bytes_of_text(const char *text)
 {
     return edubba_bytes_of(text, strlen(text));
@@ -686,6 +685,7 @@ struct edubba_server {
     bool draining;                 /* nothing new comes, what is there goes (edubba_replicas.h) */
     uint32_t primary_count;        /* of its replicas: those that lead */
     uint32_t unopened_store_count; /* stores that it could not open: `condition` is "failed" then */
+    uint32_t stuck_count;          /* draining: replicas that no other server can take now */
 };
 
 /* edubba_free() it. */
