@@ -244,6 +244,7 @@ static struct edubba_server *write_servers(struct block *block,
             .draining = from->draining,
             .primary_count = from->leading_count,
             .unopened_store_count = from->unopened_count,
+            .stuck_count = from->stuck_count,
         };
         to.condition = condition_of(from, &to);
         if (servers != NULL) {

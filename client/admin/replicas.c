@@ -143,7 +143,7 @@ enum edubba_code edubba_drain_server(struct edubba_client *client,
     }
     if (status == STATUS_OK) {
         *progress = (struct edubba_drain_progress){response.draining, response.member_count,
-                                                   response.goal_count};
+                                                   response.goal_count, response.stuck_count};
     }
     return master_call_conclude(&state, status, error);
 }

@@ -102,6 +102,7 @@ int run_debug(struct session *session)
     if (strcmp(session->arguments[0], "bundle") != 0) {
         return session_misuse(session, "'%s' is not bundle", session->arguments[0]);
     }
+    session_only_looks(session);
     if (session_client(session) == NULL) {
         return EXIT_CODE_FAILED;
     }

@@ -65,10 +65,11 @@ static void print_server(const struct session *session, const struct edubba_serv
         fprintf(
             session->out,
             ",\"alive\":%s,\"draining\":%s,\"tablets\":%u,\"primaries\":%u,\"used_bytes\":%" PRIu64
-            ",\"free_bytes\":%" PRIu64 ",\"condition\":\"%s\",\"unopened_stores\":%u}\n",
+            ",\"free_bytes\":%" PRIu64
+            ",\"condition\":\"%s\",\"unopened_stores\":%u,\"stuck\":%u}\n",
             server->alive ? "true" : "false", server->draining ? "true" : "false",
             server->tablet_count, server->primary_count, server->used_bytes, server->free_bytes,
-            server->condition, server->unopened_store_count);
+            server->condition, server->unopened_store_count, server->stuck_count);
         return;
     }
     fprintf(session->out, "%-20" PRIu64 " %-28s %-8s %-8s %8u %9u %10.1f %10.1f %s", server->number,
@@ -79,11 +80,15 @@ static void print_server(const struct session *session, const struct edubba_serv
         fprintf(session->out, " (%u store%s not opened: its /health says why)",
                 server->unopened_store_count, server->unopened_store_count > 1 ? "s" : "");
     }
+    if (server->stuck_count > 0) {
+        fprintf(session->out, " (%u replicas have no other server to go to)", server->stuck_count);
+    }
     fputc('\n', session->out);
 }
 
 int run_servers(struct session *session)
 {
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     struct edubba_server *servers = NULL;
     struct edubba_error error;

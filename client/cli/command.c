@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-#include "client/cli/output.h"
+#include "client/cli/waiting.h"
 
 #define NAME_BYTES_MAX 32
 #define UNREACHABLE_MS 5000 /* a master that restarts is back by then */
+#define LOOK_MS        5000
 
 const struct command COMMANDS[] = {
     {"createtable",
@@ -248,6 +249,14 @@ const char *command_nearest(const char *name)
     return nearest;
 }
 
+void session_only_looks(struct session *session)
+{
+    session->only_looks = true;
+    if (!session->timeout_given) {
+        session->timeout_ms = LOOK_MS;
+    }
+}
+
 struct edubba_client *session_client(struct session *session)
 {
     struct edubba_options options = EDUBBA_OPTIONS_DEFAULT;
@@ -258,7 +267,8 @@ struct edubba_client *session_client(struct session *session)
         options.agent = "ebt/" EDUBBA_VERSION;
         options.deadline_ms = session->timeout_ms;
         options.unreachable_ms = session->timeout_given ? 0 : UNREACHABLE_MS;
-        waiting_begin(session->timeout_ms);
+        options.on_trouble = waiting_on_trouble;
+        waiting_begin(session->timeout_ms, session->json_errors);
         if (edubba_client_open(&options, &session->client, &error) != EDUBBA_OK) {
             (void)session_fail(session, &error);
             session->client = NULL;

@@ -20,6 +20,7 @@ struct session {
     const char *masters; /* NULL = default */
     unsigned timeout_ms;
     bool timeout_given; /* then it is waited for a master that does not listen, too */
+    bool only_looks;    /* session_only_looks() was called */
     bool json;
     bool json_errors; /* --json stands somewhere, though perhaps behind what is wrong */
     FILE *out;
@@ -47,6 +48,10 @@ const struct command *command_find(const char *name);
 
 /* The command that was probably meant; NULL when none is near. */
 const char *command_nearest(const char *name);
+
+/* Before the client is opened, by commands that change nothing: who looks because something is wrong is to
+ * have an answer within seconds.  --timeout, where it is given, counts more. */
+void session_only_looks(struct session *session);
 
 /* The client, opened on first use; NULL after saying why not. */
 struct edubba_client *session_client(struct session *session);

@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/waiting.h"
 #include "client/cli/words.h"
 
 #define MESSAGE_SIZE_MAX 1024
@@ -50,6 +51,9 @@ static void write_hint(const struct session *session,
         (void)snprintf(out, size,
                        "Is the cluster running?  ./quickstart starts one on this machine; "
                        "--masters or EDUBBA_MASTERS say where another is.");
+    } else if (session->only_looks && error->code == EDUBBA_DEADLINE_EXCEEDED) {
+        (void)snprintf(out, size,
+                       "Try: ebt status, which tells what is wrong; --timeout waits longer");
     } else if (strstr(error->text, "family not found") != NULL) {
         (void)snprintf(out, size, "Try: ebt ls %s, which lists its families", table);
     } else if (strstr(error->text, "family type mismatch") != NULL) {

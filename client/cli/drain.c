@@ -5,6 +5,7 @@
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/overview.h"
 #include "client/cli/server_choice.h"
 #include "edubba_replicas.h"
 
@@ -51,15 +52,22 @@ static bool find_server(const struct session *session,
     return found;
 }
 
+static uint32_t moving_of(const struct edubba_drain_progress *progress)
+{
+    bool any = progress->replica_count > progress->waiting_count;
+    return any ? progress->replica_count - progress->waiting_count : 0;
+}
+
 static void print_progress(const struct session *session,
                            uint64_t server,
                            const struct edubba_drain_progress *progress)
 {
     if (session->json) {
         fprintf(session->out,
-                "{\"server\":\"%" PRIu64 "\",\"draining\":%s,\"replicas\":%u,\"waiting\":%u}\n",
+                "{\"server\":\"%" PRIu64
+                "\",\"draining\":%s,\"replicas\":%u,\"waiting\":%u,\"stuck\":%u}\n",
                 server, progress->draining ? "true" : "false", progress->replica_count,
-                progress->waiting_count);
+                progress->waiting_count, progress->stuck_count);
     } else if (!progress->draining) {
         fprintf(session->out, "server %" PRIu64 " takes replicas again; %u are there\n", server,
                 progress->replica_count);
@@ -67,8 +75,13 @@ static void print_progress(const struct session *session,
         fprintf(session->out, "server %" PRIu64 " is drained: it may be stopped for good\n",
                 server);
     } else {
-        fprintf(session->out, "%u replicas are left on server %" PRIu64 ", %u of them wait\n",
-                progress->replica_count, server, progress->waiting_count);
+        fprintf(session->out,
+                "%u replicas are left on server %" PRIu64 ", %u of them on their way to others\n",
+                progress->replica_count, server, moving_of(progress));
+    }
+    if (!session->json && progress->stuck_count > 0) {
+        fprintf(session->out, "%u stay: " STUCK_WHY ".\n" STUCK_ACTION "\n", progress->stuck_count,
+                server);
     }
     (void)fflush(session->out);
 }
@@ -76,7 +89,7 @@ static void print_progress(const struct session *session,
 static bool is_same(const struct edubba_drain_progress *a, const struct edubba_drain_progress *b)
 {
     return a->draining == b->draining && a->replica_count == b->replica_count &&
-           a->waiting_count == b->waiting_count;
+           a->waiting_count == b->waiting_count && a->stuck_count == b->stuck_count;
 }
 
 static double now_seconds(void)
@@ -92,9 +105,9 @@ static int tell_unfinished(const struct session *session,
     struct edubba_error error = {.code = EDUBBA_DEADLINE_EXCEEDED};
     (void)snprintf(
         error.text, sizeof error.text,
-        "%u replicas are still there after %u s (--timeout), %u of them wait for another "
-        "server; draining goes on",
-        progress->replica_count, session->timeout_ms / 1000, progress->waiting_count);
+        "%u replicas are still there after %u s (--timeout), %u of them have no other server to go "
+        "to; draining goes on",
+        progress->replica_count, session->timeout_ms / 1000, progress->stuck_count);
     return session_fail(session, &error);
 }
 

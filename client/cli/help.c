@@ -16,7 +16,7 @@ static const char OPTIONS[] =
     "                        EDUBBA_MASTERS, else tcp://127.0.0.1:7400; tablet servers may stand behind\n"
     "                        them, and tell where tables are while no master answers\n"
     "  --timeout SECONDS     give up after (0.001 at least); default: 60, or 5 where no master listens at\n"
-    "                        all\n"
+    "                        all, and for ls, servers, tablets, status and debug bundle\n"
     "  --json                print JSON, one object a line; errors too, on stderr:\n"
     "                        {\"code\":\"NOT_FOUND\",\"message\":\"...\",\"hint\":\"...\"}, hint where there is\n"
     "                        one; code USAGE: the command line, FILE: a file here, others: the servers'\n"

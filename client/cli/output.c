@@ -1,10 +1,10 @@
 #include "client/cli/output.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "client/cli/waiting.h"
 
 /* --- text --------------------------------------------------------------------------------------- */
 
@@ -291,39 +291,4 @@ void progress_end(struct progress *progress)
     if (progress->visible) {
         fputs("\r                                                  \r", stderr);
     }
-}
-
-/* --- waiting ------------------------------------------------------------------------------------ */
-
-#define WAITING_SILENT_SECONDS 2
-
-static char waiting_text[128];
-static size_t waiting_bytes;
-
-static void on_alarm(int signal_number)
-{
-    (void)signal_number;
-    int kept = errno;
-    (void)!write(STDERR_FILENO, waiting_text, waiting_bytes);
-    errno = kept;
-}
-
-void waiting_begin(unsigned timeout_ms)
-{
-    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-
-    if (!isatty(STDERR_FILENO) || timeout_ms <= WAITING_SILENT_SECONDS * 1000) {
-        return;
-    }
-    int size = snprintf(waiting_text, sizeof waiting_text,
-                        "ebt: no answer yet; trying for up to %u s (--timeout), Ctrl-C stops it\n",
-                        timeout_ms / 1000);
-    waiting_bytes = size > 0 ? (size_t)size : 0;
-    (void)sigaction(SIGALRM, &action, NULL);
-    (void)alarm(WAITING_SILENT_SECONDS);
-}
-
-void waiting_end(void)
-{
-    (void)alarm(0);
 }

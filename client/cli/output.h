@@ -39,9 +39,4 @@ void progress_begin(struct progress *progress, const char *what);
 void progress_step(struct progress *progress, unsigned long long count);
 void progress_end(struct progress *progress);
 
-/* Said once on stderr when two seconds pass before waiting_end(), and only on a terminal: a person
- * at a cluster that does not answer sees that, and for how long ebt will try. */
-void waiting_begin(unsigned timeout_ms);
-void waiting_end(void);
-
 #endif /* CLIENT_CLI_OUTPUT_H */

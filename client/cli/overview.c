@@ -1,6 +1,5 @@
 #include "client/cli/overview.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +78,29 @@ void overview_note_masters(struct overview *overview,
     }
 }
 
+void overview_note_dispute(struct overview *overview, const char *why)
+{
+    struct alarm *alarm = add_alarm(overview, "catalog_disputed");
+    overview->disputed = true;
+    if (alarm != NULL) {
+        say(alarm->message, "the catalog is disputed: %s", why);
+        say(alarm->action,
+            "Put the right catalog back.  Meanwhile nothing is dropped; tablets are read and written by "
+            "clients that know a tablet server, but nothing is created, split or replaced, and the master "
+            "tells of no tables and counts servers that it refuses as gone.");
+    }
+}
+
+void overview_note_unknown(struct overview *overview, const char *why)
+{
+    struct alarm *alarm = add_alarm(overview, "not_told");
+    if (alarm != NULL) {
+        say(alarm->message, "the active master does not tell of all servers and tables: %s", why);
+        say(alarm->action, "If this lasts: its log, and /status of its HTTP address, say more; "
+                           "--timeout waits longer.");
+    }
+}
+
 /* --- servers ---------------------------------------------------------------------------------- */
 
 static void note_zone(struct overview *overview, const char *zone)
@@ -124,6 +146,17 @@ static void note_sick(struct overview *overview, const struct edubba_server *ser
     }
 }
 
+static void note_stuck(struct overview *overview, const struct edubba_server *server)
+{
+    struct alarm *alarm = add_alarm(overview, "drain_stuck");
+    if (alarm != NULL) {
+        say(alarm->message,
+            "the tablet server at %s is to be drained, and %u replicas stay there: " STUCK_WHY,
+            server->address, server->stuck_count);
+        say(alarm->action, STUCK_ACTION, server->number);
+    }
+}
+
 static void note_server(struct overview *overview, const struct edubba_server *server)
 {
     bool healthy = strcmp(server->condition, "healthy") == 0;
@@ -131,8 +164,11 @@ static void note_server(struct overview *overview, const struct edubba_server *s
     overview->servers_alive += server->alive;
     overview->servers_draining += server->draining;
     overview->servers_usable += server->alive && healthy && !server->draining;
+    if (server->stuck_count > 0) {
+        note_stuck(overview, server);
+    }
     if (!server->alive) {
-        if (!drained) {
+        if (!drained && !overview->disputed) {
             note_gone(overview, server);
         }
         return;
@@ -156,7 +192,7 @@ void overview_note_servers(struct overview *overview,
     for (size_t i = 0; i < count; i++) {
         note_server(overview, &servers[i]);
     }
-    if (overview->servers_alive == 0) {
+    if (overview->servers_alive == 0 && !overview->disputed) {
         struct alarm *alarm = add_alarm(overview, "no_server");
         if (alarm != NULL) {
             say(alarm->message, "no tablet server is alive");

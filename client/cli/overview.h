@@ -11,12 +11,20 @@
 #ifndef CLIENT_CLI_OVERVIEW_H
 #define CLIENT_CLI_OVERVIEW_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "edubba_masters.h"
 #include "edubba_replicas.h"
+
+/* Why a server cannot be drained, and what to do: of a server by its number (PRIu64). */
+#define STUCK_WHY                                                                                 \
+    "there is no other tablet server that is alive, healthy, not drained, with replicate = true " \
+    "and without a copy of their tablet"
+#define STUCK_ACTION                                                                                  \
+    "Start one, or ask for fewer replicas: ebt setreplication TABLE replicas=N.  The order is taken " \
+    "back by: ebt drain %" PRIu64 " --undo."
 
 #define ALARM_TEXT_BYTES 600
 #define ZONES_MAX        16 /* told; if there are more, some are not */
@@ -32,7 +40,8 @@ struct overview {
     size_t masters;
     const struct edubba_master *active; /* borrowed; NULL = none */
 
-    bool servers_known; /* and tables: a master told */
+    bool disputed;      /* the master refuses tablet servers that know another catalog */
+    bool servers_known; /* a master told */
     size_t servers;
     size_t servers_alive;
     size_t servers_draining;
@@ -42,6 +51,7 @@ struct overview {
     const char *zones[ZONES_MAX]; /* borrowed, each once, ascending */
     size_t zone_count;
 
+    bool tables_known; /* all that follows is of all tables */
     size_t tables;
     size_t tablets;
     size_t served;
@@ -56,6 +66,7 @@ struct overview {
 void overview_note_masters(struct overview *overview,
                            const struct edubba_master *masters,
                            size_t count);
+void overview_note_dispute(struct overview *overview, const char *why);
 void overview_note_servers(struct overview *overview,
                            const struct edubba_server *servers,
                            size_t count);
@@ -63,6 +74,8 @@ void overview_note_table(struct overview *overview,
                          const struct edubba_schema *schema,
                          const struct edubba_tablet_replicas *tablets,
                          size_t count);
+/* Servers or tables were asked for, and not told. */
+void overview_note_unknown(struct overview *overview, const char *why);
 void overview_deinit(struct overview *overview);
 
 /* Would a table of so many copies stop taking writes with the first that is away? */

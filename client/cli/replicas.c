@@ -187,6 +187,7 @@ static void print_tablet(FILE *out,
 
 int run_tablets(struct session *session)
 {
+    session_only_looks(session);
     struct edubba_client *client = session_client(session);
     struct edubba_tablet_replicas *tablets = NULL;
     struct presence presence = {0};

@@ -1,12 +1,14 @@
 /* `ebt status`: the cluster on one screen, and whether it needs a person. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/cli/overview.h"
 
-#define GIB 1073741824.0
+#define GIB          1073741824.0
+#define LAST_ATTEMPT "the last attempt: "
 
 /* Everything that is listed; the overview points into it. */
 struct listed {
@@ -31,16 +33,45 @@ static int ask_masters(struct session *session, struct listed *listed, struct ov
     return EXIT_CODE_OK;
 }
 
-static int ask_table(struct session *session, const char *name, struct overview *overview)
+/* The text that is dropped: where it waited, and for how long. */
+static void note_unknown(struct overview *overview, const struct edubba_error *error)
+{
+    const char *last = strstr(error->text, LAST_ATTEMPT);
+    overview_note_unknown(overview, last != NULL ? last + strlen(LAST_ATTEMPT) : error->text);
+}
+
+/* Does the master refuse tablet servers?  Then it tells of no tables. */
+static enum edubba_code ask_for_dispute(struct session *session,
+                                        struct overview *overview,
+                                        struct edubba_error *error)
+{
+    char *text = NULL;
+    enum edubba_code code = edubba_status(session->client, overview->active->address, &text, error);
+    if (code != EDUBBA_OK) {
+        return code;
+    }
+    json_t *status = json_loads(text, 0, NULL);
+    const char *dispute = json_string_value(json_object_get(status, "disputed"));
+    if (dispute != NULL) {
+        overview_note_dispute(overview, dispute);
+    }
+    json_decref(status);
+    edubba_free(text);
+    return EDUBBA_OK;
+}
+
+static enum edubba_code ask_table(struct session *session,
+                                  const char *name,
+                                  struct overview *overview,
+                                  struct edubba_error *error)
 {
     struct edubba_schema *schema = NULL;
     struct edubba_tablet_replicas *tablets = NULL;
-    struct edubba_error error;
     size_t count = 0;
 
-    enum edubba_code code = edubba_get_table(session->client, name, &schema, &error);
+    enum edubba_code code = edubba_get_table(session->client, name, &schema, error);
     if (code == EDUBBA_OK) {
-        code = edubba_list_replicas(session->client, name, &tablets, &count, &error);
+        code = edubba_list_replicas(session->client, name, &tablets, &count, error);
     }
     if (code == EDUBBA_OK) {
         overview_note_table(overview, schema, tablets, count);
@@ -50,37 +81,52 @@ static int ask_table(struct session *session, const char *name, struct overview 
         edubba_schema_free(schema);
     }
     /* Deleted since it was listed. */
-    return code == EDUBBA_OK || code == EDUBBA_NOT_FOUND ? EXIT_CODE_OK
-                                                         : session_fail(session, &error);
+    return code == EDUBBA_NOT_FOUND ? EDUBBA_OK : code;
+}
+
+static void ask_tables(struct session *session, struct overview *overview)
+{
+    struct edubba_error error;
+    char **names = NULL;
+
+    enum edubba_code code = edubba_list_tables(session->client, &names, &error);
+    for (size_t i = 0; code == EDUBBA_OK && names[i] != NULL; i++) {
+        code = ask_table(session, names[i], overview, &error);
+    }
+    overview->tables_known = code == EDUBBA_OK;
+    if (code != EDUBBA_OK) {
+        note_unknown(overview, &error);
+    }
+    edubba_free(names);
 }
 
 static int ask_the_active(struct session *session, struct listed *listed, struct overview *overview)
 {
     struct edubba_client *client = session_client(session);
     struct edubba_error error;
-    char **names = NULL;
 
     if (client == NULL) {
         return EXIT_CODE_FAILED;
     }
-    if (edubba_list_servers(client, &listed->servers, &listed->server_count, &error) != EDUBBA_OK ||
-        edubba_list_tables(client, &names, &error) != EDUBBA_OK) {
-        return session_fail(session, &error);
+    if (ask_for_dispute(session, overview, &error) != EDUBBA_OK ||
+        edubba_list_servers(client, &listed->servers, &listed->server_count, &error) != EDUBBA_OK) {
+        note_unknown(overview, &error);
+        return EXIT_CODE_OK;
     }
     overview_note_servers(overview, listed->servers, listed->server_count);
-    int code = EXIT_CODE_OK;
-    for (size_t i = 0; code == EXIT_CODE_OK && names[i] != NULL; i++) {
-        code = ask_table(session, names[i], overview);
+    if (!overview->disputed) {
+        ask_tables(session, overview);
     }
-    edubba_free(names);
-    return code;
+    return EXIT_CODE_OK;
 }
 
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void print_masters(FILE *out, const struct overview *overview, const struct listed *listed)
 {
-    fprintf(out, "CLUSTER   %" PRIu64 "\n", overview->cluster);
+    if (overview->cluster != 0) {
+        fprintf(out, "CLUSTER   %" PRIu64 "\n", overview->cluster);
+    }
     fprintf(out, "MASTERS   %zu, active: %s", overview->masters,
             overview->active != NULL ? overview->active->address : "none");
     for (size_t i = 0; i < listed->master_count; i++) {
@@ -103,6 +149,10 @@ static void print_servers(FILE *out, const struct overview *overview)
     }
     fprintf(out, "\nDISKS     %.1f GiB used, %.1f GiB free\n", (double)overview->used_bytes / GIB,
             (double)overview->free_bytes / GIB);
+}
+
+static void print_tables(FILE *out, const struct overview *overview)
+{
     fprintf(out, "TABLES    %zu\nTABLETS   %zu, %zu served, %zu lack copies\n", overview->tables,
             overview->tablets, overview->served, overview->lacking);
 }
@@ -114,6 +164,9 @@ static void print_for_people(FILE *out,
     print_masters(out, overview, listed);
     if (overview->servers_known) {
         print_servers(out, overview);
+    }
+    if (overview->tables_known) {
+        print_tables(out, overview);
     }
     fprintf(out, "ALARMS    %s", overview->alarm_count == 0 ? "none\n" : "");
     if (overview->alarm_count > 0) {
@@ -156,8 +209,13 @@ static void print_json_servers(FILE *out, const struct overview *overview)
         fputs(i > 0 ? "," : "", out);
         print_json_text(out, overview->zones[i]);
     }
+    fputs("]}", out);
+}
+
+static void print_json_tables(FILE *out, const struct overview *overview)
+{
     fprintf(out,
-            "]},\"tables\":%zu,\"tablets\":{\"count\":%zu,\"served\":%zu,\"unavailable\":%zu"
+            ",\"tables\":%zu,\"tablets\":{\"count\":%zu,\"served\":%zu,\"unavailable\":%zu"
             ",\"lacking_copies\":%zu}",
             overview->tables, overview->tablets, overview->served,
             overview->tablets - overview->served, overview->lacking);
@@ -188,11 +246,15 @@ static void print(const struct session *session,
     if (overview->servers_known) {
         print_json_servers(session->out, overview);
     }
+    if (overview->tables_known) {
+        print_json_tables(session->out, overview);
+    }
     print_json_alarms(session->out, overview);
 }
 
 int run_status(struct session *session)
 {
+    session_only_looks(session);
     struct overview overview = {0};
     struct listed listed = {0};
     int code = ask_masters(session, &listed, &overview);

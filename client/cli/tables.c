@@ -183,6 +183,7 @@ static void print_replication(const struct session *session, const struct edubba
 
 int run_ls(struct session *session)
 {
+    session_only_looks(session);
     struct edubba_schema *schema = NULL;
     struct edubba_error error;
 

@@ -43,10 +43,12 @@ static int by_heat(const void *a, const void *b)
     return order != 0 ? order : compare_numbers(first->tablet, second->tablet);
 }
 
-/* Times before 1970 do not occur; what a master says must do no harm all the same. */
+/* By the middle: a minute's first report may have begun in the one before.  Times before 1970 do not
+ * occur; what a master says must do no harm all the same. */
 static int64_t interval_of(const struct hot_tablet *hot, int64_t interval_us)
 {
-    return hot->start_us > 0 ? hot->start_us / interval_us : 0;
+    int64_t middle_us = hot->start_us / 2 + hot->end_us / 2;
+    return middle_us > 0 ? middle_us / interval_us : 0;
 }
 
 static size_t keep_hottest(struct hot_tablet *tablets, size_t count, int64_t interval_us)

@@ -23,8 +23,7 @@
  *     }
  *     struct edubba_mutation set = edubba_set_cell("METRIC", EDUBBA_TEXT("CPU/CPU1_USR"),
  *                                                  EDUBBA_NOW, EDUBBA_TEXT("17.5"));
- *     if (edubba_mutate_row(table, EDUBBA_TEXT("server1.bbb.com#1426535612045"), &set, 1, &error)
- *         != EDUBBA_OK) {
+ *     if (edubba_mutate_row(table, EDUBBA_TEXT("web1#1426535612045"), &set, 1, &error) != EDUBBA_OK) {
  *         fprintf(stderr, "%s\n", error.text);
  *     }
  *     edubba_table_close(table);
@@ -34,9 +33,8 @@
  * struct edubba_error, a sentence that names what was wrong.  `error` may be NULL.
  *
  * EXACTLY ONCE.  Calls are retried inside their deadline when a server is away or a tablet has
- * moved.  Every mutation carries an identity, so a retry is never applied twice, restarts of
- * servers included; EDUBBA_DEADLINE_EXCEEDED and EDUBBA_UNAVAILABLE mean that a mutation may or may
- * not have been applied, once.
+ * moved.  Every mutation carries an identity, so a retry is never applied twice, restarts included;
+ * EDUBBA_DEADLINE_EXCEEDED and EDUBBA_UNAVAILABLE: it may or may not have been applied, once.
  *
  * ORDER.  Operations in flight at the same time have no order, not even on one row.  Wait for the
  * completion of one before submitting another that must come after it.
@@ -80,7 +78,6 @@ static inline struct edubba_bytes edubba_bytes_of(const void *data, size_t size)
     return bytes;
 }
 
-/* Of NUL-terminated text. */
 static inline struct edubba_bytes edubba_bytes_of_text(const char *text)
 {
     return edubba_bytes_of(text, strlen(text));
@@ -137,12 +134,16 @@ struct edubba_options {
     /* edubba_client_open, calls that only a master answers (tables, servers) and edubba_status give
      * up when for so long nobody they ask has taken a connection; 0 = when deadline_ms has passed. */
     uint32_t unreachable_ms;
+    /* Told what a call has met that is tried again, and for how long it has been, each time; called
+     * as completions are.  NULL = nobody. */
+    void (*on_trouble)(void *context, uint32_t waited_ms, const char *text);
+    void *trouble_context;
 };
 
 /* masters NULL = environment EDUBBA_MASTERS, else tcp://127.0.0.1:7400. */
-#define EDUBBA_OPTIONS_DEFAULT                                 \
-    {                                                          \
-        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1, 0 \
+#define EDUBBA_OPTIONS_DEFAULT                                             \
+    {                                                                      \
+        NULL, NULL, 60000, 16384, UINT64_C(256) << 20, 4, 1, 0, NULL, NULL \
     }
 
 /* Waits until a master, or else a tablet server, answers, or deadline_ms or unreachable_ms is over.
@@ -290,11 +291,9 @@ enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *valu
 
 /* --- single operations, blocking -------------------------------------------------------------- */
 
-/*
- * From now on calls of this thread that block, of this and the other parts, give up after so many
+/* From now on calls of this thread that block, of this and the other parts, give up after so many
  * milliseconds, with EDUBBA_DEADLINE_EXCEEDED; 0 = after the client's deadline_ms, as at first.
- * For threads that work for somebody whose patience differs from request to request.
- */
+ * For threads that work for somebody whose patience differs from request to request. */
 void edubba_thread_deadline(uint32_t deadline_ms);
 
 enum edubba_code edubba_mutate_row(struct edubba_table *table,
@@ -686,6 +685,7 @@ struct edubba_server {
     bool draining;                 /* nothing new comes, what is there goes (edubba_replicas.h) */
     uint32_t primary_count;        /* of its replicas: those that lead */
     uint32_t unopened_store_count; /* stores that it could not open: `condition` is "failed" then */
+    uint32_t stuck_count;          /* draining: replicas that no other server can take now */
 };
 
 /* edubba_free() it. */

@@ -57,8 +57,8 @@ struct edubba_drain_progress {
     bool draining;
     uint32_t replica_count; /* members on it: 0 = it may be stopped for good */
     uint32_t waiting_count; /* of these, and of those that were on their way to it: no other server
-                             * has been chosen yet. A few move at a time; where there is no other
-                             * server, they stay */
+                             * has been chosen yet. A few move at a time */
+    uint32_t stuck_count;   /* of those that wait: no other server can take them as things are */
 };
 
 /*

@@ -33,6 +33,10 @@ struct edubba_client {
     uint64_t in_flight_bytes_max;
     uint32_t messages_per_lane;
     uint32_t connections; /* to one server for operations of one kind */
+    void (*on_trouble)(void *context,
+                       uint32_t waited_ms,
+                       const char *text); /* NULL = nobody asks */
+    void *trouble_context;
     uint32_t given_count; /* addresses that it was given: the first in locations */
     struct loop loop;
 
@@ -92,6 +96,10 @@ void client_append_waited_for(const struct edubba_client *client,
                               uint32_t address,
                               const char *trouble,
                               struct error *error);
+
+/* To whoever asked to be told: what a call met (NULL = it is not known) that was begun then and is
+ * tried again.  Loop. */
+void client_tell_trouble(const struct edubba_client *client, int64_t begun_ns, const char *trouble);
 
 /* Refuses a blocking call made in a completion.  Errors: EDUBBA_FAILED_PRECONDITION. */
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error);

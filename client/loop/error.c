@@ -5,6 +5,8 @@
 #include "client/loop/client.h"
 #include "common/base/memory.h"
 
+#define NS_PER_MS INT64_C(1000000)
+
 #define CODE_NAME(name, number, text) \
     case (number):                    \
         return #name;
@@ -120,6 +122,14 @@ void client_append_waited_for(const struct edubba_client *client,
                    known ? " waiting for " : "",
                    known ? location_cache_address(&client->locations, address) : "",
                    trouble[0] != '\0' ? "; the last attempt: " : "", trouble);
+}
+
+void client_tell_trouble(const struct edubba_client *client, int64_t begun_ns, const char *trouble)
+{
+    if (client->on_trouble != NULL && trouble != NULL) {
+        client->on_trouble(client->trouble_context,
+                           (uint32_t)((client->loop.now_ns - begun_ns) / NS_PER_MS), trouble);
+    }
 }
 
 enum edubba_code client_check_may_block(struct edubba_client *client, struct edubba_error *error)

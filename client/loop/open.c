@@ -116,6 +116,8 @@ static enum status take_options(struct edubba_client *client,
     client->agent = memory_copy_text(bytes_of_text(agent));
     client->masters_text = memory_copy_text(bytes_of_text(masters_of(options)));
     client->unreachable_ms = options->unreachable_ms;
+    client->on_trouble = options->on_trouble;
+    client->trouble_context = options->trouble_context;
     client->deadline_ms = options->deadline_ms > 0 ? options->deadline_ms : DEADLINE_DEFAULT_MS;
     client->in_flight_max = options->in_flight_max > 0 ? options->in_flight_max : IN_FLIGHT_DEFAULT;
     client->in_flight_bytes_max = options->in_flight_bytes_max > 0 ? options->in_flight_bytes_max

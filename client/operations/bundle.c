@@ -4,6 +4,8 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
+#define NS_PER_MS INT64_C(1000000)
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 struct bundle *bundle_make(size_t row_count)
@@ -223,6 +225,8 @@ static void settle(struct bundle_part *part)
         if (retry_looks_again(&part->retry)) {
             route_refresh(bundle->client, bundle->table, key_of_first(part));
         }
+        client_tell_trouble(bundle->client, bundle->deadline_ns - bundle->deadline_ms * NS_PER_MS,
+                            part->trouble);
         pause_for(part, pause_ns);
     }
 }

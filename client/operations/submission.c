@@ -143,6 +143,8 @@ static void on_failure(struct submission *submission,
             route_refresh(client, submission->table, submission->row);
         }
         remember_trouble(submission, text);
+        client_tell_trouble(client, submission->deadline_ns - submission->deadline_ms * NS_PER_MS,
+                            submission->trouble);
         pause_for(submission, pause_ns);
         return;
     }

@@ -89,6 +89,7 @@ static void pause_or_fail(struct request *request, enum status status, struct by
         finish(request, STATUS_UNAVAILABLE, bytes_of_text(error.text), BYTES_EMPTY);
         return;
     }
+    client_tell_trouble(client, request->started_ns, request->trouble.text);
     /* The other masters are asked at once, the round again after a pause. */
     bool round_is_over = request->address != REQUEST_TO_MASTER ||
                          request->attempts % client->master_count == 0;

@@ -86,6 +86,7 @@ static void on_failure(struct plain_scan *scan, enum status status, struct bytes
         } else if (retry_looks_again(&scan->retry)) {
             route_refresh(scan->client, scan->table, buffer_bytes(&scan->row));
         }
+        client_tell_trouble(scan->client, scan->progress_ns, scan->trouble.text);
         arm(scan, pause_ns);
         return;
     }

@@ -458,6 +458,7 @@ struct server_information {
     bool draining;           /* its tablets are being moved away */
     uint32_t leading_count;  /* of its tablets: those whose primary it is */
     uint32_t unopened_count; /* stores that it should have, and could not open */
+    uint32_t stuck_count;    /* draining: copies that no other server can take as things are */
 };
 
 struct servers_response {

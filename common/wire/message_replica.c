@@ -372,10 +372,11 @@ enum status drain_server_request_decode(struct bytes in,
 
 void drain_server_response_encode(const struct drain_server_response *message, struct buffer *out)
 {
-    wire_write_array(out, 3);
+    wire_write_array(out, 4);
     wire_write_bool(out, message->draining);
     wire_write_u64(out, message->member_count);
     wire_write_u64(out, message->goal_count);
+    wire_write_u64(out, message->stuck_count);
 }
 
 enum status drain_server_response_decode(struct bytes in,
@@ -389,6 +390,7 @@ enum status drain_server_response_decode(struct bytes in,
     message.draining = wire_read_bool(&reader, &fields, "draining");
     message.member_count = wire_read_u32(&reader, &fields, "member_count");
     message.goal_count = wire_read_u32(&reader, &fields, "goal_count");
+    message.stuck_count = wire_read_u32(&reader, &fields, "stuck_count");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -135,6 +135,7 @@ struct drain_server_response {
     bool draining;
     uint32_t member_count; /* copies on it that count */
     uint32_t goal_count;   /* copies that should still be there by the goals: not begun */
+    uint32_t stuck_count;  /* of these: no other server can take them as things are */
 };
 
 struct merge_request {

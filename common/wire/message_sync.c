@@ -17,7 +17,7 @@ static void write_store(struct buffer *out, const struct store_information *stor
 
 void wire_write_server(struct buffer *out, const struct server_information *server)
 {
-    wire_write_array(out, 12);
+    wire_write_array(out, 13);
     wire_write_u64(out, server->number);
     wire_write_bytes(out, server->address);
     wire_write_bytes(out, server->http_address);
@@ -33,6 +33,7 @@ void wire_write_server(struct buffer *out, const struct server_information *serv
     wire_write_bool(out, server->draining);
     wire_write_u64(out, server->leading_count);
     wire_write_u64(out, server->unopened_count);
+    wire_write_u64(out, server->stuck_count);
 }
 
 static void read_store(struct wire_reader *reader,
@@ -81,6 +82,7 @@ void wire_read_server(struct wire_reader *reader,
     ret_server->draining = wire_read_bool(reader, &parts, "server.draining");
     ret_server->leading_count = wire_read_u32(reader, &parts, "server.leading_count");
     ret_server->unopened_count = wire_read_u32(reader, &parts, "server.unopened_count");
+    ret_server->stuck_count = wire_read_u32(reader, &parts, "server.stuck_count");
     wire_array_end(reader, &parts);
 }
 

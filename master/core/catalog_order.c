@@ -9,14 +9,89 @@
 
 /* --- a server is drained ------------------------------------------------------------------------ */
 
+/* Servers that can take copies, but for the one that leaves; no more are named than a tablet has copies: with
+ * so many there is one for each. */
+static size_t find_takers(struct catalog *catalog,
+                          const struct server *leaving,
+                          uint64_t *ret_takers)
+{
+    size_t store_count = 0;
+    size_t count = 0;
+    struct placement_store *stores = plan_candidates(catalog, true, &store_count);
+
+    if (stores == NULL) {
+        return LIMIT_REPLICAS; /* nothing is known to be stuck */
+    }
+    for (size_t i = 0; i < store_count && count < LIMIT_REPLICAS; i++) {
+        uint64_t server = stores[i].server;
+        bool is_new = count == 0 || ret_takers[count - 1] != server;
+        if (stores[i].usable && server != leaving->number && is_new) {
+            ret_takers[count++] = server;
+        }
+    }
+    return count;
+}
+
+static bool goal_names_server(const struct catalog *catalog,
+                              const struct tablet_goal *goal,
+                              uint64_t server)
+{
+    for (uint32_t i = 0; i < goal->store_count; i++) {
+        const struct server *owner = state_owner(catalog, goal->stores[i]);
+        if (owner != NULL && owner->number == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_stuck(const struct catalog *catalog,
+                     const struct tablet *tablet,
+                     const struct server *leaving,
+                     const uint64_t *takers,
+                     size_t taker_count)
+{
+    const struct tablet_goal *goal = &tablet->record.goal;
+    if (!goal_names_server(catalog, goal, leaving->number)) {
+        return false;
+    }
+    for (size_t i = 0; i < taker_count; i++) {
+        if (!goal_names_server(catalog, goal, takers[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t order_count_stuck(struct catalog *catalog, const struct server *leaving)
+{
+    uint64_t takers[LIMIT_REPLICAS];
+    bool gives_none = leaving->alive && !leaving->replicates;
+    size_t taker_count = gives_none ? 0 : find_takers(catalog, leaving, takers);
+    uint32_t count = 0;
+
+    if (taker_count == LIMIT_REPLICAS) {
+        return 0;
+    }
+    LIST_FOREACH(const struct tablet, tablet, &leaving->tablets) {
+        count += is_stuck(catalog, tablet, leaving, takers, taker_count);
+    }
+    LIST_FOREACH(struct tablet, coming, &catalog->astray) {
+        bool here = state_copy_on(coming, leaving->number) != NULL;
+        count += !here && is_stuck(catalog, coming, leaving, takers, taker_count);
+    }
+    return count;
+}
+
 /* How far it is: also the answer to one who asks again. */
-static struct drain_server_response progress_of(const struct catalog *catalog,
+static struct drain_server_response progress_of(struct catalog *catalog,
                                                 const struct server *server,
                                                 bool draining)
 {
     struct drain_server_response progress = {
         .draining = draining,
         .member_count = (uint32_t)server->tablet_count,
+        .stuck_count = draining ? order_count_stuck(catalog, server) : 0,
     };
     for (size_t i = 0; i < server->image->record.store_count; i++) {
         const struct store *store = number_map_get(&catalog->stores,

@@ -229,8 +229,21 @@ struct placement_store *plan_candidates(struct catalog *catalog,
     return stores;
 }
 
+/* Servers with a store that may take a copy; those of one server stand together. */
+static size_t count_usable_servers(const struct placement_store *stores, size_t count)
+{
+    uint64_t last = 0;
+    size_t servers = 0;
+    for (size_t i = 0; i < count; i++) {
+        servers += stores[i].usable && stores[i].server != last;
+        last = stores[i].usable ? stores[i].server : last;
+    }
+    return servers;
+}
+
 static enum status no_place(const struct catalog *catalog,
                             uint32_t copies,
+                            const struct placement_store *stores,
                             size_t count,
                             struct error *ret_error)
 {
@@ -245,9 +258,10 @@ static enum status no_place(const struct catalog *catalog,
     }
     if (copies > 1) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
-                         "%u replicas need healthy stores with space on %u living tablet servers "
-                         "that replicate: there are %zu stores, %zu servers are alive",
-                         copies, copies, count, alive);
+                         "%u replicas need healthy stores on %u tablet servers with replicate = "
+                         "true that are not drained: of %zu that are alive %zu have one. Start "
+                         "more, or ask for fewer replicas",
+                         copies, copies, alive, count_usable_servers(stores, count));
     }
     return error_set(ret_error, STATUS_UNAVAILABLE,
                      "none of the %zu stores of %zu living tablet servers is healthy and has space",
@@ -294,7 +308,7 @@ enum status plan_place(struct catalog *catalog,
         if (!place_one(catalog, stores, store_count, wanted,
                        wanted->table * LIMIT_SPLITS_PER_CREATE + i + 1,
                        ret_stores + i * wanted->copies)) {
-            return no_place(catalog, wanted->copies, store_count, ret_error);
+            return no_place(catalog, wanted->copies, stores, store_count, ret_error);
         }
     }
     return STATUS_OK;

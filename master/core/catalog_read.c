@@ -217,6 +217,7 @@ static bool describe_server(struct catalog *catalog,
                             const struct server *server,
                             struct server_information *ret_information)
 {
+    bool draining = server->image != NULL && server->image->record.draining;
     const struct server_image *image = server->seen != NULL ? server->seen : server->image;
     const struct server_record *record = &image->record;
     struct store_information *stores = arena_allocate_array(
@@ -248,7 +249,8 @@ static bool describe_server(struct catalog *catalog,
         .unopened_count = server->unopened_count,
         .stores = stores,
         .store_count = record->store_count,
-        .draining = server->image != NULL && server->image->record.draining,
+        .draining = draining,
+        .stuck_count = draining ? order_count_stuck(catalog, server) : 0,
         .leading_count = (uint32_t)server->leading_count,
     };
     return true;

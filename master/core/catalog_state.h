@@ -482,6 +482,9 @@ struct table_entry *change_find_table(const struct catalog *catalog,
                                       struct error *ret_error);
 
 /* catalog_order.c: what people order for servers and tablets.  As document_stage(). */
+/* Copies that a server is to give away and cannot: no other server has room for them that has none of their
+ * tablet already, or the server itself does not replicate.  Asked of a few servers: those that drain. */
+uint32_t order_count_stuck(struct catalog *catalog, const struct server *leaving);
 enum status order_stage_drain(struct catalog *catalog,
                               struct transaction *transaction,
                               struct open_request *request,

@@ -261,9 +261,12 @@ static void take_time(struct load_server *server,
                       int64_t now_us)
 {
     if (server->capacity_ns == 0) {
+        /* The first report's time began before the minute mostly, and so do its figures: with less than
+         * all of its time they would be rates that never were. */
+        int64_t least_us = minute_us - LOAD_MINUTE_US;
         int64_t start_us = now_us -
                            (int64_t)(report->elapsed_ns / 1000 % (uint64_t)LOAD_AGE_MAX_US);
-        server->start_us = start_us > minute_us ? start_us : minute_us;
+        server->start_us = start_us > least_us ? start_us : least_us;
     }
     server->end_us = now_us;
     server->capacity_ns += report->capacity_ns;

@@ -16,6 +16,7 @@
  *   4. A report of tablets that used far more time than their server had counts for nothing.
  *   5. Without memory something hot is missing, and nothing else happens.
  *
+ * A report counts in the minute in which it comes, whole: its time begins up to a minute before that.
  * Minutes are the master's wall clock.  One that is set while a minute runs ends it early; what lies
  * in the future of one that was set back is dropped.
  *

@@ -89,10 +89,20 @@ if ((took >= 6500 && took < 11000)); then ok; else bad "with --timeout 7 ebt tri
 says "what to do" 1 "127.0.0.1:1: Connection refused" ebt --timeout 0.5 --masters tcp://127.0.0.1:1 ls
 says "what to do" 1 "quickstart.*--masters" ebt --timeout 0.5 --masters tcp://127.0.0.1:1 ls
 kill_hard master
-ebt ls >"$WORK/waited" 2>&1 & waiting=$!
+ebt ls >"$WORK/waited" 2>"$WORK/waiting" & waiting=$!
 sleep 3
 start_master
 wait $waiting; same "a master that restarts is waited for" "$? $(<"$WORK/waited")" "0 T"
+grep -q "^ebt: waiting, for 60 s at most (--timeout): .*127.0.0.1:$PORT: Connection refused" "$WORK/waiting" && ok || bad "what is waited for is not said: $(<"$WORK/waiting")"
+
+# --- what a call waits for is said, once, and again where it fails ----------------------------------
+ebt --timeout 4 createtable MORE families=f replicas=3 >"$WORK/waited" 2>&1
+reason="3 replicas need healthy stores on 3 .*: of 1 that are alive 0 have one. Start more, or ask for fewer replicas"
+grep -qE "^ebt: waiting, for 4 s at most \(--timeout\): $reason" "$WORK/waited" && [[ $(grep -c waiting, "$WORK/waited") == 1 ]] && ok || bad "too few servers: $(<"$WORK/waited")"
+grep -qE "^ebt: DEADLINE_EXCEEDED: .*; the last attempt: $reason" "$WORK/waited" && ok || bad "too few servers, the end: $(<"$WORK/waited")"
+ebt --json --timeout 4 createtable MORE families=f replicas=3 >"$WORK/waited" 2>&1
+head -n 1 "$WORK/waited" | grep -qE "^\{\"waiting\":\"$reason\"\}$" && ok || bad "what is waited for, as JSON: $(<"$WORK/waited")"
+says "too few servers, said before two seconds are over" 1 "^ebt: DEADLINE" ebt --timeout 1 createtable MORE families=f replicas=3
 
 # --- wire: garbage, truncated, oversized; the server goes on ------------------------------------
 python3 - "$((PORT + 1))" "$PORT" <<'PYTHON'

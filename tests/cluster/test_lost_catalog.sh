@@ -52,6 +52,9 @@ wrong() {
         soon "$what: the master says so" logged master "catalog_refused.*$pattern"
         soon "$what: it can be watched" catalog_is_disputed
         says "$what: people are told" 1 "$pattern" ebt --timeout 1 createtable other families=f
+        says "$what: status answers" 1 "^! the catalog is disputed: .*$pattern" timeout 4 "$BUILD/client/cli/ebt" status
+        says "$what: status answers as JSON, with nothing else" 1 '"alarms":\[\{"code":"catalog_disputed"[^}]*\}\]\}$' timeout 4 "$BUILD/client/cli/ebt" --json status
+        [[ $again == running ]] && says "$what: ls gives up" 1 "$pattern" timeout 10 "$BUILD/client/cli/ebt" ls
         sleep 1
         same "$what: tablets held ($again)" "$(held_by_all)" "$tablets"
         : >"$WORK/master.log"

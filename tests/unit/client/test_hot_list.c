@@ -52,6 +52,13 @@ Test(hot_list, of_an_interval_the_hottest_minute_stays)
     assert_is(&list[3], 1, 30);
 }
 
+Test(hot_list, a_minute_that_begins_a_little_early_is_of_the_interval_of_its_middle)
+{
+    struct hot_tablet list[] = {hot(1, 14, 100), hot(1, 15, 200)};
+    list[1].start_us -= MINUTE / 60;
+    cr_assert_eq(hot_list_sort(list, 2, 15 * MINUTE), 2);
+}
+
 Test(hot_list, of_the_whole_window_one_a_tablet)
 {
     struct hot_tablet list[] = {hot(1, 100, 10), hot(1, 30000000, 20), hot(2, 7, 15)};

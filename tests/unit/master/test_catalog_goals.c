@@ -260,6 +260,7 @@ Test(goals, draining_moves_a_few_at_a_time_until_nothing_is_left)
     progress = drain(1, true);
     cr_assert_eq(progress.member_count, 12, "nobody has moved anything");
     cr_assert_eq(progress.goal_count, 6, "six are on their way");
+    cr_assert_eq(progress.stuck_count, 0, "the other six wait for their turn");
     driver_crash(&driver);
     wait_idle(3 * SECOND_NS);
     progress = drain(1, true);
@@ -311,8 +312,8 @@ Test(goals, who_leads_is_spread_again_when_it_has_come_together)
         (void)drain(i + 1, i >= 3); /* all copies come to three servers */
     }
     replicas_work(&driver, servers, SERVERS, 4 * 40);
-    (void)drain(
-        1, true); /* which cannot be: there are but two others; the leading goes all the same */
+    /* which cannot be: there are but two others; the leading goes all the same */
+    cr_assert_eq(drain(1, true).stuck_count, 24);
     replicas_work(&driver, servers, SERVERS, 4 * 10);
     for (size_t i = 0; i < SERVERS; i++) {
         (void)drain(i + 1, false);

@@ -54,7 +54,7 @@ Test(propose, too_many_replicas_and_too_few_servers_are_refused_by_name)
     servers[2].fake.replicates = false;
     replicas_settle(&driver, servers, SERVERS);
     request = create_table("t", 3, 2, NULL, 0);
-    driver_assert_refused(&driver, request, STATUS_UNAVAILABLE, "that replicate");
+    driver_assert_refused(&driver, request, STATUS_UNAVAILABLE, "of 3 that are alive 2 have one");
 }
 
 Test(propose, a_tablet_of_several_copies_serves_when_its_primary_has_opened_them)

@@ -137,10 +137,10 @@ Test(replicas, a_master_that_has_just_begun_waits_for_the_servers_before_it_refu
     driver_crash(&driver);
     replicas_work(&driver, servers, 1, 1);
     driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_UNAVAILABLE,
-                          "1 servers are alive");
+                          "of 1 that are alive");
     replicas_work(&driver, servers, 1, 4 * 10);
     driver_assert_refused(&driver, driver_alter(&driver, "t", &more, 1), STATUS_FAILED_PRECONDITION,
-                          "1 servers are alive");
+                          "of 1 that are alive");
 }
 
 Test(replicas, what_cannot_be_is_refused)
@@ -215,4 +215,52 @@ Test(replicas, every_answer_tells_where_the_others_are)
         cr_assert(!bytes_equal(response.locations[0].others[i], response.locations[0].address));
     }
     cr_assert_eq(driver_locate(&driver, "alone", "").locations[0].other_count, 0);
+}
+
+/* --- a server that cannot be drained ------------------------------------------------------------ */
+
+static struct server_information look_at_server(uint64_t number)
+{
+    struct buffer body = BUFFER_INIT;
+    struct servers_response list;
+    uint64_t request = driver_send(&driver, METHOD_LIST_SERVERS, &body);
+    cr_assert_eq(servers_response_decode(driver_body(&driver, request), &driver.arena, &list, NULL),
+                 STATUS_OK);
+    return list.servers[number - 1];
+}
+
+static uint32_t drain_stuck(uint64_t server)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct drain_server_request request = {server, true};
+    struct drain_server_response response;
+    drain_server_request_encode(&request, &body);
+    uint64_t number = driver_send(&driver, METHOD_DRAIN_SERVER, &body);
+    cr_assert_eq(
+        drain_server_response_decode(driver_body(&driver, number), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response.stuck_count;
+}
+
+Test(replicas, what_no_other_server_can_take_of_one_that_is_drained_is_counted)
+{
+    for (size_t i = 3; i < SERVERS; i++) {
+        servers[i].down = true;
+    }
+    driver_pass(&driver, 4 * SECOND_NS);
+    replicas_settle(&driver, servers, SERVERS);
+    make("t", 3, 2);
+    make("lone", 1, 1);
+    cr_assert_eq(look_at_server(1).tablet_count, 3 + 1);
+    cr_assert_eq(look_at_server(1).stuck_count, 0, "it is not drained");
+    cr_assert_eq(drain_stuck(1), 3, "the others have copies of t; they can take the lone one");
+    replicas_work(&driver, servers, SERVERS, 4 * 10);
+    cr_assert_eq(look_at_server(1).tablet_count, 3, "which has gone");
+    cr_assert_eq(look_at_server(1).stuck_count, 3);
+    cr_assert_eq(look_at_server(2).stuck_count, 0);
+    servers[3].down = false;
+    replicas_work(&driver, servers, SERVERS, 4);
+    cr_assert_eq(drain_stuck(1), 0, "another one has come");
+    replicas_work(&driver, servers, SERVERS, 4 * 10);
+    cr_assert_eq(look_at_server(1).tablet_count, 0);
 }

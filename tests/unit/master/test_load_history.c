@@ -214,7 +214,7 @@ Test(load_history, a_clock_that_is_set_ends_the_minute)
     cr_assert_eq(page.count, 2);
     cr_assert_eq(page.tablets[0].number, 1);
     cr_assert_eq(page.tablets[0].end_us, NOON_US + 30 * SECOND_US);
-    cr_assert_eq(page.tablets[1].start_us, NOON_US + 3600 * SECOND_US);
+    cr_assert_eq(page.tablets[1].start_us, NOON_US + 3599 * SECOND_US);
 }
 
 Test(load_history, what_a_clock_that_was_ahead_has_dated_goes)
@@ -232,13 +232,24 @@ Test(load_history, what_a_clock_that_was_ahead_has_dated_goes)
     cr_assert_eq(list(59).count, 3, "of a step back over the end of a minute, that minute only");
 }
 
-Test(load_history, a_report_of_a_long_time_does_not_begin_before_its_minute)
+Test(load_history, the_first_report_of_a_minute_has_all_of_its_time)
+{
+    const struct load_source source = {1, 1, NOON_US + SECOND_US / 10};
+    const struct tablet_load load = load_of(5, 90);
+    take_report(&source, 1, &load, 1);
+    const struct hot_tablet *hot = &list(0).tablets[0];
+    cr_assert_eq(hot->start_us, NOON_US - 9 * SECOND_US / 10);
+    cr_assert_eq(hot->end_us - hot->start_us, SECOND_US, "10 reads a second are no 100");
+    cr_assert_eq(hot->figures.reads, 10);
+}
+
+Test(load_history, a_report_of_a_long_time_begins_at_most_a_minute_before_its_own)
 {
     const struct load_source source = {1, 1, NOON_US + 2 * SECOND_US};
     const struct tablet_load load = load_of(5, 90);
     const struct load_report long_one = {1, UINT64_MAX, CAPACITY, &load, 1};
     load_history_take(&history, &source, &long_one, find, NULL);
-    cr_assert_eq(list(2).tablets[0].start_us, NOON_US);
+    cr_assert_eq(list(2).tablets[0].start_us, NOON_US - 60 * SECOND_US);
 }
 
 /* --- windows and pages -------------------------------------------------------------------------- */

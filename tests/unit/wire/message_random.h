@@ -276,6 +276,7 @@ static inline struct server_information any_server(struct random_source *source)
     server.stores = stores;
     server.draining = any_bool(source);
     server.leading_count = any_u32(source);
+    server.stuck_count = any_u32(source);
     return server;
 }
 
