@@ -10,8 +10,18 @@
 #define ROUND_IDLE_NS INT64_C(10000000000) /* while nobody has anything to do */
 #define IDLE_AFTER_NS INT64_C(60000000000)
 #define LOOKED_AFTER  0.01 /* of its server's time */
+/* A second: from so many on servers sample a tablet. */
+#define BUSY_OPERATIONS 100
 
 /* --- what is reported --------------------------------------------------------------------------- */
+
+/* In the second in which a server begins to sample a tablet, it does not tell where its load is. */
+static bool is_busy(const struct load_report *report, const struct tablet_load *load)
+{
+    double operations = (double)load->figures.reads + (double)load->figures.writes;
+    return load->detail.point_count > 0 ||
+           operations * 1e9 / (double)report->elapsed_ns >= BUSY_OPERATIONS;
+}
 
 void balance_take(struct catalog *catalog, struct server *server, const struct load_report *report)
 {
@@ -19,6 +29,7 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
         return;
     }
     server->capacity_ns = (double)report->capacity_ns * 1e9 / (double)report->elapsed_ns;
+    server->told_us = catalog->now_us;
     for (size_t i = 0; i < report->tablet_count; i++) {
         const struct tablet_load *load = &report->tablets[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, load->tablet);
@@ -27,6 +38,9 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
         }
         balance_tablet_measure(&tablet->balance, &load->figures, load->detail.observations,
                                report->elapsed_ns, catalog->now_ns);
+        if (is_busy(report, load)) {
+            tablet->busy_us = catalog->now_us;
+        }
         if (load->detail.point_count > 0) {
             tablet->reported_operations = load->figures.reads + load->figures.writes;
             tablet->reported_ns = report->elapsed_ns;

@@ -91,9 +91,10 @@ struct tablet {
     struct balance_tablet balance;
     uint64_t reported_operations; /* by the report that told last where its load is */
     uint64_t reported_ns;
-    bool ahead;   /* the split that is wished is one ahead of who appends */
-    bool ordered; /* an order about it is open, as the running round sees it */
-    bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
+    int64_t busy_us; /* when its leader told last that it is busy */
+    bool ahead;      /* the split that is wished is one ahead of who appends */
+    bool ordered;    /* an order about it is open, as the running round sees it */
+    bool hurried;    /* a busy server waits for its goal, or it has become hot on its way */
 };
 
 static inline bool state_is_there(const struct copy *copy)
@@ -156,6 +157,7 @@ struct server {
     size_t unsettled_count;     /* CREATING or SPLITTING */
     size_t splitting_count;     /* children to come */
     struct balance_server balance;
+    int64_t told_us;    /* when it reported its load last */
     double capacity_ns; /* of CPU time a second, as it said last; 0 = it has not */
     double load_ns;     /* what it leads took of that, as the last round saw it */
     uint32_t place;     /* in the running round's snapshot */

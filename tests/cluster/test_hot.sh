@@ -122,7 +122,8 @@ done
 same "monotonic is found in TIME" "$([[ " $found " == *" monotonic "* ]] && echo yes || echo "$found")" yes
 same "its rows are appended" "$(above "$appended" 60)" 1
 says "and in words" 0 '^monotonic: [0-9]+ % of writes hit one tablet; its rows only grow at the end' ebt advise TIME
-says "with a cure" 0 '^  cure, field promotion: Promote a field in front of the time' ebt advise TIME
+says "with the keys as they are, and a cure that fits them" 0 "^  cure, salting: .*'HASH#NUMBER'" ebt advise TIME
+same "of one writer, whatever tablets it has left behind" "$(above "$(ebt --json advise TIME | sed -nE 's/.*"kind":"monotonic","share_percent":([0-9.]+).*/\1/p' | head -n 1)" 80)" 1
 same "writes took time, and waited for less" "$(above "$(field write_latency_us TIME)" "$(field write_wait_us TIME)")" 1
 
 load load read --table EVEN --records 4000 --presplit 4
