@@ -349,6 +349,7 @@ static void order(struct catalog *catalog, const struct balance_decision *decisi
     const struct load_order made = {
         .kind = decision->kind,
         .reason = decision->reason,
+        .staged = decision->reason == BALANCE_SIZE, /* by whoever has noted it */
         .event = note(catalog, decision),
         .table = decision->table,
         .tablet = decision->tablet,
@@ -365,18 +366,44 @@ static void order(struct catalog *catalog, const struct balance_decision *decisi
     }
 }
 
+/* Splits by size are looked after all the same. */
+static bool is_off(const struct catalog *catalog)
+{
+    return !catalog->settings.balance.enabled && catalog->load_order_count == 0;
+}
+
+void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row)
+{
+    struct balance_decision decision = {
+        .kind = BALANCE_SPLIT,
+        .reason = BALANCE_SIZE,
+        .table = tablet->record.table,
+        .tablet = tablet->record.number,
+        .rows = &row,
+        .row_count = 1,
+        .figures = {.size_bytes = tablet->size_bytes,
+                    .limit_bytes = tablet->record.soft_limit_bytes,
+                    .operations = (uint64_t)tablet->balance.quick.operations},
+    };
+    balance_describe(&decision);
+    order(catalog, &decision);
+}
+
 void balance_decide(struct catalog *catalog)
 {
     struct balance_snapshot snapshot;
     struct balance_decisions decisions;
 
-    if (!catalog->settings.balance.enabled || catalog->now_ns < catalog->balance_ns) {
+    if (is_off(catalog) || catalog->now_ns < catalog->balance_ns) {
         return;
     }
     bool idle = catalog->load_order_count == 0 &&
                 catalog->now_ns - catalog->loaded_ns >= IDLE_AFTER_NS;
     catalog->balance_ns = catalog->now_ns + (idle ? ROUND_IDLE_NS : ROUND_NS);
     load_order_look(catalog);
+    if (!catalog->settings.balance.enabled) {
+        return;
+    }
     mark_ordered(catalog, true);
     bool taken = take_snapshot(catalog, &snapshot);
     mark_ordered(catalog, false);
@@ -391,7 +418,7 @@ void balance_decide(struct catalog *catalog)
 
 int64_t balance_deadline_ns(const struct catalog *catalog)
 {
-    if (!catalog->settings.balance.enabled) {
+    if (is_off(catalog)) {
         return CATALOG_NEVER;
     }
     int64_t orders_ns = load_order_deadline_ns(catalog);

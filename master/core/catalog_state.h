@@ -552,6 +552,8 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
 /* Look at all tablets, if it is time to, and make orders of what is decided. */
 void balance_decide(struct catalog *catalog);
 int64_t balance_deadline_ns(const struct catalog *catalog);
+/* A split by size is being staged: it is an event like others, and is looked after until it is done. */
+void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
 /* What is known of the load of a tablet that is being made goes over to it from those that it is made of. */
 void balance_inherit(const struct catalog *catalog, struct tablet *made);
 /* Has `other` so much more to do than `server` that leading should not be spread to it? */

@@ -84,7 +84,7 @@ void work_merge(struct balance_work *work)
         decision->right = right->tablet;
         decision->figures.share_permille = work_permille(share);
         decision->figures.limit_permille = work_permille(limit);
-        work_describe(decision);
+        balance_describe(decision);
         work->decided[i - 1] = true;
         work->decided[i] = true;
         merging += 2;

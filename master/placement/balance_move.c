@@ -149,7 +149,7 @@ static bool take(struct balance_work *work, const struct step *step, enum balanc
     decision->figures.from_permille = work_permille(work_use(work, step->from));
     decision->figures.to_permille = work_permille(work_use(work, step->to));
     decision->figures.mean_permille = work_permille(work_mean(work));
-    work_describe(decision);
+    balance_describe(decision);
     from->load_ns -= step->cost_ns;
     to->load_ns += step->cost_ns;
     from->moving++;

@@ -103,7 +103,7 @@ static void refuse(struct balance_work *work,
         decision->figures.key_permille = work_permille(cut->key_share);
         decision->figures.crossing_permille = work_permille(cut->crossing);
     }
-    work_describe(decision);
+    balance_describe(decision);
 }
 
 static struct balance_decision *decide(struct balance_work *work,
@@ -158,7 +158,7 @@ static void split_ahead(struct balance_work *work, const struct hot *hot)
     if (decision != NULL) {
         state->ahead_ns = now_ns;
         state->refused = BALANCE_MONOTONIC;
-        work_describe(decision);
+        balance_describe(decision);
     }
 }
 
@@ -216,7 +216,7 @@ static void split_by_load(struct balance_work *work, const struct hot *hot)
     if (decision != NULL) {
         decision->figures.off_permille = work_permille(cut.off);
         decision->figures.crossing_permille = work_permille(cut.crossing);
-        work_describe(decision);
+        balance_describe(decision);
     }
 }
 

@@ -36,6 +36,7 @@ const char *balance_reason_name(enum balance_reason reason)
         [BALANCE_HOT] = "hot",
         [BALANCE_FAR_OVER] = "far_over",
         [BALANCE_AHEAD] = "ahead",
+        [BALANCE_SIZE] = "size",
         [BALANCE_COLD] = "cold",
         [BALANCE_IMBALANCE] = "imbalance",
         [BALANCE_POPULAR_KEY] = "popular_key",

@@ -54,6 +54,7 @@ enum balance_reason {
     BALANCE_HOT,          /* SPLIT: above the share for long enough */
     BALANCE_FAR_OVER,     /* SPLIT: above twice the share */
     BALANCE_AHEAD,        /* SPLIT ahead of who appends; LEAD, MOVE of what came of it */
+    BALANCE_SIZE,         /* SPLIT that a server asked for: above the tablet's soft limit */
     BALANCE_COLD,         /* MERGE */
     BALANCE_IMBALANCE,    /* LEAD, MOVE */
     BALANCE_POPULAR_KEY,  /* REFUSE: one row takes so much that no row parts the load */

@@ -102,7 +102,4 @@ void work_merge(struct balance_work *work);
 /* balance_move.c: what was split ahead is placed; busy servers are relieved.  False without memory. */
 bool work_move(struct balance_work *work);
 
-/* balance_text.c: say it in a sentence. */
-void work_describe(struct balance_decision *decision);
-
 #endif /* MASTER_PLACEMENT_BALANCE_WORK_H */

@@ -293,6 +293,50 @@ Test(catalog_balance, an_event_says_what_was_decided_with_its_numbers)
     cr_assert_eq(list_events("t", event->change - 1).events[0].number, event->number);
 }
 
+/* The table's one tablet has grown, and its server asks for a split at row "m". */
+static void grow(void)
+{
+    struct replica_view view = newest_view(driver_locate(&driver, "t", "").locations[0].tablet);
+    struct held_tablet *held = fake_held(&leader_server(&view)->fake, view.tablet);
+    held->size_bytes = UINT64_C(20) << 20;
+    held->wants_split = true;
+    held->split_row = bytes_of_text("m");
+}
+
+static void assert_size_split_is_told(void)
+{
+    grow();
+    seconds(5);
+    cr_assert_eq(count_tablets(), 2);
+    struct list_events_response list = list_events("t", 0);
+    cr_assert_eq(list.event_count, 1);
+    const struct event *event = &list.events[0];
+    cr_assert(bytes_equal(event->kind, bytes_of_text("split")));
+    cr_assert(bytes_equal(event->reason, bytes_of_text("size")));
+    cr_assert(bytes_equal(event->outcome, bytes_of_text("done")));
+    cr_assert(bytes_equal(event->row, bytes_of_text("m")) && event->row_count == 1);
+    cr_assert_eq(event->figures.size_bytes, UINT64_C(20) << 20);
+    cr_assert_eq(event->figures.limit_bytes, UINT64_C(16) << 20);
+    cr_assert(bytes_equal(
+        event->text,
+        bytes_of_text("20.0 MiB are stored in it (limit 16.0 MiB), 0 operations/s: split at 'm'")));
+}
+
+Test(catalog_balance, a_split_by_size_is_an_event_with_its_numbers)
+{
+    make_table(3);
+    assert_size_split_is_told();
+}
+
+Test(catalog_balance, a_split_by_size_is_told_of_where_nothing_is_done_about_load)
+{
+    driver.settings.balance.enabled = false;
+    driver_crash(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    make_table(1);
+    assert_size_split_is_told();
+}
+
 Test(catalog_balance, replicas_are_handed_over_before_any_is_moved)
 {
     make_table(3);
