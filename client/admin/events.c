@@ -96,6 +96,8 @@ static void write_event(struct block *block,
         .mean_percent = percent(figures->mean_permille),
         .operations = figures->operations,
         .observations = figures->observations,
+        .size_bytes = figures->size_bytes,
+        .limit_bytes = figures->limit_bytes,
     };
     if (ret_event != NULL) {
         *ret_event = to;

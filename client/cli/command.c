@@ -184,7 +184,7 @@ const struct command COMMANDS[] = {
      "List what was decided about load, why, and what came of it; and what was refused",
      "The master splits what is hot, merges what is cold, hands over and moves what is too much for a\n"
      "server; where it cannot it says why, once.  With follow=true it goes on until it is ended.  The\n"
-     "master keeps the last 4096, also those of masters before it.  Splits by size are not among them.\n"
+     "master keeps the last 4096, also those of masters before it.  Splits by size are among them.\n"
      "  ebt events\n  ebt events METRIC follow=true",
      0, 2, run_events},
     {"documents", "[prefix=NAME]", "List the documents that the master keeps for other programs",

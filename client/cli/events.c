@@ -41,10 +41,12 @@ static void print_json(FILE *out, const struct edubba_event *event)
             ",\"share_percent\":%.1f,\"limit_percent\":%.1f,\"key_percent\":%.1f"
             ",\"crossing_percent\":%.1f,\"appended_percent\":%.1f,\"off_percent\":%.1f"
             ",\"from_percent\":%.1f,\"to_percent\":%.1f,\"mean_percent\":%.1f"
-            ",\"operations\":%" PRIu64 ",\"observations\":%" PRIu64 "}\n",
+            ",\"operations\":%" PRIu64 ",\"observations\":%" PRIu64 ",\"size_bytes\":%" PRIu64
+            ",\"limit_bytes\":%" PRIu64 "}\n",
             event->share_percent, event->limit_percent, event->key_percent, event->crossing_percent,
             event->appended_percent, event->off_percent, event->from_percent, event->to_percent,
-            event->mean_percent, event->operations, event->observations);
+            event->mean_percent, event->operations, event->observations, event->size_bytes,
+            event->limit_bytes);
 }
 
 /* The listing so far; servers are known once a line names one. */

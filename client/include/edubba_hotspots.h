@@ -172,8 +172,8 @@ struct edubba_event {
     int64_t time_us;
     int64_t ended_us; /* 0 = it is under way */
     const char *kind; /* "split", "merge", "lead" (another replica leads), "move", "refuse" */
-    const char
-        *reason; /* "hot", "far_over", "ahead", "cold", "imbalance"; of a refusal "popular_key",
+    const char *
+        reason; /* "hot", "far_over", "ahead", "size", "cold", "imbalance"; of a refusal "popular_key",
                              "monotonic", "too_few", "cooling_down", "too_wide", "alone"; or another */
     /* "under_way", "done", "given_up", "unknown" (its master is gone); of a refusal "refused" */
     const char *outcome;
@@ -200,6 +200,8 @@ struct edubba_event {
     double mean_percent;
     uint64_t operations; /* a second */
     uint64_t observations;
+    uint64_t size_bytes;  /* split by size: what is stored in the tablet, */
+    uint64_t limit_bytes; /* and the bound that it is above */
 };
 
 /* Events of a table (NULL = all) whose change is above after (0 = all that the master has: some

@@ -231,7 +231,7 @@ static enum status load_value(struct reading *reading,
 static enum status end_key(struct reading *reading, size_t index, enum status status)
 {
     if (status != STATUS_OK) {
-        reading->all->refused |= UINT64_C(1) << index;
+        reading->all->refused[index] = true;
     }
     return status;
 }
@@ -245,7 +245,7 @@ static enum status load_setting(struct reading *reading,
         return error_set(reading->error, STATUS_INVALID_ARGUMENT, "%s: unknown key '%s'",
                          reading->source, name);
     }
-    reading->all->seen |= UINT64_C(1) << index;
+    reading->all->seen[index] = true;
     reading->all->places[index] = arena_copy_text(reading->arena, bytes_of_text(reading->source));
     return end_key(reading, index, load_value(reading, &reading->keys[index], setting));
 }
@@ -292,7 +292,7 @@ static void load_groups(struct reading *reading, const char *file, const config_
 static void check_required(struct config_reading *reading, const char *path)
 {
     for (size_t i = 0; i < reading->key_count; i++) {
-        if (reading->keys[i].required && (reading->seen >> i & 1) == 0) {
+        if (reading->keys[i].required && !reading->seen[i]) {
             config_refuse(reading, NULL, "%s: key '%s' is missing", path, reading->keys[i].name);
         }
     }

@@ -42,16 +42,16 @@ struct config_key {
     bool required;
 };
 
-#define CONFIG_KEYS_MAX   64 /* of one table: which were seen is a bit set */
-#define CONFIG_FAULTS_MAX 16 /* kept; who has more of them begins with these */
+#define CONFIG_KEYS_MAX   128 /* of one table */
+#define CONFIG_FAULTS_MAX 16  /* kept; who has more of them begins with these */
 
 struct config_reading {
     const struct config_key *keys;
     size_t key_count;
     struct arena *arena;                 /* of values, places and faults */
     const char *places[CONFIG_KEYS_MAX]; /* "conf/master.conf:12", "command line"; NULL = default */
-    uint64_t seen;                       /* bit i: the file has keys[i] */
-    uint64_t refused;                    /* bit i: a value of keys[i] was; its target has another */
+    bool seen[CONFIG_KEYS_MAX];          /* the file has keys[i] */
+    bool refused[CONFIG_KEYS_MAX];       /* a value of keys[i] was; its target has another */
     const char *faults[CONFIG_FAULTS_MAX];
     size_t fault_count; /* found: may be more than are kept */
 };

@@ -37,7 +37,7 @@ void config_refuse(struct config_reading *reading, const char *key, const char *
     (void)vsnprintf(text + start, sizeof text - start, format, arguments);
     va_end(arguments);
     if (index < reading->key_count) {
-        reading->refused |= UINT64_C(1) << index;
+        reading->refused[index] = true;
     }
     if (reading->fault_count < CONFIG_FAULTS_MAX) {
         const char *copy = arena_copy_text(reading->arena, bytes_of_text(text));
@@ -50,5 +50,5 @@ bool config_is_refused(const struct config_reading *reading, const char *key)
 {
     size_t index = index_of(reading, key);
     ASSERT(index < reading->key_count);
-    return (reading->refused >> index & 1) != 0;
+    return reading->refused[index];
 }

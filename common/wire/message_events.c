@@ -5,7 +5,7 @@
 
 static void write_figures(struct buffer *out, const struct event_figures *figures)
 {
-    wire_write_array(out, 11);
+    wire_write_array(out, 13);
     wire_write_u64(out, figures->share_permille);
     wire_write_u64(out, figures->limit_permille);
     wire_write_u64(out, figures->operations);
@@ -17,6 +17,8 @@ static void write_figures(struct buffer *out, const struct event_figures *figure
     wire_write_u64(out, figures->from_permille);
     wire_write_u64(out, figures->to_permille);
     wire_write_u64(out, figures->mean_permille);
+    wire_write_u64(out, figures->size_bytes);
+    wire_write_u64(out, figures->limit_bytes);
 }
 
 static void read_figures(struct wire_reader *reader,
@@ -35,6 +37,8 @@ static void read_figures(struct wire_reader *reader,
     ret_figures->from_permille = wire_read_u32(reader, &parts, "event.from_permille");
     ret_figures->to_permille = wire_read_u32(reader, &parts, "event.to_permille");
     ret_figures->mean_permille = wire_read_u32(reader, &parts, "event.mean_permille");
+    ret_figures->size_bytes = wire_read_u64(reader, &parts, "event.size_bytes");
+    ret_figures->limit_bytes = wire_read_u64(reader, &parts, "event.limit_bytes");
     wire_array_end(reader, &parts);
 }
 

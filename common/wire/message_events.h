@@ -26,6 +26,8 @@ struct event_figures {
     uint32_t from_permille;     /* lead, move: of its time, that the server uses which loses */
     uint32_t to_permille;       /* the same of the one which gains: before */
     uint32_t mean_permille;     /* of all */
+    uint64_t size_bytes;        /* split by size: what is stored in the tablet */
+    uint64_t limit_bytes;       /* and the bound that it is above */
 };
 
 /* A decision, and what came of it; or a refusal.  Names are words: more may come. */
@@ -35,8 +37,9 @@ struct event {
                         hears of both */
     int64_t time_us;  /* wall clock of the master */
     int64_t ended_us; /* 0 = under way */
-    struct bytes kind;    /* split, merge, lead, move, refuse */
-    struct bytes reason;  /* hot, far_over, ahead, cold, imbalance; popular_key, monotonic, too_few,
+    struct bytes kind; /* split, merge, lead, move, refuse */
+    struct bytes
+        reason; /* hot, far_over, ahead, size, cold, imbalance; popular_key, monotonic, too_few,
                                cooling_down, too_wide, alone */
     struct bytes outcome; /* under_way, done, given_up, unknown; of a refusal: refused */
     struct bytes text;    /* a sentence, with its numbers */

@@ -33,11 +33,12 @@ static void tell_figures(struct buffer *out, const struct event_figures *figures
         ",\"figures\":{\"share_permille\":%u,\"limit_permille\":%u,\"operations\":%llu,"
         "\"observations\":%llu,\"key_permille\":%u,\"crossing_permille\":%u,"
         "\"appended_permille\":%u,\"off_permille\":%u,\"from_permille\":%u,\"to_permille\":%u,"
-        "\"mean_permille\":%u}",
+        "\"mean_permille\":%u,\"size_bytes\":%llu,\"limit_bytes\":%llu}",
         figures->share_permille, figures->limit_permille, (unsigned long long)figures->operations,
         (unsigned long long)figures->observations, figures->key_permille,
         figures->crossing_permille, figures->appended_permille, figures->off_permille,
-        figures->from_permille, figures->to_permille, figures->mean_permille);
+        figures->from_permille, figures->to_permille, figures->mean_permille,
+        (unsigned long long)figures->size_bytes, (unsigned long long)figures->limit_bytes);
 }
 
 static void tell_event(struct buffer *out, const struct event *event)

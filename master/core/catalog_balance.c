@@ -10,8 +10,18 @@
 #define ROUND_IDLE_NS INT64_C(10000000000) /* while nobody has anything to do */
 #define IDLE_AFTER_NS INT64_C(60000000000)
 #define LOOKED_AFTER  0.01 /* of its server's time */
+/* A second: from so many on servers sample a tablet. */
+#define BUSY_OPERATIONS 100
 
 /* --- what is reported --------------------------------------------------------------------------- */
+
+/* In the second in which a server begins to sample a tablet, it does not tell where its load is. */
+static bool is_busy(const struct load_report *report, const struct tablet_load *load)
+{
+    double operations = (double)load->figures.reads + (double)load->figures.writes;
+    return load->detail.point_count > 0 ||
+           operations * 1e9 / (double)report->elapsed_ns >= BUSY_OPERATIONS;
+}
 
 void balance_take(struct catalog *catalog, struct server *server, const struct load_report *report)
 {
@@ -19,6 +29,7 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
         return;
     }
     server->capacity_ns = (double)report->capacity_ns * 1e9 / (double)report->elapsed_ns;
+    server->told_us = catalog->now_us;
     for (size_t i = 0; i < report->tablet_count; i++) {
         const struct tablet_load *load = &report->tablets[i];
         struct tablet *tablet = number_map_get(&catalog->tablets, load->tablet);
@@ -27,6 +38,9 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
         }
         balance_tablet_measure(&tablet->balance, &load->figures, load->detail.observations,
                                report->elapsed_ns, catalog->now_ns);
+        if (is_busy(report, load)) {
+            tablet->busy_us = catalog->now_us;
+        }
         if (load->detail.point_count > 0) {
             tablet->reported_operations = load->figures.reads + load->figures.writes;
             tablet->reported_ns = report->elapsed_ns;
@@ -335,6 +349,7 @@ static void order(struct catalog *catalog, const struct balance_decision *decisi
     const struct load_order made = {
         .kind = decision->kind,
         .reason = decision->reason,
+        .staged = decision->reason == BALANCE_SIZE, /* by whoever has noted it */
         .event = note(catalog, decision),
         .table = decision->table,
         .tablet = decision->tablet,
@@ -351,18 +366,44 @@ static void order(struct catalog *catalog, const struct balance_decision *decisi
     }
 }
 
+/* Splits by size are looked after all the same. */
+static bool is_off(const struct catalog *catalog)
+{
+    return !catalog->settings.balance.enabled && catalog->load_order_count == 0;
+}
+
+void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row)
+{
+    struct balance_decision decision = {
+        .kind = BALANCE_SPLIT,
+        .reason = BALANCE_SIZE,
+        .table = tablet->record.table,
+        .tablet = tablet->record.number,
+        .rows = &row,
+        .row_count = 1,
+        .figures = {.size_bytes = tablet->size_bytes,
+                    .limit_bytes = tablet->record.soft_limit_bytes,
+                    .operations = (uint64_t)tablet->balance.quick.operations},
+    };
+    balance_describe(&decision);
+    order(catalog, &decision);
+}
+
 void balance_decide(struct catalog *catalog)
 {
     struct balance_snapshot snapshot;
     struct balance_decisions decisions;
 
-    if (!catalog->settings.balance.enabled || catalog->now_ns < catalog->balance_ns) {
+    if (is_off(catalog) || catalog->now_ns < catalog->balance_ns) {
         return;
     }
     bool idle = catalog->load_order_count == 0 &&
                 catalog->now_ns - catalog->loaded_ns >= IDLE_AFTER_NS;
     catalog->balance_ns = catalog->now_ns + (idle ? ROUND_IDLE_NS : ROUND_NS);
     load_order_look(catalog);
+    if (!catalog->settings.balance.enabled) {
+        return;
+    }
     mark_ordered(catalog, true);
     bool taken = take_snapshot(catalog, &snapshot);
     mark_ordered(catalog, false);
@@ -377,7 +418,7 @@ void balance_decide(struct catalog *catalog)
 
 int64_t balance_deadline_ns(const struct catalog *catalog)
 {
-    if (!catalog->settings.balance.enabled) {
+    if (is_off(catalog)) {
         return CATALOG_NEVER;
     }
     int64_t orders_ns = load_order_deadline_ns(catalog);

@@ -159,11 +159,45 @@ static size_t keep_recent(struct known *known, size_t count)
     return kept;
 }
 
+static int64_t busy_last_us(const struct known *known)
+{
+    int64_t heard_us = known->entry->heard_us;
+    return known->tablet->busy_us > heard_us ? known->tablet->busy_us : heard_us;
+}
+
+/* Since when its server tells of others only, while the table is known to have load (until_us). */
+static uint64_t quiet_ns(const struct catalog *catalog, const struct known *known, int64_t until_us)
+{
+    uint64_t leader = tablet_record_leader(&known->tablet->record).server;
+    const struct server *server = state_server(catalog, leader);
+    int64_t told_us = server->told_us < until_us ? server->told_us : until_us;
+    int64_t busy_us = busy_last_us(known);
+    return told_us > busy_us ? (uint64_t)(told_us - busy_us) * 1000 : 0;
+}
+
+static struct advice_tablet to_advise(const struct catalog *catalog,
+                                      const struct known *known,
+                                      int64_t until_us)
+{
+    const struct load_entry_detail *entry = known->entry;
+    return (struct advice_tablet){
+        .tablet = entry->tablet,
+        .range = known->tablet->record.range,
+        .elapsed_ns = entry->elapsed_ns,
+        .capacity_ns = entry->capacity_ns,
+        .figures = entry->figures,
+        .detail = entry->detail,
+        .quiet_ns = quiet_ns(catalog, known, until_us),
+        .inherited = entry->inherited,
+    };
+}
+
 enum status hot_advise(struct catalog *catalog,
                        const struct table_entry *table,
                        struct advise_response *ret_response)
 {
     size_t count = 0;
+    int64_t until_us = INT64_MIN;
     struct known *known = gather(catalog, table, &count);
     struct advice_tablet *tablets = arena_allocate_array(&catalog->scratch, count + 1,
                                                          sizeof *tablets);
@@ -173,14 +207,10 @@ enum status hot_advise(struct catalog *catalog,
     count = keep_recent(known, count);
     qsort(known, count, sizeof *known, by_range);
     for (size_t i = 0; i < count; i++) {
-        tablets[i] = (struct advice_tablet){
-            .tablet = known[i].entry->tablet,
-            .range = known[i].tablet->record.range,
-            .elapsed_ns = known[i].entry->elapsed_ns,
-            .capacity_ns = known[i].entry->capacity_ns,
-            .figures = known[i].entry->figures,
-            .detail = known[i].entry->detail,
-        };
+        until_us = busy_last_us(&known[i]) > until_us ? busy_last_us(&known[i]) : until_us;
+    }
+    for (size_t i = 0; i < count; i++) {
+        tablets[i] = to_advise(catalog, &known[i], until_us);
     }
     const struct advice_table all = {tablets, count, table->tablet_count};
     enum status status = advise(&all, &catalog->scratch, ret_response);

@@ -129,10 +129,11 @@ static struct tablet *tablet_of(const struct catalog *catalog, const struct load
                : entry->tablets[state_tablet_index(entry, bytes_of(order->row, order->row_bytes))];
 }
 
+/* Size splits a pinned table, too. */
 static bool is_pinned(const struct catalog *catalog, const struct load_order *order)
 {
     const struct table_entry *entry = number_map_get(&catalog->tables, order->table);
-    return entry != NULL && entry->image->record.table.pinned;
+    return order->reason != BALANCE_SIZE && entry != NULL && entry->image->record.table.pinned;
 }
 
 /* Is nothing else under way with it? */

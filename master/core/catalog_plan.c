@@ -599,6 +599,7 @@ static void plan_splits(struct catalog *catalog, struct transaction *transaction
                                          .store = leader.store},
                   "into %llu and %llu at %llu bytes", (unsigned long long)children[0],
                   (unsigned long long)children[1], (unsigned long long)tablet->size_bytes);
+        balance_note_size(catalog, tablet, row);
         forget_wish(catalog, index);
     }
 }

@@ -91,9 +91,10 @@ struct tablet {
     struct balance_tablet balance;
     uint64_t reported_operations; /* by the report that told last where its load is */
     uint64_t reported_ns;
-    bool ahead;   /* the split that is wished is one ahead of who appends */
-    bool ordered; /* an order about it is open, as the running round sees it */
-    bool hurried; /* a busy server waits for its goal, or it has become hot on its way */
+    int64_t busy_us; /* when its leader told last that it is busy */
+    bool ahead;      /* the split that is wished is one ahead of who appends */
+    bool ordered;    /* an order about it is open, as the running round sees it */
+    bool hurried;    /* a busy server waits for its goal, or it has become hot on its way */
 };
 
 static inline bool state_is_there(const struct copy *copy)
@@ -156,6 +157,7 @@ struct server {
     size_t unsettled_count;     /* CREATING or SPLITTING */
     size_t splitting_count;     /* children to come */
     struct balance_server balance;
+    int64_t told_us;    /* when it reported its load last */
     double capacity_ns; /* of CPU time a second, as it said last; 0 = it has not */
     double load_ns;     /* what it leads took of that, as the last round saw it */
     uint32_t place;     /* in the running round's snapshot */
@@ -553,6 +555,8 @@ void balance_take(struct catalog *catalog, struct server *server, const struct l
 /* Look at all tablets, if it is time to, and make orders of what is decided. */
 void balance_decide(struct catalog *catalog);
 int64_t balance_deadline_ns(const struct catalog *catalog);
+/* A split by size is being staged: it is an event like others, and is looked after until it is done. */
+void balance_note_size(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
 /* What is known of the load of a tablet that is being made goes over to it from those that it is made of. */
 void balance_inherit(const struct catalog *catalog, struct tablet *made);
 /* Has `other` so much more to do than `server` that leading should not be spread to it? */

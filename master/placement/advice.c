@@ -3,6 +3,11 @@
 #include <stdlib.h>
 
 #include "common/base/buffer.h"
+#include "master/placement/advice_cure.h"
+
+#define ADVICE_NAMED_MAX 3 /* tablets, in a sentence */
+#define SUCCESSOR_NS \
+    UINT64_C(2000000000) /* a tablet that was begun in so long after another was left */
 
 /* Rows that were touched, a second. */
 struct rates {
@@ -11,7 +16,7 @@ struct rates {
 };
 
 struct advising {
-    const struct advice_table *table;
+    const struct advice_table *table; /* without what load has left */
     struct arena *arena;
     struct advice_finding *findings;
     size_t count;
@@ -97,10 +102,16 @@ static struct advice_finding *add(struct advising *advising,
     return finding;
 }
 
-static void cure(struct advice_finding *finding, const char *pattern, const char *text)
+/* Text is moved into the arena. */
+static void cure(struct advising *advising,
+                 struct advice_finding *finding,
+                 const char *pattern,
+                 struct buffer *text)
 {
     finding->pattern = bytes_of_text(pattern);
-    finding->cure = bytes_of_text(text);
+    finding->cure = arena_copy(advising->arena, buffer_bytes(text));
+    advising->failed = advising->failed || text->failed || finding->cure.data == NULL;
+    buffer_deinit(text);
 }
 
 static bool has_finding(const struct advising *advising, uint64_t tablet)
@@ -111,21 +122,6 @@ static bool has_finding(const struct advising *advising, uint64_t tablet)
         }
     }
     return false;
-}
-
-static void cure_popular_key(struct advice_finding *finding, bool written)
-{
-    if (written) {
-        cure(
-            finding, "salting",
-            "Spread what is written to it over several rows: salt the key, or make a new row of each "
-            "change; if it counts, add to aggregate cells of some rows and read their sum.");
-    } else {
-        cure(
-            finding, "salting",
-            "Keep a copy of it where it is read, or spread it over several salted rows of which each "
-            "reader takes one.");
-    }
 }
 
 static void judge_key(struct advising *advising,
@@ -156,7 +152,9 @@ static void judge_key(struct advising *advising,
         finding->tablet = tablet->tablet;
         finding->range = tablet->range;
         finding->key = key->row;
-        cure_popular_key(finding, key->writes > key->reads);
+        struct buffer advised = BUFFER_INIT;
+        const char *pattern = cure_popular(key->row, key->writes > key->reads, &advised);
+        cure(advising, finding, pattern, &advised);
     }
 }
 
@@ -171,64 +169,107 @@ static void find_popular_keys(struct advising *advising)
     }
 }
 
-/* What the rows at the tablet's end begin with: empty where that says nothing. */
-static struct bytes common_beginning(const struct load_detail *detail)
+/* --- rows that grow at the end ------------------------------------------------------------------- */
+
+/* Of the tablet's end: what old points say of how rows grow is old. */
+static struct key_shape shape_of_end(const struct load_detail *detail)
 {
-    size_t first = detail->point_count / 2;
-    if (detail->point_count < 4) {
-        return BYTES_EMPTY;
+    struct bytes rows[LOAD_POINTS_MAX];
+    size_t count = 0;
+    for (size_t i = detail->point_count / 2; i < detail->point_count && detail->point_count >= 4;
+         i++) {
+        rows[count++] = detail->points[i].row;
     }
-    struct bytes common = detail->points[first].row;
-    for (size_t i = first + 1; i < detail->point_count; i++) {
-        struct bytes row = detail->points[i].row;
-        size_t same = 0;
-        while (same < common.size_bytes && same < row.size_bytes &&
-               common.data[same] == row.data[same]) {
-            same += 1;
+    return key_shape_of(rows, count);
+}
+
+static bool is_other(struct bytes row, struct bytes front)
+{
+    return row.size_bytes > 0 && !bytes_starts_with(row, front);
+}
+
+/* Does the table have rows that begin with something else? */
+static bool has_others(const struct advising *advising, struct bytes front)
+{
+    bool others = false;
+    for (size_t i = 0; i < advising->table->tablet_count; i++) {
+        const struct advice_tablet *tablet = &advising->table->tablets[i];
+        others = others || is_other(tablet->range.start, front) ||
+                 is_other(tablet->range.end, front);
+        for (size_t j = 0; j < tablet->detail.point_count; j++) {
+            others = others || is_other(tablet->detail.points[j].row, front);
         }
-        common.size_bytes = same;
     }
-    return common;
+    return others;
+}
+
+static bool grows_at_end(const struct advising *advising, const struct advice_tablet *tablet)
+{
+    double writes = rates_of(tablet).writes;
+    return writes >= ADVICE_OPERATIONS_MIN / 2 &&
+           permille(writes, advising->all.writes) >= ADVICE_TABLET_PERMILLE &&
+           tablet->detail.appended_permille >= ADVICE_APPENDED_PERMILLE;
+}
+
+static void cure_monotonic(struct advising *advising,
+                           struct advice_finding *finding,
+                           const struct cure_growing *growing)
+{
+    struct buffer text = BUFFER_INIT;
+    const char *pattern = cure_growing(growing, &text);
+    cure(advising, finding, pattern, &text);
+}
+
+static void judge_growth(struct advising *advising,
+                         const struct advice_tablet *tablet,
+                         size_t writers)
+{
+    const struct load_detail *detail = &tablet->detail;
+    uint32_t share = permille(rates_of(tablet).writes, advising->all.writes);
+    struct cure_growing growing = {.shape = shape_of_end(detail), .writers = writers};
+    struct buffer text = BUFFER_INIT;
+    char front[BYTES_PRINTABLE_SIZE_MAX];
+
+    growing.others = has_others(advising, growing.shape.front);
+    buffer_append_format(&text,
+                         "%u %% of writes hit one tablet; its rows only grow at the end (%u %% of "
+                         "its writes are above all rows before)",
+                         share / 10, detail->appended_permille / 10);
+    if (growing.shape.known) {
+        buffer_append_format(&text, ", by ");
+        cure_describe(&growing.shape, &text);
+    }
+    if (growing.shape.front.size_bytes > 0) {
+        buffer_append_format(&text, " behind '%s'", bytes_printable(growing.shape.front, front));
+    }
+    buffer_append_format(&text, ": a split only moves the one tablet that is written to.");
+    struct advice_finding *finding = add(advising, ADVICE_MONOTONIC, share, &text);
+    if (finding != NULL) {
+        finding->tablet = tablet->tablet;
+        finding->range = tablet->range;
+        if (detail->point_count > 1) {
+            finding->range.start = detail->points[detail->point_count - 1].row;
+        }
+        cure_monotonic(advising, finding, &growing);
+    }
 }
 
 static void find_monotonic(struct advising *advising)
 {
-    for (size_t i = 0; i < advising->table->tablet_count; i++) {
-        const struct advice_tablet *tablet = &advising->table->tablets[i];
-        const struct load_detail *detail = &tablet->detail;
-        uint32_t share = permille(rates_of(tablet).writes, advising->all.writes);
-        struct bytes beginning = common_beginning(detail);
-        struct buffer text = BUFFER_INIT;
-        char row[BYTES_PRINTABLE_SIZE_MAX];
+    const struct advice_table *table = advising->table;
+    size_t writers = 0;
 
-        if (rates_of(tablet).writes < ADVICE_OPERATIONS_MIN / 2 || share < ADVICE_TABLET_PERMILLE ||
-            detail->appended_permille < ADVICE_APPENDED_PERMILLE) {
-            continue;
-        }
-        buffer_append_format(
-            &text,
-            "%u %% of writes hit one tablet; its rows only grow at the end (%u %% of "
-            "its writes are above all rows before)",
-            share / 10, detail->appended_permille / 10);
-        if (beginning.size_bytes > 0) {
-            buffer_append_format(&text, ", where they begin with '%s'",
-                                 bytes_printable(beginning, row));
-        }
-        buffer_append_format(&text, ": a split only moves the one tablet that is written to.");
-        struct advice_finding *finding = add(advising, ADVICE_MONOTONIC, share, &text);
-        if (finding != NULL) {
-            finding->tablet = tablet->tablet;
-            finding->range = tablet->range;
-            if (detail->point_count > 1) {
-                finding->range.start = detail->points[detail->point_count - 1].row;
-            }
-            cure(
-                finding, "field promotion",
-                "Promote a field in front of the time, such as the user or the device (USER#TIME); if "
-                "there is none that queries name, salt the key.");
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        writers += grows_at_end(advising, &table->tablets[i]);
+    }
+    for (size_t i = 0; i < table->tablet_count; i++) {
+        if (grows_at_end(advising, &table->tablets[i])) {
+            judge_growth(advising, &table->tablets[i], writers);
         }
     }
 }
+
+/* --- few tablets of many --------------------------------------------------------------------------- */
 
 static int by_load(const void *a, const void *b)
 {
@@ -249,6 +290,43 @@ static size_t count_busiest(const struct advising *advising,
         *ret_load += sum_of(rates_of(sorted[count++]));
     }
     return count;
+}
+
+/* Rows where these tablets' load lies.  A first point is the tablet's start: a boundary, not a row. */
+static struct key_shape shape_of_busiest(const struct advising *advising,
+                                         const struct advice_tablet **sorted,
+                                         size_t few)
+{
+    struct bytes *rows = arena_allocate_array(advising->arena, few * LOAD_POINTS_MAX, sizeof *rows);
+    size_t count = 0;
+    for (size_t i = 0; rows != NULL && i < few; i++) {
+        for (size_t j = 1; j < sorted[i]->detail.point_count; j++) {
+            rows[count++] = sorted[i]->detail.points[j].row;
+        }
+    }
+    return key_shape_of(rows, count);
+}
+
+static void describe_busiest(const struct advice_tablet **sorted,
+                             size_t few,
+                             const struct key_shape *shape,
+                             struct buffer *text)
+{
+    char front[BYTES_PRINTABLE_SIZE_MAX];
+    for (size_t i = 0; i < few && i < ADVICE_NAMED_MAX; i++) {
+        buffer_append_format(text, "%s%llu", i == 0 ? " (" : ", ",
+                             (unsigned long long)sorted[i]->tablet);
+    }
+    buffer_append_format(text, few > ADVICE_NAMED_MAX ? ", ...)" : ")");
+    if (shape->known && (shape->front.size_bytes > 0 || key_shape_is_time(shape))) {
+        buffer_append_format(text, ", in rows that begin with '%s'",
+                             bytes_printable(shape->front, front));
+        if (key_shape_is_time(shape)) {
+            buffer_append_format(text, " and ");
+            cure_describe(shape, text);
+        }
+    }
+    buffer_append_format(text, ".");
 }
 
 static void find_narrow_range(struct advising *advising)
@@ -275,16 +353,17 @@ static void find_narrow_range(struct advising *advising)
     if (!narrow || has_finding(advising, sorted[0]->tablet)) {
         return;
     }
-    buffer_append_format(&text, "%u %% of %s hit %zu of the table's %llu tablets.", share / 10,
+    struct key_shape shape = shape_of_busiest(advising, sorted, few);
+    buffer_append_format(&text, "%u %% of %s hit %zu of the table's %llu tablets", share / 10,
                          load_name(advising->all), few, (unsigned long long)table->all_count);
+    describe_busiest(sorted, few, &shape, &text);
     struct advice_finding *finding = add(advising, ADVICE_NARROW_RANGE, share, &text);
     if (finding != NULL) {
+        struct buffer advised = BUFFER_INIT;
+        const char *pattern = cure_crowded(&shape, has_others(advising, shape.front), &advised);
         finding->tablet = few == 1 ? sorted[0]->tablet : 0;
         finding->range = few == 1 ? sorted[0]->range : (struct row_range){BYTES_EMPTY, BYTES_EMPTY};
-        cure(
-            finding, "field promotion",
-            "Begin the key with a field of many values that load spreads over; a split parts such a "
-            "range only until the load moves on.");
+        cure(advising, finding, pattern, &advised);
     }
 }
 
@@ -323,8 +402,11 @@ static void find_pressure(struct advising *advising)
             finding->tablet = tablet->tablet;
             finding->range = tablet->range;
             if (can_be_cut) {
-                cure(finding, "",
-                     "Its load can be parted: a split lets another server take half of it.");
+                struct buffer advised = BUFFER_INIT;
+                buffer_append_format(
+                    &advised,
+                    "Its load can be parted: a split lets another server take half of it.");
+                cure(advising, finding, "", &advised);
             }
         }
     }
@@ -352,12 +434,52 @@ static void find_large_rows(struct advising *advising)
         if (finding != NULL) {
             finding->tablet = tablet->tablet;
             finding->range = tablet->range;
-            cure(
-                finding, "tall and narrow",
-                "Make rows of less: one event, or a bounded number of them, a row; keep values below "
-                "10 MB.");
+            struct buffer advised = BUFFER_INIT;
+            buffer_append_format(&advised,
+                                 "Make rows of less: one event, or a bounded number of them, a "
+                                 "row; keep values below 10 MB.");
+            cure(advising, finding, "tall and narrow", &advised);
         }
     }
+}
+
+/* --- what load has left ---------------------------------------------------------------------------- */
+
+/* Did who appended to the one go on into the other?  It was begun when the one was left. */
+static bool succeeds(const struct advice_tablet *left, const struct advice_tablet *right)
+{
+    return left->quiet_ns > 0 && left->detail.appended_permille >= ADVICE_APPENDED_PERMILLE &&
+           left->range.end.size_bytes > 0 && bytes_equal(left->range.end, right->range.start) &&
+           right->elapsed_ns <= left->quiet_ns + SUCCESSOR_NS;
+}
+
+static bool is_left(const struct advice_tablet *tablet)
+{
+    return tablet->quiet_ns > ADVICE_QUIET_NS || (tablet->inherited && tablet->quiet_ns > 0);
+}
+
+/* The tablets without those; in the arena.  NULL without memory. */
+static struct advice_tablet *leave_out(const struct advice_table *table,
+                                       struct arena *arena,
+                                       size_t *ret_count)
+{
+    struct advice_tablet *kept = arena_allocate_array(arena, table->tablet_count + 1, sizeof *kept);
+    uint32_t appended_permille = 0;
+
+    *ret_count = 0;
+    for (size_t i = 0; kept != NULL && i < table->tablet_count; i++) {
+        struct advice_tablet tablet = table->tablets[i];
+        bool more = i + 1 < table->tablet_count;
+        if (appended_permille > tablet.detail.appended_permille) {
+            tablet.detail.appended_permille = appended_permille; /* it cannot tell that yet */
+        }
+        bool succeeded = more && succeeds(&tablet, &table->tablets[i + 1]);
+        appended_permille = succeeded ? tablet.detail.appended_permille : 0;
+        if (!succeeded && !is_left(&tablet)) {
+            kept[(*ret_count)++] = tablet;
+        }
+    }
+    return kept;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------- */
@@ -415,37 +537,44 @@ static int by_weight(const void *a, const void *b)
     return (left->kind > right->kind) - (left->kind < right->kind);
 }
 
-enum status advise(const struct advice_table *table,
+static void find_all(struct advising *advising)
+{
+    find_popular_keys(advising);
+    find_monotonic(advising);
+    find_narrow_range(advising);
+    find_pressure(advising);
+    find_large_rows(advising);
+    if (advising->count == 0) {
+        say_balanced(advising);
+    }
+}
+
+enum status advise(const struct advice_table *told,
                    struct arena *arena,
                    struct advise_response *ret_response)
 {
+    struct advice_table table = {.all_count = told->all_count};
     struct advising advising = {
-        .table = table,
+        .table = &table,
         .arena = arena,
         .findings = arena_allocate_array(arena, ADVICE_FINDINGS_MAX, sizeof(struct advice_finding)),
     };
     uint64_t observations = 0;
 
-    if (advising.findings == NULL) {
+    table.tablets = leave_out(told, arena, &table.tablet_count);
+    if (advising.findings == NULL || table.tablets == NULL) {
         return STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < table->tablet_count; i++) {
-        struct rates rates = rates_of(&table->tablets[i]);
+    for (size_t i = 0; i < table.tablet_count; i++) {
+        struct rates rates = rates_of(&table.tablets[i]);
         advising.all.reads += rates.reads;
         advising.all.writes += rates.writes;
-        observations += table->tablets[i].detail.observations;
+        observations += table.tablets[i].detail.observations;
     }
     if (observations < ADVICE_OBSERVATIONS_MIN || sum_of(advising.all) < ADVICE_OPERATIONS_MIN) {
         say_too_few(&advising);
     } else {
-        find_popular_keys(&advising);
-        find_monotonic(&advising);
-        find_narrow_range(&advising);
-        find_pressure(&advising);
-        find_large_rows(&advising);
-        if (advising.count == 0) {
-            say_balanced(&advising);
-        }
+        find_all(&advising);
     }
     if (advising.failed || advising.count == 0) {
         return STATUS_NO_MEMORY;
@@ -456,8 +585,8 @@ enum status advise(const struct advice_table *table,
         .finding_count = advising.count,
         .observations = observations,
         .operations_per_second = whole_number(sum_of(advising.all)),
-        .tablet_count = table->all_count,
-        .busy_count = table->tablet_count,
+        .tablet_count = table.all_count,
+        .busy_count = table.tablet_count,
     };
     return STATUS_OK;
 }

@@ -14,7 +14,11 @@
  * | too few | less than ADVICE_OBSERVATIONS_MIN sampled operations, or ADVICE_OPERATIONS_MIN a second |
  *
  * LOAD is rows touched: rows that were read by key or looked at by scans, and rows written.  What cures a
- * fault is named as in the patterns of schemas for time series: field promotion, salting and so on.
+ * fault is named as in the patterns of schemas for time series: field promotion, salting and so on; and it is
+ * said with the keys as they are (key_shape.h, advice_cure.h).
+ *
+ * A tablet that load has left counts for nothing, however much it had to do while it was told of: a writer
+ * that appends is in one tablet at a time, and leaves one behind with every split.
  *
  * Thread rule: any; a function of its arguments.  Pure.
  */
@@ -37,6 +41,7 @@
 #define ADVICE_SEVERAL           4
 #define ADVICE_NEARLY_PERMILLE   950 /* of the load on one of fewer */
 #define ADVICE_ROW_BYTES         (1024 * 1024)
+#define ADVICE_QUIET_NS          UINT64_C(2500000000) /* not busy for so long: load has left it */
 
 /* A tablet that was busy, as its server has told: master/core/load_details.h has these. */
 struct advice_tablet {
@@ -46,6 +51,9 @@ struct advice_tablet {
     uint64_t capacity_ns;
     struct load_figures figures;
     struct load_detail detail;
+    uint64_t
+        quiet_ns; /* its server has told since, and not of this one: for how long; 0 = it is busy */
+    bool inherited; /* figures and detail are a part of what was told of another one */
 };
 
 struct advice_table {

@@ -135,4 +135,7 @@ enum status balance_round(const struct balance_settings *settings,
 
 const char *balance_kind_name(enum balance_kind kind); /* "split" */
 
+/* Say a decision in a sentence, by its figures; for those that no round makes, too. */
+void balance_describe(struct balance_decision *decision);
+
 #endif /* MASTER_PLACEMENT_BALANCE_H */

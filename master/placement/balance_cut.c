@@ -88,7 +88,7 @@ static enum balance_reason choose_one(const struct cut_wanted *wanted,
         if (!is_inside(wanted, i) || off > wanted->off_max) {
             continue;
         }
-        if (weights->crossing[i] >= CUT_CROSSING_MAX) {
+        if (weights->crossing[i] >= wanted->crossing_max) {
             too_wide = true;
             ret_cut->crossing = weights->crossing[i];
             continue;
@@ -124,7 +124,7 @@ static size_t nearest(const struct cut_wanted *wanted,
     for (size_t i = after + 1; i < weights->count; i++) {
         double distance = weights->before[i] - before;
         distance = distance < 0 ? -distance : distance;
-        if (is_inside(wanted, i) && weights->crossing[i] < CUT_CROSSING_MAX &&
+        if (is_inside(wanted, i) && weights->crossing[i] < wanted->crossing_max &&
             distance <= best_distance) {
             best = i;
             best_distance = distance;

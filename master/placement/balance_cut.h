@@ -13,15 +13,14 @@
 #include "common/model/row_set.h"
 #include "master/placement/balance.h"
 
-#define CUT_CROSSING_MAX 0.5 /* of the operations */
-
 struct cut_wanted {
     const struct balance_detail *detail;
     const struct row_range *range;
     double read_cost; /* of the tablet: how much reads weigh against writes */
     double write_cost;
-    uint32_t pieces; /* 2 or more */
-    double off_max;  /* |left - right| / both, of two */
+    uint32_t pieces;     /* 2 or more */
+    double off_max;      /* |left - right| / both, of two */
+    double crossing_max; /* of the operations: from so many on that touch both sides it is no cut */
 };
 
 struct cut {

@@ -1,11 +1,10 @@
 #include "master/placement/balance_work.h"
 
 /*
- * Merges.  A part of a split should be half as hot as the limit; below half of that again two of them
- * together are cold.  So what is merged has to get four times as hot before it is split again.
+ * Merges.  A part of a split should be half as hot as the limit (piece_percent); below half of that again two
+ * of them together are cold (merge_percent).  So what is merged has to get four times as hot before it is split
+ * again; and to grow fourfold (merge_size_percent).
  */
-#define COLD_OF_LIMIT 0.25
-#define SIZE_OF_LIMIT 0.25 /* of the soft limit, of both: what is merged has to grow fourfold */
 
 static bool has_rested(const struct balance_work *work, const struct balance_tablet *state)
 {
@@ -45,18 +44,20 @@ static double share_of(const struct balance_work *work,
     return capacity_ns > 0 ? cost / capacity_ns : cost > 0 ? 1 : 0;
 }
 
-static bool is_small(const struct balance_tablet_input *left,
+static bool is_small(const struct balance_work *work,
+                     const struct balance_tablet_input *left,
                      const struct balance_tablet_input *right)
 {
     uint64_t limit = left->soft_limit_bytes < right->soft_limit_bytes ? left->soft_limit_bytes
                                                                       : right->soft_limit_bytes;
-    return (double)left->size_bytes + (double)right->size_bytes <= (double)limit * SIZE_OF_LIMIT;
+    return (double)left->size_bytes + (double)right->size_bytes <=
+           (double)limit * work->settings->merge_size_percent / 100.0;
 }
 
 void work_merge(struct balance_work *work)
 {
     const struct balance_snapshot *snapshot = work->snapshot;
-    const double limit = work->settings->split_percent / 100.0 * COLD_OF_LIMIT;
+    const double limit = work_cold_limit(work);
     size_t merging = 0;
 
     for (size_t i = 0; i < snapshot->tablet_count;
@@ -70,7 +71,7 @@ void work_merge(struct balance_work *work)
             return;
         }
         if (left->table != right->table || right->start_by_hand || !is_fit(work, left) ||
-            !is_fit(work, right) || !is_small(left, right)) {
+            !is_fit(work, right) || !is_small(work, left, right)) {
             continue;
         }
         double share = share_of(work, left, right);
@@ -84,7 +85,7 @@ void work_merge(struct balance_work *work)
         decision->right = right->tablet;
         decision->figures.share_permille = work_permille(share);
         decision->figures.limit_permille = work_permille(limit);
-        work_describe(decision);
+        balance_describe(decision);
         work->decided[i - 1] = true;
         work->decided[i] = true;
         merging += 2;

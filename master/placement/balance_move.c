@@ -1,8 +1,6 @@
 #include "master/placement/balance_work.h"
 
 #define COLDEST_MAX 8 /* servers that are looked at as targets of a move */
-#define AWAITED_NS \
-    (20 * INT64_C(1000000000)) /* until who appends has come, and shows in averages */
 
 /* A step that makes it better. */
 struct step {
@@ -149,7 +147,7 @@ static bool take(struct balance_work *work, const struct step *step, enum balanc
     decision->figures.from_permille = work_permille(work_use(work, step->from));
     decision->figures.to_permille = work_permille(work_use(work, step->to));
     decision->figures.mean_permille = work_permille(work_mean(work));
-    work_describe(decision);
+    balance_describe(decision);
     from->load_ns -= step->cost_ns;
     to->load_ns += step->cost_ns;
     from->moving++;
@@ -165,7 +163,7 @@ static bool take(struct balance_work *work, const struct step *step, enum balanc
 static double awaited_cost(const struct balance_work *work, const struct balance_tablet *state)
 {
     bool is_awaited = state->awaited_cost > 0 &&
-                      work->snapshot->now_ns - state->ahead_ns < AWAITED_NS;
+                      work->snapshot->now_ns - state->ahead_ns < work->settings->ahead_awaited_ns;
     double missing = state->awaited_cost - work_cost_led(state);
     return is_awaited && missing > 0 ? missing : 0;
 }
@@ -345,7 +343,7 @@ static size_t find_busy(struct balance_work *work)
         double use = work_use(work, i);
         bool counts = work_server(work, i)->usable && use >= settings->idle_percent / 100.0;
         bool is_over = counts && use > work_mean(work) * (1 + over);
-        bool is_far = counts && use > work_mean(work) * (1 + 5 * over);
+        bool is_far = counts && use > work_mean(work) * (1 + settings->imbalance_far_times * over);
         state->over_ns = !is_over ? 0 : state->over_ns == 0 ? now_ns : state->over_ns;
         state->far_ns = !is_far ? 0 : state->far_ns == 0 ? now_ns : state->far_ns;
         work->servers[i].busy = (is_over &&

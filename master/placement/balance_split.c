@@ -1,13 +1,6 @@
 #include "master/placement/balance_cut.h"
 #include "master/placement/balance_work.h"
 
-#define FAR_TIMES      2                          /* above the limit: far over it */
-#define OFF_MAX        0.25                       /* of the two sides of a cut */
-#define OFF_MAX_FAR    0.5                        /* a worse cut is better than none */
-#define AHEAD_NS       (UINT64_C(6) * 1000000000) /* a split and a move take less */
-#define PIECE_OF_LIMIT 0.5                        /* how hot a piece should be */
-#define SAY_AGAIN_NS   (INT64_C(60) * 1000000000) /* a refusal, when there was another one since */
-
 /* A tablet, looked at. */
 struct hot {
     const struct balance_tablet_input *tablet;
@@ -29,8 +22,8 @@ static struct hot look_at(const struct balance_work *work,
 
     hot.share = capacity_ns > 0 ? balance_cost(&state->quick) / capacity_ns : 0;
     hot.over = hot.share > limit || (rate > 0 && state->quick.operations > rate);
-    hot.far = hot.share > limit * FAR_TIMES ||
-              (rate > 0 && state->quick.operations > rate * FAR_TIMES);
+    hot.far = hot.share > limit * settings->far_times ||
+              (rate > 0 && state->quick.operations > rate * settings->far_times);
     return hot;
 }
 
@@ -48,7 +41,7 @@ static void follow(const struct balance_work *work, const struct hot *hot)
 
     state->over_ns = !hot->over ? 0 : state->over_ns == 0 ? now_ns : state->over_ns;
     state->far_ns = !hot->far ? 0 : state->far_ns == 0 ? now_ns : state->far_ns;
-    if (hot->share > work->settings->split_percent / 400.0) {
+    if (hot->share > work_cold_limit(work)) {
         state->warm_ns = now_ns;
     }
     if (!hot->over) {
@@ -78,7 +71,7 @@ static void put_figures(const struct balance_work *work,
     }
 }
 
-/* Said when it is not what was said last; but of two that alternate each once in SAY_AGAIN_NS. */
+/* Said when it is not what was said last; but of two that alternate each once in refusal_pause. */
 static void refuse(struct balance_work *work,
                    const struct hot *hot,
                    enum balance_reason reason,
@@ -87,7 +80,8 @@ static void refuse(struct balance_work *work,
     struct balance_tablet *state = hot->tablet->state;
     int64_t *said_ns = &state->refused_ns[reason - BALANCE_POPULAR_KEY];
     int64_t now_ns = work->snapshot->now_ns;
-    if (state->refused == reason || (*said_ns != 0 && now_ns - *said_ns < SAY_AGAIN_NS)) {
+    if (state->refused == reason ||
+        (*said_ns != 0 && now_ns - *said_ns < work->settings->refusal_pause_ns)) {
         return;
     }
     struct balance_decision *decision = work_decide(work, BALANCE_REFUSE, reason, hot->tablet);
@@ -103,7 +97,7 @@ static void refuse(struct balance_work *work,
         decision->figures.key_permille = work_permille(cut->key_share);
         decision->figures.crossing_permille = work_permille(cut->crossing);
     }
-    work_describe(decision);
+    balance_describe(decision);
 }
 
 static struct balance_decision *decide(struct balance_work *work,
@@ -150,15 +144,15 @@ static void split_ahead(struct balance_work *work, const struct hot *hot)
 
     bool paused = state->ahead_ns != 0 && now_ns - state->ahead_ns < work->settings->ahead_pause_ns;
     refuse(work, hot, BALANCE_MONOTONIC, NULL);
-    if (paused ||
-        !cut_ahead(hot->tablet->detail, &hot->tablet->range, AHEAD_NS, work->arena, &row)) {
+    if (paused || !cut_ahead(hot->tablet->detail, &hot->tablet->range,
+                             (uint64_t)work->settings->ahead_by_ns, work->arena, &row)) {
         return;
     }
     struct balance_decision *decision = decide(work, hot, BALANCE_AHEAD, &row, 1);
     if (decision != NULL) {
         state->ahead_ns = now_ns;
         state->refused = BALANCE_MONOTONIC;
-        work_describe(decision);
+        balance_describe(decision);
     }
 }
 
@@ -168,7 +162,7 @@ static void split_ahead(struct balance_work *work, const struct hot *hot)
 static uint32_t pieces_of(const struct balance_work *work, const struct hot *hot)
 {
     double limit = work->settings->split_percent / 100.0;
-    double pieces = hot->share / (limit * PIECE_OF_LIMIT);
+    double pieces = hot->share / (limit * work->settings->piece_percent / 100.0);
     uint32_t most = work->settings->pieces_max;
 
     most = most < BALANCE_PIECES_MAX ? most : BALANCE_PIECES_MAX;
@@ -188,6 +182,8 @@ static bool waits_long(const struct balance_work *work, const struct balance_tab
 static void split_by_load(struct balance_work *work, const struct hot *hot)
 {
     const struct balance_tablet *state = hot->tablet->state;
+    uint32_t uneven = hot->far ? work->settings->uneven_far_percent
+                               : work->settings->uneven_percent;
     struct cut cut;
 
     if (hot->tablet->detail == NULL && !waits_long(work, state)) {
@@ -204,7 +200,8 @@ static void split_by_load(struct balance_work *work, const struct hot *hot)
         .read_cost = state->quick.read_cost,
         .write_cost = state->quick.write_cost,
         .pieces = pieces_of(work, hot),
-        .off_max = hot->far ? OFF_MAX_FAR : OFF_MAX,
+        .off_max = uneven / 100.0,
+        .crossing_max = work->settings->crossing_percent / 100.0,
     };
     enum balance_reason reason = cut_choose(&wanted, &cut);
     if (reason != BALANCE_REASON_NONE) {
@@ -216,7 +213,7 @@ static void split_by_load(struct balance_work *work, const struct hot *hot)
     if (decision != NULL) {
         decision->figures.off_permille = work_permille(cut.off);
         decision->figures.crossing_permille = work_permille(cut.crossing);
-        work_describe(decision);
+        balance_describe(decision);
     }
 }
 

@@ -25,24 +25,36 @@
 
 struct balance_settings {
     bool enabled;
-    uint32_t split_percent;         /* of its server's time: a tablet above it is split ... */
-    uint64_t split_rate;            /* or with more operations a second; 0 = whatever the rate */
-    int64_t split_after_ns;         /* ... when it has been for so long, */
-    int64_t split_after_far_ns;     /* when it is above twice as much */
-    int64_t split_pause_ns;         /* one split of a tablet in this time, unless it is far above */
-    uint32_t pieces_max;            /* of one that is far above, up to BALANCE_PIECES_MAX */
-    uint32_t observations_min;      /* of where load is, to split by */
-    uint32_t monotonic_percent;     /* of the writes append: it is no use to split in the middle */
-    int64_t ahead_pause_ns;         /* one split ahead of who appends in this time */
+    uint32_t split_percent;      /* of its server's time: a tablet above it is split ... */
+    uint64_t split_rate;         /* or with more operations a second; 0 = whatever the rate */
+    int64_t split_after_ns;      /* ... when it has been for so long, */
+    int64_t split_after_far_ns;  /* when it is above far_times as much */
+    uint32_t far_times;          /* split_percent, split_rate: far above */
+    int64_t split_pause_ns;      /* one split of a tablet in this time, unless it is far above */
+    uint32_t pieces_max;         /* of one that is far above, up to BALANCE_PIECES_MAX */
+    uint32_t piece_percent;      /* of split_percent: how hot each of these should be */
+    uint32_t uneven_percent;     /* sides of a cut, at most: |left - right| of both */
+    uint32_t uneven_far_percent; /* of one that is far above: a worse cut is better than none */
+    uint32_t
+        crossing_percent;     /* of the operations, that touch both sides: no cut from so many on */
+    int64_t refusal_pause_ns; /* a refusal is said again, when there was another one since */
+    uint32_t observations_min;  /* of where load is, to split by */
+    uint32_t monotonic_percent; /* of the writes append: it is no use to split in the middle */
+    int64_t ahead_by_ns;        /* how far ahead of who appends: a split and a move take less */
+    int64_t ahead_pause_ns;     /* one split ahead of who appends in this time */
+    int64_t ahead_awaited_ns;   /* until who appends has come, and shows in averages */
+    uint32_t merge_percent; /* of split_percent: neighbours below it together are cold; 0 = none */
+    uint32_t merge_size_percent;    /* of the soft limit, at most: both together */
     int64_t merge_after_ns;         /* neighbours that have been cold for so long are merged, */
     int64_t merge_after_split_ns;   /* and not split for so long */
     uint32_t merges_max;            /* under way at once */
     uint32_t imbalance_percent;     /* a server so much above the mean has too much to do ... */
     int64_t imbalance_after_ns;     /* ... when it has been for so long, */
-    int64_t imbalance_after_far_ns; /* when it is five times as far above it */
-    uint32_t impact_permille;       /* of the mean: what a move must gain */
-    uint32_t idle_percent; /* of its time: a server that uses less is not relieved of anything */
-    int64_t move_pause_ns; /* a tablet stays for so long where it was moved to */
+    int64_t imbalance_after_far_ns; /* when it is imbalance_far_times as far above it */
+    uint32_t imbalance_far_times;
+    uint32_t impact_permille; /* of the mean: what a move must gain */
+    uint32_t idle_percent;    /* of its time: a server that uses less is not relieved of anything */
+    int64_t move_pause_ns;    /* a tablet stays for so long where it was moved to */
     uint32_t moves_per_server; /* under way at once, to and from it */
 };
 
@@ -54,6 +66,7 @@ enum balance_reason {
     BALANCE_HOT,          /* SPLIT: above the share for long enough */
     BALANCE_FAR_OVER,     /* SPLIT: above twice the share */
     BALANCE_AHEAD,        /* SPLIT ahead of who appends; LEAD, MOVE of what came of it */
+    BALANCE_SIZE,         /* SPLIT that a server asked for: above the tablet's soft limit */
     BALANCE_COLD,         /* MERGE */
     BALANCE_IMBALANCE,    /* LEAD, MOVE */
     BALANCE_POPULAR_KEY,  /* REFUSE: one row takes so much that no row parts the load */

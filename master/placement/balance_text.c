@@ -3,6 +3,8 @@
 
 #include "master/placement/balance_work.h"
 
+#define MIB 1048576.0
+
 const char *balance_kind_name(enum balance_kind kind)
 {
     static const char *const names[] = {
@@ -88,7 +90,18 @@ static void describe_refusal(struct balance_decision *decision, char *rest, size
     }
 }
 
-void work_describe(struct balance_decision *decision)
+static void describe_size(struct balance_decision *decision)
+{
+    char row[BYTES_PRINTABLE_SIZE_MAX];
+    const struct event_figures *figures = &decision->figures;
+    (void)snprintf(decision->text, sizeof decision->text,
+                   "%.1f MiB are stored in it (limit %.1f MiB), %" PRIu64
+                   " operations/s: split at '%s'",
+                   (double)figures->size_bytes / MIB, (double)figures->limit_bytes / MIB,
+                   figures->operations, bytes_printable(decision->rows[0], row));
+}
+
+void balance_describe(struct balance_decision *decision)
 {
     const struct event_figures *figures = &decision->figures;
 
@@ -96,6 +109,8 @@ void work_describe(struct balance_decision *decision)
         (void)snprintf(decision->text, sizeof decision->text,
                        "both together %.1f %% of a server's time (limit %.1f %%): merged",
                        percent(figures->share_permille), percent(figures->limit_permille));
+    } else if (decision->reason == BALANCE_SIZE) {
+        describe_size(decision);
     } else if (decision->reason == BALANCE_AHEAD && decision->kind != BALANCE_SPLIT) {
         (void)snprintf(decision->text, sizeof decision->text,
                        "rows will be appended to it: to a server that uses %.0f %% of its time, "

@@ -48,6 +48,13 @@ static inline double work_use(const struct balance_work *work, uint32_t server)
     return capacity_ns > 0 ? work->servers[server].load_ns / capacity_ns : 0;
 }
 
+/* Of its server's time.  Two tablets that take less together are merged; one that takes more is warm. */
+static inline double work_cold_limit(const struct balance_work *work)
+{
+    const struct balance_settings *settings = work->settings;
+    return settings->split_percent / 100.0 * settings->merge_percent / 100.0;
+}
+
 static inline double work_mean(const struct balance_work *work)
 {
     return work->capacity_ns > 0 ? work->load_ns / work->capacity_ns : 0;
@@ -101,8 +108,5 @@ void work_split(struct balance_work *work);
 void work_merge(struct balance_work *work);
 /* balance_move.c: what was split ahead is placed; busy servers are relieved.  False without memory. */
 bool work_move(struct balance_work *work);
-
-/* balance_text.c: say it in a sentence. */
-void work_describe(struct balance_decision *decision);
 
 #endif /* MASTER_PLACEMENT_BALANCE_WORK_H */

@@ -51,6 +51,17 @@ static struct {
         int64_t impact_permille;
         int64_t idle_percent;
         int64_t move_pause_us;
+        int64_t far_times;
+        int64_t piece_percent;
+        int64_t uneven_percent;
+        int64_t uneven_far_percent;
+        int64_t crossing_percent;
+        int64_t merge_percent;
+        int64_t merge_size_percent;
+        int64_t imbalance_far_times;
+        int64_t refusal_pause_us;
+        int64_t ahead_by_us;
+        int64_t ahead_awaited_us;
     } balance;
     const char *coordinator;
     const char *succeeds;
@@ -120,6 +131,19 @@ static const struct config_key keys[] = {
     {"balance.idle_percent", CONFIG_NUMBER, &raw.balance.idle_percent, 0, 100, false},
     {"balance.move_pause", CONFIG_DURATION_US, &raw.balance.move_pause_us, SECOND_US, 720 * HOUR_US,
      false},
+    {"balance.far_times", CONFIG_NUMBER, &raw.balance.far_times, 2, 100, false},
+    {"balance.piece_percent", CONFIG_NUMBER, &raw.balance.piece_percent, 10, 100, false},
+    {"balance.uneven_percent", CONFIG_NUMBER, &raw.balance.uneven_percent, 1, 100, false},
+    {"balance.uneven_far_percent", CONFIG_NUMBER, &raw.balance.uneven_far_percent, 1, 100, false},
+    {"balance.crossing_percent", CONFIG_NUMBER, &raw.balance.crossing_percent, 1, 100, false},
+    {"balance.merge_percent", CONFIG_NUMBER, &raw.balance.merge_percent, 0, 90, false},
+    {"balance.merge_size_percent", CONFIG_NUMBER, &raw.balance.merge_size_percent, 1, 100, false},
+    {"balance.imbalance_far_times", CONFIG_NUMBER, &raw.balance.imbalance_far_times, 1, 100, false},
+    {"balance.refusal_pause", CONFIG_DURATION_US, &raw.balance.refusal_pause_us, SECOND_US,
+     720 * HOUR_US, false},
+    {"balance.ahead_by", CONFIG_DURATION_US, &raw.balance.ahead_by_us, SECOND_US, HOUR_US, false},
+    {"balance.ahead_awaited", CONFIG_DURATION_US, &raw.balance.ahead_awaited_us, SECOND_US, HOUR_US,
+     false},
     {"limits.connections_max", CONFIG_NUMBER, &raw.settings.connections_max, 8, 1000000, false},
     {"limits.answer_bytes_max", CONFIG_SIZE_BYTES, &raw.settings.answer_bytes_max, MIB, MIB << 20,
      false},
@@ -157,6 +181,17 @@ static void put_balance_defaults(const struct balance_settings *balance)
     raw.balance.impact_permille = balance->impact_permille;
     raw.balance.idle_percent = balance->idle_percent;
     raw.balance.move_pause_us = balance->move_pause_ns / MICROSECOND_NS;
+    raw.balance.far_times = balance->far_times;
+    raw.balance.piece_percent = balance->piece_percent;
+    raw.balance.uneven_percent = balance->uneven_percent;
+    raw.balance.uneven_far_percent = balance->uneven_far_percent;
+    raw.balance.crossing_percent = balance->crossing_percent;
+    raw.balance.merge_percent = balance->merge_percent;
+    raw.balance.merge_size_percent = balance->merge_size_percent;
+    raw.balance.imbalance_far_times = balance->imbalance_far_times;
+    raw.balance.refusal_pause_us = balance->refusal_pause_ns / MICROSECOND_NS;
+    raw.balance.ahead_by_us = balance->ahead_by_ns / MICROSECOND_NS;
+    raw.balance.ahead_awaited_us = balance->ahead_awaited_ns / MICROSECOND_NS;
 }
 
 struct master_settings *settings_with_defaults(void)
@@ -300,6 +335,32 @@ static void check_quick(struct config_reading *reading)
     }
 }
 
+/* What one says of the other: `key` is refused, unless the other one was. */
+static void refuse_balance(
+    struct config_reading *reading, bool wrong, const char *key, const char *other, const char *why)
+{
+    if (wrong && !config_is_refused(reading, other)) {
+        config_refuse(reading, key, "%s must not be above %s: %s", key, other, why);
+    }
+}
+
+/* A decision that would be taken back by the next one, or never be made, is a mistake. */
+static void check_balance(struct config_reading *reading)
+{
+    refuse_balance(reading, raw.balance.split_after_far_us > raw.balance.split_after_us,
+                   "balance.split_after_far", "balance.split_after",
+                   "what is far above the limit is split sooner, not later");
+    refuse_balance(reading, raw.balance.imbalance_after_far_us > raw.balance.imbalance_after_us,
+                   "balance.imbalance_after_far", "balance.imbalance_after",
+                   "a server that is far above the mean is relieved sooner, not later");
+    refuse_balance(reading, raw.balance.uneven_percent > raw.balance.uneven_far_percent,
+                   "balance.uneven_percent", "balance.uneven_far_percent",
+                   "what is far above the limit takes the worse cut, not the better one");
+    refuse_balance(reading, raw.balance.merge_percent > raw.balance.piece_percent,
+                   "balance.merge_percent", "balance.piece_percent",
+                   "pieces of a split would be merged again");
+}
+
 /* Of keys whose values were refused nothing is said: their targets hold others. */
 static void check_together(const struct catalog_settings *catalog, struct config_reading *reading)
 {
@@ -310,6 +371,7 @@ static void check_together(const struct catalog_settings *catalog, struct config
                       "server.timeout must be at least twice sync.hold and sync.interval");
     }
     check_quick(reading);
+    check_balance(reading);
     if (raw.min_in_sync > raw.replicas && !config_is_refused(reading, "replication.replicas")) {
         config_refuse(reading, "replication.min_in_sync",
                       "replication.min_in_sync must not be above replication.replicas");
@@ -341,6 +403,17 @@ static void take_balance(struct balance_settings *balance)
     balance->impact_permille = (uint32_t)raw.balance.impact_permille;
     balance->idle_percent = (uint32_t)raw.balance.idle_percent;
     balance->move_pause_ns = raw.balance.move_pause_us * MICROSECOND_NS;
+    balance->far_times = (uint32_t)raw.balance.far_times;
+    balance->piece_percent = (uint32_t)raw.balance.piece_percent;
+    balance->uneven_percent = (uint32_t)raw.balance.uneven_percent;
+    balance->uneven_far_percent = (uint32_t)raw.balance.uneven_far_percent;
+    balance->crossing_percent = (uint32_t)raw.balance.crossing_percent;
+    balance->merge_percent = (uint32_t)raw.balance.merge_percent;
+    balance->merge_size_percent = (uint32_t)raw.balance.merge_size_percent;
+    balance->imbalance_far_times = (uint32_t)raw.balance.imbalance_far_times;
+    balance->refusal_pause_ns = raw.balance.refusal_pause_us * MICROSECOND_NS;
+    balance->ahead_by_ns = raw.balance.ahead_by_us * MICROSECOND_NS;
+    balance->ahead_awaited_ns = raw.balance.ahead_awaited_us * MICROSECOND_NS;
     balance->moves_per_server = (uint32_t)raw.moves_per_server;
 }
 

@@ -139,6 +139,15 @@ says "no such file" 2 'nonexistent.conf' "$MASTER" --config "$WORK/nonexistent.c
 says "unknown option" 2 'sing' "$MASTER" --sing
 says "good files" 0 '' "$SERVER" --config "$ROOT/conf/tabletserver.conf" --check-config
 says "good files" 0 '' "$MASTER" --config "$ROOT/conf/master.conf" --check-config
+# keys DAEMON: all that it knows
+keys() { "$1" --help | sed -nE 's/^  ([a-z_.]+) = .*$/\1/p'; }
+same "the file with all defaults names every key of balancing" "$(keys "$MASTER" | grep '^balance\.' | sed 's/.*\.//' |
+    while read -r key; do grep -qE "^#    $key = " "$ROOT/conf/master.conf" || echo "$key"; done)" ""
+same "and docs/configuration.md, too" "$(keys "$MASTER" | grep '^balance\.' |
+    while read -r key; do grep -qF "\`$key\`" "$ROOT/docs/configuration.md" || echo "$key"; done)" ""
+same "there are some" "$(($(keys "$MASTER" | grep -c '^balance\.') >= 29))" 1
+sed -E 's/^#(.* = .*|\};|[a-z]+ = \{)$/\1/' "$ROOT/conf/master.conf" | grep -v '^#' | sed -n '/^balance = {/,/^};/p' >"$WORK/balance.conf"
+says "what stands there is allowed" 0 'good' "$MASTER" --config "$WORK/balance.conf" --check-config
 # refused WHAT PATTERN SETTING...: by either daemon, in the same words at the start and by --check-config.
 refused() {
     local what=$1 pattern=$2 settings=() daemon said

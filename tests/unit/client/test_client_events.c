@@ -21,6 +21,8 @@ static struct event event_of(uint64_t number, uint64_t change)
         .row_count = 3,
         .figures = {.share_permille = 915,
                     .limit_permille = 250,
+                    .size_bytes = 20 << 20,
+                    .limit_bytes = 16 << 20,
                     .operations = 90447,
                     .observations = 640},
     };
@@ -53,6 +55,7 @@ Test(client, events_come_in_pages)
     cr_assert(list[2].row.size == 2 && list[2].row_count == 3 && list[2].key.size == 0);
     cr_assert_float_eq(list[2].share_percent, 91.5, 1e-9);
     cr_assert(list[2].operations == 90447 && list[2].observations == 640);
+    cr_assert(list[2].size_bytes == 20 << 20 && list[2].limit_bytes == 16 << 20);
     edubba_free(list);
     cr_assert_eq(edubba_list_events(session.client, "METRIC", 4, &list, &count, &error), EDUBBA_OK);
     cr_assert(count == 1 && list[0].number == 3);

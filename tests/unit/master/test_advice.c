@@ -15,7 +15,7 @@ static struct arena arena;
 static struct advice_tablet tablets[TABLETS_MAX];
 static struct load_point points[TABLETS_MAX][LOAD_POINTS_MAX];
 static struct load_key keys[TABLETS_MAX][LOAD_KEYS_MAX];
-static char rows[TABLETS_MAX][LOAD_POINTS_MAX][16];
+static char rows[TABLETS_MAX][LOAD_POINTS_MAX][48];
 static size_t count;
 
 static void start(void)
@@ -61,6 +61,20 @@ static void add_key(struct advice_tablet *to, const char *row, uint64_t reads, u
 {
     size_t at = (size_t)(to - tablets);
     keys[at][to->detail.key_count++] = (struct load_key){bytes_of_text(row), reads, writes};
+}
+
+/* Its points are rows of this form from now on, by their numbers. */
+static void name_rows(struct advice_tablet *of,
+                      const char *before,
+                      size_t first,
+                      const char *behind)
+{
+    size_t at = (size_t)(of - tablets);
+    for (size_t i = 0; i < LOAD_POINTS_MAX; i++) {
+        (void)snprintf(rows[at][i], sizeof rows[at][i], "%s%03zu%s", before, first + i, behind);
+        points[at][i].row = bytes_of_text(rows[at][i]);
+    }
+    of->range.start = points[at][0].row;
 }
 
 static struct advise_response ask(uint64_t all_count)
@@ -136,9 +150,9 @@ Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
     const struct advice_finding *finding = &response.findings[0];
     cr_assert(finding->kind == ADVICE_MONOTONIC && finding->tablet == 4);
     cr_assert(says(finding->text, "94 % of writes hit one tablet; its rows only grow at the end"));
-    cr_assert(says(finding->text, "begin with 'T03#0'"));
-    cr_assert(says(finding->pattern, "field promotion"));
-    cr_assert(says(finding->cure, "in front of the time"));
+    cr_assert(says(finding->text, "by a number ('031') behind 'T03#'"));
+    cr_assert(says(finding->pattern, "salting"), "it is no time");
+    cr_assert(says(finding->cure, "'T03#HASH#NUMBER'"));
     cr_assert_eq(response.finding_count, 2, "its pressure is what comes of it");
     cr_assert_eq(response.findings[1].kind, ADVICE_HIGH_PRESSURE);
     cr_assert_eq(response.findings[1].share_permille, 900);
@@ -148,6 +162,149 @@ Test(advice, rows_that_grow_at_the_end_are_told_with_the_cure)
     response = ask(4);
     cr_assert_neq(response.findings[0].kind, ADVICE_MONOTONIC);
 }
+
+/* --- cures go by the keys ------------------------------------------------------------------------- */
+
+/* A table of one tablet that grows at its end: what cures it. */
+static struct advice_finding growing(const char *before, const char *behind)
+{
+    count = 0;
+    struct advice_tablet *hot = tablet(0, 3200, 30);
+    name_rows(hot, before, 100, behind);
+    hot->range.start = BYTES_EMPTY;
+    points[0][0].row = BYTES_EMPTY;
+    hot->detail.appended_permille = 970;
+    struct advice_finding finding = ask(1).findings[0];
+    cr_assert_eq(finding.kind, ADVICE_MONOTONIC);
+    return finding;
+}
+
+Test(advice, a_time_in_front_is_cured_by_a_field_before_it)
+{
+    struct advice_finding finding = growing("BATTERY#20150301124501", "");
+    cr_assert(says(finding.text, "by a time ('20150301124501131') behind 'BATTERY#'"));
+    cr_assert(says(finding.pattern, "field promotion"));
+    cr_assert(says(finding.cure, "'BATTERY#USER#TIME'"));
+    cr_assert(says(finding.cure, "'N#BATTERY#...'"));
+    finding = growing("1426535612", "");
+    cr_assert(says(finding.cure, "'USER#TIME'"));
+}
+
+Test(advice, a_date_before_the_id_is_cured_by_the_id_before_the_date)
+{
+    struct advice_finding finding = growing("20170726#0000987", "");
+    cr_assert(says(finding.text, "by a time ('20170726')"));
+    cr_assert(says(finding.pattern, "field promotion"));
+    cr_assert(says(finding.cure, "'ID#TIME' in place of 'TIME#ID'"));
+    finding = growing("LoL/2015-03-01/Corrie", "");
+    cr_assert(says(finding.cure, "'LoL/ID/TIME' in place of 'LoL/TIME/ID'"));
+}
+
+Test(advice, a_counter_is_cured_by_its_hash)
+{
+    struct advice_finding finding = growing("0000000123", "");
+    cr_assert(says(finding.text, "by a number ('0000000123131')"));
+    cr_assert(says(finding.pattern, "salting"));
+    cr_assert(says(finding.cure, "'HASH#NUMBER'"));
+    cr_assert_not(says(finding.cure, "USER"));
+}
+
+Test(advice, one_series_of_several_is_salted)
+{
+    tablet(0, 640, 5);
+    name_rows(&tablets[0], "NASDAQ#AAPL#1426535612", 100, "");
+    struct advice_tablet *hot = tablet(0, 3200, 30);
+    name_rows(hot, "NASDAQ#ZXZZT#1426535612", 100, "");
+    hot->detail.appended_permille = 970;
+    struct advice_finding finding = ask(2).findings[0];
+    cr_assert(finding.kind == ADVICE_MONOTONIC && finding.tablet == 2);
+    cr_assert(says(finding.cure, "one of its values, 'NASDAQ#ZXZZT#'"));
+    cr_assert(says(finding.pattern, "salting"));
+}
+
+Test(advice, salts_that_are_too_few_are_not_told_to_begin_salting)
+{
+    for (int i = 0; i < 3; i++) {
+        tablet(0, 3200, 30)->detail.appended_permille = 970;
+    }
+    struct advise_response response = ask(3);
+    cr_assert_eq(response.finding_count, 3);
+    cr_assert(says(response.findings[0].cure, "3 tablets grow at their ends at once"));
+    cr_assert(says(response.findings[0].cure, "more salts"));
+}
+
+Test(advice, few_leading_fields_are_named)
+{
+    for (int i = 0; i < 7; i++) {
+        tablet(64, 0, 1);
+    }
+    name_rows(tablet(6400, 0, 30), "celebrity#site", 100, "");
+    struct advice_finding finding = ask(8).findings[0];
+    cr_assert_eq(finding.kind, ADVICE_NARROW_RANGE);
+    cr_assert(says(finding.text, "hit 1 of the table's 8 tablets (8), in rows that begin with "
+                                 "'celebrity#'."));
+    cr_assert(says(finding.cure, "Few values of the leading fields take it all ('celebrity#')"));
+    cr_assert(says(finding.pattern, "salting"));
+    name_rows(&tablets[7], "20170726#0000987", 100, "");
+    finding = ask(8).findings[0];
+    cr_assert(says(finding.text, "and a time ('20170726')"));
+    cr_assert(says(finding.cure, "'ID#TIME' in place of 'TIME#ID'"));
+}
+
+/* --- what load has left --------------------------------------------------------------------------- */
+
+/* Tablets side by side, each of which a single writer has filled, and left for the next one. */
+static void leave_behind(size_t all)
+{
+    static const char *const ends[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < all; i++) {
+        struct advice_tablet *filled = tablet(0, 3200, 30);
+        filled->range = (struct row_range){i == 0 ? BYTES_EMPTY : bytes_of_text(ends[i - 1]),
+                                           i + 1 == all ? BYTES_EMPTY : bytes_of_text(ends[i])};
+        filled->detail.appended_permille = 970;
+        filled->quiet_ns = (all - 1 - i) * 4 * SECOND_NS;
+        filled->elapsed_ns = SECOND_NS;
+    }
+}
+
+Test(advice, one_writer_is_one_writer_whatever_it_has_left_behind)
+{
+    leave_behind(4);
+    struct advise_response response = ask(4);
+    cr_assert_eq(response.finding_count, 1);
+    cr_assert(response.findings[0].kind == ADVICE_MONOTONIC && response.findings[0].tablet == 4);
+    cr_assert_eq(response.findings[0].share_permille, 1000, "%u",
+                 response.findings[0].share_permille);
+    cr_assert_eq(response.operations_per_second, 3200);
+    cr_assert_eq(response.busy_count, 1);
+}
+
+Test(advice, a_tablet_that_the_writer_has_just_come_to_need_not_know_that_it_appends)
+{
+    leave_behind(2);
+    tablets[0].quiet_ns = SECOND_NS / 2;
+    tablets[1].detail.appended_permille = 0;
+    struct advise_response response = ask(2);
+    cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC);
+    cr_assert(response.findings[0].tablet == 2 && response.findings[0].share_permille == 1000);
+    tablets[1].elapsed_ns = 10 *
+                            SECOND_NS; /* it has been there all the time: it is another writer's */
+    tablets[1].figures.writes *= 10;
+    response = ask(2);
+    cr_assert(response.findings[0].tablet == 1 && response.findings[0].share_permille == 500);
+}
+
+Test(advice, a_part_that_was_split_off_and_is_not_heard_of_counts_for_nothing)
+{
+    leave_behind(2);
+    tablets[0].quiet_ns = SECOND_NS / 2;
+    tablets[0].detail.appended_permille = 0;
+    cr_assert_eq(ask(2).findings[0].share_permille, 500, "it may be but slow");
+    tablets[0].inherited = true;
+    cr_assert_eq(ask(2).findings[0].share_permille, 1000);
+}
+
+/* --- pressure and ranges -------------------------------------------------------------------------- */
 
 Test(advice, a_split_is_the_cure_of_pressure_only_where_it_can_part_the_load)
 {

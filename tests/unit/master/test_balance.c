@@ -144,6 +144,59 @@ Test(balance, a_refusal_that_alternates_is_said_once_a_minute)
     cr_assert_eq(fixture_pass(&fixture, 20), 1, "it was not refused in between");
 }
 
+Test(balance, far_above_is_a_setting)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 60, 0);
+    fixture_points(&fixture, 0, 32, 0);
+    fixture.settings.far_times = 3;
+    cr_assert_eq(fixture_pass(&fixture, 9), 0);
+    cr_assert_eq(fixture_pass(&fixture, 4), 1);
+    cr_assert(fixture.last.reason == BALANCE_HOT && fixture.last.row_count == 1);
+    fixture.states[0].split_ns = 0;
+    fixture.settings.far_times = 2;
+    fixture.settings.piece_percent = 100;
+    fixture.settings.pieces_max = 16;
+    cr_assert_eq(fixture_pass(&fixture, 6), 1);
+    cr_assert_eq(fixture.last.reason, BALANCE_FAR_OVER);
+    cr_assert_eq(fixture.last.row_count, 2, "three pieces, one a server: of 60 %, each of 25 %");
+}
+
+/* A side of 70 %, the other of 30 %: 40 % off. */
+Test(balance, how_uneven_a_cut_may_be_and_how_many_it_may_part_are_settings)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 30, 0);
+    fixture_points(&fixture, 0, 2, 0);
+    fixture.details[0].points[0].reads = 7000;
+    fixture.details[0].points[1].reads = 3000;
+    cr_assert_eq(fixture_pass(&fixture, 13), 1);
+    cr_assert_eq(fixture.last.reason, BALANCE_POPULAR_KEY);
+    fixture.settings.uneven_percent = 45;
+    cr_assert_eq(fixture_pass(&fixture, 2), 1);
+    cr_assert_eq(fixture.last.kind, BALANCE_SPLIT);
+    fixture.states[0].split_ns = 0;
+    fixture.details[0].points[1].crossing = fixture.details[0].detail.operations / 5;
+    fixture.settings.crossing_percent = 20;
+    cr_assert_eq(fixture_pass(&fixture, 13), 1);
+    cr_assert_eq(fixture.last.reason, BALANCE_TOO_WIDE);
+}
+
+Test(balance, how_often_a_refusal_is_said_is_a_setting)
+{
+    fixture_servers(&fixture, 3);
+    fixture_tablet(&fixture, "", 0, 60, 0);
+    fixture_points(&fixture, 0, 8, 0);
+    fixture.details[0].points[5].reads = 9000;
+    fixture.settings.refusal_pause_ns = 10 * FIXTURE_SECOND_NS;
+    for (int second = 0; second < 60; second++) {
+        fixture.tablets[0].may_move = second % 2 == 0;
+        (void)fixture_pass(&fixture, 1);
+    }
+    cr_assert_geq(fixture.refusals[BALANCE_ALONE], 4);
+    cr_assert_geq(fixture.refusals[BALANCE_POPULAR_KEY], 4);
+}
+
 Test(balance, a_refusal_is_said_again_when_it_changes)
 {
     fixture_servers(&fixture, 3);
@@ -359,6 +412,23 @@ Test(balance, neither_other_tables_nor_large_ones_are_merged)
     fixture.tablets[1].table = 1;
     fixture.tablets[1].size_bytes = fixture.tablets[1].soft_limit_bytes / 2;
     cr_assert_eq(fixture_pass(&fixture, 4000), 0);
+}
+
+Test(balance, how_cold_and_how_small_is_a_setting)
+{
+    two_cold_ones();
+    fixture.settings.merge_percent = 0;
+    cr_assert_eq(fixture_pass(&fixture, 8000), 0, "nothing is merged");
+    fixture.settings.merge_percent = 40;
+    fixture.costs[1] = 5; /* 7 of 10 percent */
+    cr_assert_eq(fixture_pass(&fixture, 400), 1);
+    cr_assert_eq(fixture.last.figures.limit_permille, 100);
+    fixture_deinit(&fixture);
+    fixture_init(&fixture);
+    two_cold_ones();
+    fixture.tablets[1].size_bytes = fixture.tablets[1].soft_limit_bytes / 2;
+    fixture.settings.merge_size_percent = 50;
+    cr_assert_eq(fixture_pass(&fixture, 4000), 1);
 }
 
 /* --- balance --------------------------------------------------------------------------------------- */

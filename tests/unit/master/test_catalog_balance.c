@@ -293,6 +293,50 @@ Test(catalog_balance, an_event_says_what_was_decided_with_its_numbers)
     cr_assert_eq(list_events("t", event->change - 1).events[0].number, event->number);
 }
 
+/* The table's one tablet has grown, and its server asks for a split at row "m". */
+static void grow(void)
+{
+    struct replica_view view = newest_view(driver_locate(&driver, "t", "").locations[0].tablet);
+    struct held_tablet *held = fake_held(&leader_server(&view)->fake, view.tablet);
+    held->size_bytes = UINT64_C(20) << 20;
+    held->wants_split = true;
+    held->split_row = bytes_of_text("m");
+}
+
+static void assert_size_split_is_told(void)
+{
+    grow();
+    seconds(5);
+    cr_assert_eq(count_tablets(), 2);
+    struct list_events_response list = list_events("t", 0);
+    cr_assert_eq(list.event_count, 1);
+    const struct event *event = &list.events[0];
+    cr_assert(bytes_equal(event->kind, bytes_of_text("split")));
+    cr_assert(bytes_equal(event->reason, bytes_of_text("size")));
+    cr_assert(bytes_equal(event->outcome, bytes_of_text("done")));
+    cr_assert(bytes_equal(event->row, bytes_of_text("m")) && event->row_count == 1);
+    cr_assert_eq(event->figures.size_bytes, UINT64_C(20) << 20);
+    cr_assert_eq(event->figures.limit_bytes, UINT64_C(16) << 20);
+    cr_assert(bytes_equal(
+        event->text,
+        bytes_of_text("20.0 MiB are stored in it (limit 16.0 MiB), 0 operations/s: split at 'm'")));
+}
+
+Test(catalog_balance, a_split_by_size_is_an_event_with_its_numbers)
+{
+    make_table(3);
+    assert_size_split_is_told();
+}
+
+Test(catalog_balance, a_split_by_size_is_told_of_where_nothing_is_done_about_load)
+{
+    driver.settings.balance.enabled = false;
+    driver_crash(&driver);
+    replicas_settle(&driver, servers, SERVERS);
+    make_table(1);
+    assert_size_split_is_told();
+}
+
 Test(catalog_balance, replicas_are_handed_over_before_any_is_moved)
 {
     make_table(3);
@@ -334,10 +378,21 @@ Test(catalog_balance, who_appends_is_awaited_on_another_server)
     cr_assert_eq(count_events("refuse", "monotonic", "refused"), 1);
 }
 
-Test(catalog_balance, what_was_known_of_a_tablet_is_advised_about_after_its_split)
+static struct advise_response advice(void)
 {
     struct buffer body = BUFFER_INIT;
     struct advise_response response;
+    advise_request_encode(&(struct advise_request){bytes_of_text("t")}, &body);
+    uint64_t request = driver_send(&driver, METHOD_ADVISE, &body);
+    cr_assert_eq(
+        advise_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response;
+}
+
+/* A table of which only the end is written to, and which has been split ahead of that. */
+static void split_ahead(void)
+{
     make_table(1);
     spread_load(10, 60);
     appended_permille = 990;
@@ -345,12 +400,30 @@ Test(catalog_balance, what_was_known_of_a_tablet_is_advised_about_after_its_spli
         second();
     }
     cr_assert_eq(count_tablets(), 2);
-    advise_request_encode(&(struct advise_request){bytes_of_text("t")}, &body);
-    uint64_t request = driver_send(&driver, METHOD_ADVISE, &body);
-    cr_assert_eq(
-        advise_response_decode(driver_body(&driver, request), &driver.arena, &response, NULL),
-        STATUS_OK);
-    cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC, "%u", response.findings[0].kind);
+}
+
+Test(catalog_balance, what_was_known_of_a_tablet_is_advised_about_after_its_split)
+{
+    split_ahead();
+    cr_assert_eq(advice().findings[0].kind, ADVICE_MONOTONIC);
+}
+
+Test(catalog_balance, a_writer_that_has_gone_on_into_the_next_tablet_is_still_one)
+{
+    split_ahead();
+    second();
+    loads[0] = (struct row_load){"b00", 30}; /* behind the cut */
+    loads[1] = (struct row_load){"b01", 30};
+    load_count = 2;
+    for (int i = 0; i < 8; i++) {
+        second();
+        struct advise_response response = advice();
+        cr_assert_eq(response.findings[0].kind, ADVICE_MONOTONIC, "%d seconds", i + 1);
+        cr_assert_eq(response.findings[0].share_permille, 1000, "%u, %d seconds after it went on",
+                     response.findings[0].share_permille, i + 1);
+        cr_assert_gt(bytes_compare(response.findings[0].range.start, bytes_of_text("a09")), 0,
+                     "%d seconds", i + 1);
+    }
 }
 
 Test(catalog_balance, what_has_cooled_is_merged_but_not_across_a_boundary_made_by_hand)

@@ -141,7 +141,8 @@ static struct event any_event(struct random_source *s)
         .row_count = any_u32(s),
         .key = any_bytes(s),
         .figures = {any_u32(s), any_u32(s), any_u64(s), any_u64(s), any_u32(s), any_u32(s),
-                    any_u32(s), any_u32(s), any_u32(s), any_u32(s), any_u32(s)},
+                    any_u32(s), any_u32(s), any_u32(s), any_u32(s), any_u32(s), any_u64(s),
+                    any_u64(s)},
     };
 }
 
