@@ -1,6 +1,6 @@
 /*
  * Rows that were touched in a tablet, one in so many: left here by whoever touches them, until whoever
- * reports takes them out (serve/load_sampling.h).
+ * reports takes them out (serve/load/load_sampling.h).
  *
  *    reads, writes, scans --- one in `every` ---> ring, bounded ---> drained each second
  *

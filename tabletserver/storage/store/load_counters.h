@@ -1,7 +1,7 @@
 /*
  * What a tablet has had to do since it was loaded: counters that live as long as it does.
  *
- * The store only keeps them; the server above counts, and reports what was added (serve/load_meter.h).
+ * The store only keeps them; the server above counts, and reports what was added (serve/load/load_meter.h).
  *
  * COST.  Whoever reads adds once for all that it read of a tablet, next to the tablet's count of
  * references, which it changes then anyway: the line of memory is here already.  Writes are counted
