@@ -7,7 +7,7 @@
  *
  * Whoever is behind is offered a lesson; who has what the log follows on says LEARNED at once.  A slice that
  * was read is kept until the next is asked for, so one lost is sent again without another read.  How soon the
- * next is read follows what the process may use of the processors (storage/flush_pace.h), unless the master
+ * next is read follows what the process may use of the processors (storage/flush/flush_pace.h), unless the master
  * is in a hurry with the tablet.  What may not be given out while slices are read: host_walks.c.
  */
 #include "common/base/memory.h"

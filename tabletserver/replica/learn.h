@@ -9,7 +9,7 @@
  *
  * It asks for one slice at a time, again while none comes, says now and then that it works on what came, and for the next when what the log has up to the
  * last one's sequence is applied: so memory is bounded, and a counter is neither missed nor doubled
- * (storage/store_slice.h).  Another lesson (another process, reign or walk of the primary's) begins at the
+ * (storage/copies/store_slice.h).  Another lesson (another process, reign or walk of the primary's) begins at the
  * beginning.
  *
  * Invariants, checked by learn_check(): (1) a slice is taken only when it was asked for; (2) LEARNED is said

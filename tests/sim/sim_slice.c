@@ -8,7 +8,7 @@
 
 /*
  * The teacher's side of production's store_slice.h, over simulated rows, in production's bytes
- * (storage/slice.h).  A cell's stamp is the sequence of its last change: that is what rows go by here.
+ * (storage/copies/slice.h).  A cell's stamp is the sequence of its last change: that is what rows go by here.
  *
  * As production does it: RECORDS at what was committed when the walk began, in pieces; then ROWS, each at
  * what is committed then, but that of a row which takes several all have one sequence.

@@ -1,7 +1,7 @@
 /*
  * Load sampling: of the tablets that are busy, which of their rows it is.
  *
- *    tablet's counters --> ring (storage/key_ring.h) --each second--> sampler (tablet/key_sampler.h) --> detail
+ *    tablet's counters --> ring (storage/store/key_ring.h) --each second--> sampler (tablet/key_sampler.h) --> detail
  *
  * A tablet that was busy gets a place with a ring and a sampler, and keeps it until it has been idle for
  * LOAD_SAMPLING_IDLE_NS or is gone.  There are LOAD_SAMPLING_PLACES_MAX; one that is not to be had is taken

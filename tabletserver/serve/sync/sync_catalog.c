@@ -4,7 +4,7 @@
 #include "common/io/logger.h"
 #include "tabletserver/serve/server.h"
 
-/* Is the master's catalog the one that the stores belong to?  (storage/store_catalog.h) */
+/* Is the master's catalog the one that the stores belong to?  (storage/store/store_catalog.h) */
 
 #define NOTE_COMPLAINT_NS (INT64_C(60) * 1000 * 1000 * 1000)
 
