@@ -3,6 +3,7 @@
  * all is looked at (master/placement/balance.h), and what is decided becomes orders
  * (catalog_order_load.c) and events.
  */
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 #include "master/placement/balance_cut.h"
 

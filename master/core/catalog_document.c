@@ -1,4 +1,5 @@
 #include "common/base/assert.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 #include "master/core/transaction.h"
 

@@ -4,6 +4,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 #include "master/core/transaction.h"
 

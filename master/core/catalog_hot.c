@@ -1,4 +1,5 @@
 /* Hot tablets: what servers report of the load goes into the history, and is listed from there. */
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 static bool find_tablet(void *context, uint64_t number, struct load_place *ret_place)

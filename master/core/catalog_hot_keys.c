@@ -1,6 +1,7 @@
 /* Where in tablets the load is, as servers have told last: listed, and put into words. */
 #include <stdlib.h>
 
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 #include "master/placement/advice.h"
 

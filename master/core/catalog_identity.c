@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 /*

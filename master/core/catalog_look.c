@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "common/base/assert.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 /* What a person or a monitor sees of the catalog. */

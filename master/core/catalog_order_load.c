@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 #include "master/core/transaction.h"
 

@@ -1,4 +1,5 @@
 #include "common/base/assert.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 #define LOCATE_COUNT_DEFAULT 100

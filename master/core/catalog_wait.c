@@ -1,5 +1,6 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 /*

@@ -5,6 +5,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "master/core/catalog_parts.h"
 
 #define TRANSACTION_BLOCK_BYTES 16384
 
