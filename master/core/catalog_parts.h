@@ -1,7 +1,7 @@
 /*
  * What the parts of the catalog ask of one another: each by the file that has it.
  *
- * Nobody but master/core's catalog_*.c includes this.  Thread rule: the catalog's (catalog.h).
+ * Nobody outside of master/core includes this.  Thread rule: the catalog's (catalog.h).
  */
 #ifndef MASTER_CORE_CATALOG_PARTS_H
 #define MASTER_CORE_CATALOG_PARTS_H
