@@ -106,6 +106,7 @@ mv "$work/port" "$EDUBBA_VAR/port"
 # What it says of losing a server by hand and of starting it again is what works.
 by_hand=$(grep -oE '^  kill -9 \$\(<[^)]*/tabletserver2.pid\)' <<<"$said") && again=$(grep -oE '^  (EDUBBA_VAR=[^ ]+ )?\./quickstart start' <<<"$said")
 verdict $? "it does not say how to lose a server by hand, and how to start it again: $said"
+[[ $(grep -c 'lab battery --in-flight 512' <<<"$said") == 2 ]]; verdict $? "the experiment that it names does not fill a server: $said"
 lost=$(<"$EDUBBA_VAR/tabletserver2.pid")
 eval "$by_hand" && for _ in $(seq 600); do [[ -d /proc/$lost ]] || break; sleep 0.05; done
 [[ $(./quickstart status | grep -c 'runs as') == $((daemons - 1)) ]]; verdict $? "the server that was killed by hand runs: $(./quickstart status)"
