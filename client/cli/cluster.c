@@ -81,7 +81,7 @@ static void print_server(const struct session *session, const struct edubba_serv
                 server->unopened_store_count, server->unopened_store_count > 1 ? "s" : "");
     }
     if (server->stuck_count > 0) {
-        fprintf(session->out, " (%u replicas have no other server to go to)", server->stuck_count);
+        fprintf(session->out, " (%u of its replicas cannot go to another)", server->stuck_count);
     }
     fputc('\n', session->out);
 }

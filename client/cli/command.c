@@ -126,7 +126,7 @@ const struct command COMMANDS[] = {
      0, 0, run_status},
     {"servers", "", "List the tablet servers",
      "STATE is alive, gone (not heard of for some seconds), draining, or drained.  REPLICAS are those that\n"
-     "count; PRIMARIES, how many of them lead.",
+     "count; PRIMARIES, how many of them lead.  Behind a line stands what is wrong with a server.",
      0, 0, run_servers},
     {"drain", "SERVER [--undo] [--no-wait]",
      "Move all replicas away from a server, before it is stopped for good",
@@ -134,8 +134,8 @@ const struct command COMMANDS[] = {
      "alive.  A few replicas move at a time, nothing new comes, and what is served goes on.  Waits until\n"
      "the server is empty, however long that takes (or for --timeout, exit status 1), and tells how far it\n"
      "is; --no-wait tells it once.  Stopped with Ctrl-C, draining goes on; --undo ends it, and what has\n"
-     "moved stays where it is.  Replicas for which there is no other server stay: add one, or ask for\n"
-     "fewer (setreplication).\n"
+     "moved stays where it is.  Replicas for which there is no other server stay, which it tells, as\n"
+     "does ebt status: add one, or ask for fewer (setreplication).\n"
      "  ebt drain tcp://10.0.0.7:7401",
      1, 3, run_drain},
     {"recover", "[TABLET | TABLE] [--accept-data-loss [--store=STORE]]",

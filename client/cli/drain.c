@@ -80,8 +80,8 @@ static void print_progress(const struct session *session,
                 progress->replica_count, server, moving_of(progress));
     }
     if (!session->json && progress->stuck_count > 0) {
-        fprintf(session->out, "%u stay: " STUCK_WHY ".\n" STUCK_ACTION "\n", progress->stuck_count,
-                server);
+        fprintf(session->out, "%u cannot go: " STUCK_WHY ".\n" STUCK_ACTION "\n",
+                progress->stuck_count, server);
     }
     (void)fflush(session->out);
 }
@@ -105,8 +105,8 @@ static int tell_unfinished(const struct session *session,
     struct edubba_error error = {.code = EDUBBA_DEADLINE_EXCEEDED};
     (void)snprintf(
         error.text, sizeof error.text,
-        "%u replicas are still there after %u s (--timeout), %u of them have no other server to go "
-        "to; draining goes on",
+        "%u replicas are still there after %u s (--timeout), %u of them cannot go to another "
+        "server; draining goes on",
         progress->replica_count, session->timeout_ms / 1000, progress->stuck_count);
     return session_fail(session, &error);
 }

@@ -151,7 +151,7 @@ static void note_stuck(struct overview *overview, const struct edubba_server *se
     struct alarm *alarm = add_alarm(overview, "drain_stuck");
     if (alarm != NULL) {
         say(alarm->message,
-            "the tablet server at %s is to be drained, and %u replicas stay there: " STUCK_WHY,
+            "the tablet server at %s is to be drained, and %u of its replicas cannot go: " STUCK_WHY,
             server->address, server->stuck_count);
         say(alarm->action, STUCK_ACTION, server->number);
     }

@@ -35,7 +35,7 @@ static const struct load_command COMMANDS[] = {
      "behave as several machines.  That takes the right to make control groups (root); without it the run\n"
      "goes on unconfined.  It is undone at the end, whatever the end is.\n\n"
      "A page with charts is written beside the report: lab-NAME.html, or where --html says.\n\n"
-     "example: edubba-load lab battery --confine 0.25\n"},
+     "example: edubba-load lab battery --in-flight 512 --confine 0.25\n"},
     {"drop", "edubba-load drop [--table NAME]",
      "Deletes the table (LOAD).  One that edubba-load did not make is refused.\n\n"
      "example: edubba-load drop --table LOAD\n"},
@@ -64,7 +64,7 @@ static const char EXAMPLES[] =
     "  edubba-load run ycsb-c --rate 20000 --interval 1       open loop; a line a second\n"
     "  edubba-load write --keys series --distribution sequential --batch 100 --operations 1M\n"
     "  edubba-load run scan --verify --format json            every row, every value checked\n"
-    "  edubba-load lab battery                                a bad row key and its cures, side by side\n"
+    "  edubba-load lab battery --in-flight 512                a bad row key and its cures, side by side\n"
     "\n"
     "exit status: 0 done, whatever single requests ended in; 1 not one operation succeeded, any failed\n"
     "with --fail-on-errors, something was found wrong, or the report could not be written; 2 the\n"

@@ -26,6 +26,7 @@ output=$(./quickstart --help); verdict $? "quickstart --help"
 for setting in $(grep -oE '\$\{EDUBBA_[A-Z_]+' quickstart | cut -c 3- | sort -u); do
     grep -qE "^  $setting +" <<<"$output" && grep -q "\`$setting\`" README.md; verdict $? "$setting is not in quickstart --help and README.md"
 done
+output=$(./quickstart start 2>&1); [[ $? == 1 && $output == "quickstart: there is nothing under $EDUBBA_VAR/ to start again: "* ]]; verdict $? "quickstart start before anything: $output"
 [[ ! -e $EDUBBA_VAR ]]; verdict $? "a bad setting left something"
 
 # Someone sits on the second server's port: the run fails, and stops the master and the first server.
@@ -73,6 +74,7 @@ fi
 
 output=$(./quickstart 2>&1); verdict $? "quickstart over old data: $output"
 output=$(./quickstart 2>&1); verdict $? "quickstart twice: $output"
+said=$output
 grep -q 'runs already' <<<"$output"; verdict $? "the second run does not say what runs"
 [[ $(EDUBBA_MASTERS=tcp://127.0.0.1:$EDUBBA_PORT build/release/client/cli/ebt ls | sort | tr '\n' ' ') == "CURRENT_METRIC METRIC PROCESS QUICKSTART_HOT " ]]
 verdict $? "the tables are not what they should be: the load's is still there, or the hotspot's is not"
@@ -101,6 +103,16 @@ mv "$EDUBBA_VAR/port" "$work/port"
 output=$(timeout 60 ./quickstart 2>&1); [[ $? == 1 && $output == *"its port, is missing"* ]]; verdict $? "a cluster without its port: $output"
 mv "$work/port" "$EDUBBA_VAR/port"
 [[ $(./quickstart status | grep -c 'runs as') == $daemons ]]; verdict $? "a run that was refused stopped something"
+# What it says of losing a server by hand and of starting it again is what works.
+by_hand=$(grep -oE '^  kill -9 \$\(<[^)]*/tabletserver2.pid\)' <<<"$said") && again=$(grep -oE '^  (EDUBBA_VAR=[^ ]+ )?\./quickstart start' <<<"$said")
+verdict $? "it does not say how to lose a server by hand, and how to start it again: $said"
+[[ $(grep -c 'lab battery --in-flight 512' <<<"$said") == 2 ]]; verdict $? "the experiment that it names does not fill a server: $said"
+lost=$(<"$EDUBBA_VAR/tabletserver2.pid")
+eval "$by_hand" && for _ in $(seq 600); do [[ -d /proc/$lost ]] || break; sleep 0.05; done
+[[ $(./quickstart status | grep -c 'runs as') == $((daemons - 1)) ]]; verdict $? "the server that was killed by hand runs: $(./quickstart status)"
+output=$(env -u EDUBBA_PORT -u EDUBBA_VAR bash -c "${again:-false}" 2>&1); verdict $? "$again: $output"
+grep -q "^tabletserver2 serves at 127.0.0.1:$((port + 2))," <<<"$output" && [[ $(grep -c 'runs already' <<<"$output") == $((daemons - 1)) ]]; verdict $? "$again says: $output"
+[[ $(./quickstart status | grep -c 'runs as') == "$daemons" && $(<"$EDUBBA_VAR/tabletserver2.pid") != "$lost" ]]; verdict $? "not all run: $(./quickstart status)"
 # A run that ends between the kill of a server that ran before and its start leaves all of them running, and no load.
 ./quickstart >"$work/ended" 2>&1 & run=$!
 until grep -q '^kill -9' "$work/ended" || [[ ! -d /proc/$run ]]; do sleep 0.02; done

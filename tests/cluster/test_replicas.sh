@@ -100,9 +100,9 @@ same "nor in the table" "$(ebt tablets load | grep -c "$(address 2) ")" 0
 until_says "all are in sync" whole whole load 3 3
 says "its end" 0 'takes replicas again; 0 are there' ebt drain "$(address 2)" --undo
 ebt createtable four families=f replicas=4 min-in-sync=2 && ok || bad "createtable four"
-says "a drain that cannot end tells why" 1 '^1 stay: there is no other tablet server that is alive, .* and without a copy of their tablet' ebt --timeout 8 drain "$(address 2)"
-says "and its end" 1 'DEADLINE_EXCEEDED: 1 replicas are still there after 8 s .*, 1 of them have no other server' ebt --timeout 8 drain "$(address 2)"
-says "it is an alarm" 1 '! the tablet server at [^ ]* is to be drained, and 1 replicas stay there: .*The order is taken back by: ebt drain [0-9]* --undo' status_line
+says "a drain that cannot end tells why" 1 '^1 cannot go: there is no other tablet server that is alive, .* and without a copy of their tablet' ebt --timeout 8 drain "$(address 2)"
+says "and its end" 1 'DEADLINE_EXCEEDED: 1 replicas are still there after 8 s .*, 1 of them cannot go to another server' ebt --timeout 8 drain "$(address 2)"
+says "it is an alarm" 1 '! the tablet server at [^ ]* is to be drained, and 1 of its replicas cannot go: .*The order is taken back by: ebt drain [0-9]* --undo' status_line
 says "in JSON, too" 1 '"code":"drain_stuck"' ebt --json status
 says "it is taken back" 0 'takes replicas again' ebt drain "$(address 2)" --undo
 ebt deletetable four
