@@ -54,6 +54,9 @@ static void show(const struct watch *watch, const struct lab_moment *moment)
     if (timeline->splits > 0) {
         fprintf(stderr, "  splits %" PRIu64, timeline->splits);
     }
+    if (timeline->moves > 0) {
+        fprintf(stderr, "  moves %" PRIu64, timeline->moves);
+    }
     if (timeline->hand_overs > 0) {
         fprintf(stderr, "  hand-overs %" PRIu64, timeline->hand_overs);
     }

@@ -105,16 +105,16 @@ static void print_moments(FILE *out, const struct lab_timeline *timeline)
 
 static void print_changes(FILE *out, const struct lab_timeline *timeline)
 {
-    static const char *const KINDS[] = {"split", "merge", "hand_over"};
+    static const char *const KINDS[] = {"split", "merge", "hand_over", "move"};
     fprintf(out,
-            "\"splits\":%" PRIu64 ",\"merges\":%" PRIu64 ",\"hand_overs\":%" PRIu64
-            ",\"changes\":[",
-            timeline->splits, timeline->merges, timeline->hand_overs);
+            "\"splits\":%" PRIu64 ",\"merges\":%" PRIu64 ",\"moves\":%" PRIu64
+            ",\"hand_overs\":%" PRIu64 ",\"changes\":[",
+            timeline->splits, timeline->merges, timeline->moves, timeline->hand_overs);
     for (size_t i = 0; i < timeline->change_count; i++) {
         const struct lab_map_change *change = &timeline->changes[i];
         fprintf(out, "%s{\"at_s\":%.3f,\"what\":\"%s\",\"tablet\":\"%" PRIu64 "\"",
                 i > 0 ? "," : "", change->at_s, KINDS[change->kind], change->tablet);
-        if (change->kind == LAB_HANDED_OVER) {
+        if (change->kind == LAB_HANDED_OVER || change->kind == LAB_MOVED) {
             fprintf(out, ",\"from\":\"%" PRIu64 "\",\"to\":\"%" PRIu64 "\"}", change->from,
                     change->to);
         } else {

@@ -73,7 +73,7 @@ struct lab_variant_result {
     uint64_t copied_rows;                 /* by the batch job, in copy_s */
     double copy_s;                        /* 0 = there was none */
     struct lab_decided decided;           /* by the master, since the table was made */
-    struct lab_decided decided_of_writes; /* of this: not while there were queries alone */
+    struct lab_decided decided_of_writes; /* of this: by what was written alone */
     /* What the cluster itself says of the table: advice, refusals to split, hot tablets. */
     char told[LAB_TOLD_MAX][LAB_SENTENCE_BYTES];
     size_t told_count;

@@ -75,9 +75,9 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
 
 static void print_writes(FILE *out, const struct lab_result *result)
 {
-    fprintf(out, "  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %10s\n", NAME_WIDTH, "writes",
+    fprintf(out, "  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %5s %10s\n", NAME_WIDTH, "writes",
             "events/s", "p50", "p99", "errors", "one tablet", "one server", "tablets", "splits",
-            "hand-overs");
+            "moves", "hand-overs");
     for (size_t i = 0; i < variants_of(result); i++) {
         const struct lab_variant_result *variant = &result->variants[i];
         if (!variant->has_run || !variant->write.has_run) {
@@ -91,8 +91,8 @@ static void print_writes(FILE *out, const struct lab_result *result)
                            last->count);
         }
         print_phase(out, variant->variant->name, &variant->write);
-        fprintf(out, " %9s %6" PRIu64 " %10" PRIu64 "\n", tablets, timeline->splits,
-                timeline->hand_overs);
+        fprintf(out, " %9s %6" PRIu64 " %5" PRIu64 " %10" PRIu64 "\n", tablets, timeline->splits,
+                timeline->moves, timeline->hand_overs);
         if (variant->write.late > 0) {
             fprintf(out, "  %-*s %" PRIu64 " came due and were never sent\n", NAME_WIDTH, "",
                     variant->write.late);
@@ -220,6 +220,11 @@ static void print_changes(FILE *out,
         case LAB_MERGE:
             fprintf(out, "%zu tablets were merged into %" PRIu64 "\n", change->pieces,
                     change->tablet);
+            break;
+        case LAB_MOVED:
+            fprintf(out, "tablet %" PRIu64 " was moved from %s to %s\n", change->tablet,
+                    lab_result_address(result, change->from),
+                    lab_result_address(result, change->to));
             break;
         case LAB_HANDED_OVER:
             fprintf(out, "tablet %" PRIu64 " was handed over from %s to %s\n", change->tablet,

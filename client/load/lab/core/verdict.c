@@ -93,8 +93,16 @@ static size_t fitting_refusal(const struct lab_variant_result *variant)
     return at;
 }
 
-/* Why the master did not part what is hot of writes: what fits the fault, then the reasons that it had most often.  False:
- * it refused nothing, or nothing is hot. */
+static void say_refusal(struct lab_sentence *sentence, const char *reason, size_t said)
+{
+    if (said == 0) {
+        lab_begin_clause(sentence);
+    }
+    lab_say(sentence, "%s%s", said == 0 ? "splitting refused: " : ", ", reason);
+}
+
+/* Why the master did not part what is hot of writes: what fits the fault, then the reasons that it had most often; but for
+ * what was split a moment ago: time cures that, whatever the keys.  False: it refused nothing, or nothing is hot. */
 static bool say_refusals(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     const struct lab_decided *decided = &variant->decided_of_writes;
@@ -103,18 +111,16 @@ static bool say_refusals(const struct lab_variant_result *variant, struct lab_se
     }
     size_t fitting = fitting_refusal(variant);
     size_t said = 0;
-    lab_begin_clause(sentence);
-    lab_say(sentence, "splitting refused: ");
     if (fitting < decided->refusal_count) {
-        lab_say(sentence, "%s", decided->refusals[fitting].reason);
-        said++;
+        say_refusal(sentence, decided->refusals[fitting].reason, said++);
     }
     for (size_t i = 0; i < decided->refusal_count && said < REFUSALS_SAID; i++) {
-        if (i != fitting) {
-            lab_say(sentence, "%s%s", said++ > 0 ? ", " : "", decided->refusals[i].reason);
+        const char *reason = decided->refusals[i].reason;
+        if (i != fitting && strcmp(reason, "cooling_down") != 0) {
+            say_refusal(sentence, reason, said++);
         }
     }
-    return true;
+    return said > 0;
 }
 
 /* The write rate of the fastest variant that does not do so. */
