@@ -184,6 +184,36 @@ Test(lab_verdict, what_only_has_to_wait_is_no_reason)
     drop(result);
 }
 
+static void give(struct lab_variant_result *variant, size_t query, uint64_t bytes)
+{
+    variant->queries[query].has_run = true;
+    variant->queries[query].operations = 100;
+    variant->queries[query].bytes_given = 100 * bytes;
+}
+
+Test(lab_verdict, what_is_given_unasked_is_a_fault)
+{
+    struct lab_result *result = result_of(&LAB_BALLOON);
+    for (size_t v = 0; v < 4; v++) {
+        set_writes(&result->variants[v], EVEN);
+        give(&result->variants[v], 1, 4000);
+        give(&result->variants[v], 2, v == 2 ? 3400 : 700);
+    }
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[2], LAB_GIVES_MUCH), "five times it is not");
+    give(&result->variants[2], 2, 3630);
+    give(&result->variants[0], 2, 22);
+    lab_verdict(result);
+    cr_assert(has_fault(&result->variants[2], LAB_GIVES_MUCH));
+    SAYS(result->variants[2].verdict,
+         "is given 3630 bytes, 165 × those of new columns: give a measure");
+    give(&result->variants[3], 2, 111);
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[3], LAB_GIVES_MUCH),
+                  "so few are nothing to speak of");
+    drop(result);
+}
+
 Test(lab_verdict, what_was_refused_of_queries_is_not_said_of_writes)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);

@@ -105,9 +105,9 @@ static void print_writes(FILE *out, const struct lab_result *result)
 
 static void print_query(FILE *out, const struct lab_result *result, size_t query)
 {
-    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %16s\n",
+    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %13s %16s\n",
             result->experiment->queries[query], NAME_WIDTH, "", "queries/s", "p50", "p99", "errors",
-            "one tablet", "one server", "rows/s", "looked at a row");
+            "one tablet", "one server", "rows/s", "bytes a query", "looked at a row");
     for (size_t i = 0; i < variants_of(result); i++) {
         const struct lab_variant_result *variant = &result->variants[i];
         const struct lab_phase *phase = &variant->queries[query];
@@ -130,9 +130,9 @@ static void print_query(FILE *out, const struct lab_result *result, size_t query
         }
         print_phase(out, variant->variant->name, phase);
         fprintf(
-            out, " %9s %16s\n",
+            out, " %9s %13.0f %16s\n",
             load_rate_text(phase->length_s > 0 ? (double)phase->rows / phase->length_s : 0, rows),
-            looked_at);
+            lab_phase_given(phase), looked_at);
     }
 }
 
