@@ -113,10 +113,15 @@ const struct command COMMANDS[] = {
      "servers tell who serves, and no more.",
      1, 1, run_tablets},
     {"split", "TABLE ROW", "Split a tablet, so that ROW begins a new one", "", 2, 2, run_split},
-    {"merge", "TABLE ROW [--undo]", "Merge the tablet that begins with ROW with the one before it",
-     "Their replicas are brought together on the same servers first, so it may take a while; when ebt\n"
-     "gives up waiting it is done all the same.  --undo takes back what has not been done yet.\n"
-     "  ebt split METRIC m && ebt merge METRIC m",
+    {"merge", "TABLE ROW [--undo]",
+     "Make one tablet of the one that begins with ROW and the one before it",
+     "ROW is the boundary that goes: the first row of the right one of the two, as `ebt tablets TABLE` lists\n"
+     "it first under ROWS.  No row is lost, and reads and writes go on.  It undoes a split:\n"
+     "  ebt split METRIC m     ... | a to z |              ->  ... | a to m | m to z |\n"
+     "  ebt merge METRIC m     ... | a to m | m to z |     ->  ... | a to z |\n"
+     "The copies of both are brought to the same servers first, so it may take a while; when ebt gives up\n"
+     "waiting it is done all the same.  --undo takes back what has not been done yet.  It takes servers with\n"
+     "replicate = true.  What is hot the master may split again, unless the table is pinned: ebt help pin.",
      2, 3, run_merge},
     {"status", "", "Say how the cluster is, and whether it needs a person",
      "Masters, servers with their disks and zones, tables and tablets in numbers, and alarms: what does not\n"

@@ -165,8 +165,7 @@ enum status api_heat(struct console *console,
     enum status status = read_question(query, &question, ret_error);
 
     if (status == STATUS_OK && table == NULL) {
-        status = error_set(ret_error, STATUS_NOT_FOUND,
-                           "nothing is known of such a table: it has had no load so far");
+        status = sweep_refuse_table(&console->sweep, query_text(query, "table"), ret_error);
     }
     if (status == STATUS_OK) {
         status = heat_grid_make(table, &question, &grid, ret_error);

@@ -156,7 +156,7 @@ enum status api_load(struct console *console,
         status = query_number(query, "count", 1, TABLETS_MAX, &count, ret_error);
     }
     if (status == STATUS_OK && name.size_bytes > 0 && table == 0) {
-        status = error_set(ret_error, STATUS_NOT_FOUND, "nothing is known of such a table");
+        status = sweep_refuse_table(&console->sweep, name, ret_error);
     }
     return status == STATUS_OK ? tell(console, table, (size_t)count, out, ret_error) : status;
 }

@@ -73,6 +73,10 @@ void sweep_take_answer(struct console *console);
 void sweep_deinit(struct sweep *sweep);
 /* By name, or by number in digits; 0 = there is none. */
 uint64_t sweep_find_table(const struct sweep *sweep, struct bytes name);
+/* Why nothing can be shown of it: no name, no such table, or one without load. */
+enum status sweep_refuse_table(const struct sweep *sweep,
+                               struct bytes asked,
+                               struct error *ret_error);
 struct bytes sweep_table_name(const struct sweep *sweep, uint64_t number);
 
 #endif /* MASTER_CONSOLE_CONSOLE_STATE_H */

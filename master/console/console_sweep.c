@@ -188,6 +188,35 @@ uint64_t sweep_find_table(const struct sweep *sweep, struct bytes name)
     return number;
 }
 
+enum status sweep_refuse_table(const struct sweep *sweep,
+                               struct bytes asked,
+                               struct error *ret_error)
+{
+    char text[BYTES_PRINTABLE_SIZE_MAX];
+    uint64_t number = sweep_find_table(sweep, asked);
+
+    (void)bytes_printable(asked, text);
+    if (asked.size_bytes == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT, "table: which one?");
+    }
+    if (sweep->tables.count == 0) {
+        return error_set(ret_error, STATUS_NOT_FOUND,
+                         "nothing is known of table '%s': this master knows of no table (it may "
+                         "stand by, or have just begun)",
+                         text);
+    }
+    if (sweep_table_name(sweep, number).size_bytes == 0) {
+        return error_set(ret_error, STATUS_NOT_FOUND,
+                         "there is no table '%s' (one that was made just now is known in five "
+                         "seconds)",
+                         text);
+    }
+    return error_set(ret_error, STATUS_NOT_FOUND,
+                     "table '%s' is there, and has had no load so far: put some on it, and ask "
+                     "again",
+                     text);
+}
+
 struct bytes sweep_table_name(const struct sweep *sweep, uint64_t number)
 {
     for (size_t i = 0; i < sweep->tables.count; i++) {

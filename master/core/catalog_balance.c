@@ -388,6 +388,9 @@ void balance_note_size(struct catalog *catalog, const struct tablet *tablet, str
     };
     balance_describe(&decision);
     order(catalog, &decision);
+    /* When it is done is looked at in rounds. */
+    int64_t soon_ns = catalog->now_ns + ROUND_NS;
+    catalog->balance_ns = catalog->balance_ns < soon_ns ? catalog->balance_ns : soon_ns;
 }
 
 void balance_decide(struct catalog *catalog)

@@ -263,10 +263,15 @@ enum status order_stage_merge(struct catalog *catalog,
     }
     size_t at = state_tablet_index(entry, merge.row);
     struct tablet *right = entry->tablets[at];
-    if (at == 0 || !bytes_equal(right->record.range.start, merge.row)) {
+    if (!bytes_equal(right->record.range.start, merge.row)) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "no tablet but the first begins at row '%s'",
+                         "no tablet begins at row '%s': the right one of the two to be merged is "
+                         "named by its first row",
                          bytes_printable(merge.row, text));
+    }
+    if (at == 0) {
+        return error_set(ret_error, STATUS_INVALID_ARGUMENT,
+                         "the first tablet has none before it to be merged with");
     }
     struct tablet *left = entry->tablets[at - 1];
     if (merge.withdrawn) {

@@ -453,9 +453,20 @@ static bool succeeds(const struct advice_tablet *left, const struct advice_table
            right->elapsed_ns <= left->quiet_ns + SUCCESSOR_NS;
 }
 
-static bool is_left(const struct advice_tablet *tablet)
+static bool is_beside_busy(const struct advice_table *table, size_t at)
 {
-    return tablet->quiet_ns > ADVICE_QUIET_NS || (tablet->inherited && tablet->quiet_ns > 0);
+    bool left = at > 0 && table->tablets[at - 1].quiet_ns == 0;
+    bool right = at + 1 < table->tablet_count && table->tablets[at + 1].quiet_ns == 0;
+    return left || right;
+}
+
+/* A part of a split that is not heard of while the other one is has none of the load; where neither is, it has ended for
+ * both. */
+static bool is_left(const struct advice_table *table, size_t at)
+{
+    const struct advice_tablet *tablet = &table->tablets[at];
+    bool is_rest = tablet->inherited && tablet->quiet_ns > 0 && is_beside_busy(table, at);
+    return tablet->quiet_ns > ADVICE_QUIET_NS || is_rest;
 }
 
 /* The tablets without those; in the arena.  NULL without memory. */
@@ -475,7 +486,7 @@ static struct advice_tablet *leave_out(const struct advice_table *table,
         }
         bool succeeded = more && succeeds(&tablet, &table->tablets[i + 1]);
         appended_permille = succeeded ? tablet.detail.appended_permille : 0;
-        if (!succeeded && !is_left(&tablet)) {
+        if (!succeeded && !is_left(table, i)) {
             kept[(*ret_count)++] = tablet;
         }
     }

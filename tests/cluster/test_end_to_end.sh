@@ -116,7 +116,9 @@ says "and comes back" 0 '"draining":false' ebt --json drain "$(ebt --json server
 same "as it was" "$(ebt servers | grep -c alive)" 2
 says "a server that is not there" 1 "NOT_FOUND: no tablet server has the number or address '10.0.0.1:1'" ebt drain 10.0.0.1:1
 says "a drain of a kind that is none" 2 "neither --undo nor --no-wait" ebt drain 1 --now
-says "no boundary there" 1 "INVALID_ARGUMENT: no tablet but the first begins at row 'x'" ebt merge T x
+says "no boundary there" 1 "INVALID_ARGUMENT: no tablet begins at row 'x': the right one of the two" ebt merge T x
+says "none before the first" 1 "INVALID_ARGUMENT: the first tablet has none before it" ebt merge T ''
+says "the help says which row it is" 0 'ROW is the boundary that goes: the first row of the right one' ebt help merge
 boundary=$(ebt --json tablets T | sed -n 2p | grep -o '"start":"[^"]*"' | cut -d'"' -f4)
 says "servers that do not replicate do not merge" 1 'UNIMPLEMENTED: .*replicate = false' ebt merge T "$boundary"
 

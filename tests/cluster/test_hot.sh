@@ -132,6 +132,11 @@ same "of an even load there are many points" "$(above "$(ebt --json hot-keys EVE
 same "and no popular row" "$(ebt --json hot-keys EVEN | grep -c '"keys":\[\]')" 4
 same "nothing is appended" "$(above 10 "$(field appended_percent EVEN)")" 1
 
+for path in heat load; do
+    says "$path of a table that is not there" 0 "NOT_FOUND.*there is no table 'NOWHERE'" \
+        curl -s "http://127.0.0.1:$((PORT + 100))/api/v1/$path?table=NOWHERE"
+done
+
 # --- docs/console.md names all that the API serves ------------------------------------------------
 cat >"$WORK/fields.py" <<'END'
 """Fields that each path answers with, and that its section of the page does not name; and how many were seen."""

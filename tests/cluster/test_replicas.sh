@@ -61,7 +61,7 @@ PIDS[counter]=$!
 says "two neighbours are merged" 0 '' ebt --timeout 60 merge load m
 until_says "there are two tablets" whole whole load 3 2
 same "the merged one ends where the right one did" "$(ebt --json tablets load | tail -n 1 | grep -o '"start":"[^"]*","end":"[^"]*"')" '"start":"a","end":""'
-says "a boundary that is gone" 1 "INVALID_ARGUMENT: no tablet but the first begins at row 'm'" ebt merge load m
+says "a boundary that is gone" 1 "INVALID_ARGUMENT: no tablet begins at row 'm': the right one of the two" ebt merge load m
 says "there is nothing to take back" 1 "INVALID_ARGUMENT" ebt merge load m --undo
 says "it is split again" 0 '' ebt --timeout 60 split load m
 says "nor of two that are not to be merged" 1 "FAILED_PRECONDITION: .*nothing to take back" ebt merge load m --undo

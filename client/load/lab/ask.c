@@ -7,9 +7,21 @@
 
 /* --- a row ------------------------------------------------------------------------------------ */
 
+static uint64_t bytes_of(const struct edubba_row *row)
+{
+    uint64_t bytes = row->key.size;
+    for (size_t i = 0; i < row->cell_count; i++) {
+        const struct edubba_cell *cell = &row->cells[i];
+        bytes += cell->family.size + cell->qualifier.size + sizeof cell->timestamp_us +
+                 cell->value.size;
+    }
+    return bytes;
+}
+
 static void on_read(void *context, const struct edubba_result *result)
 {
     struct lab_slot *slot = context;
+    slot->bytes = result->row != NULL ? bytes_of(result->row) : 0;
     if (result->code == EDUBBA_OK) {
         lab_flight_count_row(slot->flight, slot->keys[0].data, slot->keys[0].size);
     }
@@ -81,6 +93,7 @@ static bool pump(struct lab_slot *slot)
             return true;
         }
         slot->rows++;
+        slot->bytes += bytes_of(row);
         lab_flight_count_row(slot->flight, row->key.data, row->key.size);
         if (atomic_load_explicit(&slot->flight->stop, memory_order_relaxed)) {
             cut_off(slot);
@@ -114,6 +127,7 @@ static enum lab_start scan(struct lab_slot *slot,
         .reversed = query->reversed,
     };
     slot->rows = 0;
+    slot->bytes = 0;
     enum edubba_code code = query->salts > 0
                                 ? edubba_scan_open_salted(slot->client->table, &options,
                                                           query->salts, &slot->scan, &error)

@@ -279,7 +279,9 @@ bool lab_confine_begin(struct lab_confine *confine,
         good = confine_one(confine, &confine->groups[i], share);
     }
     if (!good) {
-        (void)snprintf(ret_said, said_size, "not confined: %s: %s", mount, strerror(errno));
+        bool is_refused = errno == EACCES || errno == EPERM;
+        (void)snprintf(ret_said, said_size, "not confined: %s: %s%s", mount, strerror(errno),
+                       is_refused ? " (to make control groups it takes root)" : "");
         lab_confine_end(confine);
         return false;
     }

@@ -54,6 +54,9 @@ static void show(const struct watch *watch, const struct lab_moment *moment)
     if (timeline->splits > 0) {
         fprintf(stderr, "  splits %" PRIu64, timeline->splits);
     }
+    if (timeline->moves > 0) {
+        fprintf(stderr, "  moves %" PRIu64, timeline->moves);
+    }
     if (timeline->hand_overs > 0) {
         fprintf(stderr, "  hand-overs %" PRIu64, timeline->hand_overs);
     }
@@ -140,6 +143,7 @@ static void sum_up(struct watch *watch)
     phase->rows = all->rows;
     phase->rows_seen = flight->rows_seen;
     phase->rows_found = flight->rows_found;
+    phase->bytes_given = flight->bytes_given;
     phase->errors = load_tally_errors(all);
     phase->unknown = all->unknown;
     phase->late = flight->late;

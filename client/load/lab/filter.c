@@ -1,6 +1,6 @@
 #include "client/load/lab/filter.h"
 
-#define FILTERS_MAX 6
+#define FILTERS_MAX 7
 
 /* Rows whose column is the value: if the chain lets a cell by, all cells, else none. */
 static struct edubba_filter *where(const struct lab_query *query)
@@ -34,6 +34,9 @@ struct edubba_filter *lab_filter_make(const struct lab_query *query, bool *ret_g
     }
     if (query->qualifier_regex.size > 0) {
         parts[count++] = edubba_filter_qualifier_regex(query->qualifier_regex);
+    }
+    if (query->value_regex.size > 0) {
+        parts[count++] = edubba_filter_value_regex(query->value_regex);
     }
     if (query->to_us > 0) {
         parts[count++] = edubba_filter_timestamp_range(query->from_us, query->to_us);

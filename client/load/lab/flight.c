@@ -83,6 +83,8 @@ void lab_slot_count(struct lab_slot *slot, enum edubba_code code, const char *te
     if (code == EDUBBA_OK && is_write) {
         count_write(flight, slot);
         count_sum(flight, slot, flight->given);
+    } else if (code == EDUBBA_OK) {
+        flight->bytes_given += slot->bytes;
     } else if (code != EDUBBA_OK) {
         keep_error(flight, code, text);
     }

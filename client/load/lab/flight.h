@@ -48,6 +48,7 @@ struct lab_slot {
     } keys[LAB_ROWS_MAX];
     struct edubba_scan *scan;
     uint64_t rows;
+    uint64_t bytes; /* of what a query was given */
 };
 
 /* The last row of a tablet, as writes showed it. */
@@ -91,6 +92,7 @@ struct lab_flight {
     uint64_t events; /* written, ended well */
     uint64_t rows_seen;
     uint64_t rows_found;
+    uint64_t bytes_given;
     uint64_t judged;
     uint64_t behind;
     struct lab_frequent by_row;

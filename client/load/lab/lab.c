@@ -162,11 +162,12 @@ static void confine(struct lab_confine *confine, struct lab_trial *trial)
     const struct load_options *options = trial->options;
     char *said = trial->confinement;
     pid_t pids[LAB_SERVERS_MAX];
-    size_t count = 0;
+    size_t hidden = 0;
+    size_t count = lab_pids_find(trial->servers, trial->server_count, pids, &hidden);
     said[0] = '\0';
     if (options->confine <= 0) {
         /* Of what shares a processor the busy one takes what the idle ones leave. */
-        trial->shares_processors = lab_pids_find(trial->servers, trial->server_count, pids) > 1;
+        trial->shares_processors = count + hidden > 1;
         if (trial->shares_processors) {
             (void)snprintf(said, LAB_ERROR_BYTES,
                            "the servers share one machine and are not confined: shares tell, rates "
@@ -176,10 +177,16 @@ static void confine(struct lab_confine *confine, struct lab_trial *trial)
     }
     if (options->server_pids != NULL) {
         (void)lab_pids_parse(options->server_pids, pids, &count); /* was looked at before */
-    } else {
-        count = lab_pids_find(trial->servers, trial->server_count, pids);
+        hidden = 0;
     }
-    if (!lab_confine_begin(confine, pids, count, options->confine, said, LAB_ERROR_BYTES)) {
+    if (hidden > 0) {
+        (void)snprintf(said, LAB_ERROR_BYTES,
+                       "not confined: %zu tablet servers of this machine run as another user: to "
+                       "confine them it takes root (sudo -E)",
+                       hidden);
+        load_warn(said);
+        trial->shares_processors = count + hidden > 1;
+    } else if (!lab_confine_begin(confine, pids, count, options->confine, said, LAB_ERROR_BYTES)) {
         load_warn(said);
         trial->shares_processors = count > 1;
     } else {

@@ -1,6 +1,7 @@
 #include "client/load/lab/pids.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -93,7 +94,8 @@ static bool is_tablet_server(const char *pid)
     return is_read && strncmp(command, SERVER_COMMAND, strlen(SERVER_COMMAND)) == 0;
 }
 
-static bool has_socket(const char *pid, uint64_t inode)
+/* ret_hidden is set where it may not be looked at. */
+static bool has_socket(const char *pid, uint64_t inode, bool *ret_hidden)
 {
     char path[PATH_BYTES];
     char wanted[LINE_BYTES];
@@ -101,6 +103,7 @@ static bool has_socket(const char *pid, uint64_t inode)
     (void)snprintf(path, sizeof path, "/proc/%s/fd", pid);
     (void)snprintf(wanted, sizeof wanted, "socket:[%" PRIu64 "]", inode);
     DIR *folder = opendir(path);
+    *ret_hidden = *ret_hidden || (folder == NULL && errno == EACCES);
     const struct dirent *entry = NULL;
     while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
         char link[LINE_BYTES];
@@ -115,15 +118,16 @@ static bool has_socket(const char *pid, uint64_t inode)
     return found;
 }
 
-/* The tablet server that has this socket; 0 = none, or it may not be looked at. */
-static pid_t owner_of(uint64_t inode)
+/* The tablet server that has this socket; 0 = none, or it may be one of those that may not be looked at. */
+static pid_t owner_of(uint64_t inode, bool *ret_hidden)
 {
     pid_t owner = 0;
     DIR *folder = opendir("/proc");
     const struct dirent *entry = NULL;
     while (folder != NULL && owner == 0 && (entry = readdir(folder)) != NULL) {
         long pid = strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && is_tablet_server(entry->d_name) && has_socket(entry->d_name, inode)) {
+        if (pid > 0 && is_tablet_server(entry->d_name) &&
+            has_socket(entry->d_name, inode, ret_hidden)) {
             owner = (pid_t)pid;
         }
     }
@@ -135,9 +139,11 @@ static pid_t owner_of(uint64_t inode)
 
 size_t lab_pids_find(const struct lab_server *servers,
                      size_t server_count,
-                     pid_t pids[LAB_SERVERS_MAX])
+                     pid_t pids[LAB_SERVERS_MAX],
+                     size_t *ret_hidden)
 {
     size_t count = 0;
+    *ret_hidden = 0;
     for (size_t i = 0; i < server_count && count < LAB_SERVERS_MAX; i++) {
         char host[HOST_BYTES];
         char port[8];
@@ -147,10 +153,12 @@ size_t lab_pids_find(const struct lab_server *servers,
         unsigned number = (unsigned)strtoul(port, NULL, 10);
         uint64_t inode = listener_in("/proc/net/tcp", number);
         inode = inode != 0 ? inode : listener_in("/proc/net/tcp6", number);
-        pid_t pid = inode != 0 ? owner_of(inode) : 0;
+        bool hidden = false;
+        pid_t pid = inode != 0 ? owner_of(inode, &hidden) : 0;
         if (pid != 0) {
             pids[count++] = pid;
         }
+        *ret_hidden += pid == 0 && hidden;
     }
     return count;
 }

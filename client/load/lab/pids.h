@@ -11,11 +11,12 @@
 
 #include "client/load/lab/core/result.h"
 
-/* Of each server on this machine the process; servers elsewhere, and those that are not found or may
- * not be looked at, are left out.  Returns how many. */
+/* Of each server on this machine the process; servers elsewhere, and those that are not found, are left out.
+ * Returns how many; ret_hidden: how many more are here, and belong to another user: they may not be looked at. */
 size_t lab_pids_find(const struct lab_server *servers,
                      size_t server_count,
-                     pid_t pids[LAB_SERVERS_MAX]);
+                     pid_t pids[LAB_SERVERS_MAX],
+                     size_t *ret_hidden);
 
 /* "123,456".  False: that is not what it is. */
 bool lab_pids_parse(const char *text, pid_t pids[LAB_SERVERS_MAX], size_t *ret_count);

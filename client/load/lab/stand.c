@@ -287,12 +287,13 @@ enum edubba_code lab_stand_leave_table(struct lab_stand *stand, struct edubba_er
 
 struct lab_map *lab_stand_look(struct lab_stand *stand, uint32_t patience_ms)
 {
-    struct edubba_tablet *tablets = NULL;
+    struct edubba_tablet_replicas *tablets = NULL;
     struct edubba_error error;
     struct lab_map *map = NULL;
     size_t count = 0;
     edubba_thread_deadline(patience_ms);
-    if (edubba_list_tablets(stand->observer, stand->table, &tablets, &count, &error) == EDUBBA_OK) {
+    if (edubba_list_replicas(stand->observer, stand->table, &tablets, &count, &error) ==
+        EDUBBA_OK) {
         map = lab_map_create(tablets, count);
     }
     edubba_thread_deadline(0);

@@ -18,7 +18,7 @@
 struct asking {
     struct edubba_client *client;
     const char *table;
-    const struct lab_told_times *times;
+    const struct lab_times *times;
     struct lab_variant_result *result;
 };
 
@@ -65,18 +65,12 @@ static void ask_hot(const struct asking *asking)
     edubba_free(tablets);
 }
 
-/* Queries were under way then.  The history is written, as the writes that are measured are. */
-static bool is_of_queries(const struct edubba_event *event, const struct lab_told_times *times)
-{
-    return event->time_us >= times->queries_us && event->time_us < times->writes_us;
-}
-
 static void count_event(struct lab_variant_result *result,
                         const struct edubba_event *event,
-                        const struct lab_told_times *times)
+                        const struct lab_times *times)
 {
     lab_decided_add(&result->decided, event);
-    if (!is_of_queries(event, times)) {
+    if (lab_is_of_writes(event->time_us, times)) {
         lab_decided_add(&result->decided_of_writes, event);
     }
 }
@@ -126,7 +120,7 @@ static void ask_advice(const struct asking *asking)
 
 void lab_told(struct edubba_client *client,
               const char *table,
-              const struct lab_told_times *times,
+              const struct lab_times *times,
               struct lab_variant_result *result)
 {
     const struct asking asking = {client, table, times, result};

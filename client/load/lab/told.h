@@ -11,17 +11,10 @@
 
 #include "client/load/lab/core/result.h"
 
-/* When the phases of the variant began, by this machine's clock. */
-struct lab_told_times {
-    int64_t since_us;
-    int64_t queries_us;
-    int64_t writes_us;
-};
-
-/* What cannot be asked for is left out. */
+/* Times are by this machine's clock.  What cannot be asked for is left out. */
 void lab_told(struct edubba_client *client,
               const char *table,
-              const struct lab_told_times *times,
+              const struct lab_times *times,
               struct lab_variant_result *result);
 
 #endif /* CLIENT_LOAD_LAB_TOLD_H */

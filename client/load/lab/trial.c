@@ -178,7 +178,7 @@ static void go_through(struct passage *passage)
 {
     struct lab_stand *stand = passage->trial->stand;
     struct lab_variant_result *variant = passage->variant;
-    struct lab_told_times times = {.since_us = (int64_t)time(NULL) * 1000000};
+    struct lab_times times = {.since_us = (int64_t)time(NULL) * 1000000};
     variant->tablets_before = count_tablets(stand);
     if (!write_history(passage)) {
         return;
@@ -187,6 +187,7 @@ static void go_through(struct passage *passage)
     ask(passage);
     times.writes_us = now_us();
     write_on(passage);
+    times.ended_us = now_us();
     variant->tablets_after = count_tablets(stand);
     variant->stored_is_known = lab_stand_stored_bytes(stand, &variant->stored_bytes);
     check_sums(passage);

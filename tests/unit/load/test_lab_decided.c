@@ -51,6 +51,21 @@ Test(lab_decided, kinds_are_counted_with_what_came_of_them)
                           "1 hand-over (1 done)");
 }
 
+Test(lab_decided, what_is_decided_of_queries_is_not_of_writes)
+{
+    const struct lab_times times = {
+        .since_us = 100, .queries_us = 2000000, .writes_us = 10000000, .ended_us = 20000000};
+    cr_assert_not(lab_is_of_writes(99, &times), "of an earlier run");
+    cr_assert(lab_is_of_writes(100, &times), "of the history, which is written");
+    cr_assert_not(lab_is_of_writes(2000000, &times));
+    cr_assert_not(lab_is_of_writes(9999999, &times));
+    cr_assert_not(lab_is_of_writes(10000001, &times), "the averages are still of queries");
+    cr_assert_not(lab_is_of_writes(11999999, &times));
+    cr_assert(lab_is_of_writes(12000000, &times));
+    cr_assert(lab_is_of_writes(20000000, &times));
+    cr_assert_not(lab_is_of_writes(23000000, &times), "sums are read, and the day is copied");
+}
+
 Test(lab_decided, kinds_of_a_newer_master_are_others)
 {
     struct lab_decided decided = {0};

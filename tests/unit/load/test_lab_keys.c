@@ -470,6 +470,10 @@ static void compare_variants(const struct lab_experiment *experiment, size_t que
             size_t found = find(&query, experiment, variant, rows, count);
             cr_assert(found > 0, "%s, %s: nothing is found", experiment->name, variant->name);
             wanted[j] = has_wanted ? wanted[j] : found;
+            if (query.rows_limit == 0 && found > wanted[j]) {
+                cr_assert_eq(wanted[j], 10, "it cannot know where the ten are, and reads all");
+                continue;
+            }
             cr_assert_eq(found, wanted[j], "%s, %s: %zu rows, and %zu in the first",
                          experiment->name, variant->name, found, wanted[j]);
         }
@@ -482,6 +486,7 @@ Test(lab_queries, battery)
 {
     compare_variants(&LAB_BATTERY, 0);
     compare_variants(&LAB_BATTERY, 1);
+    compare_variants(&LAB_BATTERY, 2);
 }
 
 Test(lab_queries, quote)
@@ -510,6 +515,7 @@ Test(lab_queries, games)
 {
     compare_variants(&LAB_GAMES, 0);
     compare_variants(&LAB_GAMES, 1);
+    compare_variants(&LAB_GAMES, 2);
 }
 
 /* Those that find a row of many events: all of them are found, and fit. */

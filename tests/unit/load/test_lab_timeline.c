@@ -19,6 +19,7 @@ struct model {
     uint64_t next;
     uint64_t numbers[TABLETS_MAX];
     uint64_t servers[TABLETS_MAX];
+    uint64_t others[TABLETS_MAX]; /* 0, or a server that has a second copy */
     unsigned starts[TABLETS_MAX]; /* the first is 0, written as "" */
 };
 
@@ -29,15 +30,21 @@ static void key_text(unsigned start, char out[8])
 
 static struct lab_map *map_of(const struct model *model)
 {
-    struct edubba_tablet tablets[TABLETS_MAX] = {0};
+    struct edubba_tablet_replicas tablets[TABLETS_MAX] = {0};
+    struct edubba_replica copies[TABLETS_MAX][2];
     char keys[TABLETS_MAX + 1][8] = {{0}};
     for (size_t i = 0; i < model->count; i++) {
         key_text(model->starts[i], keys[i]);
     }
     for (size_t i = 0; i < model->count; i++) {
         tablets[i].number = model->numbers[i];
-        tablets[i].server = model->servers[i];
-        tablets[i].address = "tcp://somewhere:1";
+        copies[i][0] = (struct edubba_replica){
+            .server = model->servers[i], .is_member = true, .is_primary = true, .is_wanted = true};
+        copies[i][1] = (struct edubba_replica){
+            .server = model->others[i], .is_member = true, .is_wanted = true};
+        tablets[i].state = "serving";
+        tablets[i].replicas = copies[i];
+        tablets[i].replica_count = model->others[i] == 0 ? 1 : 2;
         tablets[i].start = edubba_bytes_of_text(keys[i]);
         tablets[i].end = edubba_bytes_of_text(i + 1 < model->count ? keys[i + 1] : "");
     }
@@ -100,14 +107,16 @@ Test(lab_map, finds_the_tablet_of_a_row)
 
 Test(lab_map, of_no_tablets_or_too_many_is_none)
 {
-    struct edubba_tablet none = {0};
+    struct edubba_tablet_replicas none = {0};
     cr_assert_null(lab_map_create(&none, 0));
     cr_assert_null(lab_map_create(&none, LAB_TABLETS_MAX + 1));
 }
 
 Test(lab_map, a_tablet_that_is_not_served_has_no_server)
 {
-    struct edubba_tablet tablet = {.number = 1, .server = 7, .address = ""};
+    const struct edubba_replica copy = {.server = 7, .is_primary = true, .is_wanted = true};
+    struct edubba_tablet_replicas tablet = {
+        .number = 1, .state = "creating", .replicas = &copy, .replica_count = 1};
     struct lab_map *map = lab_map_create(&tablet, 1);
     cr_assert_eq(map->tablets[0].server, 0);
     lab_map_destroy(map);
@@ -129,19 +138,38 @@ Test(lab_timeline, tells_what_became_of_tablets)
     cr_assert_float_eq(timeline.changes[0].at_s, 2, 1e-9);
     model.servers[2] = 3;
     cr_assert(lab_timeline_look(&timeline, map_of(&model), 3));
-    cr_assert_eq(timeline.changes[1].kind, LAB_HANDED_OVER);
+    cr_assert_eq(timeline.changes[1].kind, LAB_MOVED, "there is no other copy");
     cr_assert_eq(timeline.changes[1].tablet, 101);
     cr_assert_eq(timeline.changes[1].to, 3);
     merge(&model, 0);
     cr_assert(lab_timeline_look(&timeline, map_of(&model), 4));
     cr_assert_eq(timeline.changes[2].kind, LAB_MERGE);
     cr_assert_eq(timeline.changes[2].tablet, 102);
-    cr_assert_eq(timeline.splits + timeline.hand_overs * 10 + timeline.merges * 100, 111);
+    cr_assert_eq(timeline.splits + timeline.moves * 10 + timeline.merges * 100, 111);
     cr_assert_eq(timeline.change_count, 3);
     lab_timeline_deinit(&timeline);
 }
 
-/* Random splits, merges and hand-overs, each looked at: every one is told, once. */
+Test(lab_timeline, a_copy_that_leads_is_no_move)
+{
+    struct lab_timeline timeline;
+    struct model model = model_of(2);
+    cr_assert(lab_timeline_init(&timeline));
+    model.others[0] = 3;
+    cr_assert(lab_timeline_look(&timeline, map_of(&model), 0));
+    model.servers[0] = 3; /* the other copy leads, and the one that did stays */
+    model.others[0] = 1;
+    cr_assert(lab_timeline_look(&timeline, map_of(&model), 1));
+    cr_assert_eq(timeline.changes[0].kind, LAB_HANDED_OVER);
+    model.servers[0] = 2; /* a third one takes the place of who leads */
+    cr_assert(lab_timeline_look(&timeline, map_of(&model), 2));
+    cr_assert_eq(timeline.changes[1].kind, LAB_MOVED);
+    cr_assert(timeline.changes[1].from == 3 && timeline.changes[1].to == 2);
+    cr_assert(timeline.hand_overs == 1 && timeline.moves == 1);
+    lab_timeline_deinit(&timeline);
+}
+
+/* Random splits, merges and moves, each looked at: every one is told, once. */
 Test(lab_timeline, every_change_is_told_once)
 {
     uint64_t state = 5;
@@ -150,7 +178,7 @@ Test(lab_timeline, every_change_is_told_once)
         struct model model = model_of(1 + load_random_below(&state, 8));
         uint64_t splits = 0;
         uint64_t merges = 0;
-        uint64_t hand_overs = 0;
+        uint64_t moves = 0;
         cr_assert(lab_timeline_init(&timeline));
         (void)lab_timeline_look(&timeline, map_of(&model), 0);
         for (int i = 0; i < 30; i++) {
@@ -167,13 +195,14 @@ Test(lab_timeline, every_change_is_told_once)
                 merges++;
             } else {
                 model.servers[at] = model.servers[at] % 3 + 1;
-                hand_overs++;
+                moves++;
             }
             (void)lab_timeline_look(&timeline, map_of(&model), i);
         }
         cr_assert_eq(timeline.splits, splits);
         cr_assert_eq(timeline.merges, merges);
-        cr_assert_eq(timeline.hand_overs, hand_overs);
+        cr_assert_eq(timeline.moves, moves);
+        cr_assert_eq(timeline.hand_overs, 0, "there is one copy of each");
         lab_timeline_deinit(&timeline);
     }
 }

@@ -13,13 +13,17 @@
 static void set_writes(struct lab_variant_result *variant, const uint64_t operations[4])
 {
     static const char *const STARTS[] = {"", "b", "c", "d"};
-    struct edubba_tablet tablets[4] = {0};
+    struct edubba_tablet_replicas tablets[4] = {0};
+    struct edubba_replica copies[4] = {0};
     struct lab_phase *write = &variant->write;
     struct lab_moment moment = {.to_s = 1, .p99_ns = 2000000};
     for (size_t i = 0; i < 4; i++) {
         tablets[i].number = i + 1;
-        tablets[i].server = i % 2 + 1;
-        tablets[i].address = "tcp://127.0.0.1:1";
+        copies[i] = (struct edubba_replica){
+            .server = i % 2 + 1, .is_member = true, .is_primary = true, .is_wanted = true};
+        tablets[i].state = "serving";
+        tablets[i].replicas = &copies[i];
+        tablets[i].replica_count = 1;
         tablets[i].start = edubba_bytes_of_text(STARTS[i]);
         tablets[i].end = edubba_bytes_of_text(i < 3 ? STARTS[i + 1] : "");
         moment.total += operations[i];
@@ -160,6 +164,53 @@ Test(lab_verdict, the_reason_that_fits_the_fault_is_said_first)
     refuse(variant, "monotonic", 2);
     lab_verdict(result);
     SAYS(variant->verdict, "; splitting refused: monotonic, too_wide; promote USER");
+    drop(result);
+}
+
+/* A split a moment ago says nothing of the keys: time cures it. */
+Test(lab_verdict, what_only_has_to_wait_is_no_reason)
+{
+    struct lab_result *result = result_of(&LAB_BATTERY);
+    struct lab_variant_result *variant = &result->variants[0];
+    set_writes(variant, ONE);
+    variant->write.behind = 990;
+    refuse(variant, "cooling_down", 8);
+    lab_verdict(result);
+    cr_assert_null(strstr(variant->verdict, "refused"));
+    SAYS(variant->verdict, "grows at its end only: promote USER");
+    refuse(variant, "monotonic", 1);
+    lab_verdict(result);
+    SAYS(variant->verdict, "; splitting refused: monotonic; promote USER");
+    drop(result);
+}
+
+static void give(struct lab_variant_result *variant, size_t query, uint64_t bytes)
+{
+    variant->queries[query].has_run = true;
+    variant->queries[query].operations = 100;
+    variant->queries[query].bytes_given = 100 * bytes;
+}
+
+Test(lab_verdict, what_is_given_unasked_is_a_fault)
+{
+    struct lab_result *result = result_of(&LAB_BALLOON);
+    for (size_t v = 0; v < 4; v++) {
+        set_writes(&result->variants[v], EVEN);
+        give(&result->variants[v], 1, 4000);
+        give(&result->variants[v], 2, v == 2 ? 3400 : 700);
+    }
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[2], LAB_GIVES_MUCH), "five times it is not");
+    give(&result->variants[2], 2, 3630);
+    give(&result->variants[0], 2, 22);
+    lab_verdict(result);
+    cr_assert(has_fault(&result->variants[2], LAB_GIVES_MUCH));
+    SAYS(result->variants[2].verdict,
+         "is given 3630 bytes, 165 × those of new columns: give a measure");
+    give(&result->variants[3], 2, 111);
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[3], LAB_GIVES_MUCH),
+                  "so few are nothing to speak of");
     drop(result);
 }
 
@@ -478,8 +529,8 @@ Test(lab_reports, tell_figures_and_verdict)
     lab_verdict(result);
     char *text = printed(print_text, result);
     SAYS(text, "2 servers; 1 copy of each tablet; ");
-    SAYS(text, "tablets splits hand-overs\n");
-    SAYS(text, "4 > 4      0          0\n");
+    SAYS(text, "tablets splits moves hand-overs\n");
+    SAYS(text, "4 > 4      0     0          0\n");
     SAYS(text, "by time");
     SAYS(text, "grows at its");
     SAYS(text, "tcp://127.0.0.1:2             98.0 %");
@@ -528,9 +579,9 @@ Test(lab_reports, what_the_cluster_says_is_wrapped)
 Test(lab_reports, keys_of_any_bytes_are_text)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);
-    struct edubba_tablet tablets[2] = {
-        {.number = 1, .address = "a", .end = edubba_bytes_of("\xff\0<\"\\", 5)},
-        {.number = 2, .address = "a", .start = edubba_bytes_of("\xff\0<\"\\", 5)},
+    struct edubba_tablet_replicas tablets[2] = {
+        {.number = 1, .state = "serving", .end = edubba_bytes_of("\xff\0<\"\\", 5)},
+        {.number = 2, .state = "serving", .start = edubba_bytes_of("\xff\0<\"\\", 5)},
     };
     const uint64_t operations[] = {1, 1};
     struct lab_moment moment = {.to_s = 1, .total = 2};

@@ -302,6 +302,8 @@ Test(advice, a_part_that_was_split_off_and_is_not_heard_of_counts_for_nothing)
     cr_assert_eq(ask(2).findings[0].share_permille, 500, "it may be but slow");
     tablets[0].inherited = true;
     cr_assert_eq(ask(2).findings[0].share_permille, 1000);
+    tablets[1].quiet_ns = SECOND_NS / 2;
+    cr_assert_eq(ask(2).findings[0].share_permille, 500, "the load has ended");
 }
 
 /* --- pressure and ranges -------------------------------------------------------------------------- */

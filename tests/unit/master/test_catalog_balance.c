@@ -293,19 +293,19 @@ Test(catalog_balance, an_event_says_what_was_decided_with_its_numbers)
     cr_assert_eq(list_events("t", event->change - 1).events[0].number, event->number);
 }
 
-/* The table's one tablet has grown, and its server asks for a split at row "m". */
-static void grow(void)
+/* The table's first tablet has grown, and its server asks for a split. */
+static void grow(const char *row, uint64_t mib)
 {
     struct replica_view view = newest_view(driver_locate(&driver, "t", "").locations[0].tablet);
     struct held_tablet *held = fake_held(&leader_server(&view)->fake, view.tablet);
-    held->size_bytes = UINT64_C(20) << 20;
+    held->size_bytes = mib << 20;
     held->wants_split = true;
-    held->split_row = bytes_of_text("m");
+    held->split_row = bytes_of_text(row);
 }
 
 static void assert_size_split_is_told(void)
 {
-    grow();
+    grow("m", 20);
     seconds(5);
     cr_assert_eq(count_tablets(), 2);
     struct list_events_response list = list_events("t", 0);
@@ -326,6 +326,18 @@ Test(catalog_balance, a_split_by_size_is_an_event_with_its_numbers)
 {
     make_table(3);
     assert_size_split_is_told();
+}
+
+Test(catalog_balance, when_a_split_by_size_is_done_is_seen_where_there_is_no_load)
+{
+    static const char *const rows[] = {"m", "l", "k", "j", "i", "h", "g", "f"};
+    make_table(1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        seconds(71); /* rounds are ten seconds apart by now, and each time it is another of them */
+        grow(rows[i], 4096);
+        seconds(3);
+        cr_assert_eq(count_events("split", "size", "done"), i + 1);
+    }
 }
 
 Test(catalog_balance, a_split_by_size_is_told_of_where_nothing_is_done_about_load)

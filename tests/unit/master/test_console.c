@@ -202,10 +202,25 @@ Test(console, bad_questions_are_told_why)
     says("/api/v1/cluster?x=1", 400, "'x' is not asked for here");
     says("/api/v1/load?count=0", 400, "count must be a number from 1 to 1000");
     says("/api/v1/heat?table=%", 400, "INVALID_ARGUMENT");
-    says("/api/v1/heat?table=NOWHERE", 404, "nothing is known of such a table");
+    says("/api/v1/heat", 400, "table: which one?");
     says("/api/v1/tablets", 400, "which one?");
     says("/api/v1/advice?table=T", 404, "there is none");
     says("/api/v1/hot_tablets?from_us=9&to_us=9", 400, "the window of time is empty");
+}
+
+Test(console, a_table_that_is_not_there_is_another_thing_than_one_without_load)
+{
+    for (int i = 0; i < 1000; i++) { /* until the tables were listed */
+        ask("/api/v1/heat?table=T");
+        if (strstr(answer, "table 'T' is there") != NULL) {
+            break;
+        }
+        usleep(10000);
+    }
+    says("/api/v1/heat?table=T", 404, "table 'T' is there, and has had no load so far");
+    says("/api/v1/heat?table=NOWHERE", 404, "there is no table 'NOWHERE'");
+    says("/api/v1/heat?table=99", 404, "there is no table '99'");
+    says("/api/v1/load?table=NOWHERE", 404, "there is no table 'NOWHERE'");
 }
 
 Test(console, whatever_is_asked_of_the_api_the_answer_is_json)

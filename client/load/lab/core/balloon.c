@@ -10,15 +10,17 @@
 
 #include "client/load/lab/core/story.h"
 
-#define BALLOONS      200
-#define FIRST_BALLOON 3698
-#define STEP_MS       60000 /* of one balloon */
-#define WEEK_MS       (7 * LAB_DAY_MS)
-#define WEEK_CELLS    10080           /* one a minute: what the rule of new cells keeps */
-#define WINDOW        (60 * BALLOONS) /* an hour */
-#define FAMILY        "M"
-#define LOCATION      "us-west2"
-#define MEASURES      4
+#define BALLOONS       200
+#define FIRST_BALLOON  3698
+#define STEP_MS        60000 /* of one balloon */
+#define WEEK_MS        (7 * LAB_DAY_MS)
+#define WEEK_CELLS     10080           /* one a minute: what the rule of new cells keeps */
+#define WINDOW         (60 * BALLOONS) /* an hour */
+#define FAMILY         "M"
+#define LOCATION       "us-west2"
+#define MEASURES       4
+#define HUMIDITY       2 /* in NAMES */
+#define HUMIDITY_ASKED 40U
 
 static const char *const NAMES[MEASURES] = {"pressure", "temperature", "humidity", "altitude"};
 
@@ -201,6 +203,43 @@ static void pressure_events(const struct lab_world *world,
     query->qualifier_regex = EDUBBA_TEXT(NAMES[0]);
 }
 
+/* --- queries: by a value ----------------------------------------------------------------------------- */
+
+static struct edubba_bytes asked_humidity(struct lab_query *query)
+{
+    return lab_query_text(query, "%u", HUMIDITY_ASKED);
+}
+
+static void humid_new_columns(const struct lab_world *world,
+                              const struct lab_event *of,
+                              struct lab_query *query)
+{
+    struct edubba_key key;
+    key_of_week(&key, of->who, NAMES[HUMIDITY], of->time_ms);
+    lab_query_init(query, LAB_QUERY_ROW);
+    lab_query_key(query, &key);
+    set_times(world, of, query);
+    query->qualifier_regex = asked_humidity(query);
+}
+
+static void humid_new_cells(const struct lab_world *world,
+                            const struct lab_event *of,
+                            struct lab_query *query)
+{
+    all_new_cells(world, of, query);
+    query->qualifier_regex = EDUBBA_TEXT(NAMES[HUMIDITY]);
+    query->value_regex = asked_humidity(query);
+}
+
+static void humid_unserialised(const struct lab_world *world,
+                               const struct lab_event *of,
+                               struct lab_query *query)
+{
+    all_events(world, of, query);
+    query->qualifier_regex = EDUBBA_TEXT(NAMES[HUMIDITY]);
+    query->value_regex = asked_humidity(query);
+}
+
 static const struct lab_variant VARIANTS[] = {
     {
         .name = "new columns",
@@ -210,7 +249,7 @@ static const struct lab_variant VARIANTS[] = {
         .role = LAB_ALSO,
         .families = {{FAMILY, EDUBBA_PLAIN, 0}},
         .change = change_new_columns,
-        .queries = {pressure_new_columns, all_new_columns},
+        .queries = {pressure_new_columns, all_new_columns, humid_new_columns},
     },
     {
         .name = "new cells",
@@ -220,18 +259,18 @@ static const struct lab_variant VARIANTS[] = {
         .role = LAB_ALSO,
         .families = {{FAMILY, EDUBBA_PLAIN, WEEK_CELLS}},
         .change = change_new_cells,
-        .queries = {pressure_new_cells, all_new_cells},
+        .queries = {pressure_new_cells, all_new_cells, humid_new_cells},
     },
     {
         .name = "serialised",
         .key = "LOCATION#BALLOON#TS, one value",
         .about = "A row an event, all measures in one value: the least bytes a row, no column "
-                 "filters.",
-        .remedy = "",
+                 "filters: whoever wants one measure, or asks by a value, is given all.",
+        .remedy = "give a measure that is asked by a column of its own",
         .role = LAB_ALSO,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
         .change = change_serialised,
-        .queries = {all_events, all_events},
+        .queries = {all_events, all_events, all_events},
     },
     {
         .name = "unserialised",
@@ -241,7 +280,7 @@ static const struct lab_variant VARIANTS[] = {
         .role = LAB_ALSO,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
         .change = change_unserialised,
-        .queries = {pressure_events, all_events},
+        .queries = {pressure_events, all_events, humid_unserialised},
     },
 };
 
@@ -252,7 +291,8 @@ const struct lab_experiment LAB_BALLOON = {
         "200 balloons report pressure, temperature, humidity and altitude, each once a minute. "
         "Four ways to store the same series: compare what writing and reading them takes.",
     .who = "balloon",
-    .queries = {"a balloon's pressure, an hour", "all its measures, an hour"},
+    .queries = {"a balloon's pressure, an hour", "all its measures, an hour",
+                "when its humidity was 40 %, an hour"},
     .event = event,
     .who_text = who_text,
     .variants = VARIANTS,

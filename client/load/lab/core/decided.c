@@ -7,6 +7,8 @@
 
 #include "client/load/lab/core/sentence.h"
 
+#define AVERAGES_US INT64_C(2000000) /* reports are of a second, and come in the next */
+
 /* How the master calls a kind; how a program finds it here; and how people are told of one and of several. */
 static const struct {
     const char *kind;
@@ -24,6 +26,15 @@ static const struct {
 const char *lab_decision_name(enum lab_decision_kind kind)
 {
     return WORDS[kind].name;
+}
+
+/* --- of what -------------------------------------------------------------------------------------- */
+
+bool lab_is_of_writes(int64_t time_us, const struct lab_times *times)
+{
+    bool is_of_history = time_us >= times->since_us && time_us < times->queries_us;
+    return is_of_history ||
+           (time_us >= times->writes_us + AVERAGES_US && time_us <= times->ended_us + AVERAGES_US);
 }
 
 /* --- counting --------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #ifndef CLIENT_LOAD_LAB_CORE_DECIDED_H
 #define CLIENT_LOAD_LAB_CORE_DECIDED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,18 @@ struct lab_decided {
     struct lab_refusal refusals[LAB_REFUSALS_MAX]; /* the most frequent first */
     size_t refusal_count;
 };
+
+/* When the phases of a variant began, and the last write ended. */
+struct lab_times {
+    int64_t since_us;
+    int64_t queries_us;
+    int64_t writes_us;
+    int64_t ended_us;
+};
+
+/* Was that decided of writes?  The history is written, too.  For some time after the queries the averages that are
+ * decided by are still of them. */
+bool lab_is_of_writes(int64_t time_us, const struct lab_times *times);
 
 /* One more.  A reason that is too long, or one too many, is counted as LAB_REASON_OTHER. */
 void lab_decided_add(struct lab_decided *decided, const struct edubba_event *event);

@@ -22,7 +22,7 @@
 #include "client/load/lab/core/change.h"
 #include "client/load/lab/core/query.h"
 
-#define LAB_QUERIES_MAX  2
+#define LAB_QUERIES_MAX  3
 #define LAB_FAMILIES_MAX 3
 #define LAB_VARIANTS_MAX 5
 #define LAB_SUMS_MAX     4096

@@ -6,7 +6,7 @@
 
 #include "client/load/lab/core/story.h"
 
-#define PLAYERS    500
+#define PLAYERS    50
 #define STEP_MS    60000
 #define WINDOW     500
 #define LATEST     10
@@ -128,6 +128,19 @@ static void latest_by_date(const struct lab_world *world,
     query->where_value = lab_query_text(query, "%s", name);
 }
 
+/* Who only reads forwards cannot know where the last ten begin: all of the player's. */
+static void latest_forwards(const struct lab_world *world,
+                            const struct lab_event *of,
+                            struct lab_query *query)
+{
+    struct edubba_key start;
+    struct edubba_key end;
+    key_by_player(&start, of->who, LAB_BEGIN_MS);
+    key_by_player(&end, of->who, time_of(world->history));
+    lab_query_init(query, LAB_QUERY_SCAN);
+    lab_query_range(query, &start, &end);
+}
+
 static void latest_by_player(const struct lab_world *world,
                              const struct lab_event *of,
                              struct lab_query *query)
@@ -154,6 +167,33 @@ static void latest_reversed(const struct lab_world *world,
     lab_query_init(query, LAB_QUERY_SCAN);
     lab_query_range(query, &start, &end);
     query->rows_limit = LATEST;
+}
+
+/* --- queries: a player's first games ------------------------------------------------------------ */
+
+static void first_by_date(const struct lab_world *world,
+                          const struct lab_event *of,
+                          struct lab_query *query)
+{
+    latest_by_date(world, of, query);
+    query->reversed = false;
+}
+
+static void first_by_player(const struct lab_world *world,
+                            const struct lab_event *of,
+                            struct lab_query *query)
+{
+    latest_forwards(world, of, query);
+    query->rows_limit = LATEST;
+}
+
+/* The first games are the last rows. */
+static void first_reversed(const struct lab_world *world,
+                           const struct lab_event *of,
+                           struct lab_query *query)
+{
+    latest_reversed(world, of, query);
+    query->rows_limit = 0;
 }
 
 /* --- queries: all games of some hours --------------------------------------------------------- */
@@ -190,27 +230,43 @@ static const struct lab_variant VARIANTS[] = {
         .role = LAB_BAD,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
         .change = change_by_date,
-        .queries = {latest_by_date, all_by_date},
+        .queries = {latest_by_date, all_by_date, first_by_date},
     },
     {
         .name = "by player",
         .key = "GAME#PLAYER#DATE",
-        .about = "A player's games lie together.  Other queries scan: a second table is for them.",
-        .remedy = "keep a second table by date for this query",
+        .about =
+            "A player's games lie together, oldest first.  Read forwards, as many clients do, the "
+            "latest are the last of all that is read.",
+        .remedy = "read backwards, or reverse the time; keep a second table by date for all games",
         .role = LAB_GOOD,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
         .change = change_by_player,
-        .queries = {latest_by_player, all_by_player},
+        .queries = {latest_forwards, all_by_player, first_by_player},
     },
     {
         .name = "reversed time",
         .key = "GAME#PLAYER#(MAX-DATE)",
-        .about = "The newest game comes first: the latest ten are the first ten rows.",
-        .remedy = "keep a second table by date for this query",
+        .about =
+            "The newest game comes first: the latest ten are the first ten rows.  Its price: the "
+            "first ten are the last of all that is read.",
+        .remedy = "keep a second table for what is not asked newest first",
         .role = LAB_GOOD,
         .families = {{FAMILY, EDUBBA_PLAIN, 1}},
         .change = change_reversed,
-        .queries = {latest_reversed, all_by_player},
+        .queries = {latest_reversed, all_by_player, first_reversed},
+    },
+    {
+        .name = "backwards",
+        .key = "GAME#PLAYER#DATE, read backwards",
+        .about =
+            "By player again, with scans that go backwards, as this cluster's can: a reversed time "
+            "gains nothing then.",
+        .remedy = "keep a second table by date for all games",
+        .role = LAB_ALSO,
+        .families = {{FAMILY, EDUBBA_PLAIN, 1}},
+        .change = change_by_player,
+        .queries = {latest_by_player, all_by_player, first_by_player},
     },
 };
 
@@ -218,10 +274,11 @@ const struct lab_experiment LAB_GAMES = {
     .name = "games",
     .summary = "the key begins with what queries name; a reversed time for the latest rows",
     .story =
-        "500 players, a game a minute.  Queries ask for a player's latest ten games, or for all "
-        "games of some hours.",
+        "50 players, a game a minute.  Queries ask for a player's latest ten games, for all games of "
+        "some hours, or for a player's first ten.",
     .who = "player",
-    .queries = {"a player's latest ten games", "all games of 8 hours"},
+    .queries = {"a player's latest ten games", "all games of 8 hours",
+                "a player's first ten games"},
     .event = event,
     .who_text = who_text,
     .variants = VARIANTS,

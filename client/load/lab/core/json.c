@@ -105,16 +105,16 @@ static void print_moments(FILE *out, const struct lab_timeline *timeline)
 
 static void print_changes(FILE *out, const struct lab_timeline *timeline)
 {
-    static const char *const KINDS[] = {"split", "merge", "hand_over"};
+    static const char *const KINDS[] = {"split", "merge", "hand_over", "move"};
     fprintf(out,
-            "\"splits\":%" PRIu64 ",\"merges\":%" PRIu64 ",\"hand_overs\":%" PRIu64
-            ",\"changes\":[",
-            timeline->splits, timeline->merges, timeline->hand_overs);
+            "\"splits\":%" PRIu64 ",\"merges\":%" PRIu64 ",\"moves\":%" PRIu64
+            ",\"hand_overs\":%" PRIu64 ",\"changes\":[",
+            timeline->splits, timeline->merges, timeline->moves, timeline->hand_overs);
     for (size_t i = 0; i < timeline->change_count; i++) {
         const struct lab_map_change *change = &timeline->changes[i];
         fprintf(out, "%s{\"at_s\":%.3f,\"what\":\"%s\",\"tablet\":\"%" PRIu64 "\"",
                 i > 0 ? "," : "", change->at_s, KINDS[change->kind], change->tablet);
-        if (change->kind == LAB_HANDED_OVER) {
+        if (change->kind == LAB_HANDED_OVER || change->kind == LAB_MOVED) {
             fprintf(out, ",\"from\":\"%" PRIu64 "\",\"to\":\"%" PRIu64 "\"}", change->from,
                     change->to);
         } else {
@@ -148,12 +148,12 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
     member(out, "name", name);
     fprintf(out,
             "\"seconds\":%.3f,\"operations\":%" PRIu64 ",\"per_second\":%.1f,\"rows\":%" PRIu64
-            ",\"rows_looked_at\":%" PRIu64 ",\"rows_found\":%" PRIu64 ",\"errors\":%" PRIu64
-            ",\"unknown\":%" PRIu64 ",\"late\":%" PRIu64 ",\"cut_off\":%" PRIu64
-            ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,",
+            ",\"rows_looked_at\":%" PRIu64 ",\"rows_found\":%" PRIu64 ",\"bytes_given\":%" PRIu64
+            ",\"errors\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"late\":%" PRIu64
+            ",\"cut_off\":%" PRIu64 ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,",
             phase->length_s, phase->operations, lab_phase_rate(phase), phase->rows,
-            phase->rows_seen, phase->rows_found, phase->errors, phase->unknown, phase->late,
-            phase->cut_off, us(phase->p50_ns), us(phase->p99_ns), us(phase->max_ns));
+            phase->rows_seen, phase->rows_found, phase->bytes_given, phase->errors, phase->unknown,
+            phase->late, phase->cut_off, us(phase->p50_ns), us(phase->p99_ns), us(phase->max_ns));
     member(out, "first_error", phase->first_error);
     fprintf(out,
             "\"busiest_tablet\":%.4f,\"busiest_server\":%.4f,\"judged\":%" PRIu64

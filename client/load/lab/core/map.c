@@ -18,7 +18,33 @@ static char *keep(struct edubba_bytes bytes, char *at, struct edubba_bytes *ret_
     return at + bytes.size;
 }
 
-struct lab_map *lab_map_create(const struct edubba_tablet *tablets, size_t count)
+/* Who leads it, and where its copies are to be. */
+static void take_copies(struct lab_tablet *tablet, const struct edubba_tablet_replicas *from)
+{
+    bool is_served = strcmp(from->state, "serving") == 0 || strcmp(from->state, "splitting") == 0;
+    tablet->server = 0;
+    tablet->wanted_count = 0;
+    for (size_t i = 0; i < from->replica_count; i++) {
+        const struct edubba_replica *replica = &from->replicas[i];
+        if (is_served && replica->is_primary) {
+            tablet->server = replica->server;
+        }
+        if (replica->is_wanted && tablet->wanted_count < LAB_COPIES_MAX) {
+            tablet->wanted[tablet->wanted_count++] = replica->server;
+        }
+    }
+}
+
+static bool is_wanted_on(const struct lab_tablet *tablet, uint64_t server)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < tablet->wanted_count; i++) {
+        wanted = wanted || tablet->wanted[i] == server;
+    }
+    return wanted;
+}
+
+struct lab_map *lab_map_create(const struct edubba_tablet_replicas *tablets, size_t count)
 {
     size_t bytes = sizeof(struct lab_map) + count * sizeof(struct lab_tablet);
     size_t keys = 0;
@@ -36,9 +62,8 @@ struct lab_map *lab_map_create(const struct edubba_tablet *tablets, size_t count
     map->count = count;
     for (size_t i = 0; i < count; i++) {
         struct lab_tablet *tablet = &map->tablets[i];
-        bool is_served = tablets[i].address != NULL && tablets[i].address[0] != '\0';
         tablet->number = tablets[i].number;
-        tablet->server = is_served ? tablets[i].server : 0;
+        take_copies(tablet, &tablets[i]);
         at = keep(tablets[i].start, at, &tablet->start);
         at = keep(tablets[i].end, at, &tablet->end);
     }
@@ -131,7 +156,7 @@ void lab_map_compare(const struct lab_map *before,
             on_change(context, &change);
         } else if (old_count == 1 && was->server != is->server && was->server != 0 &&
                    is->server != 0) {
-            change.kind = LAB_HANDED_OVER;
+            change.kind = is_wanted_on(is, was->server) ? LAB_HANDED_OVER : LAB_MOVED;
             change.from = was->server;
             change.to = is->server;
             on_change(context, &change);

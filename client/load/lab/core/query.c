@@ -17,6 +17,7 @@ void lab_query_init(struct lab_query *query, enum lab_query_kind kind)
     query->row_regex = EDUBBA_NOTHING;
     query->family_regex = EDUBBA_NOTHING;
     query->qualifier_regex = EDUBBA_NOTHING;
+    query->value_regex = EDUBBA_NOTHING;
     query->from_us = 0;
     query->to_us = 0;
     query->where_family = NULL;

@@ -31,6 +31,7 @@ struct lab_query {
     struct edubba_bytes row_regex;
     struct edubba_bytes family_regex;
     struct edubba_bytes qualifier_regex;
+    struct edubba_bytes value_regex;
     int64_t from_us; /* timestamps in [from_us, to_us); to_us 0 = any */
     int64_t to_us;
     const char *where_family; /* rows whose column where_qualifier is where_value; NULL = all */

@@ -22,10 +22,11 @@
 struct lab_phase {
     bool has_run;
     double length_s;
-    uint64_t operations; /* events written, or queries answered, that ended well */
-    uint64_t rows;       /* written, or returned */
-    uint64_t rows_seen;  /* of queries by scans: looked at */
-    uint64_t rows_found; /* and returned, by the same */
+    uint64_t operations;  /* events written, or queries answered, that ended well */
+    uint64_t rows;        /* written, or returned */
+    uint64_t rows_seen;   /* of queries by scans: looked at */
+    uint64_t rows_found;  /* and returned, by the same */
+    uint64_t bytes_given; /* of queries: keys and cells that they were answered with */
     uint64_t errors;
     uint64_t unknown; /* writes that may or may not have been made */
     uint64_t late;    /* open loop: not even sent when the phase ended */
@@ -51,6 +52,7 @@ enum lab_fault {
     LAB_READS_FIRST,    /* changes that read before they write */
     LAB_HEAVY,          /* many more bytes an event than the lightest variant */
     LAB_LOOKS_AT_MUCH,  /* a query looks at many more rows than it returns */
+    LAB_GIVES_MUCH,     /* a query is given many more bytes than that of the leanest variant */
     LAB_NO_ANSWER,      /* not one query of a kind came to its end */
     LAB_WRONG_SUMS,     /* what is stored is not what was given */
 };
@@ -73,7 +75,7 @@ struct lab_variant_result {
     uint64_t copied_rows;                 /* by the batch job, in copy_s */
     double copy_s;                        /* 0 = there was none */
     struct lab_decided decided;           /* by the master, since the table was made */
-    struct lab_decided decided_of_writes; /* of this: not while there were queries alone */
+    struct lab_decided decided_of_writes; /* of this: by what was written alone */
     /* What the cluster itself says of the table: advice, refusals to split, hot tablets. */
     char told[LAB_TOLD_MAX][LAB_SENTENCE_BYTES];
     size_t told_count;
@@ -110,6 +112,8 @@ bool lab_result_init(struct lab_result *result, const struct lab_experiment *exp
 void lab_result_deinit(struct lab_result *result);
 
 double lab_phase_rate(const struct lab_phase *phase);
+/* Bytes that a query was given, on average; 0 = none was answered. */
+double lab_phase_given(const struct lab_phase *phase);
 /* "tcp://127.0.0.1:7401", or "" */
 const char *lab_result_address(const struct lab_result *result, uint64_t server);
 

@@ -75,9 +75,9 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
 
 static void print_writes(FILE *out, const struct lab_result *result)
 {
-    fprintf(out, "  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %10s\n", NAME_WIDTH, "writes",
+    fprintf(out, "  %-*s %10s %10s %10s %7s %10s %10s %9s %6s %5s %10s\n", NAME_WIDTH, "writes",
             "events/s", "p50", "p99", "errors", "one tablet", "one server", "tablets", "splits",
-            "hand-overs");
+            "moves", "hand-overs");
     for (size_t i = 0; i < variants_of(result); i++) {
         const struct lab_variant_result *variant = &result->variants[i];
         if (!variant->has_run || !variant->write.has_run) {
@@ -91,8 +91,8 @@ static void print_writes(FILE *out, const struct lab_result *result)
                            last->count);
         }
         print_phase(out, variant->variant->name, &variant->write);
-        fprintf(out, " %9s %6" PRIu64 " %10" PRIu64 "\n", tablets, timeline->splits,
-                timeline->hand_overs);
+        fprintf(out, " %9s %6" PRIu64 " %5" PRIu64 " %10" PRIu64 "\n", tablets, timeline->splits,
+                timeline->moves, timeline->hand_overs);
         if (variant->write.late > 0) {
             fprintf(out, "  %-*s %" PRIu64 " came due and were never sent\n", NAME_WIDTH, "",
                     variant->write.late);
@@ -105,9 +105,9 @@ static void print_writes(FILE *out, const struct lab_result *result)
 
 static void print_query(FILE *out, const struct lab_result *result, size_t query)
 {
-    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %16s\n",
+    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %13s %16s\n",
             result->experiment->queries[query], NAME_WIDTH, "", "queries/s", "p50", "p99", "errors",
-            "one tablet", "one server", "rows/s", "looked at a row");
+            "one tablet", "one server", "rows/s", "bytes a query", "looked at a row");
     for (size_t i = 0; i < variants_of(result); i++) {
         const struct lab_variant_result *variant = &result->variants[i];
         const struct lab_phase *phase = &variant->queries[query];
@@ -130,9 +130,9 @@ static void print_query(FILE *out, const struct lab_result *result, size_t query
         }
         print_phase(out, variant->variant->name, phase);
         fprintf(
-            out, " %9s %16s\n",
+            out, " %9s %13.0f %16s\n",
             load_rate_text(phase->length_s > 0 ? (double)phase->rows / phase->length_s : 0, rows),
-            looked_at);
+            lab_phase_given(phase), looked_at);
     }
 }
 
@@ -220,6 +220,11 @@ static void print_changes(FILE *out,
         case LAB_MERGE:
             fprintf(out, "%zu tablets were merged into %" PRIu64 "\n", change->pieces,
                     change->tablet);
+            break;
+        case LAB_MOVED:
+            fprintf(out, "tablet %" PRIu64 " was moved from %s to %s\n", change->tablet,
+                    lab_result_address(result, change->from),
+                    lab_result_address(result, change->to));
             break;
         case LAB_HANDED_OVER:
             fprintf(out, "tablet %" PRIu64 " was handed over from %s to %s\n", change->tablet,

@@ -49,6 +49,9 @@ static void note(void *context, const struct lab_map_change *change)
     case LAB_HANDED_OVER:
         timeline->hand_overs++;
         break;
+    case LAB_MOVED:
+        timeline->moves++;
+        break;
     }
     if (timeline->change_count < LAB_CHANGES_MAX) {
         struct lab_map_change *kept = &timeline->changes[timeline->change_count++];

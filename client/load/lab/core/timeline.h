@@ -3,7 +3,7 @@
  *
  *   map A ────────────────────> map B ──────────> ...      as the cluster lists them
  *   │ moment │ moment │ moment │ moment │ ...              operations by tablet of the map then valid
- *                              └ changes: splits, merges, hand-overs between A and B
+ *                              └ changes: splits, merges, moves, hand-overs between A and B
  *
  * Invariants:
  *   (1) Moments are in order of time and do not overlap.
@@ -40,7 +40,8 @@ struct lab_timeline {
     size_t change_count; /* kept */
     uint64_t splits;     /* seen: a split into three counts twice */
     uint64_t merges;
-    uint64_t hand_overs; /* another server has the primary: of the same copies, or of a new one */
+    uint64_t moves;      /* another server leads, and has the copy in place of the one that did */
+    uint64_t hand_overs; /* another one of the copies leads */
 };
 
 /* False: no memory. deinit in any case. */

@@ -7,7 +7,8 @@
 #include "client/load/lab/core/sentence.h"
 
 #define PERCENT        100.0
-#define LOOKED_AT_ROWS 50 /* a query: fewer are nothing to speak of */
+#define LOOKED_AT_ROWS 50  /* a query: fewer are nothing to speak of */
+#define GIVEN_BYTES    512 /* a query: fewer are nothing to speak of */
 #define NAME_BYTES     64
 #define REFUSALS_SAID  2
 
@@ -93,8 +94,16 @@ static size_t fitting_refusal(const struct lab_variant_result *variant)
     return at;
 }
 
-/* Why the master did not part what is hot of writes: what fits the fault, then the reasons that it had most often.  False:
- * it refused nothing, or nothing is hot. */
+static void say_refusal(struct lab_sentence *sentence, const char *reason, size_t said)
+{
+    if (said == 0) {
+        lab_begin_clause(sentence);
+    }
+    lab_say(sentence, "%s%s", said == 0 ? "splitting refused: " : ", ", reason);
+}
+
+/* Why the master did not part what is hot of writes: what fits the fault, then the reasons that it had most often; but for
+ * what was split a moment ago: time cures that, whatever the keys.  False: it refused nothing, or nothing is hot. */
 static bool say_refusals(const struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     const struct lab_decided *decided = &variant->decided_of_writes;
@@ -103,18 +112,16 @@ static bool say_refusals(const struct lab_variant_result *variant, struct lab_se
     }
     size_t fitting = fitting_refusal(variant);
     size_t said = 0;
-    lab_begin_clause(sentence);
-    lab_say(sentence, "splitting refused: ");
     if (fitting < decided->refusal_count) {
-        lab_say(sentence, "%s", decided->refusals[fitting].reason);
-        said++;
+        say_refusal(sentence, decided->refusals[fitting].reason, said++);
     }
     for (size_t i = 0; i < decided->refusal_count && said < REFUSALS_SAID; i++) {
-        if (i != fitting) {
-            lab_say(sentence, "%s%s", said++ > 0 ? ", " : "", decided->refusals[i].reason);
+        const char *reason = decided->refusals[i].reason;
+        if (i != fitting && strcmp(reason, "cooling_down") != 0) {
+            say_refusal(sentence, reason, said++);
         }
     }
-    return true;
+    return said > 0;
 }
 
 /* The write rate of the fastest variant that does not do so. */
@@ -227,6 +234,50 @@ static void judge_queries(const struct lab_experiment *experiment,
             experiment->queries[worst], ratio);
 }
 
+static bool has_fault(const struct lab_variant_result *variant, enum lab_fault fault)
+{
+    bool has = false;
+    for (size_t i = 0; i < variant->fault_count; i++) {
+        has = has || variant->faults[i] == fault;
+    }
+    return has;
+}
+
+/* The variant whose answers to the query are the fewest bytes; NULL: none is known. */
+static const struct lab_variant_result *leanest(const struct lab_result *result, size_t query)
+{
+    const struct lab_variant_result *least = NULL;
+    for (size_t i = 0; i < result->experiment->variant_count; i++) {
+        const struct lab_variant_result *other = &result->variants[i];
+        double given = lab_phase_given(&other->queries[query]);
+        if (given > 0 && (least == NULL || given < lab_phase_given(&least->queries[query]))) {
+            least = other;
+        }
+    }
+    return least;
+}
+
+/* What is not asked for has to be sorted out by who asks.  Of long names that was said. */
+static void judge_given(const struct lab_result *result,
+                        struct lab_variant_result *variant,
+                        struct lab_sentence *sentence)
+{
+    for (size_t i = 0; i < LAB_QUERIES_MAX && !has_fault(variant, LAB_HEAVY); i++) {
+        const struct lab_variant_result *least = leanest(result, i);
+        double given = lab_phase_given(&variant->queries[i]);
+        if (least == NULL || given < GIVEN_BYTES ||
+            given < LAB_GIVEN_RATIO * lab_phase_given(&least->queries[i])) {
+            continue;
+        }
+        lab_begin_clause(sentence);
+        add_fault(variant, LAB_GIVES_MUCH);
+        lab_say(sentence, "“%s” is given %.0f bytes, ", result->experiment->queries[i], given);
+        say_times(sentence, given / lab_phase_given(&least->queries[i]));
+        lab_say(sentence, " those of %s", least->variant->name);
+        return;
+    }
+}
+
 static void judge_sums(struct lab_variant_result *variant, struct lab_sentence *sentence)
 {
     if (variant->sums_checked == 0) {
@@ -292,6 +343,7 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_growth(variant, &sentence);
     judge_bytes(result, variant, &sentence);
     judge_queries(result->experiment, variant, &sentence);
+    judge_given(result, variant, &sentence);
     judge_unanswered(result->experiment, variant, &sentence);
     judge_sums(variant, &sentence);
     say_copy(variant, &sentence);

@@ -18,6 +18,7 @@
 #define LAB_BEHIND_SHARE     0.8
 #define LAB_HEAVY_RATIO      1.5
 #define LAB_LOOKED_AT_RATIO  5.0
+#define LAB_GIVEN_RATIO      5.0
 #define LAB_GROWN_CELLS      20
 #define LAB_JUDGED_LEAST     20
 /* Fewer requests at a time may leave one server with time to spare. */

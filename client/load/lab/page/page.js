@@ -61,6 +61,7 @@ function lines_chart(list, unit, W) {
 function change_text(c, address = n => n) {
   return `${c.at_s.toFixed(1)} s: ` + (c.what === "split" ? `tablet ${c.tablet} was split into ${c.pieces}`
     : c.what === "merge" ? `${c.pieces} tablets were merged into ${c.tablet}`
+    : c.what === "move" ? `tablet ${c.tablet} was moved from ${address(c.from)} to ${address(c.to)}`
     : `tablet ${c.tablet} was handed over from ${address(c.from)} to ${address(c.to)}`);
 }
 
@@ -131,15 +132,15 @@ function phase_row(variant, phase, colour, list, is_query) {
   const ratio = fastest > 0 ? phase.per_second / fastest : 0;
   return `<tr><td>${swatch(colour)}${safe(variant.name)}</td><td class="${ratio < 0.5 ? "worst" : ""}">${round(phase.per_second)}</td><td>${
     ratio.toFixed(2)} ×</td><td>${time(phase.p50_us)}</td><td>${time(phase.p99_us)}</td><td class="${phase.errors ? "worst" : ""}">${phase.errors}</td>` + (is_query
-    ? `<td>${round(phase.seconds > 0 ? phase.rows / phase.seconds : 0)}</td><td class="${looked_at >= 5 ? "worst" : ""}">${looked_at ? looked_at.toFixed(1) : "–"}</td>`
+    ? `<td>${round(phase.seconds > 0 ? phase.rows / phase.seconds : 0)}</td><td>${phase.operations ? round(phase.bytes_given / phase.operations) : "–"}</td><td class="${looked_at >= 5 ? "worst" : ""}">${looked_at ? looked_at.toFixed(1) : "–"}</td>`
     : `<td class="${phase.busiest_tablet >= 0.5 ? "worst" : ""}">${percent(phase.busiest_tablet)}</td><td>${percent(phase.busiest_server)}</td><td>${
-      phase.maps.length ? `${phase.maps[0].length} → ${phase.maps[phase.maps.length - 1].length}` : "–"}</td><td>${phase.splits}</td><td>${phase.hand_overs}</td><td>${Math.round(variant.event_bytes)}</td>`) + "</tr>";
+      phase.maps.length ? `${phase.maps[0].length} → ${phase.maps[phase.maps.length - 1].length}` : "–"}</td><td>${phase.splits}</td><td>${phase.moves}</td><td>${phase.hand_overs}</td><td>${Math.round(variant.event_bytes)}</td>`) + "</tr>";
 }
 
 function phase_table(result, phase_of, title, is_query) {
   const there = result.variants.filter(v => phase_of(v).operations + phase_of(v).errors + phase_of(v).cut_off > 0);
-  const heads = is_query ? ["queries/s", "of the best", "p50", "p99", "errors", "rows/s", "rows looked at for one"]
-    : ["events/s", "of the best", "p50", "p99", "errors", "busiest tablet", "busiest server", "tablets", "splits", "hand-overs", "bytes an event"];
+  const heads = is_query ? ["queries/s", "of the best", "p50", "p99", "errors", "rows/s", "bytes a query", "rows looked at for one"]
+    : ["events/s", "of the best", "p50", "p99", "errors", "busiest tablet", "busiest server", "tablets", "splits", "moves", "hand-overs", "bytes an event"];
   if (!there.length) return "";
   return `<h3>${safe(title)}</h3><div class="scroll" tabindex="0"><table><thead><tr><th></th>${heads.map(h => `<th>${h}</th>`).join("")}</tr></thead><tbody>${
     there.map(v => phase_row(v, phase_of(v), VARIANT_COLOURS[result.variants.indexOf(v)], there.map(phase_of), is_query)).join("")}</tbody></table></div>`;
