@@ -93,7 +93,7 @@ ebt ls >"$WORK/waited" 2>"$WORK/waiting" & waiting=$!
 sleep 3
 start_master
 wait $waiting; same "a master that restarts is waited for" "$? $(<"$WORK/waited")" "0 T"
-grep -q "^ebt: waiting, for 60 s at most (--timeout): .*127.0.0.1:$PORT: Connection refused" "$WORK/waiting" && ok || bad "what is waited for is not said: $(<"$WORK/waiting")"
+grep -q "^ebt: waiting, for 5 s at most (--timeout): .*127.0.0.1:$PORT: Connection refused" "$WORK/waiting" && ok || bad "what is waited for is not said: $(<"$WORK/waiting")"
 
 # --- what a call waits for is said, once, and again where it fails ----------------------------------
 ebt --timeout 4 createtable MORE families=f replicas=3 >"$WORK/waited" 2>&1
