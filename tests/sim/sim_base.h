@@ -55,6 +55,7 @@ struct sim_base_transaction {
     uint32_t put_count;
     struct sim_lesson *lesson; /* LEARNT; owned */
     uint64_t life;             /* LEARNT: of the tablet */
+    uint64_t log_from;         /* DROPPED: until it is done the log is kept from there on */
 };
 
 struct sim_base {

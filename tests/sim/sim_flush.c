@@ -296,20 +296,24 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
 
 /* --- the end of one --------------------------------------------------------------------------- */
 
+uint64_t sim_flush_log_from(const struct sim_tablet *tablet)
+{
+    uint64_t position = earlier(tablet->active_position, tablet->copy.configuration_position);
+    for (uint32_t i = 0; i < tablet->frozen_count; i++) {
+        position = earlier(position, tablet->frozen[i].first_position);
+    }
+    return position;
+}
+
 /* The log is needed from the first record on that is in no base. */
 static void release(struct sim_store *store)
 {
     uint64_t position = store->log.gathering_position;
     for (uint32_t i = 0; i < store->tablet_count; i++) {
-        const struct sim_tablet *tablet = store->tablets[i];
-        if (tablet->active_position != LOG_POSITION_NONE && tablet->active_position < position) {
-            position = tablet->active_position;
-        }
-        position = earlier(position, tablet->copy.configuration_position);
-        for (uint32_t j = 0; j < tablet->frozen_count; j++) {
-            uint64_t first = tablet->frozen[j].first_position;
-            position = first != LOG_POSITION_NONE && first < position ? first : position;
-        }
+        position = earlier(position, sim_flush_log_from(store->tablets[i]));
+    }
+    for (uint32_t i = 0; i < store->queue_count; i++) {
+        position = earlier(position, store->queue[i].log_from);
     }
     sim_log_release(&store->log, position);
 }

@@ -226,7 +226,8 @@ void sim_store_drop(struct sim_store *store, struct sim_tablet *tablet)
 {
     sim_store_queue(store, &(struct sim_base_transaction){.purpose = SIM_BASE_DROPPED,
                                                           .tablet = tablet->tablet,
-                                                          .removed = {tablet->tablet}});
+                                                          .removed = {tablet->tablet},
+                                                          .log_from = sim_flush_log_from(tablet)});
     sim_store_remove(store, tablet);
 }
 

@@ -374,6 +374,8 @@ void sim_store_split(struct sim_store *store,
 void sim_flush_freeze(struct sim_store *store, struct sim_tablet *tablet);
 /* Now, or as soon as that can be. */
 void sim_flush_soon(struct sim_store *store, struct sim_tablet *tablet);
+/* The first record that is in no base yet; LOG_POSITION_NONE when there is none. */
+uint64_t sim_flush_log_from(const struct sim_tablet *tablet);
 /* Nothing of it is left to be flushed. */
 bool sim_flush_is_done(const struct sim_tablet *tablet);
 void sim_flush_note_committed(struct sim_store *store, struct sim_tablet *tablet);
