@@ -13,6 +13,7 @@
 #include "tests/sim/sim_etcd.h"
 #include "tests/sim/sim_faults.h"
 #include "tests/sim/sim_late.h"
+#include "tests/sim/sim_leave.h"
 #include "tests/sim/sim_master.h"
 #include "tests/sim/sim_network.h"
 #include "tests/sim/sim_phases.h"
@@ -119,6 +120,11 @@ static bool is_mortal(const struct sim *sim, uint32_t node)
 static struct sim_master **master_of(struct sim *sim, uint32_t node)
 {
     return &sim->masters[node == SIM_MASTER ? 0 : 1];
+}
+
+const struct sim_master *sim_master_of(const struct sim *sim, uint32_t node)
+{
+    return sim->masters[node == SIM_MASTER ? 0 : 1];
 }
 
 static struct sim_client *client_of(const struct sim *sim, uint32_t node)
@@ -410,6 +416,7 @@ static void dispatch(struct sim *sim, const struct sim_event *event)
     case SIM_EVENT_FAULT:
     case SIM_EVENT_RESTART:
     case SIM_EVENT_LATE:
+    case SIM_EVENT_LEAVE:
     case SIM_EVENT_COMMIT:
     case SIM_EVENT_QUESTION:
     case SIM_EVENT_KILL:
@@ -500,7 +507,11 @@ static void take_event(struct sim *sim, struct sim_event *event)
         if (!is_void(sim, event) && !sim->healed) {
             sim_kill(sim, event->node, event->number != 0);
         }
-    } else if (!is_void(sim, event)) {
+    } else if (is_void(sim, event)) {
+        /* it never happens */
+    } else if (event->kind == SIM_EVENT_LEAVE) {
+        sim_leave_act(sim, event);
+    } else {
         dispatch(sim, event);
     }
     buffer_deinit(&event->message);

@@ -93,7 +93,8 @@
     X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */   \
     X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
     X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
-    X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */
+    X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */  \
+    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -186,6 +187,8 @@ struct sim_settings {
     uint64_t window_bytes_max;
     int32_t rate_ppm[SIM_NODES_MAX]; /* of the clocks that measure leases: servers', masters' */
     bool clocks_apart;               /* those of masters more than elections allow for */
+    uint32_t leave;                  /* per turn: a server is stopped on purpose */
+    bool leave_in_the_end;           /* one is, when all is well */
     enum sim_away away_server;
     enum sim_away away_master;
 };
@@ -267,6 +270,12 @@ struct sim_absence {
     uint32_t master;
 };
 
+/* Who is stopped on purpose (sim_leave.h). */
+struct sim_leaving {
+    struct prng prng;
+    uint32_t last; /* the one that was when all was well; 0 = none yet */
+};
+
 struct sim_master;
 struct sim_server;
 struct sim_client;
@@ -290,6 +299,7 @@ struct sim {
     uint64_t hash; /* of every event so far */
     bool healed;   /* nothing fails any more; but somebody may be away */
     struct sim_absence away;
+    struct sim_leaving leaving;
     bool failed;
     char failure[512];
     struct sim_heap heap;
@@ -341,6 +351,7 @@ struct sim {
         uint64_t digests;
         uint64_t refused; /* by full disks */
         uint64_t yields;
+        uint64_t leaves;
         uint64_t fenced; /* commits of masters that lead no more, refused */
         uint64_t reigns;
         uint64_t quorums; /* healed while somebody stayed away */
@@ -369,6 +380,8 @@ bool sim_is_server(const struct sim *sim, uint32_t node);
 bool sim_is_master(const struct sim *sim, uint32_t node);
 /* Masters by number, from 0 to settings.masters - 1. */
 uint32_t sim_master_node(const struct sim *sim, uint32_t master);
+/* NULL = down. */
+const struct sim_master *sim_master_of(const struct sim *sim, uint32_t node);
 /* Whom to ask when that one is silent or stands by: itself, where there is no other. */
 uint32_t sim_other_master(const struct sim *sim, uint32_t node);
 uint32_t sim_admin_node(const struct sim *sim);

@@ -379,6 +379,14 @@ static void set_timer(struct sim_server *server)
     }
 }
 
+/* As look_whether_left() in serve/store_loop.c: in each round, of whatever is there now. */
+static void look_whether_leaving(const struct sim_server *server)
+{
+    if (server->leaving && server->sim->planted != SIM_PLANTED_LEAVES_WITHOUT_A_WORD) {
+        host_leave(server->peers.host);
+    }
+}
+
 void sim_host_end_step(struct sim_server *server)
 {
     if (server->sim->planted == SIM_PLANTED_REPLICA_SYNCED_EARLY) {
@@ -386,6 +394,7 @@ void sim_host_end_step(struct sim_server *server)
     }
     for (int i = 0; i < ROUNDS_MAX && (i == 0 || server->peers.mailbox_count > 0); i++) {
         sim_seam_take_mailbox(server);
+        look_whether_leaving(server);
         host_round(server->peers.host);
         sim_write_end(server); /* what waited for a tablet that is another one now */
     }

@@ -4,6 +4,7 @@
 #include "tests/sim/sim_checker.h"
 #include "tests/sim/sim_client.h"
 #include "tests/sim/sim_faults.h"
+#include "tests/sim/sim_leave.h"
 #include "tests/sim/sim_quorum.h"
 #include "tests/sim/sim_rot.h"
 #include "tests/sim/sim_server.h"
@@ -44,7 +45,8 @@ static bool copies_are_sound(const struct sim *sim)
 static bool is_well(const struct sim *sim)
 {
     return clients_are(sim, sim_client_is_done) && sim_admin_is_idle(sim->admin) &&
-           sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim);
+           sim_checker_is_settled(sim->checker) && servers_are_calm(sim) && copies_are_sound(sim) &&
+           !sim_leave_is_under_way(sim);
 }
 
 static void fail(struct sim *sim)
@@ -91,9 +93,8 @@ static void end_faults(struct sim *sim)
                    sim->away.now ? QUORUM_TASKS_MAX : HEALED_TASKS_MAX);
 }
 
-static void end_quorum(struct sim *sim)
+static void go_on(struct sim *sim)
 {
-    sim_quorum_end(sim);
     sim->phase_ns = sim->now_ns;
     sim->final_count = 0;
     hand_out_tasks(sim, TASKS_MIN, TASKS_MIN);
@@ -105,7 +106,12 @@ static void scan_next(struct sim *sim)
     uint64_t numbers[SIM_SIDE_TABLES_MAX + 1];
     uint32_t count = sim_checker_live_tables(sim->checker, numbers);
     if (sim->final_count == 2 * count && sim->away.now) {
-        end_quorum(sim);
+        sim_quorum_end(sim);
+        go_on(sim);
+        return;
+    }
+    if (sim->final_count == 2 * count && sim_leave_in_the_end(sim)) {
+        go_on(sim);
         return;
     }
     if (sim->final_count == 2 * count) {

@@ -6,7 +6,7 @@
  * quiet      where tablets are to be merged, so that there are some
  * faults     sim_faults.h
  * a quorum   in some seeds: nothing fails any more, but somebody stays away (sim_quorum.h)
- * healed     everybody is there
+ * healed     everybody is there; in some seeds once more, when one server has been stopped on purpose (sim_leave.h)
  *
  * In the last two, all that is under way must end within LIVENESS_NS, every tablet must serve, and scans of all
  * tables, both ways, must show exactly what was acknowledged.

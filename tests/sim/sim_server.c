@@ -295,6 +295,12 @@ void sim_server_on_base_committed(struct sim_server *server, struct sim_effects 
     sim_server_end_step(server);
 }
 
+void sim_server_on_leave(struct sim_server *server, struct sim_effects *effects)
+{
+    sim_server_begin_step(server, effects);
+    sim_server_end_step(server);
+}
+
 void sim_server_check(struct sim_server *server)
 {
     sim_store_check(&server->store);

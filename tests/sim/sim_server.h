@@ -103,6 +103,8 @@ struct sim_server {
     uint64_t sync_timer; /* the one that counts */
     int64_t sync_interval_ns;
     bool replicates;
+    bool leaving; /* it is to end */
+    int64_t leaves_at_ns;
     struct sim_peers peers;
 };
 
@@ -117,6 +119,8 @@ void sim_server_on_message(struct sim_server *server,
 void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_effects *effects);
 void sim_server_on_log_synced(struct sim_server *server, struct sim_effects *effects);
 void sim_server_on_base_committed(struct sim_server *server, struct sim_effects *effects);
+/* A round, of one that is to end. */
+void sim_server_on_leave(struct sim_server *server, struct sim_effects *effects);
 void sim_server_check(struct sim_server *server);
 
 /* --- between its files ------------------------------------------------------------------------- */
