@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "tests/sim/sim.h"
-#include "tests/sim/sim_faults.h"
+#include "tests/sim/world/sim_faults.h"
 
 struct options {
     uint64_t first;

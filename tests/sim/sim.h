@@ -27,8 +27,8 @@
 #include "common/base/prng.h"
 #include "common/wire/frame.h"
 #include "common/wire/message.h"
-#include "tests/sim/sim_buggify.h"
-#include "tests/sim/sim_heap.h"
+#include "tests/sim/world/sim_buggify.h"
+#include "tests/sim/world/sim_heap.h"
 
 #define SIM_SERVERS_MAX 5
 #define SIM_CLIENTS_MAX 5

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "common/base/prng.h"
-#include "tests/sim/sim_checker_register.h"
+#include "tests/sim/checker/sim_checker_register.h"
 
 #define NEVER                       UINT64_MAX
 #define OPERATIONS_MAX              8

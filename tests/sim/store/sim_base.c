@@ -1,0 +1,100 @@
+#include "tests/sim/store/sim_base.h"
+
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/memory.h"
+#include "tests/sim/store/sim_store.h"
+
+static struct bytes keep(uint8_t *at, struct bytes bytes)
+{
+    ASSERT(bytes.size_bytes <= SIM_KEY_BYTES_MAX);
+    if (bytes.size_bytes > 0) {
+        memcpy(at, bytes.data, bytes.size_bytes);
+    }
+    return bytes_of(at, bytes.size_bytes);
+}
+
+struct sim_base_tablet *sim_base_tablet_create(uint64_t tablet,
+                                               uint64_t table,
+                                               uint64_t configuration,
+                                               const struct row_range *range)
+{
+    struct sim_base_tablet *created = memory_allocate_zeroed(1, sizeof *created);
+    ASSERT(created != NULL);
+    created->tablet = tablet;
+    created->table = table;
+    created->configuration = configuration;
+    created->range.start = keep(created->bounds, range->start);
+    created->range.end = keep(created->bounds + SIM_KEY_BYTES_MAX, range->end);
+    return created;
+}
+
+void sim_base_tablet_destroy(struct sim_base_tablet *tablet)
+{
+    if (tablet != NULL) {
+        sim_rows_deinit(&tablet->rows);
+        buffer_deinit(&tablet->applied);
+        buffer_deinit(&tablet->dedupe);
+        buffer_deinit(&tablet->barrier);
+        memory_free(tablet);
+    }
+}
+
+void sim_base_transaction_discard(struct sim_base_transaction *transaction)
+{
+    for (uint32_t i = 0; i < transaction->put_count; i++) {
+        sim_base_tablet_destroy(transaction->puts[i]);
+    }
+    transaction->put_count = 0;
+    sim_lesson_destroy(transaction->lesson);
+    transaction->lesson = NULL;
+}
+
+void sim_base_deinit(struct sim_base *base)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        sim_base_tablet_destroy(base->tablets[i]);
+    }
+}
+
+const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        if (base->tablets[i]->tablet == tablet) {
+            return base->tablets[i];
+        }
+    }
+    return NULL;
+}
+
+static void take_out(struct sim_base *base, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        if (base->tablets[i]->tablet == tablet) {
+            sim_base_tablet_destroy(base->tablets[i]);
+            base->tablets[i] = base->tablets[--base->tablet_count];
+            return;
+        }
+    }
+}
+
+bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction)
+{
+    bool makes = transaction->purpose == SIM_BASE_MERGED ||
+                 transaction->purpose == SIM_BASE_CREATED;
+    if (makes && sim_base_find(base, transaction->puts[0]->tablet) != NULL) {
+        sim_base_transaction_discard(transaction);
+        return false;
+    }
+    for (int i = 0; i < 2 && transaction->removed[i] != 0; i++) {
+        take_out(base, transaction->removed[i]);
+    }
+    for (uint32_t i = 0; i < transaction->put_count; i++) {
+        take_out(base, transaction->puts[i]->tablet);
+        ASSERT(base->tablet_count < SIM_BASE_TABLETS_MAX);
+        base->tablets[base->tablet_count++] = transaction->puts[i];
+    }
+    transaction->put_count = 0;
+    return true;
+}

@@ -1,0 +1,218 @@
+#include "tests/sim/world/sim_rot.h"
+
+#include "tests/sim/master/sim_catalog.h"
+#include "tests/sim/server/sim_server.h"
+#include "tests/sim/world/sim_faults.h"
+
+static const struct sim_store_disk *disk_of(const struct sim *sim, uint64_t store)
+{
+    for (uint32_t i = 0; i < sim->settings.server_count; i++) {
+        if (sim->disks[i]->store.number == store) {
+            return &sim->disks[i]->store;
+        }
+    }
+    return NULL;
+}
+
+bool sim_rot_has_disk(const struct sim *sim, uint64_t store)
+{
+    return disk_of(sim, store) != NULL;
+}
+
+static bool has_rot(const struct sim_base *base)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        const struct sim_base_tablet *tablet = base->tablets[i];
+        if (tablet->rotten || tablet->cut || tablet->held.flags.damaged) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of one that the base has not heard of: if nothing there is bad that it may come from. */
+bool sim_rot_is_sound(const struct sim *sim, uint64_t store, uint64_t tablet)
+{
+    const struct sim_store_disk *disk = disk_of(sim, store);
+    if (disk == NULL || disk->relearns || sim_log_rots(&disk->log)) {
+        return false;
+    }
+    const struct sim_base_tablet *there = sim_base_find(&disk->base, tablet);
+    return there == NULL
+               ? !has_rot(&disk->base)
+               : !there->rotten && !there->cut && !there->held.flags.damaged && !there->half_taught;
+}
+
+/* --- which one ---------------------------------------------------------------------------------- */
+
+struct survey {
+    const struct sim *sim;
+    uint64_t tablet;
+    uint64_t store;
+    bool is_member;  /* of one that serves: the others may be made anew elsewhere */
+    uint32_t others; /* members */
+    uint32_t sound;  /* of those */
+};
+
+/* With all that there is, and the base knows it. */
+static bool is_whole(const struct sim *sim, uint64_t store, uint64_t tablet)
+{
+    const struct sim_store_disk *disk = disk_of(sim, store);
+    return disk != NULL && sim_base_find(&disk->base, tablet) != NULL &&
+           sim_rot_is_sound(sim, store, tablet);
+}
+
+static void survey_tablet(void *context, const struct tablet_record *record)
+{
+    struct survey *survey = context;
+    const struct replica_configuration *members = &record->configuration;
+    for (uint32_t i = 0; i < members->member_count && record->number == survey->tablet; i++) {
+        uint64_t store = members->members[i].store;
+        survey->is_member = survey->is_member ||
+                            (store == survey->store && record->state == TABLET_SERVING);
+        survey->others += store != survey->store;
+        survey->sound += store != survey->store && is_whole(survey->sim, store, record->number);
+    }
+}
+
+/* What a member's disk says, and what it has in memory only: children whose parent is not flushed. */
+static bool has_bad(const struct sim *sim, struct replica_member member, uint64_t tablet)
+{
+    const struct sim_server *server = sim->servers[member.server - 1];
+    const struct sim_store_disk *disk = disk_of(sim, member.store);
+    const struct sim_base_tablet *there = disk == NULL ? NULL : sim_base_find(&disk->base, tablet);
+    bool bad = disk == NULL ||
+               (there != NULL && (there->rotten || there->cut || there->half_taught));
+    for (uint32_t i = 0; server != NULL && i < server->store.tablet_count; i++) {
+        const struct sim_tablet *held = server->store.tablets[i];
+        bad = bad || (held->tablet == tablet && (held->rotten || held->cut));
+    }
+    return bad;
+}
+
+struct end {
+    const struct sim *sim;
+    bool any_bad;
+};
+
+static void look_at_members(void *context, const struct tablet_record *record)
+{
+    struct end *end = context;
+    const struct replica_configuration *members = &record->configuration;
+    for (uint32_t i = 0; i < members->member_count; i++) {
+        end->any_bad = end->any_bad || has_bad(end->sim, members->members[i], record->number);
+    }
+}
+
+bool sim_rot_is_over(const struct sim *sim)
+{
+    struct end end = {.sim = sim};
+    sim_catalog_tablets(sim, look_at_members, &end);
+    return !end.any_bad;
+}
+
+/* A removal that is in doubt may be taken yet, and leave it alone with what it has. */
+static bool is_in_doubt(const struct sim_tablet *tablet)
+{
+    return host_look(sim_stored(tablet)).trouble != REPLICA_FINE;
+}
+
+static bool may_turn_bad(const struct sim *sim, uint64_t store, const struct sim_tablet *tablet)
+{
+    struct survey survey = {.sim = sim, .tablet = tablet->tablet, .store = store};
+    if (tablet->copy.hosted == NULL || tablet->copy.learning.learning ||
+        tablet->copy.learning.first || is_in_doubt(tablet) ||
+        !is_whole(sim, store, tablet->tablet)) {
+        return false;
+    }
+    sim_catalog_tablets(sim, survey_tablet, &survey);
+    return survey.is_member && survey.others > 0 && survey.sound == survey.others;
+}
+
+static struct sim_base_tablet *find_in_base(struct sim_base *base, uint64_t tablet)
+{
+    for (uint32_t i = 0; i < base->tablet_count; i++) {
+        if (base->tablets[i]->tablet == tablet) {
+            return base->tablets[i];
+        }
+    }
+    return NULL;
+}
+
+static void expect_scrub(struct sim *sim, uint32_t node)
+{
+    sim_heap_add(&sim->heap, &(struct sim_event){
+                                 .time_ns = sim->now_ns + 1,
+                                 .kind = SIM_EVENT_TIMER,
+                                 .node = node,
+                                 .life = sim->nodes[node].life,
+                                 .number = SIM_TIMER_SCRUB,
+                             });
+}
+
+void sim_rot_begin(struct sim *sim)
+{
+    uint32_t node = 1 + (uint32_t)prng_below(&sim->prng, sim->settings.server_count);
+    struct sim_server *server = sim->servers[node - 1];
+    if (server == NULL || server->store.tablet_count == 0 ||
+        sim->nodes[node].paused_until_ns > sim->now_ns) {
+        return;
+    }
+    uint64_t at = prng_below(&sim->prng, server->store.tablet_count);
+    struct sim_tablet *tablet = server->store.tablets[at];
+    struct sim_base *base = &server->disk->store.base;
+    struct sim_base_tablet *there = find_in_base(base, tablet->tablet);
+    if (there == NULL || server->store.queue_count > 0 ||
+        !may_turn_bad(sim, server->disk->store.number, tablet)) {
+        return;
+    }
+    sim_trace(sim, "server %u: what it has of tablet %llu turns bad", node,
+              (unsigned long long)tablet->tablet);
+    sim_faults_forget_proposals(sim);
+    there->rotten = true;
+    tablet->rotten = true;
+    sim->statistics.rots++;
+    expect_scrub(sim, node);
+}
+
+/* --- meeting it --------------------------------------------------------------------------------- */
+
+void sim_rot_meet(struct sim_tablet *tablet)
+{
+    tablet->rot_met = true;
+}
+
+void sim_rot_tell(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        struct sim_tablet *tablet = server->store.tablets[i];
+        if (tablet->rot_met) {
+            tablet->rot_met = false;
+            if (server->sim->planted == SIM_PLANTED_ROT_UNTOLD) {
+                continue;
+            }
+            sim_trace(server->sim, "server %u: tablet %llu is found bad", server->node,
+                      (unsigned long long)tablet->tablet);
+            host_damaged(server->peers.host, sim_stored(tablet));
+        }
+    }
+}
+
+void sim_rot_expect_scrub(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        if (server->store.tablets[i]->rotten) {
+            expect_scrub(server->sim, server->node);
+            return;
+        }
+    }
+}
+
+void sim_rot_scrub(struct sim_server *server)
+{
+    for (uint32_t i = 0; i < server->store.tablet_count; i++) {
+        if (server->store.tablets[i]->rotten && !server->store.tablets[i]->hidden) {
+            sim_rot_meet(server->store.tablets[i]);
+        }
+    }
+}
