@@ -572,10 +572,9 @@ uint32_t host_leads_count(const struct host *host)
     uint32_t count = 0;
     for (uint32_t i = 0; i < host->tablet_count; i++) {
         const struct hosted *hosted = host->tablets[i];
-        count += replica_look(hosted->replica).role == REPLICA_PRIMARY &&
-                         !store_tablet_is_alone(hosted->tablet)
-                     ? 1
-                     : 0;
+        struct replica_view view = replica_look(hosted->replica);
+        bool leads = view.role == REPLICA_PRIMARY && !store_tablet_is_alone(hosted->tablet);
+        count += leads || view.claims ? 1 : 0;
     }
     return count;
 }

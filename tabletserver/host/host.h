@@ -263,7 +263,7 @@ void host_digested(struct host *host, struct host_digesting *digesting);
 const struct scrub *host_scrub(const struct store_tablet *tablet);
 
 /* The process is about to end: what can be led by another is handed over (rule 14).  How many tablets
- * with others this store leads: so many are not handed over yet. */
+ * with others this store leads, or has proposed to: so many are not handed over yet. */
 void host_leave(struct host *host);
 uint32_t host_leads_count(const struct host *host);
 

@@ -300,7 +300,8 @@ static void begin(struct replica *replica, const struct replica_recovered *recov
     replica->adopted = true;
     if (!recovered
              ->adopted) { /* also where nothing was found: its disk may have gone back to before (model, seed 555) */
-        replica->alone_from_ns = replica->now_ns + replica->settings.alone_ns;
+        replica->young_until_ns = replica->now_ns + replica->settings.alone_ns;
+        replica->alone_from_ns = replica->young_until_ns;
     }
     if (replica_version(replica) == 0) {
         return;
@@ -347,6 +348,7 @@ enum status replica_create(const struct replica_settings *settings,
     replica->free_from_ns = recovered->free_from_ns;
     replica->propose_from_ns = DUE_NEVER;
     replica->handing_after_ns = DUE_NOW;
+    replica->young_until_ns = DUE_NOW;
     replica->alone_from_ns = DUE_NOW;
     enum status status = recover_entries(replica, recovered);
     if (status != STATUS_OK) {
@@ -425,6 +427,7 @@ struct replica_view replica_look(const struct replica *replica)
         .trouble = trouble_of(replica),
         .serving = replica->serving,
         .acknowledges = replica->serving && replica_has_enough(replica),
+        .claims = replica->role != REPLICA_PRIMARY && replica->proposing,
         .changing = replica->role == REPLICA_PRIMARY &&
                     (!replica->serving || replica->handing_to != 0 ||
                      replica->barrier.sequence != 0),

@@ -382,6 +382,7 @@ struct replica_view {
     enum replica_trouble trouble;
     bool serving;      /* as far as this module can tell: leases are looked at by the clock */
     bool acknowledges; /* serving, with members enough: what commits may be answered (rules 5, 6) */
+    bool claims;       /* not PRIMARY, and has proposed to be */
     bool
         changing; /* PRIMARY, and takes no writes, most likely for a moment only: its reign is about
                         * to begin or has ended by word, it hands over, or a barrier stands */

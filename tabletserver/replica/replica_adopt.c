@@ -165,6 +165,10 @@ void replica_adopt(struct replica *replica, const struct replica_adoption *adopt
     forget_version(replica);
     replica->configuration = *adoption->configuration;
     replica->role = role_under(replica, adoption);
+    if (replica->role != REPLICA_PRIMARY) {
+        /* Rule 21: who has borne it out need not have heard of this version. */
+        replica->alone_from_ns = replica->young_until_ns;
+    }
     if (led && replica->role != REPLICA_PRIMARY) {
         replica->leads = false;
         replica_emit(replica, REPLICA_EFFECT_FOLLOW)->sequence = replica->committed;
@@ -223,7 +227,10 @@ void replica_on_catalog(struct replica *replica, const struct replica_event *eve
     /* Damaged or not, it is all that there is: whoever chose it has accepted that. */
     replica->damaged = replica->damaged && !(event->recovered && is_member);
     replica->flags.doubtful = replica->flags.doubtful && !(event->recovered && is_member);
-    replica->alone_from_ns = event->recovered && is_member ? DUE_NOW : replica->alone_from_ns;
+    if (event->recovered && is_member) {
+        replica->young_until_ns = DUE_NOW;
+        replica->alone_from_ns = DUE_NOW;
+    }
     replica_adopt(replica, &(struct replica_adoption){.configuration = newest,
                                                       .chosen = event->recovered && is_member,
                                                       .kept = replica_appended(replica)});

@@ -71,7 +71,8 @@ for line in sys.stdin:
         token=$(grep -oE '[0-9a-f]{80}' "$WORK/first")
         hot $cluster "\x20\x01\x2a\x50$token" >"$WORK/second"
         grep -q hotTablets "$WORK/second" && break
-        sleep 1
+        load run read --table T --records 1000 --duration 1
+        load add --table ADDS --duration 1
     done
     same "a page of one" "$(grep -c hotTablets "$WORK/first")" 1
     same "and another behind it" "$(grep -c hotTablets "$WORK/second")" 1

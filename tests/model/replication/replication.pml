@@ -352,6 +352,12 @@ inline adopt(s, v)
     noted[s] = false;
     counted[s] = false;
     synced[s] = appended[s];
+#if defined(OLD_DISK) && !defined(BUG_BORNE_OUT_FOR_GOOD)
+    if
+    :: LEADER(s) != s -> borne[s] = false /* who bore it out need not have heard of this version */
+    :: else
+    fi;
+#endif
     if
     :: !proposed[s] -> next_members[s] = 0
     :: else

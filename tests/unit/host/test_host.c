@@ -179,6 +179,23 @@ Test(host_cluster, a_server_that_leaves_is_followed_at_once)
     expect_level();
 }
 
+/* Whom the catalog names has proposed itself, and may not have heard yet: it must not take itself for free to end
+ * (simulator, seed 11163248). */
+static bool another_leads(const struct node *than)
+{
+    uint64_t named = replica_configuration_leader(&cluster.catalog).server;
+    const struct node *node = &cluster.nodes[named - 1];
+    cr_assert_eq(host_leads_count(node->host), 1, "server %llu", (unsigned long long)named);
+    return node != than && cluster_primary(&cluster) == node;
+}
+
+Test(host_cluster, whoever_is_about_to_lead_counts_as_leading)
+{
+    struct node *leaving = primary_of_three();
+    host_leave(leaving->host);
+    PUMP_UNTIL(&cluster, another_leads(leaving));
+}
+
 /* Nobody runs the primary's loop: the word alone must say it. */
 Test(host_cluster, nothing_may_be_told_when_a_lease_is_over)
 {

@@ -348,3 +348,26 @@ Test(replica_refuse, rule_21_nor_does_a_restarted_secondary)
     cr_assert_eq(proposed(&steps)->next.member_count, 1);
     end(&steps);
 }
+
+Test(replica_refuse, rule_21_whoever_bore_it_out_need_not_have_heard_of_the_next_version)
+{
+    struct steps steps = restarted(4, 0, 2);
+    int64_t begun_ns = steps.now_ns;
+    received(&steps, 2, open_of(members_of(3, 2, 2), 4, false));
+    step(&steps,
+         (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .from = store_of(2), .version = 2});
+    configured(&steps);
+    received(&steps, 2,
+             (struct replica_message){
+                 .type = REPLICA_COMMITTED, .version = 3, .sequence = 4, .opener = SELF});
+    told(&steps, members_of(4, 2, 2)); /* its disk may have gone back to before that one */
+    step(&steps,
+         (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .from = store_of(2), .version = 3});
+    configured(&steps);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_SILENT, .version = 4});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_EXCEPTED, .version = 4});
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, begun_ns + SETTINGS.alone_ns);
+    cr_assert_eq(proposed(&steps)->next.member_count, 1);
+    end(&steps);
+}
