@@ -119,7 +119,7 @@ struct replica {
     /* what a life before has left (rule 21) */
     int64_t alone_from_ns;  /* nothing is proposed before that leaves it the only member */
     int64_t young_until_ns; /* what alone_from_ns is until somebody has borne it out */
-    bool asks_catalog;     /* lone: it does not serve before the catalog says that it still is */
+    bool asks_catalog;      /* lone: it does not serve before the catalog says that it still is */
 
     /* primary */
     bool leads; /* LEAD was told, FOLLOW not yet */
