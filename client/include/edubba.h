@@ -23,7 +23,8 @@
  *     }
  *     struct edubba_mutation set = edubba_set_cell("METRIC", EDUBBA_TEXT("CPU/CPU1_USR"),
  *                                                  EDUBBA_NOW, EDUBBA_TEXT("17.5"));
- *     if (edubba_mutate_row(table, EDUBBA_TEXT("web1#1426535612045"), &set, 1, &error) != EDUBBA_OK) {
+ *     if (edubba_mutate_row(table, EDUBBA_TEXT("server1.bbb.com#1426535612045"), &set, 1, &error)
+ *         != EDUBBA_OK) {
  *         fprintf(stderr, "%s\n", error.text);
  *     }
  *     edubba_table_close(table);
@@ -33,8 +34,9 @@
  * struct edubba_error, a sentence that names what was wrong.  `error` may be NULL.
  *
  * EXACTLY ONCE.  Calls are retried inside their deadline when a server is away or a tablet has
- * moved.  Every mutation carries an identity, so a retry is never applied twice, restarts included;
- * EDUBBA_DEADLINE_EXCEEDED and EDUBBA_UNAVAILABLE: it may or may not have been applied, once.
+ * moved.  Every mutation carries an identity, so a retry is never applied twice, restarts of
+ * servers included; EDUBBA_DEADLINE_EXCEEDED and EDUBBA_UNAVAILABLE mean that a mutation may or may
+ * not have been applied, once.
  *
  * ORDER.  Operations in flight at the same time have no order, not even on one row.  Wait for the
  * completion of one before submitting another that must come after it.
@@ -78,6 +80,7 @@ static inline struct edubba_bytes edubba_bytes_of(const void *data, size_t size)
     return bytes;
 }
 
+/* Of NUL-terminated text. */
 static inline struct edubba_bytes edubba_bytes_of_text(const char *text)
 {
     return edubba_bytes_of(text, strlen(text));
@@ -291,9 +294,11 @@ enum edubba_code edubba_aggregate_value(struct edubba_bytes state, int64_t *valu
 
 /* --- single operations, blocking -------------------------------------------------------------- */
 
-/* From now on calls of this thread that block, of this and the other parts, give up after so many
+/*
+ * From now on calls of this thread that block, of this and the other parts, give up after so many
  * milliseconds, with EDUBBA_DEADLINE_EXCEEDED; 0 = after the client's deadline_ms, as at first.
- * For threads that work for somebody whose patience differs from request to request. */
+ * For threads that work for somebody whose patience differs from request to request.
+ */
 void edubba_thread_deadline(uint32_t deadline_ms);
 
 enum edubba_code edubba_mutate_row(struct edubba_table *table,
@@ -527,184 +532,10 @@ enum edubba_code edubba_scan_open_salted(struct edubba_table *table,
                                          struct edubba_scan **scan,
                                          struct edubba_error *error);
 
-/* --- tables ----------------------------------------------------------------------------------- */
-
-enum edubba_aggregate {
-    EDUBBA_PLAIN = 0,
-    EDUBBA_INTSUM = 1,
-    EDUBBA_INTMIN = 2,
-    EDUBBA_INTMAX = 3,
-    EDUBBA_INTHLL = 4,
-    EDUBBA_BYTESHLL = 5,
-};
-
-enum edubba_gc_kind {
-    EDUBBA_GC_NONE = 0,
-    EDUBBA_GC_VERSIONS = 1,
-    EDUBBA_GC_AGE = 2,
-    EDUBBA_GC_UNION = 3,
-    EDUBBA_GC_INTERSECTION = 4,
-};
-
-struct edubba_gc_rule {
-    enum edubba_gc_kind kind;
-    uint32_t versions;
-    int64_t age_us;
-    const struct edubba_gc_rule *children;
-    size_t child_count;
-};
-
-struct edubba_family {
-    const char *name;
-    enum edubba_aggregate aggregate;
-    struct edubba_gc_rule gc;
-};
-
-struct edubba_schema {
-    const char *name;
-    bool micros; /* timestamps to the microsecond; default: to the millisecond */
-    bool deletion_protection;
-    const struct edubba_family *families;
-    size_t family_count;
-    uint32_t tablet_count; /* told by the servers, not looked at by create */
-    uint32_t replicas;     /* of each tablet, 1 to 6; to create: 0 = as the masters are set to */
-    uint32_t min_in_sync;  /* with fewer of them writes are refused; 0 the same */
-    bool pinned;           /* nothing is split, merged or moved because of load */
-};
-
-/* "maxage=10d or maxversions=1" <-> rule, as cbt has it; edubba_gc_rule_free(rule), edubba_free(text). */
-enum edubba_code edubba_gc_rule_parse(const char *text,
-                                      struct edubba_gc_rule **rule,
-                                      struct edubba_error *error);
-void edubba_gc_rule_free(struct edubba_gc_rule *rule);
-char *edubba_gc_rule_format(const struct edubba_gc_rule *rule);
-void edubba_free(void *pointer);
-
-enum edubba_code edubba_create_table(struct edubba_client *client,
-                                     const struct edubba_schema *schema,
-                                     const struct edubba_bytes *splits,
-                                     size_t split_count,
-                                     struct edubba_error *error);
-enum edubba_code edubba_delete_table(struct edubba_client *client,
-                                     const char *name,
-                                     struct edubba_error *error);
-
-/* *schema: edubba_schema_free() it. */
-enum edubba_code edubba_get_table(struct edubba_client *client,
-                                  const char *name,
-                                  struct edubba_schema **schema,
-                                  struct edubba_error *error);
-void edubba_schema_free(struct edubba_schema *schema);
-
-/* Names ascending, NULL-terminated; edubba_free() it. */
-enum edubba_code edubba_list_tables(struct edubba_client *client,
-                                    char ***names,
-                                    struct edubba_error *error);
-
-enum edubba_alteration_kind {
-    EDUBBA_CREATE_FAMILY = 1,
-    EDUBBA_SET_GC_RULE = 2,
-    EDUBBA_DROP_FAMILY = 3,
-    EDUBBA_SET_PROTECTION = 4,
-    EDUBBA_SET_REPLICATION = 5, /* replicas, min_in_sync; 0 = as it is */
-    EDUBBA_SET_PINNED = 6,
-};
-
-struct edubba_alteration {
-    enum edubba_alteration_kind kind;
-    struct edubba_family family;
-    bool flag;         /* EDUBBA_SET_PROTECTION, EDUBBA_SET_PINNED */
-    uint32_t replicas; /* EDUBBA_SET_REPLICATION: copies are made, or given up, after the answer */
-    uint32_t min_in_sync;
-};
-
-/* All or none, in order. */
-enum edubba_code edubba_alter_table(struct edubba_client *client,
-                                    const char *name,
-                                    const struct edubba_alteration *alterations,
-                                    size_t count,
-                                    struct edubba_error *error);
-
-/* Erase all rows in [start, end); both empty = all rows.  Fast: nothing is read. */
-enum edubba_code edubba_drop_row_range(struct edubba_table *table,
-                                       struct edubba_bytes start,
-                                       struct edubba_bytes end,
-                                       struct edubba_error *error);
-/* The same for all rows that begin with prefix. */
-enum edubba_code edubba_drop_prefix(struct edubba_table *table,
-                                    struct edubba_bytes prefix,
-                                    struct edubba_error *error);
-
-/* --- where things are ------------------------------------------------------------------------- */
-
-struct edubba_sample {
-    struct edubba_bytes row;
-    uint64_t offset_bytes;
-};
-
-/* Keys that cut the table into about equal parts (the ends of its tablets, and inside about one in 16
- * MiB) with the bytes before them, ascending; the last is empty: the table's end.  edubba_free() it. */
-enum edubba_code edubba_sample_row_keys(struct edubba_table *table,
-                                        struct edubba_sample **samples,
-                                        size_t *count,
-                                        struct edubba_error *error);
-
-struct edubba_tablet {
-    uint64_t number;
-    struct edubba_bytes start;
-    struct edubba_bytes end; /* empty = to the last row */
-    uint64_t server;
-    const char *address; /* "" = not served now */
-    const char *state;   /* "serving", "creating", "splitting", "unavailable" */
-};
-
-/* edubba_free() it. */
-enum edubba_code edubba_list_tablets(struct edubba_client *client,
-                                     const char *table,
-                                     struct edubba_tablet **tablets,
-                                     size_t *count,
-                                     struct edubba_error *error);
-
-/* row becomes the first row of a new tablet. */
-enum edubba_code edubba_split_tablet(struct edubba_client *client,
-                                     const char *table,
-                                     struct edubba_bytes row,
-                                     struct edubba_error *error);
-
-struct edubba_server {
-    uint64_t number;
-    const char *address;
-    const char *http_address;
-    const char *zone;
-    bool alive;
-    int64_t last_heard_us;
-    uint32_t tablet_count; /* replicas on it that count */
-    uint64_t used_bytes;
-    uint64_t free_bytes;
-    const char *condition;         /* "healthy", "full", "failed" */
-    bool draining;                 /* nothing new comes, what is there goes (edubba_replicas.h) */
-    uint32_t primary_count;        /* of its replicas: those that lead */
-    uint32_t unopened_store_count; /* stores that it could not open: `condition` is "failed" then */
-    uint32_t stuck_count;          /* draining: replicas that no other server can take now */
-};
-
-/* edubba_free() it. */
-enum edubba_code edubba_list_servers(struct edubba_client *client,
-                                     struct edubba_server **servers,
-                                     size_t *count,
-                                     struct edubba_error *error);
-
-/* JSON of what a master (address NULL) or tablet server knows of itself; edubba_free() it.
- * Numbers of servers, stores, tables and tablets are strings in it: they take all of 64 bits.
- * Where nobody listens at the address it is tried for unreachable_ms; 0 = for the whole deadline_ms.
- * Errors: EDUBBA_UNAVAILABLE, EDUBBA_DEADLINE_EXCEEDED, EDUBBA_INVALID_ARGUMENT (no address). */
-enum edubba_code edubba_status(struct edubba_client *client,
-                               const char *address,
-                               char **json,
-                               struct edubba_error *error);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "edubba_tables.h"
 
 #endif /* EDUBBA_H */
