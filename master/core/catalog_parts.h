@@ -221,7 +221,7 @@ void plan_stage_split(struct catalog *catalog,
 int64_t plan_deadline_ns(const struct catalog *catalog);
 void plan_wish_split(struct catalog *catalog, const struct tablet *tablet, struct bytes row);
 
-/* Room that is looked for. */
+/* catalog_place.c.  Room that is looked for. */
 struct plan_wanted {
     uint64_t table;
     uint64_t avoid_server; /* taken only if no other is usable; 0 = none */
@@ -254,6 +254,9 @@ void plan_count_table(const struct catalog *catalog,
                       uint64_t table,
                       struct placement_store *stores,
                       size_t count);
+
+/* Tablets that wait too long to be made go elsewhere, as far as the transaction has room. */
+void plan_place_again(struct catalog *catalog, struct transaction *transaction);
 
 /* catalog_wait.c */
 void wait_check(struct catalog *catalog); /* answer whoever need wait no longer */
