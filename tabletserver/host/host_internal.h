@@ -218,6 +218,14 @@ struct host {
 /* Step, and perform; again for what that has caused. */
 void hosted_step(struct hosted *hosted, struct replica_event *event);
 
+static inline struct hosted *hosted_of(const struct store_tablet *tablet)
+{
+    return store_tablet_replica(tablet);
+}
+
+/* What a replica is told of an entry; the payload is borrowed. */
+struct replica_entry hosted_entry(const struct store_entry *entry);
+
 /* One in the making: closed, without a tablet, in no list.  NULL without memory. */
 struct hosted *hosted_create(struct host *host, uint32_t min_in_sync);
 /* Who it is, and what the tablet's configuration record says: the same for what its store has recovered,
