@@ -107,6 +107,7 @@ struct host_teaching {
     struct host *host;
     struct host_pupil pupil;
     uint64_t lesson;
+    bool offered_log; /* by the last offer: it goes on there */
     struct teach teach;
     uint64_t floor; /* of the first slice */
     bool walks;

@@ -64,12 +64,18 @@ static bool is_wanted(const struct hosted *hosted, const struct host_pupil *pupi
 
 /* --- effects ------------------------------------------------------------------------------------ */
 
-/* The log follows on what it has, or it follows on nothing that it could have. */
-static void send_offer(struct hosted *hosted, const struct host_teaching *teaching)
+/* The log follows on what it has, or it follows on nothing that it could have.  What was offered of one lesson does
+ * not change: LEARNED, said to the former, would be taken for the end of the walk that the latter brings (simulator,
+ * seed 12001173: it came late, and who had half of the rows led). */
+static void send_offer(struct hosted *hosted, struct host_teaching *teaching)
 {
     uint64_t sequence = teaching->pupil.sequence;
     bool follows = sequence >= hosted->unread_sequence &&
                    store_log_follows(hosted->tablet, sequence);
+    if (teaching->offered_log && !follows) {
+        teaching->lesson = ++hosted->host->lessons;
+    }
+    teaching->offered_log = follows;
     struct replica_message message = {.type = REPLICA_LESSON,
                                       .version = teaching->pupil.version,
                                       .sequence = follows ? sequence : UINT64_MAX,

@@ -254,6 +254,33 @@ Test(host_lessons, a_lesson_is_not_asked_for_under_another_version)
     cr_assert_eq(teaching->teach.state, TEACH_READING);
 }
 
+/* Late, what was said of the former would end the walk that the latter begins: half of the rows would count.  (Simulator,
+ * seed 12001173.) */
+Test(host_lessons, an_offer_that_changes_is_another_lesson)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL);
+    struct host_teaching *teaching = hosted->teachings;
+    struct replica_message message = {.type = REPLICA_LEARNED,
+                                      .version = teaching->pupil.version,
+                                      .incarnation = teaching->pupil.incarnation,
+                                      .opener = hosted->host->options.incarnation,
+                                      .lesson = teaching->lesson,
+                                      .sequence = teaching->pupil.sequence};
+    cr_assert(teaching->offered_log);
+    hosted->unread_sequence = UINT64_MAX; /* what the log has behind it cannot be read any more */
+    teaching->teach.offered_ns -= teaching->teach.settings.resend_ns;
+    hosted_tick_lessons(hosted);
+    cr_assert_not(teaching->offered_log);
+    cr_assert(hosted_hear_lesson(hosted, teaching->pupil.member, &message));
+    cr_assert_eq(teaching->teach.state, TEACH_OFFERED);
+    message.lesson = teaching->lesson;
+    cr_assert(hosted_hear_lesson(hosted, teaching->pupil.member, &message));
+    cr_assert_eq(teaching->teach.state, TEACH_OVER);
+}
+
 /* It held up barriers, and a place that others wait for; and when the learner was not heard, it was begun anew for ever. */
 Test(host_lessons, the_lesson_of_a_learner_that_is_let_go_ends)
 {
