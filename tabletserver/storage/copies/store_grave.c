@@ -43,6 +43,9 @@ bool store_is_buried(const struct store *store, uint64_t tablet, uint64_t positi
 uint64_t store_last_position(const struct store *store)
 {
     struct log_statistics numbers;
+    if (store->log == NULL) {
+        return store->log_position;
+    }
     log_statistics(store->log, &numbers);
     return store->log_position < numbers.next_position ? store->log_position
                                                        : numbers.next_position - 1;
@@ -115,6 +118,15 @@ enum status store_put_grave(struct base_writer *writer, const struct store *stor
 {
     const struct store_grave *grave = find(store, tablet);
     return grave == NULL ? STATUS_OK : put(writer, grave);
+}
+
+enum status store_bury(struct base_writer *writer,
+                       struct store *store,
+                       uint64_t tablet,
+                       uint64_t position)
+{
+    enum status status = store_add_grave(store, tablet, position);
+    return status == STATUS_OK ? store_put_grave(writer, store, tablet) : status;
 }
 
 /* --- at a start --------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/copies/store_replica.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/record/record_replica.h"
@@ -336,6 +337,7 @@ enum status store_tablet_merge(struct store_tablet *left, struct store_tablet *r
     job->tablet = merged;
     job->merged[0] = left;
     job->merged[1] = right;
+    job->log_position = store_last_position(left->store);
     store_add_job(left->store, job);
     return STATUS_OK;
 }
@@ -362,6 +364,10 @@ static enum status write_merged(struct base_writer *writer, const struct store_j
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         status = store_delete_tablet_meta(writer, job->merged[i]->descriptor.tablet,
                                           job->merged[i]->dedupe_piece_count);
+        if (status == STATUS_OK) {
+            status = store_bury(writer, merged->store, job->merged[i]->descriptor.tablet,
+                                job->log_position);
+        }
     }
     return status == STATUS_OK ? store_put_store_meta(writer, merged->store, clock) : status;
 }

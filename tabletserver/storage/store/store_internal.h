@@ -187,6 +187,7 @@ struct store_tablet {
     uint64_t split_sequence;          /* [T] children go on behind it; 0 = none */
     uint64_t ending_sequence;         /* [T] of the layer that ends it: that one, or one above it */
     bool may_end;                     /* [T] children are there, and the log says so */
+    uint64_t last_position;           /* [T] then: behind it the log has nothing of it */
     struct buffer split_dedupe;
     struct store_event split_event;
     bool merging;        /* [L] one of two: the base is being told */
@@ -242,7 +243,7 @@ struct store_job {
     struct store_job *next;
     struct store_job *creating_next; /* [L] create: in the store's list, until on_created */
     bool drop;
-    uint64_t log_position;          /* drop: nothing in the log behind it is about the tablet */
+    uint64_t log_position;          /* drop, merge: behind it the log has nothing of what ends */
     struct store_tablet *merged[2]; /* with references: the tablet comes of these; else NULL */
     struct store_lesson *lesson;    /* learn: a slice of a tablet, or its end; else NULL */
     struct store_tablet *tablet;

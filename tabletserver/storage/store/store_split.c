@@ -17,6 +17,7 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 #include "tabletserver/storage/copies/store_copies.h"
+#include "tabletserver/storage/copies/store_grave.h"
 #include "tabletserver/storage/flush/store_flush.h"
 #include "tabletserver/storage/store/store_append.h"
 #include "tabletserver/storage/store/store_internal.h"
@@ -177,8 +178,10 @@ void store_split_begin(struct store_tablet *parent)
 
 void store_split_let_end(struct store_tablet *parent)
 {
+    uint64_t position = store_last_position(parent->store);
     (void)pthread_mutex_lock(&parent->mutex);
     parent->may_end = true;
+    parent->last_position = position;
     (void)pthread_mutex_unlock(&parent->mutex);
     store_work_wake(parent->store);
 }
@@ -224,9 +227,13 @@ enum status store_split_write(struct base_writer *writer, struct store_tablet *p
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         status = put_child(writer, parent, parent->children[i]);
     }
-    return status == STATUS_OK ? store_delete_tablet_meta(writer, parent->descriptor.tablet,
-                                                          parent->dedupe_piece_count)
-                               : status;
+    if (status == STATUS_OK) {
+        status = store_delete_tablet_meta(writer, parent->descriptor.tablet,
+                                          parent->dedupe_piece_count);
+    }
+    return status == STATUS_OK
+               ? store_bury(writer, parent->store, parent->descriptor.tablet, parent->last_position)
+               : status;
 }
 
 void store_split_note_written(struct store_tablet *parent)

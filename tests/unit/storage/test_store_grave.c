@@ -1,5 +1,5 @@
 /*
- * A tablet that is dropped and made again under its number, as when a copy comes back to a server that it was taken
+ * A tablet that has ended and is made again under its number, as when a copy comes back to a server that it was taken
  * from: what the log has of its former life is not taken for a part of the next one.
  */
 #include "tests/support/store_fixture.h"
@@ -138,4 +138,29 @@ Test(store_grave, and_again)
     expect("new/", false);
     expect("newest", true);
     expect("last", true);
+}
+
+/* By a word of the master's that was under way while it was split (simulator, seed 13159758). */
+Test(store_grave, also_one_that_was_split)
+{
+    const struct record_split record = {bytes_of_text("m"), 8, 9};
+    uint64_t sequence = 0;
+    tablet = fixture_create(&fixture, 7, "", "");
+    add("old", 1);
+    cr_assert_eq(store_append_split(tablet, &record, store_next_clock(fixture.store), &sequence),
+                 STATUS_OK);
+    store_commit(fixture.store);
+    FIXTURE_PUMP_UNTIL(&fixture, fixture.split_count > 0);
+    fixture_flush(&fixture); /* now it is its parts that the base knows */
+    tablet = fixture_create(&fixture, 7, "", "");
+    add("new", 1);
+    for (int i = 0; i < 3; i++) {
+        fixture_close(&fixture);
+        fixture_open(&fixture);
+        tablet = store_tablet_find(fixture.store, 9);
+        expect("old", true);
+        tablet = store_tablet_find(fixture.store, 7);
+        expect("old", false);
+        expect("new", true);
+    }
 }
