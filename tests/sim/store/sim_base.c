@@ -79,6 +79,37 @@ static void take_out(struct sim_base *base, uint64_t tablet)
     }
 }
 
+static void bury(struct sim_base *base, uint64_t tablet, uint64_t position)
+{
+    uint32_t at = 0;
+    while (at < base->grave_count && base->graves[at].tablet != tablet) {
+        at++;
+    }
+    if (at == SIM_BASE_TABLETS_MAX) { /* the log has long forgotten the oldest */
+        memmove(&base->graves[0], &base->graves[1], --at * sizeof base->graves[0]);
+        base->grave_count--;
+    }
+    base->graves[at] = (struct sim_grave){tablet, position};
+    base->grave_count += at == base->grave_count ? 1 : 0;
+}
+
+uint64_t sim_base_grave(const struct sim_base *base, uint64_t tablet)
+{
+    uint64_t position = 0;
+    for (uint32_t i = 0; i < base->grave_count; i++) {
+        position = base->graves[i].tablet == tablet ? base->graves[i].position : position;
+    }
+    return position;
+}
+
+void sim_base_cut_graves(struct sim_base *base, uint64_t last_position)
+{
+    for (uint32_t i = 0; i < base->grave_count; i++) {
+        struct sim_grave *grave = &base->graves[i];
+        grave->position = grave->position < last_position ? grave->position : last_position;
+    }
+}
+
 bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction)
 {
     bool makes = transaction->purpose == SIM_BASE_MERGED ||
@@ -89,6 +120,7 @@ bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transact
     }
     for (int i = 0; i < 2 && transaction->removed[i] != 0; i++) {
         take_out(base, transaction->removed[i]);
+        bury(base, transaction->removed[i], transaction->log_last);
     }
     for (uint32_t i = 0; i < transaction->put_count; i++) {
         take_out(base, transaction->puts[i]->tablet);

@@ -56,11 +56,20 @@ struct sim_base_transaction {
     struct sim_lesson *lesson; /* LEARNT; owned */
     uint64_t life;             /* LEARNT: of the tablet */
     uint64_t log_from;         /* DROPPED: until it is done the log is kept from there on */
+    uint64_t log_last;         /* of whom it removes the log has nothing behind this position */
+};
+
+/* As store_grave.h: what the log has of the tablet up to there is of a life that is over. */
+struct sim_grave {
+    uint64_t tablet;
+    uint64_t position;
 };
 
 struct sim_base {
     struct sim_base_tablet *tablets[SIM_BASE_TABLETS_MAX];
     uint32_t tablet_count;
+    struct sim_grave graves[SIM_BASE_TABLETS_MAX]; /* oldest first */
+    uint32_t grave_count;
 };
 
 /* Heap; range is copied. */
@@ -77,5 +86,10 @@ const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_
 /* Takes over what it puts.  False: it makes a tablet that is there already (that was made to be taught, or of
  * two that were merged), and is discarded. */
 bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction);
+
+/* 0 = it has none. */
+uint64_t sim_base_grave(const struct sim_base *base, uint64_t tablet);
+/* At a start: none reaches beyond what the log has. */
+void sim_base_cut_graves(struct sim_base *base, uint64_t last_position);
 
 #endif /* TESTS_SIM_STORE_SIM_BASE_H */

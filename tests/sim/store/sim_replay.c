@@ -196,6 +196,9 @@ enum status sim_replay_record(struct sim_store *store,
         ++store->replay_seen == store->replay_last) {
         return STATUS_OK;
     }
+    if (position <= sim_base_grave(&store->disk->base, from->tablet)) {
+        return STATUS_OK; /* of a life that is over */
+    }
     if (tablet != NULL && tablet->replicated) {
         return sim_replay_copy(store, tablet, from, position, ret_error);
     }
@@ -259,6 +262,7 @@ enum status sim_store_open(struct sim_store *store,
     struct sim_log_open_options options = {store, on_replay,
                                            sim->planted == SIM_PLANTED_NO_SECURE_END};
     enum status status = sim_store_open_log(store, &options, ret_error);
+    sim_base_cut_graves(&disk->base, store->log.gathering_position - 1);
     if (status == STATUS_OK) {
         status = sim_replay_copies_end(store, ret_error);
     }

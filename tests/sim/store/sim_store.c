@@ -192,7 +192,8 @@ void sim_store_remove(struct sim_store *store, struct sim_tablet *tablet)
 void sim_store_queue(struct sim_store *store, const struct sim_base_transaction *transaction)
 {
     ASSERT(store->queue_count < SIM_QUEUE_MAX);
-    store->queue[store->queue_count++] = *transaction;
+    store->queue[store->queue_count] = *transaction;
+    store->queue[store->queue_count++].log_last = store->log.gathering_position;
 }
 
 void sim_store_create(struct sim_store *store,
@@ -203,8 +204,10 @@ void sim_store_create(struct sim_store *store,
                       bool replicated)
 {
     struct applied_map map;
-    if (sim_store_find_any(store, number) != NULL) {
-        return;
+    uint64_t grave = sim_base_grave(&store->disk->base, number);
+    if (sim_store_find_any(store, number) != NULL ||
+        (grave != 0 && store->log.synced_position <= grave)) {
+        return; /* asked for again */
     }
     for (uint32_t i = 0; i < store->queue_count; i++) {
         if (store->queue[i].purpose == SIM_BASE_CREATED && store->queue[i].tablet == number) {
