@@ -222,7 +222,7 @@ Test(host_lessons, whoever_was_let_go_before_there_was_memory_is_not_taught)
     PUMP_UNTIL(&cluster, hosted_walks(hosted));
     struct host_pupil pupil = hosted->teachings->pupil;
     cluster.goal = replica_union_of(&cluster.catalog, &cluster.catalog);
-    memory_fail_arm(0, false);
+    memory_fail_arm(0, true);
     hosted_teach(hosted, &pupil);
     memory_fail_disarm();
     cr_assert_eq(hosted->untaught.member.store, dead->self.store);
