@@ -323,6 +323,21 @@ Test(learn, the_next_is_asked_for_when_the_log_has_caught_up)
     cr_assert_eq(asked.items[0].sequence, 20, "its log goes on behind the records");
 }
 
+/* Or it would begin another walk, and what it had said of the former would end that: half of the rows led (simulator,
+ * seed 14001716). */
+Test(learn, an_offer_that_comes_after_all_was_learnt_is_late)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, true);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+    offer(LESSON, 20, UINT64_MAX, false);
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+    cr_assert_eq(asked.items[0].sequence, 20);
+}
+
 /* Or its teacher gives it up while it waits for its turn at the disk. */
 Test(learn, who_works_says_so_and_not_for_ever)
 {
