@@ -211,7 +211,8 @@ static bool are_all_gone(const struct catalog *catalog,
     return gone == configuration->member_count;
 }
 
-/* The store of a secondary that may lead: it is there, and whole.  NULL if there is none. */
+/* The store of a secondary that may lead: it is there, and whole, and knows of a version: one that does not may have
+ * known it, and lost its log (simulator, seed 13159792).  NULL if there is none. */
 static struct store *fit_secondary(const struct catalog *catalog, const struct tablet *tablet)
 {
     const struct replica_configuration *configuration = &tablet->record.configuration;
@@ -220,7 +221,7 @@ static struct store *fit_secondary(const struct catalog *catalog, const struct t
         struct store *store = store_of(catalog, configuration->members[i]);
         const struct copy *copy = &tablet->copies[i];
         bool may = i != configuration->leader && store != NULL && store->seen_on == store->owner &&
-                   store->condition == 0 && state_is_there(copy) && !copy->damaged;
+                   store->condition == 0 && copy->holding == HOLDING_SERVING && !copy->damaged;
         fit = fit == NULL && may ? store : fit;
     }
     return fit;
