@@ -555,6 +555,27 @@ Test(goals, a_new_tablet_is_not_led_by_a_secondary_that_is_damaged)
     cr_assert_eq(leader_server(&after), second);
 }
 
+/* It may have known of a version, and lost its log: then it is damaged as soon as it hears of it.  (Simulator, seed 13159792.) */
+Test(goals, a_new_tablet_is_not_led_by_a_secondary_that_knows_of_no_version)
+{
+    struct replica_view before = told_of_a_new_tablet(2);
+    struct replica_server *second = server_of(other_member(&before).server);
+    (void)replica_sync(&driver, second);
+    leader_server(&before)->down = true;
+    struct held_tablet *held = fake_held(&second->fake, before.tablet);
+    enum held_state state = held->state;
+    cr_assert_neq(state, HELD_CREATED);
+    held->state = HELD_CREATED;
+    wait_without_proposals();
+    cr_assert_eq(held->state, HELD_CREATED);
+    struct replica_view after = newest_view(tablet_at("t", ""));
+    cr_assert_eq(after.configuration.version, before.configuration.version);
+    held->state = state;
+    wait_without_proposals();
+    after = newest_view(tablet_at("t", ""));
+    cr_assert_eq(leader_server(&after), second);
+}
+
 /* Then nobody serves it, or will: it is begun elsewhere, or on what is there instead. */
 Test(goals, a_new_tablet_whose_disks_are_all_gone_is_placed_anew)
 {
