@@ -540,6 +540,7 @@ struct sync_request {
     size_t held_count;
     struct load_report load;
     bool replicates; /* it proposes, and looks at goals; else the master decides alone */
+    bool leaving;    /* the process is about to end, and to lead nothing more */
 };
 
 struct assigned_tablet {

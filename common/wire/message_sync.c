@@ -144,7 +144,7 @@ static void write_held(struct buffer *out, const struct held_tablet *held)
 
 void sync_request_encode(const struct sync_request *message, struct buffer *out)
 {
-    wire_write_array(out, 7);
+    wire_write_array(out, 8);
     wire_write_server(out, &message->server);
     wire_write_u64(out, message->known_version);
     wire_write_u64(out, message->known_generation);
@@ -155,6 +155,7 @@ void sync_request_encode(const struct sync_request *message, struct buffer *out)
     }
     wire_write_load_report(out, &message->load);
     wire_write_bool(out, message->replicates);
+    wire_write_bool(out, message->leaving);
 }
 
 static void read_held(struct wire_reader *reader,
@@ -204,6 +205,7 @@ enum status sync_request_decode(struct bytes in,
     wire_array_end(&reader, &list);
     wire_read_load_report(&reader, &fields, &message.load);
     message.replicates = wire_read_bool(&reader, &fields, "replicates");
+    message.leaving = wire_read_bool(&reader, &fields, "leaving");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_message = message;

@@ -173,8 +173,8 @@ static struct balance_server_input *put_servers(struct catalog *catalog,
             .state = &server->balance,
             .capacity_ns = server->capacity_ns,
             .zone = zone_of(catalog, i),
-            .usable = server->alive && server->replicates && !server->image->record.draining &&
-                      has_usable_store(catalog, server, 0),
+            .usable = server->alive && !server->leaving && server->replicates &&
+                      !server->image->record.draining && has_usable_store(catalog, server, 0),
             .full = !has_usable_store(catalog, server, PLACEMENT_FREE_BYTES_LOW),
         };
     }

@@ -163,8 +163,8 @@ static uint32_t leads_of(const struct catalog *catalog, const struct server *ser
 static bool may_lead(const struct catalog *catalog, uint64_t number)
 {
     const struct store *store = number_map_get(&catalog->stores, number);
-    return store->owner->alive && store->owner->replicates && store->condition == 0 &&
-           !is_draining(store);
+    return store->owner->alive && !store->owner->leaving && store->owner->replicates &&
+           store->condition == 0 && !is_draining(store);
 }
 
 /* The store of the goal whose server leads the fewest; 0 = none may. */
@@ -310,6 +310,18 @@ static void review_lost(struct review *review)
 
 /* --- what is drained --------------------------------------------------------------------------- */
 
+/* What cannot go need not be led from there. */
+static void lead_from_elsewhere(struct review *review, struct tablet *tablet, uint64_t store)
+{
+    struct tablet_goal goal = tablet->record.goal;
+    uint32_t leads = 0;
+    uint64_t other = choose_leader(review->catalog, &goal, &leads);
+    if (other != 0 && state_wanted_leader(&tablet->record) == store) {
+        goal.leader = other;
+        change_goal(review, tablet, &goal, "its server is drained");
+    }
+}
+
 static void drain(struct review *review, struct server *server)
 {
     uint32_t moving = count_moving(server);
@@ -320,8 +332,13 @@ static void drain(struct review *review, struct server *server)
         }
         for (uint32_t i = 0; i < tablet->record.goal.store_count; i++) {
             uint64_t store = tablet->record.goal.stores[i];
-            if (state_owner(review->catalog, store) == server && is_free(review, tablet)) {
-                moving += replace(review, tablet, store, "its server is drained");
+            if (state_owner(review->catalog, store) != server || !is_free(review, tablet)) {
+                continue;
+            }
+            if (replace(review, tablet, store, "its server is drained")) {
+                moving++;
+            } else {
+                lead_from_elsewhere(review, tablet, store);
             }
         }
     }
@@ -507,7 +524,7 @@ static void review_leading(struct review *review)
     for (size_t i = 0; i < review->catalog->server_count; i++) {
         struct server *server = review->catalog->servers[i];
         uint32_t leads = leads_of(review->catalog, server);
-        if (!server->alive || !server->replicates) {
+        if (!server->alive || server->leaving || !server->replicates) {
             continue;
         }
         least_leads = leads < least_leads ? leads : least_leads;

@@ -8,7 +8,7 @@
 static bool is_usable(const struct server *server, const struct store *store)
 {
     return store->owner == server && store->seen_on == server && store->condition == 0 &&
-           !server->image->record.draining;
+           !server->image->record.draining && !server->leaving;
 }
 
 size_t plan_candidate(const struct catalog *catalog,

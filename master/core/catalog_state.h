@@ -151,6 +151,7 @@ struct server {
     uint64_t map_start_version; /* catalog version when that map was begun */
     uint32_t unopened_count;    /* stores that it could not open, as it said last */
     bool replicates;            /* it said last that it proposes and looks at goals */
+    bool leaving;               /* it said last that its process is about to end */
     struct list tablets;        /* that have a member here */
     size_t tablet_count;        /* the same */
     size_t leading_count;       /* of those, led from here; of these: */

@@ -286,6 +286,7 @@ enum status sync_receive(struct catalog *catalog,
         server->dirty = true;
         catalog->servers_dirty = true;
     }
+    server->leaving = sync->leaving;
     report_take(catalog, server, sync);
     hot_take(catalog, server, sync);
     server->known_version = sync->known_generation == catalog->identity.generation

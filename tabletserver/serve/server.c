@@ -338,6 +338,7 @@ enum status server_open(const struct server_settings *settings,
 static void leave(const struct server *server)
 {
     int64_t until_ns = clock_monotonic_ns() + LEAVE_GRACE_NS;
+    sync_leave(server->sync);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_leave(server->loops[i]);
     }

@@ -273,7 +273,9 @@ struct sim_absence {
 /* Who is stopped on purpose (sim_leave.h). */
 struct sim_leaving {
     struct prng prng;
-    uint32_t last; /* the one that was when all was well; 0 = none yet */
+    uint32_t last;    /* the one that was when all was well; 0 = none yet */
+    uint64_t tablet;  /* that it leads still; 0 = none that is known of */
+    uint64_t version; /* under which */
 };
 
 struct sim_master;

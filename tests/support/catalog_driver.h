@@ -369,6 +369,7 @@ struct fake_server {
     bool more;
     bool idle; /* does not do what it is told */
     bool replicates;
+    bool leaving;
     struct held_tablet held[DRIVER_HELD_MAX];
     size_t held_count;
     struct load_report load; /* goes along with its syncs */
@@ -432,6 +433,7 @@ static inline uint64_t fake_send(struct driver *driver, struct fake_server *serv
         .held_count = server->held_count,
         .load = server->load,
         .replicates = server->replicates,
+        .leaving = server->leaving,
     };
     sync_request_encode(&sync, &body);
     return driver_send(driver, METHOD_SYNC, &body);

@@ -435,6 +435,12 @@ void sync_hurry(struct sync *sync)
     mailbox_wake(sync->mailbox);
 }
 
+void sync_leave(struct sync *sync)
+{
+    atomic_store(&sync->leaving, true);
+    sync_hurry(sync);
+}
+
 bool sync_is_connected(const struct sync *sync)
 {
     return atomic_load(&sync->connected);

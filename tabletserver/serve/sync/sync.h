@@ -45,6 +45,9 @@ enum status sync_start(struct sync *sync, struct error *ret_error);
 void sync_stop(struct sync *sync);
 void sync_destroy(struct sync *sync); /* NULL is fine */
 
+/* The process is about to end, and masters are to give it nothing more.  Any thread. */
+void sync_leave(struct sync *sync);
+
 /* Something changed that the master should hear now.  Any thread. */
 void sync_hurry(struct sync *sync);
 

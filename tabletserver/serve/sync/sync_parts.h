@@ -35,6 +35,7 @@ struct sync {
     pthread_t thread;
     atomic_bool stopping;
     atomic_bool hurry;
+    atomic_bool leaving;
     atomic_bool look_again; /* what is assigned may fit what is held now */
     atomic_bool connected;
     atomic_bool barred;           /* refused, one by the other, when they last spoke */

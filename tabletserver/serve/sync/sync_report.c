@@ -154,6 +154,7 @@ void sync_encode_request(struct sync *sync, struct buffer *message)
         .known_generation = sync->catalog_generation,
         .full = true,
         .replicates = server->peers != NULL,
+        .leaving = atomic_load(&sync->leaving),
         .load = load_meter_report(sync->meter),
     };
 

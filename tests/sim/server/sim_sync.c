@@ -109,6 +109,7 @@ void sim_sync_ask(struct sim_server *server)
         .known_generation = server->known_generation,
         .full = true,
         .replicates = server->replicates,
+        .leaving = server->leaving,
     };
     (void)snprintf(address, sizeof address, "sim://%u", server->node);
     request.server.address = bytes_of_text(address);

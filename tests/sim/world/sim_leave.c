@@ -1,6 +1,7 @@
 #include "tests/sim/world/sim_leave.h"
 
 #include "tests/sim/master/sim_catalog.h"
+#include "tests/sim/master/sim_etcd.h"
 #include "tests/sim/master/sim_master.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_quorum.h"
@@ -58,10 +59,11 @@ void sim_leave_begin(struct sim *sim)
     }
 }
 
-/* One is active, and all servers ask that one.  Nobody can take over before (rule 14), and masters may have just changed. */
+/* One is active, can change the catalog, and all servers ask that one.  Nobody can take over before (rule 14), and
+ * masters may have just changed. */
 static bool master_is_found(const struct sim *sim)
 {
-    bool found = true;
+    bool found = !sim_etcd_is_slow(sim);
     for (uint32_t i = 0; i < sim->settings.server_count; i++) {
         const struct sim_server *server = sim->servers[i];
         const struct sim_master *asked = server == NULL ? NULL : sim_master_of(sim, server->master);
@@ -70,30 +72,49 @@ static bool master_is_found(const struct sim *sim)
     return found;
 }
 
+/* Of a tablet that others could lead: who leads it still, and since when. */
+struct lead {
+    uint64_t tablet; /* 0 = none */
+    uint64_t version;
+};
+
 struct survey {
     uint32_t node;
-    uint32_t leads;
+    struct lead before;
+    bool as_before;
+    struct lead now; /* any one */
 };
 
 static void survey_tablet(void *context, const struct tablet_record *record)
 {
     struct survey *survey = context;
     const struct replica_configuration *members = &record->configuration;
-    survey->leads += members->member_count > 1 &&
-                     replica_configuration_leader(members).server == survey->node;
+    if (members->member_count > 1 &&
+        replica_configuration_leader(members).server == survey->node) {
+        survey->now = (struct lead){record->number, members->version};
+        survey->as_before = survey->as_before || (survey->now.tablet == survey->before.tablet &&
+                                                  survey->now.version == survey->before.version);
+    }
 }
 
 /* Who leaves when all is well has others that can lead, and in the catalog they do.  (What it thinks itself may be of a
- * tablet that is no more.) */
+ * tablet that is no more.)  But for one that it has just been given, which was wished before it said that it leaves. */
 static void end(struct sim *sim, uint32_t node)
 {
-    struct survey survey = {.node = node};
+    struct sim_leaving *leaving = &sim->leaving;
+    struct survey survey = {.node = node, .before = {leaving->tablet, leaving->version}};
     sim_catalog_tablets(sim, survey_tablet, &survey);
-    if (node == sim->leaving.last && survey.leads > 0) {
-        sim_fail(sim, "server %u was to end, and leads %u tablets still", node, survey.leads);
-        return;
+    if (node != leaving->last || survey.now.tablet == 0) {
+        sim_kill(sim, node, false);
+    } else if (survey.as_before) {
+        sim_fail(sim, "server %u was to end, and leads tablet %llu still", node,
+                 (unsigned long long)leaving->tablet);
+    } else {
+        leaving->tablet = survey.now.tablet;
+        leaving->version = survey.now.version;
+        sim->servers[node - 1]->leaves_at_ns = sim->now_ns + PATIENCE_NS;
+        look_again(sim, node);
     }
-    sim_kill(sim, node, false);
 }
 
 void sim_leave_act(struct sim *sim, const struct sim_event *event)

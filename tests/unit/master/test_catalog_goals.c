@@ -305,7 +305,8 @@ Test(goals, a_server_that_is_not_known_cannot_be_drained)
 
 /* --- who leads ---------------------------------------------------------------------------------- */
 
-Test(goals, who_leads_is_spread_again_when_it_has_come_together)
+/* 24 tablets with all their copies on servers 1 to 3, none of which 1 leads; nobody is drained any more. */
+static void let_one_lead_nothing(bool leaving)
 {
     make_many("t", 3, 24);
     for (size_t i = 1; i < SERVERS; i++) {
@@ -315,16 +316,42 @@ Test(goals, who_leads_is_spread_again_when_it_has_come_together)
     /* which cannot be: there are but two others; the leading goes all the same */
     cr_assert_eq(drain(1, true).stuck_count, 24);
     replicas_work(&driver, servers, SERVERS, 4 * 10);
+    servers[0].fake.leaving = leaving;
+    replicas_settle(&driver, servers, SERVERS);
     for (size_t i = 0; i < SERVERS; i++) {
         (void)drain(i + 1, false);
     }
     cr_assert_eq(count_members_on(1), 24);
+    cr_assert_eq(count_leads_on(1), 0);
+}
+
+Test(goals, who_leads_is_spread_again_when_it_has_come_together)
+{
+    let_one_lead_nothing(false);
     replicas_work(&driver, servers, SERVERS, 4 * 40);
     for (uint64_t server = 1; server <= 3; server++) {
         size_t leads = count_leads_on(server);
         cr_assert_geq(leads, 7, "server %lu leads %zu", (unsigned long)server, leads);
         cr_assert_leq(leads, 9, "server %lu leads %zu", (unsigned long)server, leads);
     }
+}
+
+Test(goals, a_server_whose_process_is_about_to_end_is_given_nothing_to_lead)
+{
+    let_one_lead_nothing(true);
+    replicas_work(&driver, servers, SERVERS, 4 * 40);
+    cr_assert_eq(count_leads_on(1), 0);
+    servers[0].fake.leaving = false; /* its next process is there */
+    replicas_work(&driver, servers, SERVERS, 4 * 40);
+    cr_assert_geq(count_leads_on(1), 7);
+}
+
+Test(goals, nor_is_a_new_tablet_put_there)
+{
+    servers[0].fake.leaving = true;
+    replicas_settle(&driver, servers, SERVERS);
+    make_many("t", 3, 12);
+    cr_assert_eq(count_members_on(1), 0);
 }
 
 /* --- what may go -------------------------------------------------------------------------------- */

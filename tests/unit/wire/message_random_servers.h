@@ -26,6 +26,7 @@ static void any_sync_request(struct random_source *s, struct buffer *out)
     message.held = held;
     message.load = any_load_report(s);
     message.replicates = any_bool(s);
+    message.leaving = any_bool(s);
     sync_request_encode(&message, out);
 }
 
