@@ -228,7 +228,8 @@ static struct result stage_move(struct catalog *catalog,
     uint64_t there = store_on(catalog, &record.goal, order->to);
     bool leads = leaving != 0 && state_wanted_leader(&record) == leaving;
 
-    if (to == NULL || to->image == NULL || !to->alive || to->leaving || to->image->record.draining) {
+    if (to == NULL || to->image == NULL || !to->alive || to->leaving ||
+        to->image->record.draining) {
         return give_up("the server that it should go to is not there any more");
     }
     if (order->kind == BALANCE_MOVE && (leaving == 0 || there != 0)) {

@@ -89,8 +89,7 @@ static void survey_tablet(void *context, const struct tablet_record *record)
 {
     struct survey *survey = context;
     const struct replica_configuration *members = &record->configuration;
-    if (members->member_count > 1 &&
-        replica_configuration_leader(members).server == survey->node) {
+    if (members->member_count > 1 && replica_configuration_leader(members).server == survey->node) {
         survey->now = (struct lead){record->number, members->version};
         survey->as_before = survey->as_before || (survey->now.tablet == survey->before.tablet &&
                                                   survey->now.version == survey->before.version);
