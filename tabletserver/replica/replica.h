@@ -64,7 +64,9 @@ struct replica_settings {
     int64_t commit_idle_ns;     /* 20 ms: COMMITTED alone, when no PREPARE carried it */
     int64_t open_timeout_ns;    /* 0.5 s: a member that does not answer a new primary (rule 15) */
     int64_t prepare_timeout_ns; /* 3 s: a member that lives but does not prepare (rule 13) */
-    int64_t propose_ns;         /* a proposal that is not settled is repeated after it */
+    int64_t
+        last_ns; /* 10 s: the last other member has so much longer where writes need it (rule 13) */
+    int64_t propose_ns; /* a proposal that is not settled is repeated after it */
     int64_t stagger_ns; /* the n-th secondary waits n times this before it proposes itself */
     int64_t
         settle_ns; /* a wish to hand over waits until the successor was opened for so long: one that

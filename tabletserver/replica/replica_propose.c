@@ -151,6 +151,26 @@ static bool is_needed(const struct replica *replica, const struct replica_peer *
            !has_sound_besides(replica, peer);
 }
 
+static bool has_learner_at_hand(const struct replica *replica)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct replica_peer *peer = &replica->peers[i];
+        has = has || (!peer->is_member && (peer->taught || peer->joining));
+    }
+    return has;
+}
+
+/* To be alone gives writes nothing that need two: a tablet that had three and stood still for a moment
+ * would be lost with its primary. */
+static int64_t last_due_ns(const struct replica *replica, int64_t due_ns)
+{
+    bool waits = due_ns != DUE_NOW && due_ns != DUE_NEVER && replica->settings.min_in_sync > 1 &&
+                 !has_learner_at_hand(replica);
+    return replica_later(waits ? due_ns + replica->settings.last_ns : due_ns,
+                         replica->alone_from_ns); /* rule 21 */
+}
+
 static int64_t failed_ns(const struct replica *replica, const struct replica_peer *peer)
 {
     int64_t due_ns = peer->broken || (peer->excepted && !peer->refuses) ? DUE_NOW : DUE_NEVER;
@@ -172,7 +192,7 @@ static int64_t failed_ns(const struct replica *replica, const struct replica_pee
                                 replica->oldest_since_ns + replica->settings.prepare_timeout_ns);
     }
     bool is_last = peer->is_member && replica->configuration.member_count == 2;
-    return is_last ? replica_later(due_ns, replica->alone_from_ns) : due_ns; /* rule 21 */
+    return is_last ? last_due_ns(replica, due_ns) : due_ns;
 }
 
 static void let_go(struct replica *replica, struct replica_peer *peer)

@@ -15,10 +15,11 @@
 
 /* Times of the protocol: replica.h, teach.h and scrub.h say what each is for; rules are those of
  * docs/replication.md. */
-#define RESEND_NS          (200 * MS)       /* above a round trip and a sync */
-#define COMMIT_IDLE_NS     (20 * MS)        /* secondaries may know later; no write waits */
-#define OPEN_TIMEOUT_NS    (500 * MS)       /* rule 15: a reign waits so long for a member */
-#define PREPARE_TIMEOUT_NS (3 * 1000 * MS)  /* rule 13: writes wait so long for a member */
+#define RESEND_NS          (200 * MS)      /* above a round trip and a sync */
+#define COMMIT_IDLE_NS     (20 * MS)       /* secondaries may know later; no write waits */
+#define OPEN_TIMEOUT_NS    (500 * MS)      /* rule 15: a reign waits so long for a member */
+#define PREPARE_TIMEOUT_NS (3 * 1000 * MS) /* rule 13: writes wait so long for a member */
+#define LAST_NS            (10 * 1000 * MS) /* rule 13: reads wait so long for the last other member */
 #define PROPOSE_NS         (1000 * MS)      /* the master has so long for its transaction */
 #define STAGGER_NS         (500 * MS)       /* so much later the next secondary tries */
 #define SETTLE_NS          (2100 * MS)      /* rule 14: above the grace of leases (peers.c) */
@@ -505,6 +506,7 @@ enum status replicas_create(struct store_loop *loop,
                      .commit_idle_ns = COMMIT_IDLE_NS,
                      .open_timeout_ns = OPEN_TIMEOUT_NS,
                      .prepare_timeout_ns = PREPARE_TIMEOUT_NS,
+                     .last_ns = LAST_NS,
                      .propose_ns = PROPOSE_NS,
                      .stagger_ns = STAGGER_NS,
                      .settle_ns = SETTLE_NS,

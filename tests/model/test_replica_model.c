@@ -237,6 +237,7 @@ static struct world *make_world(uint64_t seed, enum planted planted)
         .commit_idle_ns = 20 * MS,
         .open_timeout_ns = 500 * MS,
         .prepare_timeout_ns = 3 * SECOND,
+        .last_ns = seed % 4 == 0 ? 10 * SECOND : 0,
         .propose_ns = SECOND,
         .stagger_ns = 500 * MS,
         .alone_ns = planted == PLANTED_ALONE_AT_ONCE ? 0 : 20 * SECOND,

@@ -176,6 +176,7 @@ struct sim_settings {
     int64_t learn_timeout_ns;
     int64_t compare_period_ns; /* 0 = copies are not compared */
     uint32_t compare_range_bytes;
+    int64_t last_ns;          /* replica.h */
     int64_t replace_after_ns; /* the catalog's */
     uint32_t wipe;            /* per turn: a disk is replaced by an empty one */
     uint32_t late;            /* per turn: a proposal that is taken late */

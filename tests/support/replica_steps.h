@@ -18,6 +18,7 @@ __attribute__((unused)) static const struct replica_settings SETTINGS = {
     .commit_idle_ns = 20 * MS,
     .open_timeout_ns = 500 * MS,
     .prepare_timeout_ns = 3000 * MS,
+    .last_ns = 10000 * MS,
     .propose_ns = 1000 * MS,
     .stagger_ns = 300 * MS,
     .alone_ns = 60000 * MS,

@@ -501,6 +501,7 @@ static struct host_options options_of(struct sim_server *server)
                      .commit_idle_ns = 20 * SIM_MS,
                      .open_timeout_ns = 500 * SIM_MS,
                      .prepare_timeout_ns = 3 * SIM_S,
+                     .last_ns = drawn->last_ns,
                      .propose_ns = SIM_S,
                      .stagger_ns = 500 * SIM_MS,
                      .settle_ns = 2100 * SIM_MS,

@@ -144,6 +144,7 @@ static void draw_replication(struct sim *sim)
         settings->server_count += 1 + (uint32_t)prng_below(&prng, 2);
         settings->replicas = 3;
     }
+    settings->last_ns = prng_chance(&prng, 2) ? 10 * SIM_S : 0;
 }
 
 /* Of a generator of its own, too. */

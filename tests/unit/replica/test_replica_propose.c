@@ -79,6 +79,50 @@ Test(replica_propose, rule_13_whose_disk_is_slow)
     end(&steps);
 }
 
+/* Three servers on a busy machine: two stood still for two seconds, and the tablet was the third's alone when that
+ * one died. */
+Test(replica_propose, rule_13_the_last_one_is_given_longer_where_writes_need_two)
+{
+    struct steps steps = lead(2);
+    held(&steps, 2, false);
+    int64_t begun_ns = steps.now_ns;
+    cr_assert_null(proposed(&steps));
+    tick_at(&steps, begun_ns + SETTINGS.last_ns - 1);
+    cr_assert_null(proposed(&steps));
+    held(&steps, 2, true);
+    tick_at(&steps, begun_ns + SETTINGS.last_ns);
+    cr_assert_null(proposed(&steps));
+    cr_assert_eq(write_entry(&steps), STATUS_OK);
+    end(&steps);
+
+    steps = lead(2);
+    held(&steps, 2, false);
+    tick_at(&steps, steps.now_ns + SETTINGS.last_ns);
+    cr_assert_eq(proposed(&steps)->next.member_count, 1);
+    end(&steps);
+}
+
+Test(replica_propose, rule_13_but_not_where_one_is_enough)
+{
+    struct steps steps = lead(2);
+    replica_set_min_in_sync(steps.replica, 1);
+    held(&steps, 2, false);
+    cr_assert_eq(proposed(&steps)->next.member_count, 1);
+    end(&steps);
+}
+
+Test(replica_propose, rule_13_nor_where_another_has_been_taught)
+{
+    struct steps steps = lead(2);
+    wish(&steps, 3, 0);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    taught(&steps, 3, 2, 0);
+    held(&steps, 2, false);
+    cr_assert_eq(proposed(&steps)->next.member_count, 1);
+    end(&steps);
+}
+
 /* A member that is removed again and again, and when it is opened as a learner after that. */
 static void expect_patience(uint32_t min_in_sync, int64_t times)
 {
@@ -88,6 +132,7 @@ static void expect_patience(uint32_t min_in_sync, int64_t times)
     int64_t wait_ns = 1000 * MS;
     for (uint64_t version = 3; version < 12; version += 2) {
         held(&steps, 2, false);
+        tick_at(&steps, steps.now_ns + (min_in_sync > 1 ? SETTINGS.last_ns : 0));
         int64_t removed_ns = steps.now_ns;
         told(&steps, members_of(version, 1, 1));
         configured(&steps);

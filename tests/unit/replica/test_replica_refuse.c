@@ -319,6 +319,7 @@ Test(replica_refuse, rule_21_a_restarted_primary_does_not_leave_all_others_behin
     held(&steps, 2, true);
     opened(&steps, 2, 2, 4);
     held(&steps, 2, false);
+    tick_at(&steps, steps.now_ns + SETTINGS.last_ns);
     cr_assert_eq(proposed(&steps)->next.member_count, 1);
     end(&steps);
 }

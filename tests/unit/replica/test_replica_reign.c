@@ -205,6 +205,7 @@ Test(replica_reign, rule_6_few_members_take_no_writes)
     cr_assert_eq(write_entry(&steps), STATUS_OK);
     synced(&steps, 1);
     held(&steps, 2, false);
+    tick_at(&steps, steps.now_ns + SETTINGS.last_ns);
     cr_assert_eq(proposed(&steps)->next.member_count, 1);
     cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE); /* the smaller of those in doubt */
     told(&steps, members_of(3, 1, 1));
