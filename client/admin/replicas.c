@@ -76,8 +76,7 @@ static struct edubba_tablet_replicas write_tablet(struct block *block,
     };
 }
 
-static struct edubba_tablet_replicas *write_tablets(struct block *block,
-                                                    const struct tablet_list *list)
+static void *write_tablets(struct block *block, const struct tablet_list *list)
 {
     struct edubba_tablet_replicas *tablets = block_take(block, list->count * sizeof *tablets);
     for (size_t i = 0; i < list->count; i++) {
@@ -97,28 +96,13 @@ enum edubba_code edubba_list_replicas(struct edubba_client *client,
                                       size_t *count,
                                       struct edubba_error *error)
 {
-    struct locate_request by_name = {.name = bytes_of_text(table), .detailed = true};
-    struct row_range all = {BYTES_EMPTY, BYTES_EMPTY};
-    struct block block = BLOCK_MEASURING;
-    struct tablet_list list;
-    struct error trouble = {0};
-    enum edubba_code code = EDUBBA_OK;
-
-    if (client_check_may_block(client, error) != EDUBBA_OK) {
-        return EDUBBA_FAILED_PRECONDITION;
-    }
-    tablet_list_init(&list);
-    if (tablet_list_fetch(&list, client, &by_name, &all, &trouble) != STATUS_OK) {
-        code = client_error_of(error, &trouble);
-    } else {
-        (void)write_tablets(&block, &list);
-        code = block_allocate(&block) ? client_success(error) : client_no_memory(error);
-    }
+    const struct locate_request by_name = {.name = bytes_of_text(table), .detailed = true};
+    void *list = NULL;
+    enum edubba_code code = tablet_list_answer(client, &by_name, write_tablets, &list, count,
+                                               error);
     if (code == EDUBBA_OK) {
-        *tablets = write_tablets(&block, &list);
-        *count = list.count;
+        *tablets = list;
     }
-    tablet_list_deinit(&list);
     return code;
 }
 

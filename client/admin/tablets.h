@@ -2,6 +2,7 @@
 #ifndef CLIENT_ADMIN_TABLETS_H
 #define CLIENT_ADMIN_TABLETS_H
 
+#include "client/loop/block.h"
 #include "client/loop/client.h"
 
 struct listed_tablet {
@@ -27,6 +28,17 @@ enum status tablet_list_fetch(struct tablet_list *list,
                               const struct locate_request *table,
                               const struct row_range *range,
                               struct error *ret_error);
+
+/* What the caller of the library gets: written twice, first to measure (client/loop/block.h). */
+typedef void *(*tablet_list_write)(struct block *block, const struct tablet_list *list);
+
+/* All tablets of the table, written into one block that is the caller's. */
+enum edubba_code tablet_list_answer(struct edubba_client *client,
+                                    const struct locate_request *table,
+                                    tablet_list_write write,
+                                    void **ret_tablets,
+                                    size_t *ret_count,
+                                    struct edubba_error *ret_error);
 
 /* "serving"; of enum tablet_state. */
 const char *tablet_state_text(uint32_t state);
