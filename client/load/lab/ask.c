@@ -63,6 +63,7 @@ static void end_scan(struct lab_slot *slot, enum edubba_code code, const char *t
     pthread_mutex_lock(&flight->lock);
     flight->rows_seen += statistics.rows_seen;
     flight->rows_found += statistics.rows_returned;
+    flight->cells_seen += statistics.cells_seen;
     pthread_mutex_unlock(&flight->lock);
     lab_slot_count(slot, code, text, slot->rows);
 }
@@ -114,14 +115,12 @@ static enum lab_start scan(struct lab_slot *slot,
                            const struct lab_query *query,
                            const struct edubba_filter *filter)
 {
-    struct edubba_bounds range = {.start = query->start, .end = query->end};
-    bool has_range = query->start.size > 0 || query->end.size > 0;
     struct edubba_error error;
     struct edubba_scan_options options = {
         .keys = query->keys,
         .key_count = query->key_count,
-        .ranges = &range,
-        .range_count = query->kind == LAB_QUERY_SCAN && has_range ? 1 : 0,
+        .ranges = query->ranges,
+        .range_count = query->range_count,
         .filter = filter,
         .rows_limit = query->rows_limit,
         .reversed = query->reversed,

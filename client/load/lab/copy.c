@@ -136,10 +136,9 @@ static enum edubba_code scan_and_copy(struct lab_stand *stand,
     bool good = false;
     result->variant->copy(world, &query);
     struct edubba_filter *filter = lab_filter_make(&query, &good);
-    struct edubba_bounds range = {.start = query.start, .end = query.end};
     struct edubba_scan_options options = {
-        .ranges = &range,
-        .range_count = query.start.size > 0 || query.end.size > 0 ? 1 : 0,
+        .ranges = query.ranges,
+        .range_count = query.range_count,
         .filter = filter,
     };
     int64_t begun_ns = load_now_ns();

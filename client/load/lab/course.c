@@ -143,6 +143,7 @@ static void sum_up(struct watch *watch)
     phase->rows = all->rows;
     phase->rows_seen = flight->rows_seen;
     phase->rows_found = flight->rows_found;
+    phase->cells_seen = flight->cells_seen;
     phase->bytes_given = flight->bytes_given;
     phase->errors = load_tally_errors(all);
     phase->unknown = all->unknown;

@@ -92,6 +92,7 @@ struct lab_flight {
     uint64_t events; /* written, ended well */
     uint64_t rows_seen;
     uint64_t rows_found;
+    uint64_t cells_seen;
     uint64_t bytes_given;
     uint64_t judged;
     uint64_t behind;

@@ -214,6 +214,45 @@ Test(lab_verdict, what_is_given_unasked_is_a_fault)
     drop(result);
 }
 
+/* Queries of which so many cells were looked at, each. */
+static void look_at(struct lab_variant_result *variant, size_t query, uint64_t cells)
+{
+    variant->queries[query].has_run = true;
+    variant->queries[query].operations = 10;
+    variant->queries[query].cells_seen = 10 * cells;
+    variant->queries[query].rows_seen = 100;
+    variant->queries[query].rows_found = 100;
+    variant->queries[query].rows = 100;
+}
+
+Test(lab_verdict, queries_that_look_at_many_more_cells_than_the_leanest_are_named)
+{
+    struct lab_result *result = result_of(&LAB_COLUMNS);
+    for (size_t v = 0; v < 4; v++) {
+        set_writes(&result->variants[v], EVEN);
+    }
+    look_at(&result->variants[0], 0, 240);
+    look_at(&result->variants[1], 0, 960);
+    look_at(&result->variants[2], 0, 719);
+    lab_verdict(result);
+    cr_assert_eq(result->variants[0].fault_count, 0);
+    cr_assert_eq(result->variants[2].fault_count, 0, "not quite three times as many");
+    cr_assert_eq(result->variants[3].fault_count, 0, "of what is not known nothing is said");
+    cr_assert(has_fault(&result->variants[1], LAB_LOOKS_AT_CELLS));
+    SAYS(result->variants[1].verdict, "“a machine's processors, 10 minutes” looks at 960 cells, "
+                                      "4 × those of row a metric: give what is read together");
+    look_at(&result->variants[0], 0, 9);
+    look_at(&result->variants[1], 0, 99);
+    look_at(&result->variants[2], 0, 99);
+    lab_verdict(result);
+    cr_assert_eq(result->variants[1].fault_count, 0, "so few are nothing to speak of");
+    look_at(&result->variants[1], 0, 960);
+    result->variants[1].queries[0].rows = 60;
+    lab_verdict(result);
+    cr_assert_not(has_fault(&result->variants[1], LAB_LOOKS_AT_CELLS), "it is the rows");
+    drop(result);
+}
+
 Test(lab_verdict, what_was_refused_of_queries_is_not_said_of_writes)
 {
     struct lab_result *result = result_of(&LAB_BATTERY);

@@ -12,7 +12,7 @@
 
 #include "edubba_keys.h"
 
-#define LAB_ROWS_MAX       4
+#define LAB_ROWS_MAX       8
 #define LAB_CELLS_MAX      32
 #define LAB_KEY_BYTES_MAX  128
 #define LAB_TEXT_BYTES_MAX 4096

@@ -99,6 +99,7 @@ struct lab_experiment {
 extern const struct lab_experiment LAB_BATTERY;
 extern const struct lab_experiment LAB_QUOTE;
 extern const struct lab_experiment LAB_METRIC;
+extern const struct lab_experiment LAB_COLUMNS;
 extern const struct lab_experiment LAB_SENSOR;
 extern const struct lab_experiment LAB_BALLOON;
 extern const struct lab_experiment LAB_DONATIONS;

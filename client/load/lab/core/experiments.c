@@ -1,8 +1,8 @@
 #include "client/load/lab/core/experiment.h"
 
 const struct lab_experiment *const LAB_EXPERIMENTS[] = {
-    &LAB_BATTERY,   &LAB_QUOTE,     &LAB_METRIC, &LAB_SENSOR, &LAB_BALLOON,
-    &LAB_DONATIONS, &LAB_CELEBRITY, &LAB_GARDEN, &LAB_GAMES,
+    &LAB_BATTERY, &LAB_QUOTE,     &LAB_METRIC,    &LAB_COLUMNS, &LAB_SENSOR,
+    &LAB_BALLOON, &LAB_DONATIONS, &LAB_CELEBRITY, &LAB_GARDEN,  &LAB_GAMES,
 };
 const size_t LAB_EXPERIMENT_COUNT = sizeof LAB_EXPERIMENTS / sizeof LAB_EXPERIMENTS[0];
 

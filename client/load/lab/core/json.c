@@ -148,12 +148,14 @@ static void print_phase(FILE *out, const char *name, const struct lab_phase *pha
     member(out, "name", name);
     fprintf(out,
             "\"seconds\":%.3f,\"operations\":%" PRIu64 ",\"per_second\":%.1f,\"rows\":%" PRIu64
-            ",\"rows_looked_at\":%" PRIu64 ",\"rows_found\":%" PRIu64 ",\"bytes_given\":%" PRIu64
-            ",\"errors\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"late\":%" PRIu64
-            ",\"cut_off\":%" PRIu64 ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,",
+            ",\"rows_looked_at\":%" PRIu64 ",\"rows_found\":%" PRIu64
+            ",\"cells_looked_at\":%" PRIu64 ",\"bytes_given\":%" PRIu64 ",\"errors\":%" PRIu64
+            ",\"unknown\":%" PRIu64 ",\"late\":%" PRIu64 ",\"cut_off\":%" PRIu64
+            ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,",
             phase->length_s, phase->operations, lab_phase_rate(phase), phase->rows,
-            phase->rows_seen, phase->rows_found, phase->bytes_given, phase->errors, phase->unknown,
-            phase->late, phase->cut_off, us(phase->p50_ns), us(phase->p99_ns), us(phase->max_ns));
+            phase->rows_seen, phase->rows_found, phase->cells_seen, phase->bytes_given,
+            phase->errors, phase->unknown, phase->late, phase->cut_off, us(phase->p50_ns),
+            us(phase->p99_ns), us(phase->max_ns));
     member(out, "first_error", phase->first_error);
     fprintf(out,
             "\"busiest_tablet\":%.4f,\"busiest_server\":%.4f,\"judged\":%" PRIu64

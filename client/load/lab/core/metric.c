@@ -145,6 +145,8 @@ static void change_newest(const struct lab_event *of, struct lab_change *change)
 
 /* --- queries: one machine's processors over 20 s ---------------------------------------------- */
 
+/* Each names its family: columns alone would be looked for in all of them. */
+
 static void host_by_time(const struct lab_world *world,
                          const struct lab_event *of,
                          struct lab_query *query)
@@ -159,6 +161,7 @@ static void host_by_time(const struct lab_world *world,
     lab_query_init(query, LAB_QUERY_SCAN);
     lab_query_range(query, &start, &end);
     query->row_regex = lab_query_text(query, ".*#server%u\\.bbb\\.com", (unsigned)of->who);
+    query->family_regex = EDUBBA_TEXT(SHORT_FAMILY);
     query->qualifier_regex = EDUBBA_TEXT("CPU/.*");
 }
 
@@ -173,6 +176,7 @@ static void host_by_host(const struct lab_world *world,
     key_by_host(&end, of->who, time_of(window.to));
     lab_query_init(query, LAB_QUERY_SCAN);
     lab_query_range(query, &start, &end);
+    query->family_regex = EDUBBA_TEXT(SHORT_FAMILY);
     query->qualifier_regex = EDUBBA_TEXT("CPU/.*");
 }
 
@@ -181,6 +185,7 @@ static void host_long(const struct lab_world *world,
                       struct lab_query *query)
 {
     host_by_host(world, of, query);
+    query->family_regex = EDUBBA_TEXT(LONG_FAMILY);
     query->qualifier_regex = EDUBBA_TEXT("processor_utilisation/.*");
 }
 

@@ -9,8 +9,7 @@ void lab_query_init(struct lab_query *query, enum lab_query_kind kind)
 {
     query->kind = kind;
     query->key_count = 0;
-    query->start = EDUBBA_NOTHING;
-    query->end = EDUBBA_NOTHING;
+    query->range_count = 0;
     query->reversed = false;
     query->rows_limit = 0;
     query->salts = 0;
@@ -48,20 +47,31 @@ void lab_query_key(struct lab_query *query, const struct edubba_key *key)
     query->keys[query->key_count++] = keep(query, edubba_key_bytes(key));
 }
 
+static void add_range(struct lab_query *query, struct edubba_bytes start, struct edubba_bytes end)
+{
+    if (query->range_count == LAB_QUERY_RANGES_MAX) {
+        query->fits = false;
+        return;
+    }
+    query->ranges[query->range_count++] = (struct edubba_bounds){.start = start, .end = end};
+}
+
 void lab_query_range(struct lab_query *query,
                      const struct edubba_key *start,
                      const struct edubba_key *end)
 {
-    query->start = keep(query, edubba_key_bytes(start));
-    query->end = keep(query, edubba_key_bytes(end));
+    struct edubba_bytes from = keep(query, edubba_key_bytes(start));
+    add_range(query, from, keep(query, edubba_key_bytes(end)));
 }
 
 void lab_query_prefix(struct lab_query *query, const struct edubba_key *prefix)
 {
     struct edubba_bytes bytes = edubba_key_bytes(prefix);
-    query->start = lab_query_text(query, "%.*s#", (int)bytes.size, (const char *)bytes.data);
-    query->end = lab_query_text(query, "%.*s%c", (int)bytes.size, (const char *)bytes.data,
-                                BEHIND_SEPARATOR);
+    struct edubba_bytes start = lab_query_text(query, "%.*s#", (int)bytes.size,
+                                               (const char *)bytes.data);
+    add_range(query, start,
+              lab_query_text(query, "%.*s%c", (int)bytes.size, (const char *)bytes.data,
+                             BEHIND_SEPARATOR));
 }
 
 struct edubba_bytes lab_query_text(struct lab_query *query, const char *format, ...)

@@ -1,8 +1,8 @@
 /*
  * A query: what of a table is to be read to answer one question.
  *
- * Texts lie in the query itself: it must not be copied.  A range is [start, end), and under salts the
- * keys of both stand without their salt.
+ * Texts lie in the query itself: it must not be copied.  Ranges are [start, end), and under salts the
+ * keys of both stand without their salt; none are the whole table.
  */
 #ifndef CLIENT_LOAD_LAB_CORE_QUERY_H
 #define CLIENT_LOAD_LAB_CORE_QUERY_H
@@ -10,20 +10,21 @@
 #include "edubba_keys.h"
 
 #define LAB_QUERY_KEYS_MAX       16
+#define LAB_QUERY_RANGES_MAX     8
 #define LAB_QUERY_TEXT_BYTES_MAX 4096
 
 enum lab_query_kind {
     LAB_QUERY_ROW,  /* keys[0] */
     LAB_QUERY_KEYS, /* a scan of single rows */
-    LAB_QUERY_SCAN, /* [start, end) */
+    LAB_QUERY_SCAN, /* ranges */
 };
 
 struct lab_query {
     enum lab_query_kind kind;
     struct edubba_bytes keys[LAB_QUERY_KEYS_MAX];
     size_t key_count;
-    struct edubba_bytes start; /* empty = the table's first row */
-    struct edubba_bytes end;   /* empty = to its last */
+    struct edubba_bounds ranges[LAB_QUERY_RANGES_MAX];
+    size_t range_count;
     bool reversed;
     uint64_t rows_limit; /* 0 = none */
     uint32_t salts;      /* 0 = the table is not salted */
@@ -45,10 +46,11 @@ struct lab_query {
 void lab_query_init(struct lab_query *query, enum lab_query_kind kind);
 
 void lab_query_key(struct lab_query *query, const struct edubba_key *key);
+/* One more range. */
 void lab_query_range(struct lab_query *query,
                      const struct edubba_key *start,
                      const struct edubba_key *end);
-/* All rows that begin with the bytes and a '#'. */
+/* One more: all rows that begin with the bytes and a '#'. */
 void lab_query_prefix(struct lab_query *query, const struct edubba_key *prefix);
 
 /* Text that lives as long as the query. */

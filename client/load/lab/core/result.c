@@ -21,6 +21,8 @@ const char *lab_fault_name(enum lab_fault fault)
         return "heavy";
     case LAB_LOOKS_AT_MUCH:
         return "looks_at_much";
+    case LAB_LOOKS_AT_CELLS:
+        return "looks_at_cells";
     case LAB_GIVES_MUCH:
         return "gives_much";
     case LAB_NO_ANSWER:
@@ -59,6 +61,11 @@ void lab_result_deinit(struct lab_result *result)
 double lab_phase_rate(const struct lab_phase *phase)
 {
     return phase->length_s > SECOND_LEAST ? (double)phase->operations / phase->length_s : 0;
+}
+
+double lab_phase_looked_at_cells(const struct lab_phase *phase)
+{
+    return phase->operations > 0 ? (double)phase->cells_seen / (double)phase->operations : 0;
 }
 
 double lab_phase_given(const struct lab_phase *phase)

@@ -26,6 +26,7 @@ struct lab_phase {
     uint64_t rows;        /* written, or returned */
     uint64_t rows_seen;   /* of queries by scans: looked at */
     uint64_t rows_found;  /* and returned, by the same */
+    uint64_t cells_seen;  /* of the same: looked at */
     uint64_t bytes_given; /* of queries: keys and cells that they were answered with */
     uint64_t errors;
     uint64_t unknown; /* writes that may or may not have been made */
@@ -52,6 +53,7 @@ enum lab_fault {
     LAB_READS_FIRST,    /* changes that read before they write */
     LAB_HEAVY,          /* many more bytes an event than the lightest variant */
     LAB_LOOKS_AT_MUCH,  /* a query looks at many more rows than it returns */
+    LAB_LOOKS_AT_CELLS, /* a query looks at many more cells than that of the leanest variant */
     LAB_GIVES_MUCH,     /* a query is given many more bytes than that of the leanest variant */
     LAB_NO_ANSWER,      /* not one query of a kind came to its end */
     LAB_WRONG_SUMS,     /* what is stored is not what was given */
@@ -112,6 +114,8 @@ bool lab_result_init(struct lab_result *result, const struct lab_experiment *exp
 void lab_result_deinit(struct lab_result *result);
 
 double lab_phase_rate(const struct lab_phase *phase);
+/* Cells that were looked at for a query, on average; 0 = none was answered by a scan. */
+double lab_phase_looked_at_cells(const struct lab_phase *phase);
 /* Bytes that a query was given, on average; 0 = none was answered. */
 double lab_phase_given(const struct lab_phase *phase);
 /* "tcp://127.0.0.1:7401", or "" */

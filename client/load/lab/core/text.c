@@ -105,14 +105,16 @@ static void print_writes(FILE *out, const struct lab_result *result)
 
 static void print_query(FILE *out, const struct lab_result *result, size_t query)
 {
-    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %13s %16s\n",
+    fprintf(out, "\n  “%s”\n  %-*s %10s %10s %10s %7s %10s %10s %9s %13s %13s %16s\n",
             result->experiment->queries[query], NAME_WIDTH, "", "queries/s", "p50", "p99", "errors",
-            "one tablet", "one server", "rows/s", "bytes a query", "looked at a row");
+            "one tablet", "one server", "rows/s", "bytes a query", "cells a query",
+            "looked at a row");
     for (size_t i = 0; i < variants_of(result); i++) {
         const struct lab_variant_result *variant = &result->variants[i];
         const struct lab_phase *phase = &variant->queries[query];
         char rows[LOAD_RATE_BYTES];
         char looked_at[LOAD_RATE_BYTES] = "-";
+        char cells[LOAD_RATE_BYTES] = "-";
         if (variant->has_run && variant->variant->queries[query] == NULL) {
             fprintf(out, "  %-*s cannot be answered\n", NAME_WIDTH, variant->variant->name);
         }
@@ -127,12 +129,13 @@ static void print_query(FILE *out, const struct lab_result *result, size_t query
         if (phase->rows_found > 0) {
             (void)snprintf(looked_at, sizeof looked_at, "%.1f",
                            (double)phase->rows_seen / (double)phase->rows_found);
+            (void)snprintf(cells, sizeof cells, "%.0f", lab_phase_looked_at_cells(phase));
         }
         print_phase(out, variant->variant->name, phase);
         fprintf(
-            out, " %9s %13.0f %16s\n",
+            out, " %9s %13.0f %13s %16s\n",
             load_rate_text(phase->length_s > 0 ? (double)phase->rows / phase->length_s : 0, rows),
-            lab_phase_given(phase), looked_at);
+            lab_phase_given(phase), cells, looked_at);
     }
 }
 

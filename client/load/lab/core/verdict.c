@@ -6,11 +6,12 @@
 
 #include "client/load/lab/core/sentence.h"
 
-#define PERCENT        100.0
-#define LOOKED_AT_ROWS 50  /* a query: fewer are nothing to speak of */
-#define GIVEN_BYTES    512 /* a query: fewer are nothing to speak of */
-#define NAME_BYTES     64
-#define REFUSALS_SAID  2
+#define PERCENT         100.0
+#define LOOKED_AT_ROWS  50  /* a query: fewer are nothing to speak of */
+#define LOOKED_AT_CELLS 100 /* the same */
+#define GIVEN_BYTES     512 /* a query: fewer are nothing to speak of */
+#define NAME_BYTES      64
+#define REFUSALS_SAID   2
 
 /* Two digits that count, and none of them behind an e. */
 static void say_times(struct lab_sentence *sentence, double times)
@@ -243,18 +244,47 @@ static bool has_fault(const struct lab_variant_result *variant, enum lab_fault f
     return has;
 }
 
-/* The variant whose answers to the query are the fewest bytes; NULL: none is known. */
-static const struct lab_variant_result *leanest(const struct lab_result *result, size_t query)
+/* The variant of which the query takes the least; NULL: none is known. */
+static const struct lab_variant_result *leanest(const struct lab_result *result,
+                                                size_t query,
+                                                double (*taken)(const struct lab_phase *))
 {
     const struct lab_variant_result *least = NULL;
     for (size_t i = 0; i < result->experiment->variant_count; i++) {
         const struct lab_variant_result *other = &result->variants[i];
-        double given = lab_phase_given(&other->queries[query]);
-        if (given > 0 && (least == NULL || given < lab_phase_given(&least->queries[query]))) {
+        double of_other = taken(&other->queries[query]);
+        if (of_other > 0 && (least == NULL || of_other < taken(&least->queries[query]))) {
             least = other;
         }
     }
     return least;
+}
+
+/* Rows that a query looks at and does not give to who asks; salted ones are read ahead in each salt. */
+static bool passes_over_rows(const struct lab_phase *query)
+{
+    return (double)query->rows_seen > LAB_ROWS_SPARE * (double)query->rows;
+}
+
+/* What lies beside the cells that are wanted, in rows that are. */
+static void judge_cells(const struct lab_result *result,
+                        struct lab_variant_result *variant,
+                        struct lab_sentence *sentence)
+{
+    for (size_t i = 0; i < LAB_QUERIES_MAX; i++) {
+        const struct lab_variant_result *least = leanest(result, i, lab_phase_looked_at_cells);
+        double cells = lab_phase_looked_at_cells(&variant->queries[i]);
+        if (least == NULL || cells < LOOKED_AT_CELLS || passes_over_rows(&variant->queries[i]) ||
+            cells < LAB_CELLS_RATIO * lab_phase_looked_at_cells(&least->queries[i])) {
+            continue;
+        }
+        lab_begin_clause(sentence);
+        add_fault(variant, LAB_LOOKS_AT_CELLS);
+        lab_say(sentence, "“%s” looks at %.0f cells, ", result->experiment->queries[i], cells);
+        say_times(sentence, cells / lab_phase_looked_at_cells(&least->queries[i]));
+        lab_say(sentence, " those of %s", least->variant->name);
+        return;
+    }
 }
 
 /* What is not asked for has to be sorted out by who asks.  Of long names that was said. */
@@ -263,7 +293,7 @@ static void judge_given(const struct lab_result *result,
                         struct lab_sentence *sentence)
 {
     for (size_t i = 0; i < LAB_QUERIES_MAX && !has_fault(variant, LAB_HEAVY); i++) {
-        const struct lab_variant_result *least = leanest(result, i);
+        const struct lab_variant_result *least = leanest(result, i, lab_phase_given);
         double given = lab_phase_given(&variant->queries[i]);
         if (least == NULL || given < GIVEN_BYTES ||
             given < LAB_GIVEN_RATIO * lab_phase_given(&least->queries[i])) {
@@ -343,6 +373,7 @@ static void judge_variant(const struct lab_result *result, struct lab_variant_re
     judge_growth(variant, &sentence);
     judge_bytes(result, variant, &sentence);
     judge_queries(result->experiment, variant, &sentence);
+    judge_cells(result, variant, &sentence);
     judge_given(result, variant, &sentence);
     judge_unanswered(result->experiment, variant, &sentence);
     judge_sums(variant, &sentence);

@@ -18,6 +18,8 @@
 #define LAB_BEHIND_SHARE     0.8
 #define LAB_HEAVY_RATIO      1.5
 #define LAB_LOOKED_AT_RATIO  5.0
+#define LAB_CELLS_RATIO      3.0
+#define LAB_ROWS_SPARE       1.5 /* looked at for each that is given: cells are judged up to that */
 #define LAB_GIVEN_RATIO      5.0
 #define LAB_GROWN_CELLS      20
 #define LAB_JUDGED_LEAST     20

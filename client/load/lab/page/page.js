@@ -132,14 +132,14 @@ function phase_row(variant, phase, colour, list, is_query) {
   const ratio = fastest > 0 ? phase.per_second / fastest : 0;
   return `<tr><td>${swatch(colour)}${safe(variant.name)}</td><td class="${ratio < 0.5 ? "worst" : ""}">${round(phase.per_second)}</td><td>${
     ratio.toFixed(2)} ×</td><td>${time(phase.p50_us)}</td><td>${time(phase.p99_us)}</td><td class="${phase.errors ? "worst" : ""}">${phase.errors}</td>` + (is_query
-    ? `<td>${round(phase.seconds > 0 ? phase.rows / phase.seconds : 0)}</td><td>${phase.operations ? round(phase.bytes_given / phase.operations) : "–"}</td><td class="${looked_at >= 5 ? "worst" : ""}">${looked_at ? looked_at.toFixed(1) : "–"}</td>`
+    ? `<td>${round(phase.seconds > 0 ? phase.rows / phase.seconds : 0)}</td><td>${phase.operations ? round(phase.bytes_given / phase.operations) : "–"}</td><td>${phase.operations && phase.cells_looked_at ? round(phase.cells_looked_at / phase.operations) : "–"}</td><td class="${looked_at >= 5 ? "worst" : ""}">${looked_at ? looked_at.toFixed(1) : "–"}</td>`
     : `<td class="${phase.busiest_tablet >= 0.5 ? "worst" : ""}">${percent(phase.busiest_tablet)}</td><td>${percent(phase.busiest_server)}</td><td>${
       phase.maps.length ? `${phase.maps[0].length} → ${phase.maps[phase.maps.length - 1].length}` : "–"}</td><td>${phase.splits}</td><td>${phase.moves}</td><td>${phase.hand_overs}</td><td>${Math.round(variant.event_bytes)}</td>`) + "</tr>";
 }
 
 function phase_table(result, phase_of, title, is_query) {
   const there = result.variants.filter(v => phase_of(v).operations + phase_of(v).errors + phase_of(v).cut_off > 0);
-  const heads = is_query ? ["queries/s", "of the best", "p50", "p99", "errors", "rows/s", "bytes a query", "rows looked at for one"]
+  const heads = is_query ? ["queries/s", "of the best", "p50", "p99", "errors", "rows/s", "bytes a query", "cells looked at a query", "rows looked at for one"]
     : ["events/s", "of the best", "p50", "p99", "errors", "busiest tablet", "busiest server", "tablets", "splits", "moves", "hand-overs", "bytes an event"];
   if (!there.length) return "";
   return `<h3>${safe(title)}</h3><div class="scroll" tabindex="0"><table><thead><tr><th></th>${heads.map(h => `<th>${h}</th>`).join("")}</tr></thead><tbody>${
