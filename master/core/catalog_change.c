@@ -165,11 +165,13 @@ static enum status stage_delete(struct catalog *catalog,
     return STATUS_OK;
 }
 
-/* This master has only just begun, and servers are still to come. */
+/* This master has only just begun, and servers are still to come; or one is being stopped, and its next process may come
+ * soon. */
 static bool hears_more(const struct catalog *catalog)
 {
     for (size_t i = 0; i < catalog->server_count; i++) {
-        if (!catalog->servers[i]->alive && state_may_live(catalog, catalog->servers[i])) {
+        const struct server *server = catalog->servers[i];
+        if (server->alive ? server->leaving : state_may_live(catalog, server)) {
             return true;
         }
     }

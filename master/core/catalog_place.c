@@ -90,27 +90,56 @@ static size_t count_usable_servers(const struct placement_store *stores, size_t 
     return servers;
 }
 
+static size_t count_living(const struct catalog *catalog)
+{
+    size_t living = 0;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        living += catalog->servers[i]->alive;
+    }
+    return living;
+}
+
+/* Those that would take a copy if their processes were not about to end. */
+static size_t count_leaving(const struct catalog *catalog, bool replicating)
+{
+    size_t leaving = 0;
+    for (size_t i = 0; i < catalog->server_count; i++) {
+        const struct server *server = catalog->servers[i];
+        leaving += server->image != NULL && server->alive && server->leaving &&
+                   !server->image->record.draining && (!replicating || server->replicates);
+    }
+    return leaving;
+}
+
 static enum status no_place(const struct catalog *catalog,
                             uint32_t copies,
                             const struct placement_store *stores,
                             size_t count,
                             struct error *ret_error)
 {
-    size_t alive = 0;
-    for (size_t i = 0; i < catalog->server_count; i++) {
-        alive += catalog->servers[i]->alive;
-    }
+    size_t alive = count_living(catalog);
+    size_t leaving = count_leaving(catalog, copies > 1);
+    size_t usable = count_usable_servers(stores, count);
     if (alive == 0) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
                          "no tablet server is alive (%zu known): start one, then try again",
                          catalog->server_count);
+    }
+    if (usable < copies && usable + leaving >= copies) {
+        return error_set(
+            ret_error, STATUS_UNAVAILABLE,
+            "each tablet is to have %u %s, on as many tablet servers: of %zu that are "
+            "alive %zu can take one, and %zu %s being stopped just now. Try again when "
+            "%s back, or start more",
+            copies, copies == 1 ? "copy" : "copies", alive, usable, leaving,
+            leaving == 1 ? "is" : "are", leaving == 1 ? "it is" : "they are");
     }
     if (copies > 1) {
         return error_set(ret_error, STATUS_UNAVAILABLE,
                          "%u replicas need healthy stores on %u tablet servers with replicate = "
                          "true that are not drained: of %zu that are alive %zu have one. Start "
                          "more, or ask for fewer replicas",
-                         copies, copies, alive, count_usable_servers(stores, count));
+                         copies, copies, alive, usable);
     }
     return error_set(ret_error, STATUS_UNAVAILABLE,
                      "none of the %zu stores of %zu living tablet servers is healthy and has space",

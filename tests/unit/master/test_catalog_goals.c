@@ -354,6 +354,39 @@ Test(goals, nor_is_a_new_tablet_put_there)
     cr_assert_eq(count_members_on(1), 0);
 }
 
+/* Whoever is refused because of that is told to wait, and not to ask for fewer copies; and may be told at once. */
+Test(goals, who_is_refused_because_of_one_that_is_about_to_end_is_told_so)
+{
+    servers[0].fake.leaving = true;
+    replicas_settle(&driver, servers, SERVERS);
+    driver_assert_refused(
+        &driver, create_table("t", SERVERS, 1, NULL, 0), STATUS_UNAVAILABLE,
+        "of 6 that are alive 5 can take one, and 1 is being stopped just now. Try "
+        "again when it is back");
+    make_many("u", 1, 1);
+    const struct alteration more = {.kind = ALTER_REPLICATION, .replicas = SERVERS};
+    driver_assert_refused(&driver, driver_alter(&driver, "u", &more, 1), STATUS_UNAVAILABLE,
+                          "1 is being stopped just now");
+    for (size_t i = 1; i < SERVERS; i++) {
+        servers[i].fake.leaving = true;
+    }
+    replicas_settle(&driver, servers, SERVERS);
+    driver_assert_refused(
+        &driver, create_table("v", 1, 1, NULL, 0), STATUS_UNAVAILABLE,
+        "each tablet is to have 1 copy, on as many tablet servers: of 6 that are alive 0 can "
+        "take one, and 6 are being stopped just now. Try again when they are back");
+}
+
+/* A drained one would not help when it is back. */
+Test(goals, who_is_refused_for_another_reason_is_told_that_one)
+{
+    (void)drain(1, true);
+    servers[0].fake.leaving = true;
+    replicas_settle(&driver, servers, SERVERS);
+    driver_assert_refused(&driver, create_table("t", SERVERS, 1, NULL, 0), STATUS_UNAVAILABLE,
+                          "of 6 that are alive 5 have one. Start more");
+}
+
 /* --- what may go -------------------------------------------------------------------------------- */
 
 /* Is the copy on the server named as removed in the answer to its report? */
