@@ -26,7 +26,8 @@ static void rows_deinit(struct sampled_rows *list)
 
 enum status key_sampler_init(struct key_sampler *sampler, uint64_t seed)
 {
-    *sampler = (struct key_sampler){.prng = prng_of_seed(seed)};
+    *sampler = (struct key_sampler){
+        .prng = prng_of_seed(seed), .top = SAMPLED_TOP_INIT, .top_before = SAMPLED_TOP_INIT};
     frequent_keys_init(&sampler->frequent);
     if (rows_init(&sampler->known, KEY_SAMPLER_ROWS_MAX) != STATUS_OK ||
         rows_init(&sampler->spare, KEY_SAMPLER_ROWS_MAX) != STATUS_OK ||
@@ -44,6 +45,8 @@ void key_sampler_deinit(struct key_sampler *sampler)
     rows_deinit(&sampler->spare);
     rows_deinit(&sampler->scans);
     rows_deinit(&sampler->spare_scans);
+    buffer_deinit(&sampler->top.row);
+    buffer_deinit(&sampler->top_before.row);
     frequent_keys_deinit(&sampler->frequent);
 }
 
@@ -56,6 +59,9 @@ void key_sampler_forget(struct key_sampler *sampler)
     sampler->observations = 0;
     sampler->appended = 0;
     sampler->judged = 0;
+    sampler->top.count = 0;
+    sampler->top_before.count = 0;
+    sampler->top_ns = 0;
 }
 
 /* --- drawing ------------------------------------------------------------------------------------ */
@@ -207,31 +213,90 @@ static size_t gather(const struct key_sample *samples,
     return gathered;
 }
 
-/* The highest row that is known to have been written; NULL = none is. */
-static const struct sampled_row *highest_written(const struct sampled_rows *known)
+static bool is_above(struct bytes row, const struct sampled_top *top)
 {
-    for (uint32_t i = known->count; i > 0; i--) {
-        if (known->rows[i - 1].writes > 0) {
-            return &known->rows[i - 1];
+    return top->count == 0 || bytes_compare(row, buffer_bytes(&top->row)) > 0;
+}
+
+/* Without memory what was known is forgotten: a row that is too low would make others appended. */
+static void raise_top(struct sampled_top *top, struct bytes row, uint32_t count)
+{
+    if (is_above(row, top)) {
+        buffer_reset(&top->row);
+        buffer_append_bytes(&top->row, row);
+    }
+    top->count = top->row.failed ? 0 : top->count + count;
+}
+
+/* Of the list, which has both windows, each row is a sample at least. */
+void key_sampler_look(const struct key_sampler *sampler,
+                      const struct row_range *range,
+                      struct sampled_top *top)
+{
+    const struct sampled_rows *known = &sampler->known;
+    const struct sampled_top *tops[] = {&sampler->top, &sampler->top_before};
+    for (uint32_t i = 0; i < known->count; i++) {
+        if (known->rows[i].writes > 0 && row_range_contains(range, known->rows[i].row)) {
+            raise_top(top, known->rows[i].row, 1);
         }
     }
-    return NULL;
+    for (size_t i = 0; i < 2; i++) {
+        if (tops[i]->count > 0 && row_range_contains(range, buffer_bytes(&tops[i]->row))) {
+            raise_top(top, buffer_bytes(&tops[i]->row), 1);
+        }
+    }
+}
+
+void key_sampler_begin(struct key_sampler *sampler, struct sampled_top *top)
+{
+    key_sampler_forget(sampler);
+    buffer_deinit(&sampler->top.row);
+    sampler->top = *top;
+    *top = SAMPLED_TOP_INIT;
+}
+
+/* When a window is over another one is begun. */
+static void pass_tops(struct key_sampler *sampler, uint64_t elapsed_ns)
+{
+    sampler->top_ns += elapsed_ns;
+    if (sampler->top_ns >= KEY_SAMPLER_WINDOW_NS) {
+        struct sampled_top over = sampler->top_before;
+        sampler->top_before = sampler->top;
+        sampler->top = over;
+        sampler->top.count = 0;
+        sampler->top_ns = 0;
+    }
 }
 
 static void judge_appends(struct key_sampler *sampler, const struct sampled_row *rows, size_t count)
 {
-    const struct sampled_row *highest = highest_written(&sampler->known);
+    uint64_t known = (uint64_t)sampler->top.count + sampler->top_before.count;
+    bool can_judge = known >= KEY_SAMPLER_JUDGED_MIN;
     double reads = 0;
     double writes = 0;
     for (size_t i = 0; i < count; i++) {
         reads += rows[i].reads;
         writes += rows[i].writes;
-        if (highest != NULL && bytes_compare(rows[i].row, highest->row) > 0) {
+        if (can_judge && is_above(rows[i].row, &sampler->top) &&
+            is_above(rows[i].row, &sampler->top_before)) {
             sampler->appended += rows[i].writes;
         }
     }
-    sampler->judged += highest != NULL ? writes : 0;
-    sampler->can_tell = highest != NULL || writes <= reads;
+    sampler->judged += can_judge ? writes : 0;
+    sampler->can_tell = can_judge || writes <= reads;
+}
+
+static void note_written(struct key_sampler *sampler,
+                         const struct key_sample *samples,
+                         size_t count,
+                         uint64_t elapsed_ns)
+{
+    pass_tops(sampler, elapsed_ns);
+    for (size_t i = 0; i < count; i++) {
+        if (samples[i].touch == KEY_WRITTEN) {
+            raise_top(&sampler->top, samples[i].row, 1);
+        }
+    }
 }
 
 static void merge_rows(struct key_sampler *sampler,
@@ -313,6 +378,7 @@ void key_sampler_take(struct key_sampler *sampler,
         sampler->observations += samples[i].touch == KEY_SCANNED ? 0 : 1;
     }
     judge_appends(sampler, fresh, row_count);
+    note_written(sampler, samples, count, elapsed_ns);
     merge_rows(sampler, fresh, row_count, factor);
     merge_scans(sampler, fresh == NULL ? NULL : fresh + row_count, fresh_count - row_count, factor);
     memory_free(fresh);

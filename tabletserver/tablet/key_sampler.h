@@ -10,9 +10,12 @@
  * many units from a random start (systematic resampling).  So every row is drawn by its share, and those
  * drawn lie along the load as evenly as they can.  Where scans began and ended is kept the same way.
  *
- * A write is APPENDED if its row is above every row that is known to have been written up to the samples
- * before.  What was written in the same second does not count against it: writers that run abreast come in
- * another order than their rows have.
+ * A write is APPENDED if its row is above every row that was seen to be written in the last one to two windows
+ * up to the samples before.  What was written in the same second does not count against it: writers that run
+ * abreast come in another order than their rows have.  Above k rows that were written all over a tablet lies one
+ * in k + 1 of those that are written all over it, too; so nothing is judged until KEY_SAMPLER_JUDGED_MIN
+ * are known.  The highest row is kept by itself: of the list, whose rows are drawn by all their weight, many
+ * reads would leave it few that are written.
  *
  * Memory: two lists of KEY_SAMPLER_ROWS_MAX rows with KEY_SAMPLER_BYTES_MAX of keys, and the frequent keys.
  *
@@ -23,6 +26,7 @@
 
 #include "common/base/prng.h"
 #include "common/base/status.h"
+#include "common/model/row_set.h"
 #include "common/wire/message_load.h"
 #include "tabletserver/storage/store/key_ring.h"
 #include "tabletserver/tablet/frequent_keys.h"
@@ -35,6 +39,8 @@
  * a hundredth. */
 #define KEY_SAMPLER_KEY_SHARE    0.01
 #define KEY_SAMPLER_KEY_SEEN_MIN 5
+/* By so few it is a matter of one in 250 that half of what is written all over lies above them. */
+#define KEY_SAMPLER_JUDGED_MIN 8
 
 struct sampled_row {
     struct bytes row;
@@ -50,6 +56,12 @@ struct sampled_rows {
     struct buffer keys; /* never grows while rows point into it */
 };
 
+/* What was seen to be written in some time. */
+struct sampled_top {
+    struct buffer row; /* the highest */
+    uint32_t count;    /* samples; 0 = none, and no row */
+};
+
 struct key_sampler {
     struct prng prng;
     struct sampled_rows known;
@@ -61,7 +73,10 @@ struct key_sampler {
     double observations;
     double appended; /* of the written: weights */
     double judged;   /* those that could be told from appended ones */
-    bool can_tell;   /* not when most are written and none was before: they may all be appended */
+    bool can_tell;   /* not when most are written and few were before: they may all be appended */
+    struct sampled_top top;        /* of a window that is not over */
+    struct sampled_top top_before; /* of the one before */
+    uint64_t top_ns;               /* so much of its window is over */
     /* What key_sampler_detail() gives out. */
     struct load_point points[LOAD_POINTS_MAX];
     struct load_key keys[LOAD_KEYS_MAX];
@@ -72,6 +87,19 @@ enum status key_sampler_init(struct key_sampler *sampler, uint64_t seed);
 void key_sampler_deinit(struct key_sampler *sampler);
 /* Nothing is known. */
 void key_sampler_forget(struct key_sampler *sampler);
+
+/* A tablet that others were cut or joined into: what these know to have been written of its rows is what its
+ * own are above or not, else all that a writer comes to who goes through them in order would be appended.
+ *
+ *    struct sampled_top top = SAMPLED_TOP_INIT;
+ *    key_sampler_look(each of them, its range, &top);
+ *    key_sampler_begin(its own, &top);             forgets, and takes the top: it may be one of them
+ */
+#define SAMPLED_TOP_INIT ((struct sampled_top){.row = BUFFER_INIT, .count = 0})
+void key_sampler_look(const struct key_sampler *sampler,
+                      const struct row_range *range,
+                      struct sampled_top *top);
+void key_sampler_begin(struct key_sampler *sampler, struct sampled_top *top);
 
 /* Samples of one period, and how many operations one of each kind stands for.  The samples are sorted
  * where they are.  Without memory they are left out. */

@@ -7,6 +7,7 @@ struct place {
     struct load_counters *owner; /* NULL = free; may be gone unless it was seen */
     struct key_ring *ring;
     struct key_sampler sampler;
+    uint64_t table;
     struct buffer start; /* of the tablet */
     struct load_counts counts;
     int64_t busy_ns; /* when it was busy last */
@@ -139,23 +140,41 @@ static uint32_t every_for(const struct load_sampling *sampling, uint64_t touches
     return every;
 }
 
+/* What is known of the tablet's rows: by places of such as it was made of, which may be gone, or free by now. */
+static void look_at_parents(const struct load_sampling *sampling,
+                            const struct store_tablet_descriptor *tablet,
+                            struct sampled_top *top)
+{
+    for (uint32_t i = 0; i < sampling->place_count; i++) {
+        const struct place *place = sampling->places[i];
+        if (place->table == tablet->table &&
+            sampling->now_ns - place->busy_ns <= KEY_SAMPLER_WINDOW_NS) {
+            key_sampler_look(&place->sampler, &tablet->range, top);
+        }
+    }
+}
+
 static uint32_t settle(struct load_sampling *sampling,
                        struct store_tablet *tablet,
                        const struct load_counts *counts)
 {
+    const struct store_tablet_descriptor *descriptor = store_tablet_describe(tablet);
+    struct sampled_top top = SAMPLED_TOP_INIT;
     uint32_t at = find_place(sampling, counts);
     if (at == LOAD_SAMPLING_NO_PLACE) {
         return at;
     }
     struct place *place = sampling->places[at];
     buffer_reset(&place->start);
-    buffer_append_bytes(&place->start, store_tablet_describe(tablet)->range.start);
+    buffer_append_bytes(&place->start, descriptor->range.start);
     if (place->start.failed) {
         return LOAD_SAMPLING_NO_PLACE;
     }
+    look_at_parents(sampling, descriptor, &top);
     place->owner = store_tablet_load(tablet);
+    place->table = descriptor->table;
     place->fresh = true;
-    key_sampler_forget(&place->sampler);
+    key_sampler_begin(&place->sampler, &top);
     key_ring_assign(place->ring, place->owner);
     key_ring_set_every(place->ring, KEY_READ, every_for(sampling, counts->read.rows));
     key_ring_set_every(place->ring, KEY_WRITTEN, every_for(sampling, counts->write.writes));

@@ -254,14 +254,52 @@ Test(key_sampler, of_the_first_rows_that_are_written_nothing_is_said)
     touch(KEY_READ, 5);
     end_second();
     cr_assert_gt(detail_of(8, 0).point_count, 0, "they are not appended, if nothing is written");
-    touch(KEY_WRITTEN, 7);
-    end_second();
-    cr_assert_eq(detail_of(8, 8).point_count, 0);
-    touch(KEY_WRITTEN, 8);
+    for (uint64_t i = 0; i < KEY_SAMPLER_JUDGED_MIN; i++) {
+        touch(KEY_WRITTEN, 7 + i);
+        end_second();
+        cr_assert_eq(detail_of(8, 8).point_count, 0, "after %u", (unsigned)i + 1);
+    }
+    touch(KEY_WRITTEN, 7 + KEY_SAMPLER_JUDGED_MIN);
     end_second();
     struct load_detail detail = detail_of(8, 8);
     cr_assert_gt(detail.point_count, 0);
     cr_assert_eq(detail.appended_permille, 1000);
+}
+
+/* Above one row or two that are written to at random lie half of all others: that says nothing of how they grow. */
+Test(key_sampler, what_is_written_all_over_is_not_appended_right_after_its_beginning)
+{
+    for (int begun = 0; begun < 200; begun++) {
+        key_sampler_forget(&sampler);
+        for (uint64_t i = prng_below(&prng, 4); i > 0; i--) {
+            touch(KEY_WRITTEN, prng_below(&prng, 100000));
+        }
+        end_second();
+        for (int second = 0; second < 3; second++) {
+            for (int i = 0; i < 300; i++) {
+                touch(KEY_WRITTEN, prng_below(&prng, 100000));
+            }
+            end_second();
+            cr_assert_lt(detail_of(0, 2400).appended_permille, 500);
+        }
+    }
+}
+
+/* Of so many rows that are read, and each of which stands for many, few that are written are kept. */
+Test(key_sampler, what_is_written_all_over_is_not_appended_among_many_reads)
+{
+    static const double weights[KEY_TOUCH_COUNT] = {256, 1, 256};
+    for (int second = 0; second < 60; second++) {
+        for (int i = 0; i < 500; i++) {
+            touch(KEY_READ, prng_below(&prng, 100000));
+        }
+        for (int i = 0; i < 60; i++) {
+            touch(KEY_WRITTEN, prng_below(&prng, 100000));
+        }
+        key_sampler_take(&sampler, samples, count, weights, SECOND_NS);
+        count = 0;
+        cr_assert_lt(detail_of(128000, 60).appended_permille, 200, "%d", second);
+    }
 }
 
 /* A few writes of rows that nobody has seen, among many reads: where the reads are is known all the same. */

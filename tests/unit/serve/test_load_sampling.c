@@ -150,6 +150,58 @@ Test(load_sampling, a_tablet_that_is_gone_leaves_its_place)
     cr_assert_eq(report(1, 1000).point_count, 0, "what the former one does counts for nothing");
 }
 
+/* A second of a writer who goes through rows in order, "aab" before "aac" and so on: `from` and what follows. */
+static void write_in_order(uint64_t tablet, char from)
+{
+    for (int i = 0; i < 20; i++) {
+        char row[32];
+        (void)snprintf(row, sizeof row, "00%c%02d", from, i);
+        write_rows(tablet, row, 10);
+    }
+}
+
+/* Collectors of many series go through them again and again: what a split makes of them does not grow at its end, though
+ * all that comes is above what came to the new tablet before. */
+Test(load_sampling, what_a_split_makes_knows_how_far_rows_go)
+{
+    tablets[0] = fixture_create(&fixture, 1, "00", "00z");
+    (void)report(0, 200);
+    for (char at = 'a'; at <= 'e'; at++) {
+        write_in_order(0, at);
+        (void)report(0, 200);
+    }
+    cr_assert_gt(report(0, 200).appended_permille, 500,
+                 "it is the first time that it goes through");
+    tablets[1] = fixture_create(&fixture, 2, "00", "00c");
+    tablets[2] = fixture_create(&fixture, 3, "00c", "00z");
+    for (uint64_t tablet = 1; tablet <= 2; tablet++) {
+        char first = tablet == 1 ? 'a' : 'c';
+        begin();
+        (void)see(tablet, 200);
+        load_sampling_end(sampling);
+        for (char at = first; at < first + 2; at++) {
+            write_in_order(tablet, at);
+            struct load_detail detail = report(tablet, 200);
+            cr_assert_gt(detail.point_count, 0, "it need not be seen twice to be known");
+            cr_assert_eq(detail.appended_permille, 0, "%c: %u", at, detail.appended_permille);
+        }
+    }
+}
+
+/* Another table's rows are others, and what was long ago is as if it were not known. */
+Test(load_sampling, a_tablet_that_was_busy_long_ago_tells_nothing_of_what_was_made_of_it)
+{
+    tablets[0] = fixture_create(&fixture, 1, "00", "00z");
+    (void)report(0, 200);
+    write_in_order(0, 'a');
+    (void)report(0, 200);
+    now_ns += 20 * SECOND_NS;
+    tablets[1] = fixture_create(&fixture, 2, "00", "00c");
+    (void)report(1, 200);
+    write_in_order(1, 'a');
+    cr_assert_eq(report(1, 200).point_count, 0);
+}
+
 Test(load_sampling, the_busiest_have_the_places)
 {
     create(TABLETS);
