@@ -1,5 +1,5 @@
-# Sourced after scenarios.sh: the scenario kill_balance.  The master splits, moves and merges because of load; each
-# time that it has begun to, somebody who has a part in it is killed.
+# Sourced after scenarios.sh: the scenarios kill_balance and kill_decided.  The master splits, moves and merges because of
+# load; each time that it has begun to, somebody who has a part in it is killed.
 #
 # In a round: heat on few keys, until a split has begun and then until a move (or a hand-over) has; no heat, until a
 # merge has.  Who is killed goes round, so four rounds show each with each:
@@ -193,9 +193,27 @@ kill_balance_rounds() {
     (($1 < 3 || MIDST > 0)) || bad "not one was killed before the outcome: the scenario shows nothing"
     load_end --within $SERVE_SECONDS --gap-p99 $((SERVE_SECONDS * 1000)) --at-least $((200 * $1))
 }
-kill_balance() {
-    MASTER_MORE=("${BALANCE_MASTER[@]}") SERVER_MORE=(replicate=true)
-    cluster_fresh && kill_balance_rounds "$1"
-    MASTER_MORE=() SERVER_MORE=()
-    cluster_fresh
+# One of what a round has three of, with any of the four: of what is decided soonest, so that it takes half a minute.
+kill_decided_rounds() {
+    local round kinds last SPLITS='' PAUSE_MS=500
+    STRUCK=0 MIDST=0 OUTCOME_SLOWEST=0 HEATING=()
+    servers_learn
+    load_begin kill_decided || return
+    for ((round = 1; round <= $1; round++)); do
+        kinds=split
+        ((RANDOM % 2 == 0)) || kinds="move|lead"
+        last=$(newest_event)
+        heat_on && strike "$round" "$kinds" "${PARTIES[RANDOM % 4]}" "${last:-0}" || return
+        heat_off
+    done
+    echo "    $MIDST of $STRUCK were killed before the outcome; the slowest outcome came $OUTCOME_SLOWEST s after all were back"
+    load_end --within $SERVE_SECONDS --gap-p99 $((SERVE_SECONDS * 1000)) --at-least $((100 * $1))
 }
+# balanced RUN ROUNDS: by a master that decides soon.
+balanced() {
+    MASTER_MORE=("${BALANCE_MASTER[@]}") SERVER_MORE=(replicate=true)
+    cluster_fresh && "$1" "$2"
+    MASTER_MORE=() SERVER_MORE=() CLUSTER_STALE=1
+}
+kill_balance() { balanced kill_balance_rounds "$1"; }
+kill_decided() { balanced kill_decided_rounds "$1"; }

@@ -2,7 +2,7 @@
 # leaves the cluster whole; README.md says what each shows.
 SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network kill_balance lying_disk"
 OF_SEVERAL_MASTERS="isolate_master kill_server_and_master"
-REPLICATED="kill_server_and_master wiped_server long_stop" # only where tablets have several copies
+REPLICATED="kill_server_and_master wiped_server long_stop kill_decided" # only where tablets have several copies
 LEASE_MS=1400
 
 random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
