@@ -330,6 +330,9 @@ void hosted_reschedule(struct hosted *hosted);
 
 /* host_settle.c.  False: something is left for later. */
 bool hosted_settle(struct hosted *hosted);
+/* In that role: a part of a tablet would be taken for it. */
+bool host_counts_half_taught(const struct store_tablet *tablet, uint8_t role);
+void host_log_half_taught(const struct store_tablet *tablet, uint64_t version);
 /* The log has something new of it; it is durable as far as the replica knows. */
 void hosted_note_logged(struct hosted *hosted);
 void hosted_note_synced(struct hosted *hosted);

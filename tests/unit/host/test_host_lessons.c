@@ -329,3 +329,52 @@ Test(host_lessons, a_primary_that_restarts_on_the_walk_is_followed_by_another_le
     write_rows(5);
     expect_level();
 }
+
+static struct node *half_taught_learner(struct node **ret_primary)
+{
+    struct node *dead = dead_secondary_of_three();
+    *ret_primary = cluster_primary(&cluster);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, store_tablet_began_anew(dead->tablet));
+    turn_deaf(dead);
+    return dead;
+}
+
+/* Nobody is to make it count: but if its primary takes it for whole, it has nothing to say but that it is not. */
+Test(host_lessons, half_of_a_tablet_that_is_opened_as_a_member_is_damaged)
+{
+    struct node *primary = NULL;
+    struct node *dead = half_taught_learner(&primary);
+    struct hosted *hosted = store_tablet_replica(primary->tablet);
+    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
+                                  .from = dead->self,
+                                  .sequence = store_tablet_committed(primary->tablet),
+                                  .version = hosted->teachings->pupil.version,
+                                  .incarnation = dead->incarnation};
+    hosted_step(hosted, &event);
+    event.type = REPLICA_EVENT_TAUGHT;
+    hosted_step(hosted, &event);
+    atomic_store(&dead->deaf, false);
+    PUMP_UNTIL(&cluster, is_member(dead) || host_look(dead->tablet).role == REPLICA_SECONDARY);
+    cr_assert_eq(host_look(dead->tablet).trouble, REPLICA_IS_DAMAGED);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    cr_assert_not(store_tablet_is_half_taught(dead->tablet));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, half_of_a_tablet_that_counts_in_its_log_is_damaged)
+{
+    struct node *primary = NULL;
+    struct node *dead = half_taught_learner(&primary);
+    struct store_configuration configuration = *store_tablet_configuration(dead->tablet);
+    configuration.role = REPLICA_SECONDARY;
+    PUMP_UNTIL(&cluster, store_tablet_configure(dead->tablet, &configuration,
+                                                store_tablet_appended(dead->tablet)) == STATUS_OK);
+    node_kill(dead);
+    node_start(dead);
+    cr_assert_eq(store_tablet_configuration(dead->tablet)->role, REPLICA_SECONDARY);
+    cr_assert(store_tablet_is_half_taught(dead->tablet));
+    cr_assert_eq(host_look(dead->tablet).trouble, REPLICA_IS_DAMAGED);
+}
