@@ -301,6 +301,8 @@ void hosted_hear_teacher(struct hosted *hosted,
                          struct replica_member from,
                          const struct replica_message *message);
 void hosted_tick_learning(struct hosted *hosted);
+/* Then PREPAREs are passed over; they come again. */
+bool hosted_awaits_records(const struct hosted *hosted);
 void hosted_look_at_level(struct hosted *hosted);
 
 /* host_walks.c */
