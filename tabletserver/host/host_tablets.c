@@ -57,7 +57,7 @@ struct replica_recovered hosted_recovered(const struct host *host,
 {
     const struct store_configuration *configuration = store_tablet_configuration(tablet);
     bool half = host_counts_half_taught(tablet, configuration->role);
-    if (half) {
+    if (half && !configuration->flags.damaged) { /* else its log was cut, or it says so itself */
         host_log_half_taught(tablet, configuration->members.version);
     }
     return (struct replica_recovered){.self = host->options.self,
