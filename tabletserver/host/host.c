@@ -228,6 +228,12 @@ static void convert_for(struct host *host,
     }
 }
 
+static bool may_take(const struct hosted *hosted, const struct replica_message *message)
+{
+    bool early = message->type == REPLICA_PREPARE && hosted_awaits_records(hosted);
+    return !early && hosted_may_take(hosted, message);
+}
+
 void host_receive(struct host *host, const struct replica_batch *batch)
 {
     if (batch->head.to_store != host->options.self.store) {
@@ -240,7 +246,7 @@ void host_receive(struct host *host, const struct replica_batch *batch)
             .type = REPLICA_EVENT_RECEIVE, .from = batch->head.from, .message = item->message};
         if (hosted != NULL && !hosted_hear_lesson(hosted, batch->head.from, &item->message) &&
             !hosted_hear_digest(hosted, batch->head.from, &item->message)) {
-            if (hosted_may_take(hosted, &item->message)) {
+            if (may_take(hosted, &item->message)) {
                 take(hosted->tablet, &event);
             }
         } else if (item->message.type == REPLICA_OPEN) {

@@ -301,6 +301,8 @@ void hosted_hear_teacher(struct hosted *hosted,
                          struct replica_member from,
                          const struct replica_message *message);
 void hosted_tick_learning(struct hosted *hosted);
+/* Then PREPAREs are passed over; they come again. */
+bool hosted_awaits_records(const struct hosted *hosted);
 void hosted_look_at_level(struct hosted *hosted);
 
 /* host_walks.c */
@@ -330,6 +332,9 @@ void hosted_reschedule(struct hosted *hosted);
 
 /* host_settle.c.  False: something is left for later. */
 bool hosted_settle(struct hosted *hosted);
+/* In that role: a part of a tablet would be taken for it. */
+bool host_counts_half_taught(const struct store_tablet *tablet, uint8_t role);
+void host_log_half_taught(const struct store_tablet *tablet, uint64_t version);
 /* The log has something new of it; it is durable as far as the replica knows. */
 void hosted_note_logged(struct hosted *hosted);
 void hosted_note_synced(struct hosted *hosted);

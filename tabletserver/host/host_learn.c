@@ -65,6 +65,13 @@ static void step_learn(struct hosted *hosted, struct learn_event *event, struct 
     }
 }
 
+/* What was meant for a process before this one is late: it knows nothing of what that has learnt, and counts walks as
+ * that did.  (0: a server of before, which does not say.) */
+static bool is_for_this_process(const struct hosted *hosted, const struct replica_message *message)
+{
+    return message->opener == 0 || message->opener == hosted->host->options.incarnation;
+}
+
 void hosted_hear_teacher(struct hosted *hosted,
                          struct replica_member from,
                          const struct replica_message *message)
@@ -72,7 +79,8 @@ void hosted_hear_teacher(struct hosted *hosted,
     struct replica_view view = replica_look(hosted->replica);
     const struct replica_member *leader = &view.configuration.members[view.configuration.leader];
     if (view.role != REPLICA_LEARNER || view.configuration.version != message->version ||
-        leader->store != from.store || hosted->configure_due || hosted->configures_done > 0) {
+        leader->store != from.store || hosted->configure_due || hosted->configures_done > 0 ||
+        !is_for_this_process(hosted, message)) {
         return;
     }
     bool offered = message->type == REPLICA_LESSON;
@@ -111,6 +119,20 @@ static void tell_own_replica(struct hosted *hosted)
                                   .version = hosted->learn.lesson.version,
                                   .incarnation = hosted->learn.lesson.incarnation};
     hosted_step(hosted, &event);
+}
+
+/* Its records are asked for, or written: they lie behind all that its log has.  Where that grows meanwhile, as it is
+ * still sent what a walk before had asked for, they come too late again and again. */
+bool hosted_awaits_records(const struct hosted *hosted)
+{
+    struct replica_view view = replica_look(hosted->replica);
+    const struct learn *learn = &hosted->learn;
+    bool walks = learn->state == LEARN_ASKING || learn->state == LEARN_WRITING ||
+                 learn->state == LEARN_LEVELLING;
+    bool begins = (learn->number == 1 && learn->state != LEARN_LEVELLING) ||
+                  store_learn_gathers(hosted->tablet);
+    return view.role == REPLICA_LEARNER && view.trouble != REPLICA_IS_DAMAGED &&
+           view.configuration.version == learn->lesson.version && walks && begins;
 }
 
 void host_on_taught(struct host *host, struct store_tablet *tablet, enum status status)

@@ -77,10 +77,11 @@ static bool is_excepted(const struct hosted *hosted)
 }
 
 /* The replica has committed what its reign began with; its store does so when it settles, or, with no
- * other member, when its log is synced. */
+ * other member, when its log is synced.  Half of a tablet never has. */
 static bool is_behind(const struct hosted *hosted)
 {
-    return store_tablet_committed(hosted->tablet) < hosted->serving_from;
+    return store_tablet_is_half_taught(hosted->tablet) ||
+           store_tablet_committed(hosted->tablet) < hosted->serving_from;
 }
 
 /* Of those that the replica counts on; each as the process that the replica knows of. */

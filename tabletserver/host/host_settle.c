@@ -10,6 +10,7 @@
  */
 #include "common/base/assert.h"
 #include "common/io/clock.h"
+#include "common/io/logger.h"
 #include "tabletserver/host/host_internal.h"
 
 /* --- how the log moves (rule 14) ---------------------------------------------------------------- */
@@ -98,8 +99,39 @@ static bool append_up_to(struct hosted *hosted, uint64_t sequence)
     return true;
 }
 
+bool host_counts_half_taught(const struct store_tablet *tablet, uint8_t role)
+{
+    return (role == REPLICA_PRIMARY || role == REPLICA_SECONDARY) &&
+           store_tablet_is_half_taught(tablet);
+}
+
+void host_log_half_taught(const struct store_tablet *tablet, uint64_t version)
+{
+    LOG_EVENT(LOG_LEVEL_ERROR, "half_taught_counts",
+              LOG_ID("tablet", store_tablet_describe(tablet)->tablet), LOG_U64("version", version));
+}
+
+/* Half taught is nothing (docs/replication.md, section 6), and nobody is to make it count.  If somebody does, it is
+ * damaged before it has said that it adopts this: so it acknowledges and leads nothing, and is taught anew. */
+static bool is_to_be_damaged(const struct hosted *hosted)
+{
+    return host_counts_half_taught(hosted->tablet, hosted->configuration.role) &&
+           replica_look(hosted->replica).trouble != REPLICA_IS_DAMAGED;
+}
+
+static void declare_damaged(struct hosted *hosted)
+{
+    struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
+    host_log_half_taught(hosted->tablet, hosted->configuration.members.version);
+    hosted_step(hosted, &event); /* which settles, too */
+}
+
 static bool configure(struct hosted *hosted)
 {
+    if (is_to_be_damaged(hosted)) {
+        declare_damaged(hosted);
+        return !hosted->configure_due;
+    }
     if (!append_up_to(hosted, hosted->kept)) {
         return false;
     }

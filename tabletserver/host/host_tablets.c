@@ -56,6 +56,10 @@ struct replica_recovered hosted_recovered(const struct host *host,
                                           const struct store_tablet *tablet)
 {
     const struct store_configuration *configuration = store_tablet_configuration(tablet);
+    bool half = host_counts_half_taught(tablet, configuration->role);
+    if (half && !configuration->flags.damaged) { /* else its log was cut, or it says so itself */
+        host_log_half_taught(tablet, configuration->members.version);
+    }
     return (struct replica_recovered){.self = host->options.self,
                                       .incarnation = host->options.incarnation,
                                       .configuration = configuration->members,
@@ -63,7 +67,7 @@ struct replica_recovered hosted_recovered(const struct host *host,
                                       .flags = {.opened = configuration->flags.opened,
                                                 .doubt_noted = configuration->flags.doubt_noted,
                                                 .bound = configuration->flags.bound,
-                                                .damaged = configuration->flags.damaged,
+                                                .damaged = configuration->flags.damaged || half,
                                                 .doubtful = configuration->flags.doubtful}};
 }
 

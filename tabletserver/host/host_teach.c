@@ -47,6 +47,17 @@ static void remove_teaching(struct host_teaching **link)
     memory_free(teaching);
 }
 
+static void forget_lesson_of(struct hosted *hosted, uint64_t store)
+{
+    struct host_teaching **link = find_teaching(hosted, store);
+    if (*link != NULL) {
+        remove_teaching(link);
+    }
+    if (hosted->untaught.member.store == store) {
+        hosted->untaught = (struct host_pupil){.tablet = 0};
+    }
+}
+
 void hosted_forget_lessons(struct hosted *hosted)
 {
     while (hosted->teachings != NULL) {
@@ -78,6 +89,7 @@ static void send_offer(struct hosted *hosted, struct host_teaching *teaching)
     teaching->offered_log = follows;
     struct replica_message message = {.type = REPLICA_LESSON,
                                       .version = teaching->pupil.version,
+                                      .opener = teaching->pupil.incarnation,
                                       .sequence = follows ? sequence : UINT64_MAX,
                                       .lesson = teaching->lesson};
     hosted_send(hosted, teaching->pupil.member, &message);
@@ -87,6 +99,7 @@ static void send_slice(struct hosted *hosted, const struct host_teaching *teachi
 {
     struct replica_message message = {.type = REPLICA_SLICE,
                                       .version = teaching->pupil.version,
+                                      .opener = teaching->pupil.incarnation,
                                       .sequence = teaching->teach.sequence,
                                       .lesson = teaching->lesson,
                                       .number = number,
@@ -175,6 +188,15 @@ void hosted_teach_anew(struct hosted *hosted, struct host_teaching *teaching)
     hosted_teach(hosted, &pupil);
 }
 
+/* Its copy may have been dropped, and made again by the same process: that has heard of no version, so of no lesson.
+ * Who answers is taught from where it stands now. */
+static void give_up(struct hosted *hosted, struct host_teaching *teaching)
+{
+    uint64_t store = teaching->pupil.member.store;
+    tell_replica(hosted, REPLICA_EVENT_UNTAUGHT, teaching, 0);
+    forget_lesson_of(hosted, store);
+}
+
 static void perform(struct hosted *hosted,
                     struct host_teaching *teaching,
                     const struct teach_effect *effect)
@@ -198,7 +220,7 @@ static void perform(struct hosted *hosted,
         tell_replica(hosted, REPLICA_EVENT_TAUGHT, teaching, effect->sequence);
         break;
     case TEACH_EFFECT_END:
-        hosted_teach_anew(hosted, teaching);
+        give_up(hosted, teaching);
         break;
     }
 }
@@ -235,17 +257,6 @@ static void teach_untaught(struct hosted *hosted)
     hosted->untaught = (struct host_pupil){.tablet = 0};
     if (is_wanted(hosted, &pupil)) {
         hosted_teach(hosted, &pupil);
-    }
-}
-
-static void forget_lesson_of(struct hosted *hosted, uint64_t store)
-{
-    struct host_teaching **link = find_teaching(hosted, store);
-    if (*link != NULL) {
-        remove_teaching(link);
-    }
-    if (hosted->untaught.member.store == store) {
-        hosted->untaught = (struct host_pupil){.tablet = 0};
     }
 }
 

@@ -84,9 +84,11 @@ static void on_offered(struct learn *learn,
         say_learned(learn, event->now_ns, effects);
         return;
     }
-    if (same && learn->state == LEARN_DONE && !event->half) {
-        say_learned(learn, event->now_ns, effects); /* an offer of before, late or doubled */
-        return;
+    if (same && learn->state == LEARN_DONE) {
+        if (!event->half) {
+            say_learned(learn, event->now_ns, effects); /* an offer of before, late or doubled */
+        }
+        return; /* one that is damaged since is taught in another lesson */
     }
     if (same && learn->state == LEARN_ASKING && learn->at_least == event->appended) {
         ask(learn, event->now_ns, effects); /* what it asked was lost, or is under way */

@@ -38,7 +38,7 @@ enum learn_state {
     LEARN_WRITING,
     LEARN_LEVELLING,
     LEARN_ENDING,
-    LEARN_DONE, /* LEARNED is said again for a while, and when the offer comes again */
+    LEARN_DONE, /* LEARNED is said again for a while, and when the offer comes again; the next walk is another lesson's */
 };
 
 enum learn_event_type {

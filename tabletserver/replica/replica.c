@@ -169,6 +169,7 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_EXCEPTED_BY_PEER:
     case REPLICA_EVENT_PEER_RESTARTED:
     case REPLICA_EVENT_TAUGHT:
+    case REPLICA_EVENT_UNTAUGHT:
         replica_reign_peer_event(replica, event);
         break;
     case REPLICA_EVENT_TEACHING:

@@ -164,7 +164,7 @@ struct replica_message {
                                   PREPARE: of the entry before; 0 = not known any more (it is committed) */
     uint64_t
         opener; /* OPENED, PREPARED, DAMAGED, REFUSED: incarnation of the process that they answer;
-                        PREPARE, COMMITTED: of the one that has been opened */
+                        PREPARE, COMMITTED, LESSON, SLICE: of the one that has been opened */
     uint64_t appended; /* PREPARED: its log goes up to here, synced or not */
     bool gap;          /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
     bool as_learner;   /* OPEN, OPENED: not counted */
@@ -222,9 +222,10 @@ enum replica_event_type {
                                (the first slice), so the log goes on behind it.  At the learner (from is
                                itself): so does this replica, and that is synced */
     REPLICA_EVENT_TAUGHT,   /* learner `from` is whole */
+    REPLICA_EVENT_UNTAUGHT, /* nothing is heard of learner `from`: it is opened again, or let go */
     REPLICA_EVENT_READ,     /* entry for `from`, asked by the effect READ; the log has it no more if
                                !present (sequence says which) */
-    REPLICA_EVENT_DAMAGED, /* a checksum failed here */
+    REPLICA_EVENT_DAMAGED,  /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
     REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */

@@ -22,6 +22,7 @@ enum part {
     PART_CONTENT = 2048, /* and whether it is the last */
     PART_RANGE = 4096,
     PART_DIGEST = 8192,
+    PART_PUPIL = 16384, /* the opener, too */
 };
 
 static const unsigned PARTS[] = {
@@ -35,9 +36,9 @@ static const unsigned PARTS[] = {
     [REPLICA_BEHIND] = 0,
     [REPLICA_YIELD] = PART_SEQUENCE,
     [REPLICA_DAMAGED] = PART_OPENER,
-    [REPLICA_LESSON] = PART_SEQUENCE | PART_LESSON,
+    [REPLICA_LESSON] = PART_SEQUENCE | PART_LESSON | PART_PUPIL,
     [REPLICA_TEACH] = PART_SEQUENCE | PART_COMMITTED | PART_OPENER | PART_LESSON | PART_NUMBER,
-    [REPLICA_SLICE] = PART_SEQUENCE | PART_LESSON | PART_NUMBER | PART_CONTENT,
+    [REPLICA_SLICE] = PART_SEQUENCE | PART_LESSON | PART_NUMBER | PART_CONTENT | PART_PUPIL,
     [REPLICA_LEARNED] = PART_SEQUENCE | PART_OPENER | PART_LESSON,
     [REPLICA_DIGEST] = PART_SEQUENCE | PART_NUMBER | PART_RANGE,
     [REPLICA_DIGESTED] = PART_OPENER | PART_NUMBER | PART_DIGEST,
@@ -205,6 +206,9 @@ void replica_batch_add(uint64_t tablet, const struct replica_message *message, s
     if (parts & PART_DIGEST) {
         write_digest(out, &message->digest);
     }
+    if (parts & PART_PUPIL) {
+        wire_write_u64(out, message->opener);
+    }
 }
 
 uint64_t replica_item_bytes_max(const struct replica_message *message)
@@ -268,6 +272,9 @@ static void read_parts(struct wire_reader *reader,
     }
     if (parts & PART_DIGEST) {
         read_digest(reader, fields, &message->digest);
+    }
+    if (parts & PART_PUPIL) {
+        message->opener = wire_read_u64(reader, fields, "opener");
     }
 }
 

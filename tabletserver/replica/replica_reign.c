@@ -560,6 +560,17 @@ static void on_taught(const struct replica *replica,
     }
 }
 
+/* As one that was never opened: who does not answer is let go, and others have their turn. */
+static void on_untaught(const struct replica *replica,
+                        struct replica_peer *peer,
+                        const struct replica_event *event)
+{
+    if (event->version == replica_version(replica) && event->incarnation == peer->incarnation &&
+        peer->opened && peer->as_learner) {
+        open_anew(replica, peer, DUE_NOW);
+    }
+}
+
 /* A lease belongs to a server, and so does a process: all its stores' replicas are meant. */
 void replica_reign_peer_event(struct replica *replica, const struct replica_event *event)
 {
@@ -578,6 +589,8 @@ void replica_reign_peer_event(struct replica *replica, const struct replica_even
             on_teaching(replica, peer, event);
         } else if (event->type == REPLICA_EVENT_TAUGHT) {
             on_taught(replica, peer, event);
+        } else if (event->type == REPLICA_EVENT_UNTAUGHT) {
+            on_untaught(replica, peer, event);
         }
     }
 }

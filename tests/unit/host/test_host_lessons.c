@@ -329,3 +329,140 @@ Test(host_lessons, a_primary_that_restarts_on_the_walk_is_followed_by_another_le
     write_rows(5);
     expect_level();
 }
+
+static struct node *learner_that_hears_nothing(struct node **ret_primary)
+{
+    struct node *dead = dead_secondary_of_three();
+    *ret_primary = cluster_primary(&cluster);
+    struct hosted *hosted = store_tablet_replica((*ret_primary)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted->teachings != NULL);
+    turn_deaf(dead);
+    const struct hosted *learner = store_tablet_replica(dead->tablet);
+    cr_assert_eq(replica_look(learner->replica).role, REPLICA_LEARNER);
+    cr_assert_not(learner->configure_due || learner->configures_done > 0);
+    return dead;
+}
+
+static struct replica_message offer_of(const struct node *primary, const struct node *learner)
+{
+    struct replica_view view = host_look(learner->tablet);
+    return (struct replica_message){.type = REPLICA_LESSON,
+                                    .version = view.configuration.version,
+                                    .incarnation = primary->incarnation,
+                                    .opener = learner->incarnation,
+                                    .sequence = UINT64_MAX,
+                                    .lesson = 1000};
+}
+
+/* Whoever has learnt all is made a member when it has said so.  One that restarts then, and hears the offer and the first
+ * slice of before, must not drop what it has for them.  (An audit.) */
+Test(host_lessons, a_lesson_for_a_process_before_this_one_is_late)
+{
+    struct node *primary = NULL;
+    struct node *dead = learner_that_hears_nothing(&primary);
+    struct hosted *learner = store_tablet_replica(dead->tablet);
+    struct replica_message message = offer_of(primary, dead);
+    message.opener--;
+    cr_assert(hosted_hear_lesson(learner, primary->self, &message));
+    cr_assert_neq(learner->learn.lesson.number, message.lesson);
+    message.opener++;
+    cr_assert(hosted_hear_lesson(learner, primary->self, &message));
+    cr_assert_eq(learner->learn.lesson.number, message.lesson);
+}
+
+/* It is still sent what follows on a walk before; the records of the next lie behind its log, or are refused.  (An audit.) */
+Test(host_lessons, who_waits_for_records_takes_no_entries)
+{
+    struct node *primary = NULL;
+    struct node *dead = learner_that_hears_nothing(&primary);
+    struct hosted *learner = store_tablet_replica(dead->tablet);
+    struct replica_message message = offer_of(primary, dead);
+    uint64_t appended = host_look(dead->tablet).appended;
+    struct replica_item item = {.tablet = TABLET,
+                                .message = {.type = REPLICA_PREPARE,
+                                            .version = message.version,
+                                            .incarnation = primary->incarnation,
+                                            .opener = dead->incarnation}};
+    const struct replica_batch batch = {.head = {.from = primary->self,
+                                                 .incarnation = primary->incarnation,
+                                                 .to_store = dead->self.store},
+                                        .items = &item,
+                                        .item_count = 1};
+    item.message.entry = (struct replica_entry){
+        .sequence = appended + 1, .version = message.version, .type = RECORD_GC_HORIZON};
+    cr_assert(hosted_hear_lesson(learner, primary->self, &message));
+    cr_assert(hosted_awaits_records(learner));
+    host_receive(dead->host, &batch);
+    cr_assert_eq(host_look(dead->tablet).appended, appended);
+}
+
+/* By a word of the master's that was under way when it was wished for: it has heard of no version, and of no lesson. */
+Test(host_lessons, a_copy_that_was_dropped_on_its_walk_and_made_again_is_opened_again)
+{
+    struct node *dead = dead_secondary_of_three();
+    struct hosted *hosted = store_tablet_replica(cluster_primary(&cluster)->tablet);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, hosted_walks(hosted));
+    uint64_t dropped = dead->fixture.dropped_count;
+    host_remove(dead->host, dead->tablet);
+    store_tablet_drop(dead->fixture.store, dead->tablet);
+    FIXTURE_PUMP_UNTIL(&dead->fixture, dead->fixture.dropped_count > dropped);
+    dead->tablet = fixture_create(&dead->fixture, TABLET, "a", "z");
+    dead->committed = 0;
+    cr_assert_eq(host_add(dead->host, dead->tablet, 1), STATUS_OK);
+    PUMP_UNDER_LOAD_UNTIL(&cluster, is_member(dead));
+    write_rows(5);
+    expect_level();
+}
+
+static struct node *half_taught_learner(struct node **ret_primary)
+{
+    struct node *dead = dead_secondary_of_three();
+    *ret_primary = cluster_primary(&cluster);
+    lose_logs();
+    node_start(dead);
+    PUMP_UNTIL(&cluster, store_tablet_began_anew(dead->tablet));
+    turn_deaf(dead);
+    return dead;
+}
+
+/* Nobody is to make it count: but if its primary takes it for whole, it has nothing to say but that it is not. */
+Test(host_lessons, half_of_a_tablet_that_is_opened_as_a_member_is_damaged)
+{
+    struct node *primary = NULL;
+    struct node *dead = half_taught_learner(&primary);
+    struct hosted *hosted = store_tablet_replica(primary->tablet);
+    struct replica_event event = {.type = REPLICA_EVENT_TEACHING,
+                                  .from = dead->self,
+                                  .sequence = store_tablet_committed(primary->tablet),
+                                  .version = hosted->teachings->pupil.version,
+                                  .incarnation = dead->incarnation};
+    hosted_step(hosted, &event);
+    event.type = REPLICA_EVENT_TAUGHT;
+    hosted_step(hosted, &event);
+    atomic_store(&dead->deaf, false);
+    PUMP_UNTIL(&cluster, is_member(dead) || host_look(dead->tablet).role == REPLICA_SECONDARY);
+    cr_assert_eq(host_look(dead->tablet).trouble, REPLICA_IS_DAMAGED);
+    PUMP_UNTIL(&cluster, is_member(dead));
+    cr_assert_not(store_tablet_is_half_taught(dead->tablet));
+    write_rows(5);
+    expect_level();
+}
+
+Test(host_lessons, half_of_a_tablet_that_counts_in_its_log_is_damaged)
+{
+    struct node *primary = NULL;
+    struct node *dead = half_taught_learner(&primary);
+    struct store_configuration configuration = *store_tablet_configuration(dead->tablet);
+    configuration.role = REPLICA_SECONDARY;
+    PUMP_UNTIL(&cluster, store_tablet_configure(dead->tablet, &configuration,
+                                                store_tablet_appended(dead->tablet)) == STATUS_OK);
+    node_kill(dead);
+    node_start(dead);
+    cr_assert_eq(store_tablet_configuration(dead->tablet)->role, REPLICA_SECONDARY);
+    cr_assert(store_tablet_is_half_taught(dead->tablet));
+    cr_assert_eq(host_look(dead->tablet).trouble, REPLICA_IS_DAMAGED);
+}

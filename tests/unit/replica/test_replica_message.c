@@ -93,6 +93,7 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         break;
     case REPLICA_LESSON:
         message.sequence = prng_next(prng);
+        message.opener = prng_next(prng);
         message.lesson = prng_next(prng);
         break;
     case REPLICA_TEACH:
@@ -104,6 +105,7 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         break;
     case REPLICA_SLICE:
         message.sequence = prng_next(prng);
+        message.opener = prng_next(prng);
         message.lesson = prng_next(prng);
         message.number = prng_next(prng);
         message.last = prng_next(prng) % 2 == 0;

@@ -338,6 +338,19 @@ Test(learn, an_offer_that_comes_after_all_was_learnt_is_late)
     cr_assert_eq(asked.items[0].sequence, 20);
 }
 
+/* What it had said of the lesson may be under way, and would be taken for the end of the walk.  (An audit.) */
+Test(learn, who_is_damaged_when_all_was_learnt_is_taught_in_another_lesson)
+{
+    offer(LESSON, 10, 10, false);
+    expect_asked(LEARN_EFFECT_LEARNED, 0);
+    offer(LESSON, 10, 10, true);
+    cr_assert_eq(asked.count, 0);
+    struct learn_lesson next = LESSON;
+    next.number++;
+    offer(next, 10, 10, true);
+    expect_asked(LEARN_EFFECT_ASK, 1);
+}
+
 /* Or its teacher gives it up while it waits for its turn at the disk. */
 Test(learn, who_works_says_so_and_not_for_ever)
 {
