@@ -4,6 +4,7 @@
 
 #define NS_A_SECOND UINT64_C(1000000000)
 #define RETRY_NS    INT64_C(10000000)
+#define NOT_SAID    UINT64_MAX
 
 static struct teach_effect *emit(struct teach_effects *effects, enum teach_effect_type type)
 {
@@ -78,7 +79,8 @@ static void on_asked(struct teach *teach,
     if (!next && !first) {
         return; /* late */
     }
-    if (event->sequence > 0 && event->sequence != teach->teaching) {
+    bool begins_at_nothing = next && teach->sequence == 0; /* its records say so */
+    if ((event->sequence > 0 || begins_at_nothing) && event->sequence != teach->teaching) {
         say_teaching(teach, event->sequence, effects);
     }
     teach->begins = first;
@@ -150,7 +152,10 @@ void teach_begin(struct teach *teach,
                  int64_t now_ns,
                  struct teach_effects *ret_effects)
 {
-    *teach = (struct teach){.settings = *settings, .heard_ns = now_ns, .free_ns = now_ns};
+    *teach = (struct teach){.settings = *settings,
+                             .heard_ns = now_ns,
+                             .free_ns = now_ns,
+                             .teaching = NOT_SAID};
     ret_effects->count = 0;
     offer(teach, now_ns, ret_effects);
 }

@@ -111,7 +111,7 @@ struct teach {
     uint64_t given;    /* the slice read last; 0 = none in this walk */
     uint64_t sequence; /* of it */
     bool last;         /* it is */
-    uint64_t teaching; /* was said; 0 = not yet */
+    uint64_t teaching; /* was said last; UINT64_MAX = nothing was */
 };
 
 /* Offers at once. */

@@ -170,6 +170,31 @@ Test(teach, learned_in_the_middle_of_a_walk_is_late)
     cr_assert_eq(given.count, 0);
 }
 
+/* Else what is written to a tablet that was empty when the walk began is not sent, and the next slice waits for it until
+ * patience is over. */
+Test(teach, a_walk_that_began_with_nothing_is_said_too)
+{
+    ask_for(1, 0);
+    read_one(0, false);
+    expect_given(0, TEACH_EFFECT_GIVE, 1);
+    ask_for(2, 0);
+    expect_given(0, TEACH_EFFECT_TEACHING, 0);
+    cr_assert_eq(given.items[0].sequence, 0);
+    expect_given(1, TEACH_EFFECT_READ, 0);
+    read_one(5, false);
+    ask_for(3, 0); /* its log has not come to 5 */
+    cr_assert_eq(given.items[0].type, TEACH_EFFECT_READ, "said once");
+}
+
+/* Records in several slices: what it has is not known before the last of them. */
+Test(teach, a_walk_that_began_with_something_is_not_said_before_it_is_there)
+{
+    ask_for(1, 0);
+    read_one(10, false);
+    ask_for(2, 0);
+    cr_assert_eq(given.items[0].type, TEACH_EFFECT_READ);
+}
+
 Test(teach, reading_is_paced)
 {
     ask_for(1, 0);
