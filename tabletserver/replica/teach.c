@@ -152,10 +152,8 @@ void teach_begin(struct teach *teach,
                  int64_t now_ns,
                  struct teach_effects *ret_effects)
 {
-    *teach = (struct teach){.settings = *settings,
-                             .heard_ns = now_ns,
-                             .free_ns = now_ns,
-                             .teaching = NOT_SAID};
+    *teach = (struct teach){
+        .settings = *settings, .heard_ns = now_ns, .free_ns = now_ns, .teaching = NOT_SAID};
     ret_effects->count = 0;
     offer(teach, now_ns, ret_effects);
 }
