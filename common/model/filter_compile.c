@@ -176,7 +176,7 @@ static enum status compile_program(struct compiler *compiler,
     if (status == STATUS_OK) {
         status = check_work(compiler);
     }
-    if (status == STATUS_OK && filter_plan_make(program) != STATUS_OK) {
+    if (status == STATUS_OK && filter_plan_make(program, compiler->table) != STATUS_OK) {
         status = compiler_refuse_memory(compiler);
     }
     return status;

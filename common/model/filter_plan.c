@@ -4,7 +4,8 @@
  * Every node has a box that holds all columns which can matter from it on.  Where the top of the
  * program is an interleave, the boxes of its members make a list of intervals; filter_run() seeks
  * from one to the next and stops behind the last.  So reading three named columns out of a row of
- * ten million touches little more than three.
+ * ten million touches little more than three.  Columns that are named without a family may be in each:
+ * there is an interval in each of the table's.
  *
  * A counter over the row (cells per row, offset) must see every cell before it, so no box behind
  * it narrows what is in front of it.
@@ -183,52 +184,129 @@ static bool is_plain_step(const struct node *node)
            !filter_node_counts_row(node);
 }
 
-/* box, once for each of the families that a node on the line lets through. */
+struct families {
+    const uint32_t *numbers; /* ascending */
+    size_t count;
+};
+
+static bool names_columns(const struct column_box *box)
+{
+    return box->qualifiers.bounded || box->qualifiers.first.size_bytes > 0;
+}
+
+/* box, once for each of the families. */
 static void add_intervals(struct filter_program *program,
                           const struct column_box *box,
-                          const struct node *families)
+                          const struct families *families)
 {
-    if (families == NULL) {
-        add_interval(program, box);
-        return;
-    }
-    for (uint32_t i = 0; i < families->as.family.count; i++) {
+    for (size_t i = 0; i < families->count; i++) {
         struct column_box one = COLUMN_BOX_ALL;
-        one.family_first = families->as.family.numbers[i];
-        one.family_last = families->as.family.numbers[i];
+        one.family_first = families->numbers[i];
+        one.family_last = families->numbers[i];
         one = column_box_intersect(&one, box);
         add_interval(program, &one);
     }
 }
 
-enum status filter_plan_make(struct filter_program *program)
+static enum status families_of_table(struct filter_program *program,
+                                     const struct table *table,
+                                     struct families *ret_families)
 {
-    struct column_box box = COLUMN_BOX_ALL;
-    const struct node *families = NULL;
-    const struct node *node = &program->nodes[program->entry];
+    uint32_t *numbers = arena_allocate_array(&program->arena, table->family_count + 1U,
+                                             sizeof *numbers);
+    if (numbers == NULL) {
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < table->family_count; i++) {
+        numbers[i] = table->families[i].number;
+    }
+    *ret_families = (struct families){numbers, table->family_count};
+    return STATUS_OK;
+}
 
+/* What the plan is made of: boxes, and the families that each is looked for in. */
+struct plan_parts {
+    struct column_box box;    /* of the line at the top */
+    const struct node *named; /* on it: families; NULL = none are */
+    const struct node *end;   /* of it */
+    const struct node *nodes;
+    bool is_list; /* end is an interleave, of few */
+    size_t count; /* of its members; else 1 */
+};
+
+static struct column_box box_at(const struct plan_parts *parts, size_t index)
+{
+    const struct node *end = parts->is_list
+                                 ? &parts->nodes[parts->end->as.interleave.members[index].entry]
+                                 : parts->end;
+    return column_box_intersect(&parts->box, &end->box);
+}
+
+static struct plan_parts parts_of(const struct filter_program *program)
+{
+    struct plan_parts parts = {
+        .box = COLUMN_BOX_ALL, .nodes = program->nodes, .end = &program->nodes[program->entry]};
     /* Along the one line at the top, boxes narrow one another. */
-    while (is_plain_step(node)) {
-        struct column_box own = filter_node_own_box(program, node);
-        box = column_box_intersect(&box, &own);
-        families = node->kind == NODE_FAMILY ? node : families;
-        node = &program->nodes[node->next];
+    while (is_plain_step(parts.end)) {
+        struct column_box own = filter_node_own_box(program, parts.end);
+        parts.box = column_box_intersect(&parts.box, &own);
+        parts.named = parts.end->kind == NODE_FAMILY ? parts.end : parts.named;
+        parts.end = &program->nodes[parts.end->next];
     }
-    bool is_list = node->kind == NODE_INTERLEAVE && node->as.interleave.count <= PLAN_INTERVALS_MAX;
-    size_t count = is_list ? node->as.interleave.count : 1;
-    if (families != NULL && count * families->as.family.count > PLAN_INTERVALS_MAX) {
-        families = NULL; /* the box still holds them all */
+    parts.is_list = parts.end->kind == NODE_INTERLEAVE &&
+                    parts.end->as.interleave.count <= PLAN_INTERVALS_MAX;
+    parts.count = parts.is_list ? parts.end->as.interleave.count : 1;
+    return parts;
+}
+
+static bool any_names_columns(const struct plan_parts *parts)
+{
+    bool any = false;
+    for (size_t i = 0; i < parts->count; i++) {
+        struct column_box box = box_at(parts, i);
+        any = any || (names_columns(&box) && box.family_first != box.family_last);
     }
-    size_t capacity = count * (families != NULL ? families->as.family.count : 1);
+    return any;
+}
+
+static enum status choose_families(struct filter_program *program,
+                                   const struct table *table,
+                                   const struct plan_parts *parts,
+                                   struct families *ret_families)
+{
+    *ret_families = (struct families){NULL, 0};
+    if (parts->named != NULL) {
+        *ret_families = (struct families){parts->named->as.family.numbers,
+                                          parts->named->as.family.count};
+    } else if (any_names_columns(parts) &&
+               families_of_table(program, table, ret_families) != STATUS_OK) {
+        return STATUS_NO_MEMORY;
+    }
+    if (parts->count * ret_families->count > PLAN_INTERVALS_MAX) {
+        ret_families->count = 0; /* the box holds them all */
+    }
+    return STATUS_OK;
+}
+
+enum status filter_plan_make(struct filter_program *program, const struct table *table)
+{
+    struct plan_parts parts = parts_of(program);
+    struct families families;
+    if (choose_families(program, table, &parts, &families) != STATUS_OK) {
+        return STATUS_NO_MEMORY;
+    }
+    size_t capacity = parts.count * (families.count > 0 ? families.count : 1);
     program->plan = arena_allocate_array(&program->arena, capacity, sizeof *program->plan);
     if (program->plan == NULL) {
         return STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct node *end = is_list ? &program->nodes[node->as.interleave.members[i].entry]
-                                         : node;
-        struct column_box both = column_box_intersect(&box, &end->box);
-        add_intervals(program, &both, families);
+    for (size_t i = 0; i < parts.count; i++) {
+        struct column_box box = box_at(&parts, i);
+        if (families.count > 0 && (parts.named != NULL || names_columns(&box))) {
+            add_intervals(program, &box, &families);
+        } else {
+            add_interval(program, &box);
+        }
     }
     ASSERT(program->plan_count <= capacity);
     merge_intervals(program);

@@ -185,6 +185,6 @@ static inline bool filter_node_counts_row(const struct node *node)
 }
 
 /* Fills plan and plan_count once all nodes stand.  Errors: STATUS_NO_MEMORY. */
-enum status filter_plan_make(struct filter_program *program);
+enum status filter_plan_make(struct filter_program *program, const struct table *table);
 
 #endif /* COMMON_MODEL_FILTER_PROGRAM_H */

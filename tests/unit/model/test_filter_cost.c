@@ -67,6 +67,22 @@ static struct cost cost_of(struct filter filter)
     return cost;
 }
 
+/* A family is wanted from the column's place in it to behind it, and no further. */
+Test(filter_cost, columns_without_a_family_are_sought_in_each)
+{
+    struct cost cost = cost_of(of_bytes(FILTER_QUALIFIER_REGEX, "end"));
+    cr_assert_eq(cost.out, 1);
+    cr_assert_lt(cost.pulled, 10, "%lu", (unsigned long)cost.pulled);
+    cost = cost_of(of_bytes(FILTER_QUALIFIER_REGEX, "q0010"));
+    cr_assert_eq(cost.out, 3);
+    cr_assert_lt(cost.pulled, 20, "%lu", (unsigned long)cost.pulled);
+    const struct filter names[] = {of_bytes(FILTER_QUALIFIER_REGEX, "q0001"),
+                                   of_bytes(FILTER_QUALIFIER_REGEX, "q0900")};
+    cost = cost_of(INTERLEAVE(names));
+    cr_assert_eq(cost.out, 6);
+    cr_assert_lt(cost.pulled, 30, "%lu", (unsigned long)cost.pulled);
+}
+
 Test(filter_cost, rows_are_skipped_without_their_cells)
 {
     make_wide_row();

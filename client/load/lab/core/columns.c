@@ -4,7 +4,7 @@
  *
  * The names of the processors' two lie among the others, so that no beginning of a name, and no range of
  * names, is theirs alone.  Each query names its family: without that, one that names columns is looked
- * for in all families.
+ * for in each of the families.
  */
 #include <stdio.h>
 

@@ -145,7 +145,7 @@ static void change_newest(const struct lab_event *of, struct lab_change *change)
 
 /* --- queries: one machine's processors over 20 s ---------------------------------------------- */
 
-/* Each names its family: columns alone would be looked for in all of them. */
+/* Each names its family: columns alone would be looked for in each of them. */
 
 static void host_by_time(const struct lab_world *world,
                          const struct lab_event *of,
