@@ -20,7 +20,6 @@ struct parcel {
     uint32_t life;
     uint64_t reign;
     uint64_t transaction;
-    bool slow;
     struct arena arena;
     struct catalog_put *puts;
     size_t put_count;
@@ -160,21 +159,10 @@ void sim_etcd_commit(struct sim *sim,
     parcel->transaction = transaction;
     parcel->number = ++sim->etcd->parcel_next;
     int64_t time_ns = sim->now_ns + left_of_cut_ns(sim, node) + half_way_ns(sim);
-    parcel->slow = sim_buggify(sim, SIM_SITE_COMMIT_SLOW);
-    time_ns += parcel->slow ? SLOW_COMMIT_NS : 0;
+    time_ns += sim_buggify(sim, SIM_SITE_COMMIT_SLOW) ? SLOW_COMMIT_NS : 0;
     sim_heap_add(&sim->heap, &(struct sim_event){.time_ns = time_ns,
                                                  .kind = SIM_EVENT_COMMIT,
                                                  .number = parcel->number});
-}
-
-bool sim_etcd_is_slow(const struct sim *sim)
-{
-    bool slow = false;
-    for (int i = 0; i < COMMITS_MAX; i++) {
-        const struct parcel *parcel = &sim->etcd->parcels[i];
-        slow = slow || (parcel->number != 0 && parcel->slow);
-    }
-    return slow;
 }
 
 static enum sim_commit_outcome take(struct sim *sim, const struct parcel *parcel)

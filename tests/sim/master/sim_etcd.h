@@ -47,8 +47,6 @@ void sim_etcd_commit(struct sim *sim,
                      const struct catalog_put *puts,
                      size_t put_count);
 void sim_etcd_commit_arrives(struct sim *sim, uint64_t number);
-/* Does one on its way take seconds?  Nothing changes in the catalog until then. */
-bool sim_etcd_is_slow(const struct sim *sim);
 /* The only master is gone: what it had on its way was taken, is lost, or comes late. */
 void sim_etcd_orphan(struct sim *sim);
 /* All that is on its way is lost. */

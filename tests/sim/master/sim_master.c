@@ -13,6 +13,7 @@
 
 #define QUESTION_PATIENCE_NS (1 * SIM_S) /* as etcd_election.c */
 #define SUSPENDED_PAUSE_NS   (20 * SIM_MS)
+#define SLOW_NS              (500 * SIM_MS) /* a commit takes a tenth of that when all is well */
 #define TRANSACTION_BITS     32 /* below them the catalog's number, above them the reign */
 
 struct coordinator *sim_master_coordinator_create(struct sim *sim)
@@ -406,8 +407,14 @@ static uint64_t number_of_transaction(const struct sim_master *master)
 void sim_master_commit(struct sim_master *master)
 {
     ASSERT(master->transaction != 0);
+    master->commit_ns = master->sim->now_ns;
     sim_etcd_commit(master->sim, master->node, master->reign, number_of_transaction(master),
                     master->puts, master->put_count);
+}
+
+bool sim_master_stands_still(const struct sim_master *master)
+{
+    return master->transaction != 0 && master->sim->now_ns - master->commit_ns > SLOW_NS;
 }
 
 void sim_master_on_committed(struct sim_master *master,

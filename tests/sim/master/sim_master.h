@@ -43,6 +43,7 @@ struct sim_master {
     struct sim_master_request requests[SIM_MASTER_REQUESTS_MAX];
     uint32_t request_count;
     uint64_t transaction; /* on its way; 0 = none */
+    int64_t commit_ns;    /* since then */
     const struct catalog_put *puts;
     size_t put_count;
     int64_t tick_ns;
@@ -68,6 +69,8 @@ void sim_master_on_election(struct sim_master *master,
 
 /* Its effects SIM_EFFECT_COMMIT and SIM_EFFECT_ASK are performed. */
 void sim_master_commit(struct sim_master *master);
+/* Has a commit been on its way for long, with etcd slow, or cut off when it began?  Nothing changes until it is there. */
+bool sim_master_stands_still(const struct sim_master *master);
 void sim_master_ask(struct sim_master *master);
 
 #endif /* TESTS_SIM_MASTER_SIM_MASTER_H */

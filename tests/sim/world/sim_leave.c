@@ -1,7 +1,6 @@
 #include "tests/sim/world/sim_leave.h"
 
 #include "tests/sim/master/sim_catalog.h"
-#include "tests/sim/master/sim_etcd.h"
 #include "tests/sim/master/sim_master.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_quorum.h"
@@ -63,11 +62,11 @@ void sim_leave_begin(struct sim *sim)
  * masters may have just changed. */
 static bool master_is_found(const struct sim *sim)
 {
-    bool found = !sim_etcd_is_slow(sim);
+    bool found = true;
     for (uint32_t i = 0; i < sim->settings.server_count; i++) {
         const struct sim_server *server = sim->servers[i];
         const struct sim_master *asked = server == NULL ? NULL : sim_master_of(sim, server->master);
-        found = found && asked != NULL && asked->catalog != NULL;
+        found = found && asked != NULL && asked->catalog != NULL && !sim_master_stands_still(asked);
     }
     return found;
 }
