@@ -6,7 +6,10 @@
  *   replica_follow.c   secondary, learner, outsider: what a primary sends
  *   replica_refuse.c   disks that went back: who has less than another member does not lead it
  *   replica_reign.c    primary: entries out, acknowledgements in, commits, serving
- *   replica_propose.c  what is wanted of the catalog, and hand-overs
+ *   replica_propose.c  what is wanted of the catalog: which change is next, and the one that is out
+ *   replica_remove.c   who is no good any more
+ *   replica_learner.c  who is taught, and joins
+ *   replica_hand_over.c  whom the primary makes way for
  *   replica_check.c    the invariants
  *
  * A step first takes its event, then advances: everything that is due by state and time is done by
@@ -312,11 +315,61 @@ bool replica_has_enough(const struct replica *replica); /* min_in_sync */
 void replica_propose_choose(struct replica *replica);
 void replica_propose_send(struct replica *replica);
 void replica_propose_begin(struct replica *replica, const struct replica_proposal *proposal);
+void replica_propose_members(struct replica *replica, struct replica_configuration next);
+/* The same members under the next version. */
+void replica_propose_renewal(struct replica *replica);
 void replica_propose_reset(struct replica *replica);
 /* Nothing can come of the merge that this barrier proposes. */
 void replica_propose_void(struct replica *replica, uint64_t barrier);
 /* It has what is wished, and neither leaves nor makes way. */
 bool replica_is_settled(const struct replica *replica);
 int64_t replica_propose_due_ns(const struct replica *replica);
+/* Rule 2: a lone primary notes that it may be in doubt, before it is. */
+void replica_note_doubt(struct replica *replica);
+
+/* --- replica_remove.c ----------------------------------------------------------------------------- */
+
+/* True: something was proposed.  Learners are let go without. */
+bool replica_remove_failed(struct replica *replica);
+int64_t replica_remove_due_ns(const struct replica *replica);
+void replica_let_go(struct replica *replica, struct replica_peer *peer);
+
+/* NULL: it was never removed, nor made to join, as far as is remembered. */
+struct replica_patience *replica_patience_with(struct replica *replica, uint64_t store);
+struct replica_patience *replica_have_patience_with(struct replica *replica, uint64_t store);
+/* It is no learner before. */
+int64_t replica_patience_end_ns(const struct replica *replica,
+                                const struct replica_patience *patience);
+
+/* --- replica_learner.c ---------------------------------------------------------------------------- */
+
+/* Whether there is one: then nobody is made way for, and nobody removed that is not wished for. */
+bool replica_learner_advance(struct replica *replica);
+int64_t replica_learner_due_ns(const struct replica *replica);
+
+/* --- replica_hand_over.c -------------------------------------------------------------------------- */
+
+/* Whom the primary should make way for, as its server is no good, or by its goal; *ret_wanted 0: whoever can. */
+bool replica_wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted);
+bool replica_has_all_wanted(const struct replica *replica);
+void replica_hand_over_begin(struct replica *replica, uint64_t wanted);
+/* handing_to is set, or it has yielded. */
+void replica_hand_over_advance(struct replica *replica);
+int64_t replica_hand_over_due_ns(const struct replica *replica);
+
+static inline bool replica_wishes_for(const struct replica *replica, uint64_t store)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < replica->goal_members.count; i++) {
+        found = found || replica->goal_members.members[i].store == store;
+    }
+    return found;
+}
+
+static inline bool replica_has_member(const struct replica *replica, uint64_t store)
+{
+    return replica_configuration_find(&replica->configuration, store) <
+           replica->configuration.member_count;
+}
 
 #endif /* TABLETSERVER_REPLICA_REPLICA_INTERNAL_H */
