@@ -229,23 +229,23 @@ struct plan_parts {
     struct column_box box;    /* of the line at the top */
     const struct node *named; /* on it: families; NULL = none are */
     const struct node *end;   /* of it */
-    const struct node *nodes;
-    bool is_list; /* end is an interleave, of few */
-    size_t count; /* of its members; else 1 */
+    bool is_list;             /* end is an interleave, of few */
+    size_t count;             /* of its members; else 1 */
 };
 
-static struct column_box box_at(const struct plan_parts *parts, size_t index)
+static struct column_box box_at(const struct filter_program *program,
+                                const struct plan_parts *parts,
+                                size_t index)
 {
     const struct node *end = parts->is_list
-                                 ? &parts->nodes[parts->end->as.interleave.members[index].entry]
+                                 ? &program->nodes[parts->end->as.interleave.members[index].entry]
                                  : parts->end;
     return column_box_intersect(&parts->box, &end->box);
 }
 
 static struct plan_parts parts_of(const struct filter_program *program)
 {
-    struct plan_parts parts = {
-        .box = COLUMN_BOX_ALL, .nodes = program->nodes, .end = &program->nodes[program->entry]};
+    struct plan_parts parts = {.box = COLUMN_BOX_ALL, .end = &program->nodes[program->entry]};
     /* Along the one line at the top, boxes narrow one another. */
     while (is_plain_step(parts.end)) {
         struct column_box own = filter_node_own_box(program, parts.end);
@@ -259,11 +259,11 @@ static struct plan_parts parts_of(const struct filter_program *program)
     return parts;
 }
 
-static bool any_names_columns(const struct plan_parts *parts)
+static bool any_names_columns(const struct filter_program *program, const struct plan_parts *parts)
 {
     bool any = false;
     for (size_t i = 0; i < parts->count; i++) {
-        struct column_box box = box_at(parts, i);
+        struct column_box box = box_at(program, parts, i);
         any = any || (names_columns(&box) && box.family_first != box.family_last);
     }
     return any;
@@ -278,7 +278,7 @@ static enum status choose_families(struct filter_program *program,
     if (parts->named != NULL) {
         *ret_families = (struct families){parts->named->as.family.numbers,
                                           parts->named->as.family.count};
-    } else if (any_names_columns(parts) &&
+    } else if (any_names_columns(program, parts) &&
                families_of_table(program, table, ret_families) != STATUS_OK) {
         return STATUS_NO_MEMORY;
     }
@@ -301,7 +301,7 @@ enum status filter_plan_make(struct filter_program *program, const struct table 
         return STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < parts.count; i++) {
-        struct column_box box = box_at(&parts, i);
+        struct column_box box = box_at(program, &parts, i);
         if (families.count > 0 && (parts.named != NULL || names_columns(&box))) {
             add_intervals(program, &box, &families);
         } else {

@@ -125,14 +125,17 @@ static void tell_own_replica(struct hosted *hosted)
  * still sent what a walk before had asked for, they come too late again and again. */
 bool hosted_awaits_records(const struct hosted *hosted)
 {
-    struct replica_view view = replica_look(hosted->replica);
     const struct learn *learn = &hosted->learn;
     bool walks = learn->state == LEARN_ASKING || learn->state == LEARN_WRITING ||
                  learn->state == LEARN_LEVELLING;
+    if (!walks) { /* asked with every PREPARE: of nearly all this is the answer */
+        return false;
+    }
     bool begins = (learn->number == 1 && learn->state != LEARN_LEVELLING) ||
                   store_learn_gathers(hosted->tablet);
+    struct replica_view view = replica_look(hosted->replica);
     return view.role == REPLICA_LEARNER && view.trouble != REPLICA_IS_DAMAGED &&
-           view.configuration.version == learn->lesson.version && walks && begins;
+           view.configuration.version == learn->lesson.version && begins;
 }
 
 void host_on_taught(struct host *host, struct store_tablet *tablet, enum status status)

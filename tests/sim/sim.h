@@ -271,12 +271,17 @@ struct sim_absence {
     uint32_t master;
 };
 
+/* Who leads a tablet that others could lead, and since when. */
+struct sim_lead {
+    uint64_t tablet; /* 0 = none */
+    uint64_t version;
+};
+
 /* Who is stopped on purpose (sim_leave.h). */
 struct sim_leaving {
     struct prng prng;
-    uint32_t last;    /* the one that was when all was well; 0 = none yet */
-    uint64_t tablet;  /* that it leads still; 0 = none that is known of */
-    uint64_t version; /* under which */
+    uint32_t last;        /* the one that was when all was well; 0 = none yet */
+    struct sim_lead lead; /* its own still, when it was looked at */
 };
 
 struct sim_master;

@@ -1,6 +1,7 @@
 /*
  * The replication protocol of docs/replication.md, for Spin: one tablet, three servers, a catalog (tabletserver/replica, as it is
- * built: replica_reign.c, replica_follow.c, replica_refuse.c, replica_propose.c, replica_adopt.c, lease.c).
+ * built: replica_reign.c, replica_follow.c, replica_refuse.c, replica_propose.c, replica_remove.c,
+ * replica_learner.c, replica_hand_over.c, replica_adopt.c, lease.c).
  * Rules and invariants (rule 9, I4) are those of that page.  `run` beside this file checks it.
  *
  * WHAT A STATE IS.  Everything lies in global arrays, by server; one process picks any step that is

@@ -71,17 +71,11 @@ static bool master_is_found(const struct sim *sim)
     return found;
 }
 
-/* Of a tablet that others could lead: who leads it still, and since when. */
-struct lead {
-    uint64_t tablet; /* 0 = none */
-    uint64_t version;
-};
-
 struct survey {
     uint32_t node;
-    struct lead before;
+    struct sim_lead before;
     bool as_before;
-    struct lead now; /* any one */
+    struct sim_lead now; /* any one */
 };
 
 static void survey_tablet(void *context, const struct tablet_record *record)
@@ -89,7 +83,7 @@ static void survey_tablet(void *context, const struct tablet_record *record)
     struct survey *survey = context;
     const struct replica_configuration *members = &record->configuration;
     if (members->member_count > 1 && replica_configuration_leader(members).server == survey->node) {
-        survey->now = (struct lead){record->number, members->version};
+        survey->now = (struct sim_lead){record->number, members->version};
         survey->as_before = survey->as_before || (survey->now.tablet == survey->before.tablet &&
                                                   survey->now.version == survey->before.version);
     }
@@ -100,16 +94,15 @@ static void survey_tablet(void *context, const struct tablet_record *record)
 static void end(struct sim *sim, uint32_t node)
 {
     struct sim_leaving *leaving = &sim->leaving;
-    struct survey survey = {.node = node, .before = {leaving->tablet, leaving->version}};
+    struct survey survey = {.node = node, .before = leaving->lead};
     sim_catalog_tablets(sim, survey_tablet, &survey);
     if (node != leaving->last || survey.now.tablet == 0) {
         sim_kill(sim, node, false);
     } else if (survey.as_before) {
         sim_fail(sim, "server %u was to end, and leads tablet %llu still", node,
-                 (unsigned long long)leaving->tablet);
+                 (unsigned long long)survey.before.tablet);
     } else {
-        leaving->tablet = survey.now.tablet;
-        leaving->version = survey.now.version;
+        leaving->lead = survey.now;
         sim->servers[node - 1]->leaves_at_ns = sim->now_ns + PATIENCE_NS;
         look_again(sim, node);
     }
