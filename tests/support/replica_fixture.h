@@ -137,4 +137,31 @@ __attribute__((unused)) static bool is_taken(const struct proposed *proposed,
            replica_configuration_equal(&proposed->configuration, &proposal->next);
 }
 
+__attribute__((unused)) static struct drain_server_response drain(uint64_t server, bool draining)
+{
+    struct buffer body = BUFFER_INIT;
+    const struct drain_server_request request = {server, draining};
+    struct drain_server_response response;
+    drain_server_request_encode(&request, &body);
+    uint64_t number = driver_send(&driver, METHOD_DRAIN_SERVER, &body);
+    cr_assert_eq(
+        drain_server_response_decode(driver_body(&driver, number), &driver.arena, &response, NULL),
+        STATUS_OK);
+    return response;
+}
+
+/* Everybody syncs while time passes; nobody proposes. */
+__attribute__((unused)) static void wait_idle(int64_t ns)
+{
+    for (int64_t end_ns = driver.now_ns + ns; driver.now_ns < end_ns;) {
+        for (size_t i = 0; i < SERVERS; i++) {
+            if (!servers[i].down) {
+                (void)replica_sync(&driver, &servers[i]);
+            }
+        }
+        driver_pass(&driver, SECOND_NS);
+        driver_forget_replies(&driver);
+    }
+}
+
 #endif /* TESTS_SUPPORT_REPLICA_FIXTURE_H */

@@ -182,14 +182,6 @@ static bool is_any_in_a_hurry(void)
     return any;
 }
 
-static void drain(uint64_t server)
-{
-    struct buffer body = BUFFER_INIT;
-    const struct drain_server_request request = {server, true};
-    drain_server_request_encode(&request, &body);
-    (void)driver_body(&driver, driver_send(&driver, METHOD_DRAIN_SERVER, &body));
-}
-
 Test(catalog_balance, what_relieves_a_server_is_hurried_until_it_is_done)
 {
     make_table(1);
@@ -202,7 +194,7 @@ Test(catalog_balance, what_relieves_a_server_is_hurried_until_it_is_done)
     load_count = 0;
     seconds(60);
     size_t before = count_hurried();
-    drain(driver_locate(&driver, "t", "").locations[0].server);
+    (void)drain(driver_locate(&driver, "t", "").locations[0].server, true);
     seconds(20);
     cr_assert_eq(count_hurried(), before, "it is over with the goal that was hurried");
 }
@@ -211,7 +203,7 @@ Test(catalog_balance, what_nobody_waits_for_is_not_hurried)
 {
     make_table(1);
     uint64_t before = driver_locate(&driver, "t", "").locations[0].server;
-    drain(before);
+    (void)drain(before, true);
     seconds(10);
     cr_assert_neq(driver_locate(&driver, "t", "").locations[0].server, before);
     cr_assert_eq(count_hurried(), 0);
@@ -239,7 +231,7 @@ Test(catalog_balance, what_has_become_hot_on_its_way_is_hurried)
 {
     make_table(1);
     uint64_t there = driver_locate(&driver, "t", "").locations[0].server;
-    drain(there);
+    (void)drain(there, true);
     for (size_t i = 0; i < SERVERS; i++) {
         servers[i].down = i != there - 1;
     }
@@ -513,7 +505,7 @@ Test(catalog_balance, a_server_that_is_drained_gets_nothing_and_loses_all)
 {
     make_table(1);
     uint64_t drained = driver_locate(&driver, "t", "").locations[0].server % SERVERS + 1;
-    drain(drained);
+    (void)drain(drained, true);
     spread_load(24, 96);
     seconds(60);
     struct locate_response where = driver_locate(&driver, "t", "");

@@ -229,19 +229,6 @@ static struct server_information look_at_server(uint64_t number)
     return list.servers[number - 1];
 }
 
-static uint32_t drain_stuck(uint64_t server)
-{
-    struct buffer body = BUFFER_INIT;
-    const struct drain_server_request request = {server, true};
-    struct drain_server_response response;
-    drain_server_request_encode(&request, &body);
-    uint64_t number = driver_send(&driver, METHOD_DRAIN_SERVER, &body);
-    cr_assert_eq(
-        drain_server_response_decode(driver_body(&driver, number), &driver.arena, &response, NULL),
-        STATUS_OK);
-    return response.stuck_count;
-}
-
 Test(replicas, what_no_other_server_can_take_of_one_that_is_drained_is_counted)
 {
     for (size_t i = 3; i < SERVERS; i++) {
@@ -253,14 +240,15 @@ Test(replicas, what_no_other_server_can_take_of_one_that_is_drained_is_counted)
     make("lone", 1, 1);
     cr_assert_eq(look_at_server(1).tablet_count, 3 + 1);
     cr_assert_eq(look_at_server(1).stuck_count, 0, "it is not drained");
-    cr_assert_eq(drain_stuck(1), 3, "the others have copies of t; they can take the lone one");
+    cr_assert_eq(drain(1, true).stuck_count, 3,
+                 "the others have copies of t; they can take the lone one");
     replicas_work(&driver, servers, SERVERS, 4 * 10);
     cr_assert_eq(look_at_server(1).tablet_count, 3, "which has gone");
     cr_assert_eq(look_at_server(1).stuck_count, 3);
     cr_assert_eq(look_at_server(2).stuck_count, 0);
     servers[3].down = false;
     replicas_work(&driver, servers, SERVERS, 4);
-    cr_assert_eq(drain_stuck(1), 0, "another one has come");
+    cr_assert_eq(drain(1, true).stuck_count, 0, "another one has come");
     replicas_work(&driver, servers, SERVERS, 4 * 10);
     cr_assert_eq(look_at_server(1).tablet_count, 0);
 }
