@@ -93,7 +93,7 @@ struct serving_view serving_look(const struct serving *serving)
 }
 
 /* The end first: it is raised for another process only after the incarnation was. */
-static bool slot_holds(const struct slot *slot, int64_t now_ns)
+static bool slot_holds(const struct slot *slot, uint64_t asked, int64_t now_ns)
 {
     uint32_t count = (uint32_t)atomic_load_explicit(&slot->count, memory_order_relaxed);
     for (uint32_t i = 0; i < count && i < REPLICA_PEERS_MAX; i++) {
@@ -101,7 +101,7 @@ static bool slot_holds(const struct slot *slot, int64_t now_ns)
                                                                memory_order_relaxed);
         uint64_t incarnation = atomic_load_explicit(&slot->incarnations[i], memory_order_relaxed);
         if (peer == NULL || /* it was overtaken */
-            !lease_end_holds(peer->end, now_ns) ||
+            !lease_end_holds(peer->end, now_ns) || !lease_end_is_confirmed(peer->end, asked) ||
             atomic_load_explicit(&peer->incarnation, memory_order_acquire) != incarnation) {
             return false;
         }
@@ -109,11 +109,11 @@ static bool slot_holds(const struct slot *slot, int64_t now_ns)
     return true;
 }
 
-bool serving_holds(const struct serving *serving, int64_t now_ns)
+bool serving_confirmed(const struct serving *serving, uint64_t asked, int64_t now_ns)
 {
     uint64_t current = atomic_load_explicit(&serving->current, memory_order_acquire);
     while (current != 0) {
-        bool holds = slot_holds(&serving->slots[current & 1], now_ns);
+        bool holds = slot_holds(&serving->slots[current & 1], asked, now_ns);
         atomic_thread_fence(memory_order_acquire);
         uint64_t again = atomic_load_explicit(&serving->current, memory_order_relaxed);
         if (again == current) {
@@ -122,6 +122,12 @@ bool serving_holds(const struct serving *serving, int64_t now_ns)
         current = atomic_load_explicit(&serving->current, memory_order_acquire);
     }
     return false;
+}
+
+/* Nothing was asked, so all of it is confirmed. */
+bool serving_holds(const struct serving *serving, int64_t now_ns)
+{
+    return serving_confirmed(serving, 0, now_ns);
 }
 
 /* Opened after this look at `current`: what the next snapshot sees is at least of then. */

@@ -11,9 +11,14 @@
  * by this very process of the peer's (rule 8).  A reader takes no lock and waits for nobody: the word is
  * written to the slot that is not current, which then becomes it; who was overtaken twice looks again.
  *
+ * Where clocks are not trusted, each of the peers is asked besides, before the snapshot (rule 7): who leads the
+ * tablet by their own word at a moment after the read has come, has all that was acknowledged before it.
+ *
+ *      asked = beacons_ask()  --->  serving_confirmed(asked)  --->  opening, snapshot, held, answer
+ *
  * It also says what the replica is to its tablet, for those who report it.
  *
- * Thread rule: holds, look, ref, unref: any thread.  Publish and close: under one lock.  Note: one
+ * Thread rule: holds, confirmed, look, ref, unref: any thread.  Publish and close: under one lock.  Note: one
  * thread.
  */
 #ifndef TABLETSERVER_HOST_SERVING_H
@@ -65,6 +70,9 @@ struct serving_view serving_look(const struct serving *serving);
 
 /* Does it hold at now_ns (clock_monotonic_ns())? */
 bool serving_holds(const struct serving *serving, int64_t now_ns);
+
+/* The same, and has each that it counts on confirmed that since beacons_ask() gave `asked`? */
+bool serving_confirmed(const struct serving *serving, uint64_t asked, int64_t now_ns);
 
 /* Since when is it open?  0 = it is closed; otherwise another number each time that it was closed before. */
 uint64_t serving_opening(const struct serving *serving);

@@ -23,6 +23,7 @@ enum note_type {
     NOTE_EXCEPT,
     NOTE_BEACON, /* a request; the reply is ours to finish */
     NOTE_LINK,
+    NOTE_ASK,
 };
 
 struct note {
@@ -53,6 +54,9 @@ struct beacons {
     struct transport_reply *answering; /* the request whose beacon is in the step */
     struct arena arena;
     struct metric *lapsed;
+    atomic_uint_fast64_t asked; /* by beacons_ask() */
+    atomic_bool ask_is_noted;   /* and the note not taken yet */
+    uint64_t asked_told;        /* of it, to the lease; the beacon thread's */
     _Atomic(struct end_node *) ends;
     pthread_mutex_t ends_mutex; /* held to add one */
     pthread_t thread;
@@ -120,6 +124,14 @@ static void set_end(struct beacons *beacons, uint64_t peer, int64_t until_ns)
     }
 }
 
+static void set_confirmed(struct beacons *beacons, uint64_t peer, uint64_t asked)
+{
+    struct end_node *node = find_end(beacons, peer);
+    if (node != NULL) {
+        atomic_store_explicit(&node->end.confirmed, asked, memory_order_release);
+    }
+}
+
 /* It shares no tablet with this server any more: what it gave runs out, and nobody misses it. */
 static void let_run_out(struct beacons *beacons, uint64_t peer)
 {
@@ -152,8 +164,16 @@ static void acknowledge(struct beacons *beacons, const struct lease_effect *effe
     beacons->answering = NULL;
 }
 
+static void look_at_confirmed(const struct beacons *beacons)
+{
+    if (beacons->options.on_confirmed != NULL) {
+        beacons->options.on_confirmed(beacons->options.context);
+    }
+}
+
 static void perform(struct beacons *beacons, const struct lease_effects *effects)
 {
+    bool confirmed = false;
     for (uint32_t i = 0; i < effects->count; i++) {
         const struct lease_effect *effect = &effects->items[i];
         switch (effect->type) {
@@ -170,12 +190,19 @@ static void perform(struct beacons *beacons, const struct lease_effects *effects
             set_end(beacons, effect->peer, 0);
             beacons->options.on_effect(beacons->options.context, effect);
             break;
+        case LEASE_EFFECT_CONFIRMED:
+            set_confirmed(beacons, effect->peer, effect->asked);
+            confirmed = true;
+            break;
         case LEASE_EFFECT_EXCEPTED_BY_PEER:
         case LEASE_EFFECT_EXCEPTED:
         case LEASE_EFFECT_SILENT:
             beacons->options.on_effect(beacons->options.context, effect);
             break;
         }
+    }
+    if (confirmed) {
+        look_at_confirmed(beacons);
     }
 }
 
@@ -268,6 +295,17 @@ static void on_promise(struct beacons *beacons, const struct note *note)
                                        .version = note->version});
 }
 
+/* Who asks from here on notes it again. */
+static void on_ask(struct beacons *beacons)
+{
+    atomic_store(&beacons->ask_is_noted, false);
+    uint64_t asked = atomic_load(&beacons->asked);
+    if (asked > beacons->asked_told) {
+        beacons->asked_told = asked;
+        step(beacons, (struct lease_event){.type = LEASE_EVENT_ASK, .asked = asked});
+    }
+}
+
 static void on_note(struct beacons *beacons, struct note *note)
 {
     switch (note->type) {
@@ -284,7 +322,19 @@ static void on_note(struct beacons *beacons, struct note *note)
     case NOTE_LINK:
         on_link(beacons, note);
         break;
+    case NOTE_ASK:
+        on_ask(beacons);
+        break;
     }
+}
+
+/* Also what was asked while the mailbox was full. */
+static void on_tick(struct beacons *beacons)
+{
+    on_ask(beacons);
+    step(beacons, (struct lease_event){.type = LEASE_EVENT_TICK});
+    look_for_lapsed(beacons);
+    look_at_confirmed(beacons);
 }
 
 static void *run(void *argument)
@@ -298,8 +348,7 @@ static void *run(void *argument)
             on_note(beacons, &note);
         }
         if (clock_monotonic_ns() >= lease_deadline_ns(beacons->lease)) {
-            step(beacons, (struct lease_event){.type = LEASE_EVENT_TICK});
-            look_for_lapsed(beacons);
+            on_tick(beacons);
         }
     }
     return NULL;
@@ -340,6 +389,17 @@ bool beacons_except(struct beacons *beacons, uint64_t peer, uint64_t tablet, uin
     return mailbox_push(
         beacons->mailbox,
         &(struct note){.type = NOTE_EXCEPT, .peer = peer, .tablet = tablet, .version = version});
+}
+
+/* The thread takes the note before it looks how often was asked, so one is enough for all who ask until then. */
+uint64_t beacons_ask(struct beacons *beacons)
+{
+    uint64_t asked = atomic_fetch_add(&beacons->asked, 1) + 1;
+    if (!atomic_exchange(&beacons->ask_is_noted, true) &&
+        !mailbox_push(beacons->mailbox, &(struct note){.type = NOTE_ASK})) {
+        atomic_store(&beacons->ask_is_noted, false);
+    }
+    return asked;
 }
 
 void beacons_on_request(struct beacons *beacons,

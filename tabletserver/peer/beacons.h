@@ -32,6 +32,7 @@ struct beacons;
 /* Of one peer.  In clock_monotonic_ns(); 0 = nothing is held. */
 struct lease_end {
     _Atomic int64_t until_ns;
+    atomic_uint_fast64_t confirmed; /* of beacons_ask()'s numbers */
 };
 
 struct beacons_options {
@@ -46,6 +47,9 @@ struct beacons_options {
      * lease_end is raised right after it.
      */
     void (*on_effect)(void *context, const struct lease_effect *effect);
+    /* A peer has confirmed what was asked, or a while has passed: who waits for either looks again.  On the beacon
+     * thread; it may not wait.  NULL: nobody asks. */
+    void (*on_confirmed)(void *context);
 };
 
 /* Errors: STATUS_INVALID_ARGUMENT (lease_settings_check), STATUS_NO_MEMORY. */
@@ -78,10 +82,22 @@ bool beacons_except(struct beacons *beacons, uint64_t peer, uint64_t tablet, uin
  * beacons_destroy().  NULL without memory.  Any thread. */
 const struct lease_end *beacons_lease_end(struct beacons *beacons, uint64_t peer);
 
+/*
+ * Ask all peers to confirm that they still stand by what they have granted: the number of the question.  A peer has
+ * when its lease_end's `confirmed` has come to that: it has acknowledged a beacon that was sent after this call, and
+ * what it excepted then was taken from readers before.  Any thread.
+ */
+uint64_t beacons_ask(struct beacons *beacons);
+
 /* Does it hold at now_ns?  Any thread. */
 static inline bool lease_end_holds(const struct lease_end *end, int64_t now_ns)
 {
     return now_ns < atomic_load_explicit(&end->until_ns, memory_order_acquire);
+}
+
+static inline bool lease_end_is_confirmed(const struct lease_end *end, uint64_t asked)
+{
+    return asked <= atomic_load_explicit(&end->confirmed, memory_order_acquire);
 }
 
 /* A request of METHOD_BEACON: answered by the thread.  On nng's threads. */

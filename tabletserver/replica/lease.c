@@ -26,6 +26,9 @@ struct peer {
     /* holder */
     uint64_t number; /* of the last beacon sent */
     int64_t sent_ns[SENT_MAX];
+    uint64_t sent_asked[SENT_MAX]; /* what had been asked then */
+    uint64_t answered;             /* the last beacon that was acknowledged */
+    uint64_t confirmed;            /* of what was asked */
     int64_t beacon_due_ns;
     int64_t held_until_ns; /* 0 = not */
     uint64_t exceptions_seen;
@@ -47,6 +50,7 @@ struct lease {
     uint64_t incarnation;
     int64_t begun_ns;
     int64_t now_ns;
+    uint64_t asked; /* confirmations, so often */
     struct peer *peers;
     uint32_t peer_count;
     uint32_t peer_capacity;
@@ -326,6 +330,38 @@ static enum status on_stranger(struct lease *lease, const struct lease_event *ev
 
 /* --- the holder's side -------------------------------------------------------------------------- */
 
+static void send_beacon(struct lease *lease, struct peer *peer)
+{
+    peer->number++;
+    peer->sent_ns[peer->number % SENT_MAX] = lease->now_ns;
+    peer->sent_asked[peer->number % SENT_MAX] = lease->asked;
+    peer->beacon_due_ns = lease->now_ns + lease->settings.beacon_ns;
+    emit(lease, LEASE_EFFECT_BEACON, peer->server)->beacon = (struct lease_beacon){
+        .number = peer->number,
+        .incarnation = lease->incarnation,
+        .exceptions_seen = peer->exceptions_seen,
+        .seen_of = peer->incarnation,
+    };
+}
+
+/* A beacon that is due brings what was asked since the last one, too; one that is lost is not waited for. */
+static void send_if_asked(struct lease *lease, struct peer *peer)
+{
+    bool is_under_way = peer->number > peer->answered;
+    if (peer->present && !is_under_way &&
+        peer->sent_asked[peer->number % SENT_MAX] < lease->asked) {
+        send_beacon(lease, peer);
+    }
+}
+
+static void confirm(struct lease *lease, struct peer *peer, uint64_t asked)
+{
+    if (asked > peer->confirmed) {
+        peer->confirmed = asked;
+        emit(lease, LEASE_EFFECT_CONFIRMED, peer->server)->asked = asked;
+    }
+}
+
 static void on_acknowledgement(struct lease *lease,
                                struct peer *peer,
                                const struct lease_acknowledgement *acknowledgement)
@@ -350,19 +386,13 @@ static void on_acknowledgement(struct lease *lease,
         peer->held_until_ns = until_ns;
         emit(lease, LEASE_EFFECT_HELD_UNTIL, peer->server)->at_ns = until_ns;
     }
-}
-
-static void send_beacon(struct lease *lease, struct peer *peer)
-{
-    peer->number++;
-    peer->sent_ns[peer->number % SENT_MAX] = lease->now_ns;
-    peer->beacon_due_ns = lease->now_ns + lease->settings.beacon_ns;
-    emit(lease, LEASE_EFFECT_BEACON, peer->server)->beacon = (struct lease_beacon){
-        .number = peer->number,
-        .incarnation = lease->incarnation,
-        .exceptions_seen = peer->exceptions_seen,
-        .seen_of = peer->incarnation,
-    };
+    if (acknowledgement->gives_lease) {
+        confirm(lease, peer, peer->sent_asked[acknowledgement->number % SENT_MAX]);
+    }
+    if (acknowledgement->number > peer->answered) {
+        peer->answered = acknowledgement->number;
+    }
+    send_if_asked(lease, peer);
 }
 
 /* --- time --------------------------------------------------------------------------------------- */
@@ -377,6 +407,15 @@ static void tell_silences(struct lease *lease, struct peer *peer)
             effect->tablet = grant->tablet;
             effect->version = grant->version;
         }
+    }
+}
+
+static void on_ask(struct lease *lease, const struct lease_event *event)
+{
+    ASSERT(event->asked >= lease->asked);
+    lease->asked = event->asked;
+    for (uint32_t i = 0; i < lease->peer_count; i++) {
+        send_if_asked(lease, &lease->peers[i]);
     }
 }
 
@@ -461,6 +500,9 @@ enum status lease_step(struct lease *lease,
     case LEASE_EVENT_TICK:
         on_tick(lease);
         break;
+    case LEASE_EVENT_ASK:
+        on_ask(lease, event);
+        break;
     case LEASE_EVENT_PEER:
         status = on_peer(lease, event);
         break;
@@ -512,6 +554,9 @@ void lease_check(const struct lease *lease)
         grant_count += peer->grant_count;
         ASSERT(peer->heard_ns <= lease->now_ns);
         ASSERT(peer->held_until_ns <= lease->now_ns + lease->settings.lease_ns);
+        ASSERT(peer->answered <= peer->number);
+        ASSERT(peer->confirmed <= peer->sent_asked[peer->number % SENT_MAX]);
+        ASSERT(peer->sent_asked[peer->number % SENT_MAX] <= lease->asked);
         for (uint32_t j = 0; j < peer->exception_count; j++) {
             ASSERT(peer->exception_numbers[j] <= peer->exceptions_number);
             ASSERT(j == 0 || peer->exception_numbers[j - 1] < peer->exception_numbers[j]);

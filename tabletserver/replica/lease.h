@@ -18,11 +18,17 @@
  *       numbers, is no such word.
  *   (3) What is granted and not excepted is not free before (receipt of the last acknowledged
  *       beacon, or the granting itself, or this module's beginning, whichever is latest) + grace.
+ *   (4) What a peer has confirmed was asked before the beacon went out by whose acknowledgement it is known.
+ *
+ * **Confirmations** are for who does not trust its clock (rule 7): asks are counted; a beacon confirms what had been
+ * asked when it was sent, once it is acknowledged, by the numbers of both and no clock.  Who asks does not wait for
+ * the next beacon to be due: one goes out at once, unless one is under way, and then when that is acknowledged.  So
+ * there is a round trip at a time, for all who have asked meanwhile.
  *
  * What is granted, to whom and under which version, is told by the replicas (LEASE_EVENT_GRANT,
  * _EXCEPT); they hear when an exception binds and from when on they are free of the promise.
  *
- * Performing: HELD_UNTIL is stored where readers look at it *after* all EXCEPTED_BY_PEER of the same
+ * Performing: HELD_UNTIL and CONFIRMED are stored where readers look at them *after* all EXCEPTED_BY_PEER of the same
  * step were taken from their tablets.  Beacons go out on a connection and thread of their own.
  *
  * Pure: no clock (now_ns is CLOCK_BOOTTIME), no I/O, no randomness.  Thread rule: the beacon thread.
@@ -75,6 +81,7 @@ struct lease_acknowledgement {
 
 enum lease_event_type {
     LEASE_EVENT_TICK,
+    LEASE_EVENT_ASK,    /* confirmations were asked for, `asked` times so far */
     LEASE_EVENT_PEER,   /* peer is one that shares tablets; again: no longer, if !present */
     LEASE_EVENT_BEACON, /* received */
     LEASE_EVENT_ACKNOWLEDGEMENT, /* received */
@@ -89,6 +96,7 @@ struct lease_event {
     uint64_t tablet;
     uint64_t version;
     uint64_t incarnation; /* GRANT: of the peer's process that opened it */
+    uint64_t asked;       /* ASK: never fewer than before */
     bool present;
     struct lease_beacon beacon;
     struct lease_acknowledgement acknowledgement;
@@ -99,6 +107,7 @@ enum lease_effect_type {
     LEASE_EFFECT_ACKNOWLEDGE, /* send to peer; exceptions are the module's until the next step */
     LEASE_EFFECT_HELD_UNTIL,  /* this server may count on peer until at_ns */
     LEASE_EFFECT_EXCEPTED_BY_PEER, /* ... but not for (tablet, version) */
+    LEASE_EFFECT_CONFIRMED,        /* all that was asked up to `asked` */
     LEASE_EFFECT_PEER_RESTARTED,   /* its newest process is `incarnation`: what an older one opened,
                                     counts no more.  Also when it is the first one heard of */
     LEASE_EFFECT_EXCEPTED,         /* EXCEPT is in force; free of the promise from at_ns on */
@@ -112,6 +121,7 @@ struct lease_effect {
     uint64_t tablet;
     uint64_t version;
     int64_t at_ns;
+    uint64_t asked; /* CONFIRMED */
     struct lease_beacon beacon;
     struct lease_acknowledgement acknowledgement;
 };

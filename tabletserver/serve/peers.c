@@ -42,6 +42,12 @@ static void on_effect(void *context, const struct lease_effect *effect)
     }
 }
 
+static void on_confirmed(void *context)
+{
+    const struct peers *peers = context;
+    read_confirm_look(peers->server->confirm);
+}
+
 static bool on_batch(void *context, struct lanes_batch *batch)
 {
     const struct peers *peers = context;
@@ -125,7 +131,9 @@ enum status peers_create(struct server *server, struct peers **ret_peers, struct
                                            .server = server->number,
                                            .incarnation = server->incarnation,
                                            .context = peers,
-                                           .on_effect = on_effect};
+                                           .on_effect = on_effect,
+                                           .on_confirmed = server->confirm != NULL ? on_confirmed
+                                                                                   : NULL};
     const struct lanes_options messages = {.server = server->number,
                                            .incarnation = server->incarnation,
                                            .outbox_bytes_max = OUTBOX_BYTES_MAX,

@@ -307,6 +307,12 @@ enum status server_open(const struct server_settings *settings,
     if (status == STATUS_OK) {
         status = open_maps(server, ret_error);
     }
+    if (status == STATUS_OK && settings->reads_confirmed) {
+        status = read_confirm_create(server->workers, &server->confirm);
+        if (status != STATUS_OK) {
+            (void)error_set(ret_error, status, "no memory to start");
+        }
+    }
     if (status == STATUS_OK && settings->replicate) {
         status = peers_create(server, &server->peers, ret_error);
     }
@@ -376,7 +382,9 @@ void server_close(struct server *server)
         store_loop_stop(server->loops[i]);
     }
     peers_stop(server->peers);
+    read_confirm_stop(server->confirm);
     worker_pool_destroy(server->workers);
+    read_confirm_destroy(server->confirm);
     for (uint32_t i = 0; i < server->loop_count; i++) {
         store_loop_close(server->loops[i]);
     }

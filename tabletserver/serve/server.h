@@ -21,6 +21,7 @@
 #include "tabletserver/serve/load/load_sampling.h"
 #include "tabletserver/serve/loop/store_loop.h"
 #include "tabletserver/serve/peers.h"
+#include "tabletserver/serve/read/read_confirm.h"
 #include "tabletserver/serve/request_budget.h"
 #include "tabletserver/serve/server_clock.h"
 #include "tabletserver/serve/settings.h"
@@ -50,7 +51,8 @@ struct server {
     struct served_map *served;
     struct location_map *locations;
     struct worker_pool *workers;
-    struct peers *peers; /* NULL: it does not replicate */
+    struct peers *peers;          /* NULL: it does not replicate */
+    struct read_confirm *confirm; /* NULL: reads count on leases alone */
     struct store_loop *loops[SERVER_STORES_MAX];
     uint32_t loop_count;
     struct unopened_store unopened[SERVER_STORES_MAX]; /* as it was at the start */

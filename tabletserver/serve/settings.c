@@ -8,6 +8,9 @@
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
 
+#define READS_LEASED    "leased"
+#define READS_CONFIRMED "confirmed"
+
 #define COMPARE_PERIOD_US            (INT64_C(3) * 24 * 3600 * 1000000)
 #define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
 #define BUDGET_BYTES_LEAST           ((uint64_t)(64 * MIB))
@@ -22,6 +25,7 @@ void server_settings_default(struct server_settings *settings)
         .masters = "tcp://127.0.0.1:7400",
         .folder = "/var/lib/edubba/tabletserver",
         .zone = "",
+        .reads = READS_LEASED,
         .connections_max = 1024,
         .request_bytes_max = 0, /* these two: until it is known what memory_limit says */
         .answer_bytes_max = 0,
@@ -51,6 +55,7 @@ size_t server_settings_keys(struct server_settings *settings,
         {"zone", CONFIG_TEXT, &settings->zone, 0, 0, false},
         {"insecure", CONFIG_BOOL, &settings->insecure, 0, 0, false},
         {"replicate", CONFIG_BOOL, &settings->replicate, 0, 0, false},
+        {"reads", CONFIG_TEXT, &settings->reads, 0, 0, false},
         {"worker_threads", CONFIG_NUMBER, &settings->worker_threads, 0, 256, false},
         {"connections_max", CONFIG_NUMBER, &settings->connections_max, 1, 65536, false},
         {"request_bytes_max", CONFIG_SIZE_BYTES, &settings->request_bytes_max, MIB, 1024 * GIB,
@@ -130,12 +135,28 @@ static uint64_t default_budget_bytes(uint64_t memory_limit_bytes)
     return quarter_bytes < BUDGET_BYTES_MOST ? quarter_bytes : BUDGET_BYTES_MOST;
 }
 
+/* A tablet without copies is nobody else's: there is no one to ask. */
+static void check_reads(struct server_settings *settings, struct config_reading *reading)
+{
+    settings->reads_confirmed = strcmp(settings->reads, READS_CONFIRMED) == 0;
+    if (!settings->reads_confirmed && strcmp(settings->reads, READS_LEASED) != 0) {
+        config_refuse(reading, "reads",
+                      "reads must be \"" READS_LEASED "\" or \"" READS_CONFIRMED "\"");
+    } else if (settings->reads_confirmed && !settings->replicate &&
+               !config_is_refused(reading, "replicate")) {
+        config_refuse(reading, "reads",
+                      "reads = \"" READS_CONFIRMED "\" asks the servers of other copies: it needs "
+                      "replicate = true");
+    }
+}
+
 void server_settings_check(void *context, struct config_reading *reading)
 {
     struct server_settings *settings = context;
     struct store_settings *store = &settings->store;
 
     store->relearns = settings->replicate;
+    check_reads(settings, reading);
 
     /* The file's numbers are wide; these two are not. */
     store->log_segment_bytes = (uint32_t)(settings->log_segment_bytes / 4096 * 4096);

@@ -20,6 +20,8 @@ struct server_settings {
     const char *zone;
     bool insecure;
     bool replicate;         /* tablets may have copies on other servers */
+    const char *reads;      /* "leased" or "confirmed" */
+    bool reads_confirmed;   /* what it says: the check's to set */
     int64_t worker_threads; /* 0 = one a core */
     int64_t connections_max;
     uint64_t request_bytes_max; /* all requests under way, and what evaluations hold */

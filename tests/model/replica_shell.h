@@ -92,6 +92,8 @@ static inline void perform_lease(struct world *world,
         case LEASE_EFFECT_SILENT:
             event = enqueue(world, server, REPLICA_EVENT_SILENT);
             break;
+        case LEASE_EFFECT_CONFIRMED: /* nobody asks */
+            continue;
         }
         event->from = world->servers[peer].member;
         event->version = effect->version;

@@ -151,17 +151,17 @@ static void print_summary(void)
                  ", power cuts %" PRIu64 ", splits %" PRIu64 ", merges %" PRIu64
                  ", flushes %" PRIu64 ", replayed %" PRIu64 ", tables %" PRIu64
                  ", promotions %" PRIu64 ", removals %" PRIu64 ", lessons %" PRIu64
-                 ", slices %" PRIu64 ", yields %" PRIu64 ", leaves %" PRIu64 ", reigns %" PRIu64
-                 ", fenced %" PRIu64 ", wipes %" PRIu64 ", rots %" PRIu64 ", log rots %" PRIu64
-                 ", log rots undone %" PRIu64 ", log cuts %" PRIu64 ", logs refused %" PRIu64
-                 ", log not read %" PRIu64 ", digests %" PRIu64 ", refused for room %" PRIu64
-                 ", quorums %" PRIu64 "\n",
+                 ", slices %" PRIu64 ", yields %" PRIu64 ", leaves %" PRIu64 ", freezes %" PRIu64
+                 ", awaited %" PRIu64 ", reigns %" PRIu64 ", fenced %" PRIu64 ", wipes %" PRIu64
+                 ", rots %" PRIu64 ", log rots %" PRIu64 ", log rots undone %" PRIu64
+                 ", log cuts %" PRIu64 ", logs refused %" PRIu64 ", log not read %" PRIu64
+                 ", digests %" PRIu64 ", refused for room %" PRIu64 ", quorums %" PRIu64 "\n",
                  sim.event_count, (double)sim.now_ns / 1e9, sim.hash, s->operations, s->unknown,
                  s->retries, s->duplicates, s->scans, s->messages, s->lost, s->kills, s->power_cuts,
                  s->splits, s->merges, s->flushes, s->replays, s->tables, s->promotions,
-                 s->removals, s->lessons, s->slices, s->yields, s->leaves, s->reigns, s->fenced,
-                 s->wipes, s->rots, s->log_rots, s->log_rots_undone, s->log_cuts, s->log_refusals,
-                 s->log_not_read, s->digests, s->refused, s->quorums);
+                 s->removals, s->lessons, s->slices, s->yields, s->leaves, s->freezes, s->awaited,
+                 s->reigns, s->fenced, s->wipes, s->rots, s->log_rots, s->log_rots_undone,
+                 s->log_cuts, s->log_refusals, s->log_not_read, s->digests, s->refused, s->quorums);
     buffer_deinit(&settings);
 }
 

@@ -15,6 +15,7 @@
 #include "tests/sim/master/sim_master.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_faults.h"
+#include "tests/sim/world/sim_freeze.h"
 #include "tests/sim/world/sim_late.h"
 #include "tests/sim/world/sim_leave.h"
 #include "tests/sim/world/sim_network.h"
@@ -74,8 +75,9 @@ int64_t sim_wall_us(const struct sim *sim, uint32_t node)
 
 int64_t sim_boot_ns(const struct sim *sim, uint32_t node)
 {
-    __int128 gained_ns = (__int128)sim->now_ns * sim->settings.rate_ppm[node] / MILLION;
-    return BOOT_BASE_NS + sim->now_ns + (int64_t)gained_ns;
+    int64_t gone_ns = sim->now_ns - sim_freeze_ns(sim, node);
+    __int128 gained_ns = (__int128)gone_ns * sim->settings.rate_ppm[node] / MILLION;
+    return BOOT_BASE_NS + gone_ns + (int64_t)gained_ns;
 }
 
 int64_t sim_boot_delay_ns(const struct sim *sim, uint32_t node, int64_t boot_ns)
@@ -249,6 +251,7 @@ void sim_kill(struct sim *sim, uint32_t node, bool power_cut)
     sim_trace(sim, "node %u is killed%s", node, power_cut ? ", its power cut" : "");
     sim->nodes[node].alive = false;
     sim->nodes[node].paused_until_ns = 0;
+    sim_freeze_end(sim, node);
     sim->statistics.kills++;
     sim->statistics.power_cuts += power_cut;
     if (sim_is_master(sim, node)) {
@@ -476,7 +479,9 @@ static bool is_of_the_world(const struct sim_event *event)
 /* What comes for a process that is stopped comes when it goes on, in the same order. */
 static bool waits(struct sim *sim, struct sim_event *event)
 {
-    int64_t until_ns = sim->nodes[event->node].paused_until_ns;
+    const struct sim_node *node = &sim->nodes[event->node];
+    int64_t until_ns = node->paused_until_ns > node->frozen_until_ns ? node->paused_until_ns
+                                                                     : node->frozen_until_ns;
     if (is_of_the_world(event) || until_ns <= sim->now_ns || is_void(sim, event)) {
         return false;
     }

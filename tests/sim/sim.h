@@ -94,7 +94,8 @@
     X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
     X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
     X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */  \
-    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */
+    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                 \
+    X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -190,6 +191,8 @@ struct sim_settings {
     bool clocks_apart;               /* those of masters more than elections allow for */
     uint32_t leave;                  /* per turn: a server is stopped on purpose */
     bool leave_in_the_end;           /* one is, when all is well */
+    bool reads_confirmed;            /* rule 7: members are asked before each read */
+    uint32_t freeze;                 /* per turn: a machine stands still, and its clock with it */
     enum sim_away away_server;
     enum sim_away away_master;
 };
@@ -244,7 +247,10 @@ struct sim_node {
     bool alive;
     uint32_t life;
     int64_t wall_offset_us;
-    int64_t paused_until_ns;  /* a process that is stopped: what comes for it waits */
+    int64_t paused_until_ns; /* a process that is stopped: what comes for it waits */
+    int64_t frozen_from_ns;  /* it, and its clock with it (sim_freeze.h); 0 = never */
+    int64_t frozen_until_ns;
+    int64_t frozen_ns;        /* by so much its clock is behind, of earlier times */
     int64_t stalled_until_ns; /* its disk syncs nothing */
     int64_t full_until_ns;    /* its disk takes nothing */
     int64_t no_etcd_until_ns; /* a master that does not reach the coordinator */
@@ -308,6 +314,7 @@ struct sim {
     bool healed;   /* nothing fails any more; but somebody may be away */
     struct sim_absence away;
     struct sim_leaving leaving;
+    struct prng freezing; /* sim_freeze.h */
     bool failed;
     char failure[512];
     struct sim_heap heap;
@@ -360,7 +367,9 @@ struct sim {
         uint64_t refused; /* by full disks */
         uint64_t yields;
         uint64_t leaves;
-        uint64_t fenced; /* commits of masters that lead no more, refused */
+        uint64_t freezes;
+        uint64_t awaited; /* reads, until they were confirmed */
+        uint64_t fenced;  /* commits of masters that lead no more, refused */
         uint64_t reigns;
         uint64_t quorums; /* healed while somebody stayed away */
     } statistics;

@@ -28,6 +28,7 @@ struct reading {
     struct key_ring *ring;          /* wants one in `every` of the rows; NULL: none */
     uint32_t every;
     int64_t begun_ns; /* when its first row was asked for */
+    bool awaits; /* the tablet of the next row is to be confirmed first: it is in the part's wait */
 };
 
 /* What the tablet has had to do for us: told once, and not row by row. */
@@ -63,8 +64,19 @@ static void end_table(struct reading *reading)
     reading->schema = NULL;
 }
 
+/* True: it is to be confirmed first (read_confirm.h), and its references are the wait's. */
+static bool awaits_confirmation(struct reading *reading, const struct served *served)
+{
+    struct read_wait *wait = &reading->part->wait;
+    reading->awaits = wait->asked != 0 && !served_confirmed(served, wait->asked);
+    if (reading->awaits) {
+        wait->served = *served;
+    }
+    return reading->awaits;
+}
+
 /* Have a read of the row's tablet: a snapshot, between two looks whether it may be told (rule 7 of
- * docs/replication.md).  Returns STATUS_NOT_OWNER when the tablet is not served here. */
+ * docs/replication.md).  Returns STATUS_NOT_OWNER when the tablet is not served here, or awaited. */
 static enum status begin_read(struct reading *reading,
                               const struct operation *operation,
                               int64_t now_ns)
@@ -81,6 +93,9 @@ static enum status begin_read(struct reading *reading,
     end_read(reading);
     struct served served;
     if (!served_map_find(server->served, operation->table, operation->row, &served)) {
+        return STATUS_NOT_OWNER;
+    }
+    if (awaits_confirmation(reading, &served)) {
         return STATUS_NOT_OWNER;
     }
     if (reading->schema == NULL) {
@@ -152,7 +167,8 @@ static bool has_too_much_queued(const struct batch *batch)
            transport_reply_must_wait(batch->reply, 0);
 }
 
-static void answer(struct reading *reading, struct work *work)
+/* False: it has to wait, and was not answered. */
+static bool answer(struct reading *reading, struct work *work)
 {
     struct error error = {.status = STATUS_OK};
     struct buffer *rows = &reading->part->rows;
@@ -163,20 +179,23 @@ static void answer(struct reading *reading, struct work *work)
 
     if (now_ns > batch->deadline_ns) {
         batch_fail(work, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the row was read");
-        return;
+        return true;
     }
     if (has_too_much_queued(batch)) {
         batch_fail(work, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED);
-        return;
+        return true;
     }
     enum status status = begin_read(reading, work->operation, now_ns);
+    if (reading->awaits) {
+        return false;
+    }
     if (status == STATUS_NOT_OWNER) {
         batch_redirect(work);
-        return;
+        return true;
     }
     if (status != STATUS_OK) {
         batch_fail(work, STATUS_UNAVAILABLE, "cannot begin to read; retry");
-        return;
+        return true;
     }
     status = read_row(reading, work, &error);
     reading->counts.reads += 1;
@@ -194,11 +213,12 @@ static void answer(struct reading *reading, struct work *work)
         rows->failed = false;
         batch_fail(work, error.status == STATUS_NO_MEMORY ? STATUS_UNAVAILABLE : error.status,
                    error.text);
-        return;
+        return true;
     }
     /* The pointer is put right when the buffer has stopped growing: see send(). */
     work->answer.rows = bytes_of(NULL, rows->size_bytes - start);
     batch_complete(work);
+    return true;
 }
 
 /* Answers were completed newest first; their rows lie oldest first. */
@@ -229,32 +249,100 @@ static bool refuse_all(struct part *part)
     return true;
 }
 
-static void run(struct job *job)
+/* False: from part->first on it has to wait.  True: all is answered, and the part may be gone. */
+static bool read_on(struct part *part)
 {
-    struct part *part = (struct part *)job;
     struct reading reading = {.part = part};
     struct work *work = part->first;
 
-    if (refuse_all(part)) {
-        return;
-    }
     while (work != NULL) {
         struct work *next = work->next;
-        answer(&reading, work);
+        if (!answer(&reading, work)) {
+            break;
+        }
         if (next != NULL && part->rows.size_bytes >= ANSWER_BYTES) {
             end_read(&reading); /* the next row is read as of then */
             send(part);
         }
         work = next;
     }
+    bool done = work == NULL;
+    part->first = work;
     end_table(&reading);
     send(part);
+    return done;
+}
+
+static void fail_rest(struct part *part, enum status status, const char *text)
+{
+    struct work *work = part->first;
+    while (work != NULL) {
+        struct work *next = work->next;
+        batch_fail(work, status, text);
+        work = next;
+    }
+    send(part);
+}
+
+static void redirect_first(struct part *part)
+{
+    struct work *work = part->first;
+    part->first = work->next;
+    batch_redirect(work);
+}
+
+static void run(struct job *job)
+{
+    struct part *part = (struct part *)job;
+    struct read_confirm *confirm = part->batch->server->confirm;
+
+    while (!read_on(part)) {
+        switch (read_confirm_wait(confirm, &part->wait)) {
+        case READ_CONFIRM_WAITS:
+            return; /* from here on the part is another thread's */
+        case READ_CONFIRM_CONFIRMED:
+            break;
+        case READ_CONFIRM_NOT_SERVED:
+            redirect_first(part);
+            break;
+        case READ_CONFIRM_LATE:
+            fail_rest(part, STATUS_DEADLINE_EXCEEDED,
+                      "the deadline passed before the lease was confirmed");
+            return;
+        case READ_CONFIRM_STOPPED:
+            fail_rest(part, STATUS_UNAVAILABLE, "the server is stopping");
+            return;
+        }
+    }
+}
+
+/* Once for all of its reads: what is acknowledged while some of them wait, they need not see. */
+static void ask(struct part *part)
+{
+    const struct batch *batch = part->batch;
+    part->wait = (struct read_wait){.job = &part->job,
+                                    .priority = JOB_URGENT,
+                                    .deadline_ns = batch->deadline_ns,
+                                    .asked = beacons_ask(peers_beacons(batch->server->peers))};
+}
+
+static void start(struct job *job)
+{
+    struct part *part = (struct part *)job;
+    if (refuse_all(part)) {
+        return;
+    }
+    if (part->batch->server->confirm != NULL) {
+        ask(part);
+    }
+    job->run = run;
+    run(job);
 }
 
 void point_read_submit(struct part *part)
 {
     struct worker_pool *workers = part->batch->server->workers;
-    part->job.run = run;
+    part->job.run = start;
     if (part->work_count <= READS_AT_ONCE_MAX) {
         worker_pool_run_or_submit(workers, &part->job);
     } else {

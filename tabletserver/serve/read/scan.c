@@ -42,6 +42,8 @@ struct scan {
     struct buffer looking;          /* the row that is being read */
     bool has_resume;
     bool counted; /* among what its tablet has had to do */
+    struct read_wait
+        wait; /* where reads are confirmed; .asked 0 = the next slice has not asked yet */
     uint64_t rows_returned;
     uint64_t cells_seen;
     struct row_read_statistics statistics; /* since the last message */
@@ -398,6 +400,37 @@ void scan_progress(struct scan *scan)
     }
 }
 
+/* Each slice is confirmed anew (read_confirm.h): a scan may last.  False: it waits, or has failed. */
+static bool is_confirmed(struct scan *scan)
+{
+    struct server *server = scan->server;
+    if (scan->wait.asked == 0) {
+        scan->wait = (struct read_wait){.job = &scan->job,
+                                        .priority = JOB_PATIENT,
+                                        .deadline_ns = scan->deadline_ns,
+                                        .asked = beacons_ask(peers_beacons(server->peers))};
+    }
+    scan->wait.served = scan->served;
+    served_ref(&scan->wait.served);
+    switch (read_confirm_wait(server->confirm, &scan->wait)) {
+    case READ_CONFIRM_WAITS:
+        break; /* from here on the scan is another thread's */
+    case READ_CONFIRM_CONFIRMED:
+        scan->wait.asked = 0;
+        return true;
+    case READ_CONFIRM_NOT_SERVED:
+        redirect(scan, scan->has_resume ? buffer_bytes(&scan->resume) : scan->first);
+        break;
+    case READ_CONFIRM_LATE:
+        fail(scan, STATUS_DEADLINE_EXCEEDED, "the deadline passed before the lease was confirmed");
+        break;
+    case READ_CONFIRM_STOPPED:
+        fail(scan, STATUS_UNAVAILABLE, "the server is stopping");
+        break;
+    }
+    return false;
+}
+
 static void run(struct job *job)
 {
     struct scan *scan = (struct scan *)job;
@@ -417,7 +450,7 @@ static void run(struct job *job)
         fail(scan, STATUS_UNAVAILABLE, TOO_MUCH_QUEUED); /* a slice would be read for nothing */
         return;
     }
-    if (park(scan)) {
+    if (park(scan) || (scan->server->confirm != NULL && !is_confirmed(scan))) {
         return;
     }
     enum status status = run_slice(scan, &slice, &error);

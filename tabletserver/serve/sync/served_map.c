@@ -38,6 +38,12 @@ bool served_holds(const struct served *served)
     return served->serving == NULL || serving_holds(served->serving, clock_monotonic_ns());
 }
 
+bool served_confirmed(const struct served *served, uint64_t asked)
+{
+    return served->serving == NULL ||
+           serving_confirmed(served->serving, asked, clock_monotonic_ns());
+}
+
 uint64_t served_opening(const struct served *served)
 {
     return served->serving == NULL ? 0 : serving_opening(served->serving);

@@ -43,6 +43,9 @@ void served_release(const struct served *served);
 /* Is it served here at this moment? */
 bool served_holds(const struct served *served);
 
+/* The same, and have the servers of its other copies confirmed that since beacons_ask() gave `asked`? */
+bool served_confirmed(const struct served *served, uint64_t asked);
+
 /* Before a snapshot is taken, and after: may be told what is read from it? */
 uint64_t served_opening(const struct served *served);
 bool served_held(const struct served *served, uint64_t opening);

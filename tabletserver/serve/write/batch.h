@@ -22,6 +22,7 @@
 
 #include "common/base/arena.h"
 #include "common/io/transport/transport.h"
+#include "tabletserver/serve/read/read_confirm.h"
 #include "tabletserver/serve/worker_pool.h"
 #include "tabletserver/tablet/row_lock.h"
 
@@ -54,7 +55,8 @@ struct part {
     struct store_loop *loop; /* NULL: the reads' part, or the answers known at once */
     struct work *first;      /* what is to be done, in order */
     struct work *last;
-    uint32_t work_count;    /* in that list */
+    uint32_t work_count;    /* in that list, when it was handed out */
+    struct read_wait wait;  /* the reads' part, where reads are confirmed: .asked 0 = not yet */
     struct work *completed; /* ready to be sent */
     uint32_t completed_count;
     struct buffer rows; /* the reads' row blocks */

@@ -182,10 +182,14 @@ void sim_truth_on_committed(struct sim_replica_truth *truth,
 
 /* --- what clients are told ---------------------------------------------------------------------- */
 
+/* Where clocks stand still, who may serve by its own may not by the others': what clients see is looked at. */
 static void check_alone(const struct sim_replica_truth *truth,
                         const struct sim_server *server,
                         const struct sim_tablet *tablet)
 {
+    if (truth->sim->settings.freeze > 0) {
+        return;
+    }
     for (uint32_t i = 0; i < truth->sim->settings.server_count; i++) {
         const struct sim_server *other = truth->sim->servers[i];
         for (uint32_t k = 0; other != NULL && other != server && k < other->store.tablet_count;

@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/checker/sim_replica_truth.h"
+#include "tests/sim/server/sim_confirm.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_rot.h"
 
@@ -241,6 +242,11 @@ void sim_answer_read(struct sim_server *server, struct sim_work *work)
     if (sim_answer_refuses(server, tablet, work)) {
         return;
     }
+    work->asked = work->asked == 0 ? sim_confirm_ask(server) : work->asked;
+    if (sim_confirm_is_awaited(server, tablet, work->asked)) {
+        sim_confirm_await_read(server, work);
+        return;
+    }
     if (tablet->replicated && server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
         sim_truth_on_answered(server->sim->truth, server, tablet, 0);
     }
@@ -348,6 +354,13 @@ static void redirect_scan(struct sim_server *server,
 
 void sim_answer_scan(struct sim_server *server, const struct sim_message *message)
 {
+    sim_answer_scan_asked(server, message, sim_confirm_ask(server));
+}
+
+void sim_answer_scan_asked(struct sim_server *server,
+                           const struct sim_message *message,
+                           uint64_t asked)
+{
     struct request_head head;
     struct bytes body;
     struct scan_request request;
@@ -370,6 +383,10 @@ void sim_answer_scan(struct sim_server *server, const struct sim_message *messag
     if (tablet->replicated && !sim_host_may_serve(server, tablet) &&
         server->sim->planted != SIM_PLANTED_SECONDARY_SERVES) {
         sim_answer_error(server, message, STATUS_UNAVAILABLE, "not now");
+        return;
+    }
+    if (sim_confirm_is_awaited(server, tablet, asked)) {
+        sim_confirm_await_scan(server, message, asked);
         return;
     }
     if (tablet->rotten) {

@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "tabletserver/replica/lease_message.h"
 #include "tests/sim/checker/sim_replica_truth.h"
+#include "tests/sim/server/sim_confirm.h"
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_rot.h"
 
@@ -393,6 +394,7 @@ void sim_host_end_step(struct sim_server *server)
     if (server->sim->planted == SIM_PLANTED_REPLICA_SYNCED_EARLY) {
         sim_store_tell_synced(&server->store, UINT64_MAX);
     }
+    sim_confirm_look(server);
     for (int i = 0; i < ROUNDS_MAX && (i == 0 || server->peers.mailbox_count > 0); i++) {
         sim_seam_take_mailbox(server);
         look_whether_leaving(server);
@@ -576,6 +578,7 @@ void sim_host_destroy(struct sim_server *server)
 {
     host_destroy(server->peers.host);
     discard_readings(server);
+    sim_confirm_destroy(server);
     lease_destroy(server->peers.lease);
     for (uint32_t node = 0; node <= SIM_SERVERS_MAX; node++) {
         buffer_deinit(&server->peers.batches[node]);

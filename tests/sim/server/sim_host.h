@@ -20,6 +20,7 @@
 
 struct sim_server;
 struct sim_reading;
+struct sim_awaited;
 
 /* GRANT or EXCEPT, on its way to the lease module. */
 struct sim_promise {
@@ -46,6 +47,8 @@ struct sim_peers {
     int64_t retell_ns;
     uint64_t proposes[SIM_PROPOSES_MAX]; /* requests that were sent */
     uint32_t propose_next;
+    uint64_t asked;              /* confirmations (sim_confirm.h), so often */
+    struct sim_awaited *awaited; /* reads that wait for one */
 };
 
 void sim_host_start(struct sim_server *server);

@@ -222,6 +222,9 @@ static void perform(struct sim_server *server, const struct lease_effect *effect
     case LEASE_EFFECT_HELD_UNTIL:
         atomic_store(&end->until_ns, effect->at_ns);
         break;
+    case LEASE_EFFECT_CONFIRMED:
+        atomic_store(&end->confirmed, effect->asked);
+        break;
     case LEASE_EFFECT_PEER_RESTARTED: /* what was held is void, also for what it opens anew */
         if (server->sim->planted == SIM_PLANTED_RESTART_UNHEARD) {
             break;

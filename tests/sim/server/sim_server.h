@@ -40,6 +40,7 @@ struct sim_work {
     uint64_t evaluation; /* number; 0 = not evaluating */
     uint64_t reign;      /* of the tablet, when it began to be evaluated */
     bool duplicate;
+    uint64_t asked; /* READ: before it is (sim_confirm.h); 0 = not yet, or it need not be */
     struct bytes result;
     struct operation_result answer;
 };
@@ -179,6 +180,10 @@ bool sim_answer_refuses(struct sim_server *server,
 void sim_answer_redirect(struct sim_server *server, struct sim_work *work);
 void sim_answer_send(struct sim_server *server);
 void sim_answer_scan(struct sim_server *server, const struct sim_message *message);
+/* When it is confirmed (sim_confirm.h). */
+void sim_answer_scan_asked(struct sim_server *server,
+                           const struct sim_message *message,
+                           uint64_t asked);
 void sim_answer_locate(struct sim_server *server, const struct sim_message *message);
 void sim_answer_read(struct sim_server *server, struct sim_work *work);
 void sim_answer_destroy_all(struct sim_server *server);

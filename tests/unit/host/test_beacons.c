@@ -117,6 +117,11 @@ static void node_open(struct node *node, uint64_t server, uint64_t incarnation)
     cr_assert_eq(beacons_start(node->beacons, &error), STATUS_OK);
 }
 
+static const struct lease_end *end_of(struct node *node, const struct node *peer)
+{
+    return beacons_lease_end(node->beacons, peer->server);
+}
+
 static void node_close(struct node *node)
 {
     for (unsigned i = 0; i < atomic_load(&node->held_count); i++) {
@@ -185,6 +190,57 @@ Test(beacons, what_is_excepted_is_told_before_the_lease_goes_on)
     WAIT_FOR(atomic_load(&beacons_lease_end(b.beacons, 1)->until_ns) > seen->end_ns);
     node_close(&a);
     node_close(&b);
+}
+
+/* Many at once, and one after the other: far more often than beacons are due. */
+Test(beacons, who_asks_is_told_at_once)
+{
+    static struct node a = {.lease = &REAL};
+    static struct node b = {.lease = &REAL};
+    node_open(&a, 1, 10);
+    node_open(&b, 2, 20);
+    introduce(&a, &b);
+    WAIT_FOR(holds(&a, &b));
+    int64_t begun_ns = clock_monotonic_ns();
+    for (int i = 0; i < 100; i++) {
+        uint64_t asked = beacons_ask(a.beacons);
+        cr_assert_gt(beacons_ask(a.beacons), asked);
+        WAIT_FOR(lease_end_is_confirmed(end_of(&a, &b), asked + 1));
+    }
+    cr_assert_lt(clock_monotonic_ns() - begun_ns, 100 * REAL.beacon_ns / 2);
+    atomic_store(&b.deaf, true);
+    uint64_t asked = beacons_ask(a.beacons);
+    clock_sleep_us(300 * 1000);
+    cr_assert_not(lease_end_is_confirmed(end_of(&a, &b), asked), "nobody has said so");
+    node_close(&a);
+    node_close(&b);
+}
+
+static atomic_uint looks;
+
+static void count_looks(void *context)
+{
+    (void)context;
+    atomic_fetch_add(&looks, 1);
+}
+
+/* What has waited for nobody's word is looked at, too: its deadline may pass. */
+Test(beacons, who_waits_is_looked_at_when_it_is_confirmed_and_now_and_then)
+{
+    struct beacons *beacons = NULL;
+    struct error error;
+    const struct beacons_options options = {.lease = QUICK,
+                                            .server = 1,
+                                            .incarnation = 1,
+                                            .on_effect = on_effect,
+                                            .on_confirmed = count_looks};
+    cr_assert_eq(beacons_create(&options, &beacons, &error), STATUS_OK);
+    cr_assert_eq(beacons_start(beacons, &error), STATUS_OK);
+    cr_assert(beacons_set_peer(beacons, 2, "")); /* whom nobody can reach */
+    (void)beacons_ask(beacons);
+    WAIT_FOR(atomic_load(&looks) > 3);
+    beacons_stop(beacons);
+    beacons_destroy(beacons);
 }
 
 Test(beacons, a_process_that_comes_back_is_another_one)

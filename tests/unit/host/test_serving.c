@@ -48,6 +48,25 @@ Test(serving, holds_while_all_leases_do)
     cr_assert(serving_holds(serving, INT64_MAX), "alone");
 }
 
+Test(serving, is_confirmed_by_all_whom_it_counts_on)
+{
+    const struct serving_on on[] = {{&peers[0], 7}, {&peers[1], 7}};
+    cr_assert_not(serving_confirmed(serving, 0, 1), "it is closed");
+    serving_publish(serving, on, 2);
+    cr_assert(serving_confirmed(serving, 0, 1), "nothing was asked");
+    cr_assert_not(serving_confirmed(serving, 4, 1));
+    atomic_store(&ends[0].confirmed, 4);
+    cr_assert_not(serving_confirmed(serving, 4, 1), "by one of two");
+    atomic_store(&ends[1].confirmed, 9);
+    cr_assert(serving_confirmed(serving, 4, 1));
+    cr_assert_not(serving_confirmed(serving, 5, 1));
+    cr_assert_not(serving_confirmed(serving, 4, 100), "a lease is over");
+    atomic_store(&peers[1].incarnation, 8);
+    cr_assert_not(serving_confirmed(serving, 4, 1), "it was another process that did");
+    serving_publish(serving, NULL, 0);
+    cr_assert(serving_confirmed(serving, 10, INT64_MAX), "alone");
+}
+
 Test(serving, counts_on_a_process_not_on_a_server)
 {
     const struct serving_on on[] = {{&peers[0], 7}, {&peers[1], 7}};

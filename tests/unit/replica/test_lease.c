@@ -126,6 +126,92 @@ Test(lease, counts_from_sending)
     lease_destroy(lease);
 }
 
+static struct lease_effects ask(struct lease *lease, int64_t now_ns, uint64_t asked)
+{
+    return step(lease,
+                (struct lease_event){.type = LEASE_EVENT_ASK, .now_ns = now_ns, .asked = asked});
+}
+
+/* The number that the last effect confirms; 0 = it is none. */
+static uint64_t confirms(struct lease_effects effects)
+{
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].type == LEASE_EFFECT_CONFIRMED) {
+            return effects.items[i].asked;
+        }
+    }
+    return 0;
+}
+
+static bool sends(struct lease_effects effects)
+{
+    return effects.count > 0 && effects.items[effects.count - 1].type == LEASE_EFFECT_BEACON;
+}
+
+Test(lease, confirms_what_was_asked_before_the_beacon_went_out)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    (void)tick(lease, 0); /* beacon 1, of which nobody asked anything */
+    cr_assert_not(sends(ask(lease, 10 * MS, 1)), "one is under way: the next goes when it is back");
+    struct lease_effects effects = step(lease, answer(20 * MS, 1, 3));
+    cr_assert_eq(confirms(effects), 0, "it was sent before");
+    cr_assert(sends(effects));
+    cr_assert_eq(effects.items[effects.count - 1].beacon.number, 2);
+    cr_assert_not(sends(ask(lease, 21 * MS, 5)));
+    effects = step(lease, answer(30 * MS, 2, 3));
+    cr_assert_eq(confirms(effects), 1, "not what was asked while it was under way");
+    cr_assert(sends(effects));
+    effects = step(lease, answer(40 * MS, 3, 3));
+    cr_assert_eq(confirms(effects), 5);
+    cr_assert_not(sends(effects), "nobody asks any more");
+    cr_assert(sends(ask(lease, 50 * MS, 6)), "at once, long before one is due");
+    cr_assert_eq(confirms(step(lease, answer(60 * MS, 3, 3))), 0, "one that comes twice");
+    cr_assert_eq(confirms(step(lease, answer(61 * MS, 4, 3))), 6);
+    lease_destroy(lease);
+}
+
+Test(lease, a_lost_beacon_is_not_waited_for)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    (void)tick(lease, 0);
+    cr_assert_not(sends(ask(lease, 10 * MS, 1)));
+    cr_assert(sends(tick(lease, 250 * MS)), "the next one that is due brings it");
+    cr_assert_eq(confirms(step(lease, answer(260 * MS, 2, 3))), 1);
+    lease_destroy(lease);
+}
+
+Test(lease, who_gives_no_lease_confirms_nothing)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    cr_assert(sends(ask(lease, 0, 1)));
+    struct lease_event without = answer(10 * MS, 1, 3);
+    without.acknowledgement.gives_lease = false;
+    struct lease_effects effects = step(lease, without);
+    cr_assert_eq(confirms(effects), 0);
+    cr_assert_not(sends(effects), "it would not do for being asked again");
+    lease_destroy(lease);
+}
+
+Test(lease, what_is_excepted_is_told_before_it_is_confirmed)
+{
+    struct lease *lease = make(7, 0);
+    greet(lease, 0);
+    cr_assert(sends(ask(lease, 0, 1)));
+    const struct lease_exception exception = {11, 5};
+    struct lease_event naming = answer(10 * MS, 1, 4); /* and by a new process */
+    naming.acknowledgement.exceptions = &exception;
+    naming.acknowledgement.exception_count = 1;
+    naming.acknowledgement.exceptions_number = 1;
+    struct lease_effects effects = step(lease, naming);
+    cr_assert_eq(effects.items[0].type, LEASE_EFFECT_PEER_RESTARTED);
+    cr_assert_eq(effects.items[1].type, LEASE_EFFECT_EXCEPTED_BY_PEER);
+    cr_assert_eq(effects.items[effects.count - 1].type, LEASE_EFFECT_CONFIRMED);
+    lease_destroy(lease);
+}
+
 Test(lease, old_beacons_and_old_processes_count_nothing)
 {
     struct lease *lease = make(7, 0);
@@ -416,6 +502,7 @@ static void perform(struct world *world, int who, struct lease_effects effects)
             world->free_from_ns = effect->at_ns;
             break;
         case LEASE_EFFECT_SILENT:
+        case LEASE_EFFECT_CONFIRMED:
             break;
         }
     }

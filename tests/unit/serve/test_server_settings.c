@@ -155,3 +155,14 @@ Test(server_settings, a_server_on_every_address_must_say_where_others_reach_it)
                               "command line: advertise: address tcp://0.0.0.0:7401 is every"));
     cr_assert_str_eq(settle("advertise=tcp://server-7:7401", NULL), "");
 }
+
+Test(server_settings, reads_are_confirmed_by_the_servers_of_other_copies)
+{
+    cr_assert_str_eq(settle(NULL, NULL), "");
+    cr_assert_not(settings.reads_confirmed);
+    cr_assert_str_eq(settle("reads=confirmed", "replicate=true"), "");
+    cr_assert(settings.reads_confirmed);
+    cr_assert_not_null(strstr(settle("reads=confirmed", NULL), "it needs replicate = true"));
+    cr_assert_not_null(
+        strstr(settle("reads=quick", NULL), "reads must be \"leased\" or \"confirmed\""));
+}
