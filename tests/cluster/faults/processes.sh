@@ -5,6 +5,7 @@
 #   start_etcd N, start_master N, start_server N; kill_hard NAME and the rest are cluster.sh's
 #   fail_disk NAME CALL ERROR PATTERN once|always, mend_disk NAME         shim_disk.c says what
 #   step_clock NAME SECONDS                                               ahead of the right time
+#   hold_clock NAME MS                                                    a server stood still for so long, and its clock too
 #   cut_power NAME...            they are killed, at once, and what they had not synced may be lost
 #   wait_whole                   all servers are alive, and all copies of the table under load count
 # Of names: etcd1, master1, server1 ...; their folders are WORK/NAME, their shims' WORK/faults/NAME.
@@ -135,6 +136,12 @@ fail_disk() {
 }
 mend_disk() { rm -f "$WORK/faults/$1/fail"; }
 step_clock() { echo "$2" >"$WORK/faults/$1/clock.new" && mv "$WORK/faults/$1/clock.new" "$WORK/faults/$1/clock"; }
+
+declare -A HELD_MS
+hold_clock() {
+    HELD_MS[$1]=$((${HELD_MS[$1]:-0} + $2))
+    step_clock "$1" "0 ${HELD_MS[$1]}"
+}
 
 kill_at_once() {
     local name pids=()

@@ -2,7 +2,7 @@
 # leaves the cluster whole; README.md says what each shows.
 SCENARIOS="kill_server kill_all power_cut stop_server partitions isolate_master coordinator_down sync_error disk_full clock_steps slow_network kill_balance lying_disk"
 OF_SEVERAL_MASTERS="isolate_master kill_server_and_master"
-REPLICATED="kill_server_and_master wiped_server long_stop kill_decided" # only where tablets have several copies
+REPLICATED="kill_server_and_master wiped_server long_stop freeze_server kill_decided" # only where tablets have several copies
 LEASE_MS=1400
 
 random_server() { echo "server$((1 + RANDOM % HOSTS_MAX))"; }
@@ -163,6 +163,30 @@ stop_server() {
         sleep 1
     done
     load_end --within 15 --at-least $((300 * $1))
+}
+
+# A guest that its hypervisor stops finds its clock where it was: it counts on leases that are over, and nobody tells it.
+# Some clients stood still as long, and ask it.  (With READS=leased stale reads are found: that is what leases cannot do.)
+freeze_server_rounds() {
+    local round n a readers
+    load_begin freeze_server || return
+    for ((round = 1; round <= $1; round++)); do
+        a=$((1 + RANDOM % HOSTS_MAX)) readers=("${PIDS[load-reads0]}" "${PIDS[load-reads$a]}")
+        event fault frozen "$(keys_of "server$a")"
+        kill -STOP "${PIDS[server$a]}" "${readers[@]}"
+        sleep 4
+        for ((n = 1; n <= HOSTS_MAX; n++)); do ((n == a)) || network_cut $a $n; done
+        hold_clock "server$a" 4000
+        kill -CONT "${PIDS[server$a]}" "${readers[@]}"
+        heal_after 2
+    done
+    load_end --within 15 --at-least $((200 * $1))
+}
+freeze_server() {
+    SERVER_MORE=("reads=${READS:-confirmed}")
+    cluster_fresh && freeze_server_rounds "$1"
+    SERVER_MORE=() HELD_MS=()
+    cluster_fresh
 }
 
 # heal_after SECONDS
