@@ -18,6 +18,9 @@ says "unknown table to split" 1 "^ebt: NOT_FOUND: table 'nowhere' was not found"
 says "empty key" 1 'INVALID_ARGUMENT' ebt set T '' f:a=1
 says "key of 4097 bytes" 1 'INVALID_ARGUMENT' ebt set T "$(big 4097)" f:a=1
 says "key of 4096 bytes" 0 '' ebt set T "$(big 4096)" f:a=1
+says "a column without a name" 0 '' ebt set T unnamed f:=1
+says "and as text (f:)" 0 '  f: +@ ' ebt lookup T unnamed
+ebt deleterow T unnamed
 says "timestamp out of granularity" 1 'INVALID_ARGUMENT.*[Gg]ranularity' ebt set T r f:a=1@1001
 says "bad regex" 1 'INVALID_ARGUMENT' ebt read T 'regex=(('
 says "SetCell on an aggregate" 1 'INVALID_ARGUMENT.*type mismatch' ebt set T r sum:a=1@0
