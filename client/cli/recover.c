@@ -221,6 +221,9 @@ int run_recover(struct session *session)
     if (code >= 0) {
         return code;
     }
+    if (!order.accepts) {
+        session_only_looks(session);
+    }
     struct edubba_client *client = session_client(session);
     if (client == NULL) {
         return EXIT_CODE_FAILED;

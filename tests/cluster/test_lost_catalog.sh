@@ -55,6 +55,7 @@ wrong() {
         says "$what: status answers" 1 "^! the catalog is disputed: .*$pattern" timeout 4 "$BUILD/client/cli/ebt" status
         says "$what: status answers as JSON, with nothing else" 1 '"alarms":\[\{"code":"catalog_disputed"[^}]*\}\]\}$' timeout 4 "$BUILD/client/cli/ebt" --json status
         [[ $again == running ]] && says "$what: ls gives up" 1 "$pattern" timeout 10 "$BUILD/client/cli/ebt" ls
+        [[ $again == running ]] && says "$what: so does recover that only lists" 1 "$pattern" timeout 10 "$BUILD/client/cli/ebt" recover
         sleep 1
         same "$what: tablets held ($again)" "$(held_by_all)" "$tablets"
         : >"$WORK/master.log"
