@@ -62,14 +62,15 @@ const struct command COMMANDS[] = {
      3, -1, run_addtocell},
     {"lookup", "TABLE ROW [columns=FAMILY:COLUMN,...] [cells-per-column=N] [keys-only=true]",
      "Read one row",
-     "columns names columns (FAMILY:COLUMN) or whole families (FAMILY:).\n"
+     "columns names columns as they are (FAMILY:COLUMN), or whole families (FAMILY:).\n"
      "  ebt lookup METRIC 'server1#1426535612045' columns=METRIC:CPU/CPU1_USR cells-per-column=1",
      2, -1, run_lookup},
     {"read",
-     "TABLE [start=KEY] [end=KEY] [prefix=KEY] [regex=PATTERN] [columns=...] [count=N]\n"
+     "TABLE [start=KEY] [end=KEY] [prefix=KEY] [regex=PATTERN] [columns=FAMILY:COLUMN,...] [count=N]\n"
      "     [cells-per-column=N] [reversed=true] [keys-only=true]",
      "Read rows in key order",
-     "start is included, end is not.  regex is matched against whole row keys (RE2 syntax).\n"
+     "start is included, end is not.  regex is matched against whole row keys (RE2 syntax).  columns names\n"
+     "columns as they are (FAMILY:COLUMN), or whole families (FAMILY:).\n"
      "  ebt read METRIC prefix=server1# reversed=true count=10",
      1, -1, run_read},
     {"count", "TABLE [prefix=KEY]", "Count rows", "", 1, 2, run_count},

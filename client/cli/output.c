@@ -167,6 +167,14 @@ static int characters(struct edubba_bytes bytes)
     return count;
 }
 
+/* As they are; nothing may be a null pointer, which fwrite() must not be given. */
+static void print_bytes(FILE *out, struct edubba_bytes bytes)
+{
+    if (bytes.size > 0) {
+        fwrite(bytes.data, 1, bytes.size, out);
+    }
+}
+
 static void print_cell(FILE *out,
                        const struct edubba_cell *cell,
                        const struct edubba_schema *schema)
@@ -175,14 +183,14 @@ static void print_cell(FILE *out,
     int width = 40 - (int)cell->family.size - 1 - characters(cell->qualifier);
 
     fputs("  ", out);
-    fwrite(cell->family.data, 1, cell->family.size, out);
+    print_bytes(out, cell->family);
     fputc(':', out);
-    fwrite(cell->qualifier.data, 1, cell->qualifier.size, out);
+    print_bytes(out, cell->qualifier);
     fprintf(out, "%*s @ ", width > 0 ? width : 0, "");
     print_time(out, cell->timestamp_us);
     if (cell->label.size > 0) {
         fputs(" label=", out);
-        fwrite(cell->label.data, 1, cell->label.size, out);
+        print_bytes(out, cell->label);
     }
     fputs("\n    ", out);
     if (cell->value.size > 0 && aggregate_of(schema, cell->family) != EDUBBA_PLAIN &&
@@ -248,7 +256,7 @@ void print_row(FILE *out,
     if (!keys_only) {
         fputs("----------------------------------------\n", out);
     }
-    fwrite(row->key.data, 1, row->key.size, out);
+    print_bytes(out, row->key);
     fputc('\n', out);
     for (size_t i = 0; !keys_only && i < row->cell_count; i++) {
         print_cell(out, &row->cells[i], schema);

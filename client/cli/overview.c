@@ -217,9 +217,17 @@ static size_t in_sync_of(const struct edubba_tablet_replicas *tablet)
     return count;
 }
 
+int overview_compare_numbers(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a;
+    uint64_t right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
 /* What one table lacks; each counts tablets. */
 struct lacks {
     size_t unavailable;
+    size_t not_led;    /* served by nobody, though there are copies */
     size_t unwritable; /* fewer copies are in sync than a write needs */
     size_t copies;
 };
@@ -236,6 +244,15 @@ static void note_unavailable(struct overview *overview,
             "ebt tablets %s names the servers that have them: start one of each.  Right after a "
             "server was lost those that have copies come back within seconds.  If all that have "
             "them are gone for good: ebt recover.",
+            schema->name);
+    }
+    alarm = lacks->not_led > 0 ? add_alarm(overview, "tablets_not_led") : NULL;
+    if (alarm != NULL) {
+        say(alarm->message,
+            "%zu tablets of %s are not served: copies are there, and none of them leads",
+            lacks->not_led, schema->name);
+        say(alarm->action,
+            "ebt recover %s tells of each which copies there are, and what can be done.",
             schema->name);
     }
     alarm = lacks->unwritable > 0 ? add_alarm(overview, "writes_wait") : NULL;
@@ -279,21 +296,27 @@ static void note_risks(struct overview *overview,
 void overview_note_table(struct overview *overview,
                          const struct edubba_schema *schema,
                          const struct edubba_tablet_replicas *tablets,
-                         size_t count)
+                         size_t count,
+                         const uint64_t *not_led,
+                         size_t not_led_count)
 {
     struct lacks lacks = {0};
     for (size_t i = 0; i < count; i++) {
         size_t in_sync = in_sync_of(&tablets[i]);
         bool has_copy = !tablets[i].is_known || in_sync > 0; /* on a server that lives */
-        bool served = has_copy && (strcmp(tablets[i].state, "serving") == 0 ||
-                                   strcmp(tablets[i].state, "splitting") == 0);
-        lacks.unavailable += !served;
+        bool available = has_copy && (strcmp(tablets[i].state, "serving") == 0 ||
+                                      strcmp(tablets[i].state, "splitting") == 0);
+        bool led = not_led_count == 0 || bsearch(&tablets[i].number, not_led, not_led_count,
+                                                 sizeof *not_led, overview_compare_numbers) == NULL;
+        bool served = available && led;
+        lacks.unavailable += !available;
+        lacks.not_led += available && !led;
         lacks.unwritable += served && tablets[i].is_known && in_sync < schema->min_in_sync;
         lacks.copies += tablets[i].is_known && in_sync < schema->replicas;
     }
     overview->tables += 1;
     overview->tablets += count;
-    overview->served += count - lacks.unavailable;
+    overview->served += count - lacks.unavailable - lacks.not_led;
     overview->lacking += lacks.copies;
     note_unavailable(overview, schema, &lacks);
     note_risks(overview, schema, &lacks);

@@ -50,7 +50,11 @@ static void print_tablet(FILE *out, const struct edubba_lost_tablet *tablet)
     fprintf(out, "tablet %" PRIu64 " of %s, [", tablet->number, tablet->table);
     print_quoted(out, tablet->start);
     fputs(", ", out);
-    print_quoted(out, tablet->end);
+    if (tablet->end.size > 0) {
+        print_quoted(out, tablet->end);
+    } else {
+        fputs("...", out);
+    }
     fprintf(out, "), version %" PRIu64 ": %s\n", tablet->version,
             tablet->why[0] != '\0' ? tablet->why : "nothing is lost");
     if (tablet->recovered_us != 0) {
@@ -216,6 +220,9 @@ int run_recover(struct session *session)
     int code = read_order(session, &order);
     if (code >= 0) {
         return code;
+    }
+    if (!order.accepts) {
+        session_only_looks(session);
     }
     struct edubba_client *client = session_client(session);
     if (client == NULL) {

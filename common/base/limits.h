@@ -23,6 +23,7 @@
 
 /* Copies of a tablet: ours; one less than a configuration holds, as a move adds before it removes. */
 #define LIMIT_REPLICAS              6
+#define LIMIT_ZONE_BYTES            128 /* a tablet server's zone */
 #define LIMIT_PROPOSALS_PER_MESSAGE 100 /* bounds one catalog transaction */
 
 /* Documents of the catalog: ours; the master holds them all in memory. */

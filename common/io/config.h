@@ -74,6 +74,9 @@ bool config_set(struct config_reading *reading, const char *assignment);
 void config_refuse(struct config_reading *reading, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Refuse a file that is named and cannot be read; path "" names none. */
+void config_refuse_unreadable(struct config_reading *reading, const char *key, const char *path);
+
 /* Was a value of this key refused?  Then what its target holds says nothing about others. */
 bool config_is_refused(const struct config_reading *reading, const char *key);
 

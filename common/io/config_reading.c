@@ -1,7 +1,9 @@
 /* What a reading gathers: faults and the places of values. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/io/config.h"
@@ -44,6 +46,13 @@ void config_refuse(struct config_reading *reading, const char *key, const char *
         reading->faults[reading->fault_count] = copy != NULL ? copy : "no memory";
     }
     reading->fault_count++;
+}
+
+void config_refuse_unreadable(struct config_reading *reading, const char *key, const char *path)
+{
+    if (path[0] != '\0' && access(path, R_OK) != 0) {
+        config_refuse(reading, key, "%s: %s cannot be read: %s", key, path, strerror(errno));
+    }
 }
 
 bool config_is_refused(const struct config_reading *reading, const char *key)

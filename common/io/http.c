@@ -1,85 +1,78 @@
 #include "common/io/http.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <nng/nng.h>
-#include <nng/supplemental/http/http.h>
 
 #include "common/base/memory.h"
+#include "common/io/http_connection.h"
 #include "common/io/http_host.h"
+#include "common/io/http_routes.h"
 #include "common/io/metrics.h"
 #include "common/io/transport/transport_address.h"
 #include "common/io/transport/transport_threads.h"
 
 #define ADDRESS_BYTES_MAX 256
-
-/* One path and who answers it. */
-struct route {
-    struct route *next;
-    http_handler handler;           /* one of them */
-    http_call_handler call_handler; /* is there */
-    void *context;
-    bool local; /* as the server */
-    char path[];
-};
+#define CLOSING_MAX       64 /* over the limit: told to close, and not down yet */
+#define ACCEPT_PAUSE_MS   50 /* after an accept that failed, for want of descriptors say */
 
 struct http_call {
-    nng_aio *aio;
-    nng_http_req *req; /* nng's, until the aio is finished */
+    struct http_connection connection;
 };
 
 struct http_server {
-    struct http_server *next; /* of this process */
-    nng_http_server *server;
-    pthread_mutex_t lock; /* guards routes */
-    struct route *routes; /* live as long as the server: nng's handlers point at them */
+    nng_stream_listener *listener;
+    nng_aio *accept_aio;
     uint16_t port;
     bool local; /* for this machine alone */
-    char address[ADDRESS_BYTES_MAX];
+    struct http_routes routes;
+
+    pthread_mutex_t lock;   /* guards all that follows */
+    pthread_cond_t emptied; /* the last connection, or the accept operation, has gone */
+    struct http_connection *connections;
+    size_t connection_count;
+    bool accepting; /* an accept, a pause before the next, or its callback is under way */
+    bool pausing;   /* that operation is a pause */
+    bool closing;
 };
 
-/* nng hands the same server to everyone who names the same address, instead of refusing: so we
- * keep account of who has which. */
-static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct http_server *servers;
+/* --- calls -------------------------------------------------------------------------------------- */
 
-static bool set_headers(nng_http_res *res, const struct http_response *response)
+const char *http_call_method(const struct http_call *call)
 {
-    bool set = nng_http_res_set_header(res, "Content-Type", response->content_type) == 0;
-    for (const struct http_header *header = response->headers; set && header->name != NULL;
-         header++) {
-        set = nng_http_res_set_header(res, header->name, header->value) == 0;
+    return call->connection.request.method;
+}
+
+const char *http_call_uri(const struct http_call *call)
+{
+    return call->connection.request.uri;
+}
+
+const char *http_call_header(const struct http_call *call, const char *name)
+{
+    return http_request_header(&call->connection.request, name);
+}
+
+void http_call_answer(struct http_call *call, struct http_response *response)
+{
+    http_connection_answer(&call->connection, response);
+}
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+static void answer_plainly(struct http_connection *connection, uint16_t status)
+{
+    struct http_response response = {.status = status, .content_type = "text/plain"};
+    if (status == 405) {
+        response.headers[0] = (struct http_header){"Allow", "GET, HEAD"};
     }
-    return set;
+    buffer_append_format(&response.body, "%s\n", http_reason(status));
+    http_connection_answer(connection, &response);
 }
 
-static void finish(nng_aio *aio, struct http_response *response)
-{
-    nng_http_res *res = NULL;
-    int error = nng_http_res_alloc(&res);
-    if (error == 0) {
-        struct bytes body = buffer_bytes(&response->body);
-        bool failed = response->body.failed ||
-                      (body.size_bytes > 0 &&
-                       nng_http_res_copy_data(res, body.data, body.size_bytes) != 0) ||
-                      !set_headers(res, response);
-        (void)nng_http_res_set_status(res, failed ? 500 : response->status);
-        nng_aio_set_output(aio, 0, res);
-    }
-    buffer_deinit(&response->body);
-    nng_aio_finish(aio, error);
-}
-
-static bool is_foreign(const struct route *route, nng_aio *aio)
-{
-    return route->local &&
-           !http_host_is_local(nng_http_req_get_header(nng_aio_get_input(aio, 0), "Host"));
-}
-
-static void refuse_foreign(nng_aio *aio)
+static void refuse_foreign(struct http_connection *connection)
 {
     struct http_response response = {
         .status = 403,
@@ -89,58 +82,131 @@ static void refuse_foreign(nng_aio *aio)
     buffer_append_format(&response.body,
                          "{\"error\":{\"status\":\"PERMISSION_DENIED\",\"text\":"
                          "\"this is for this machine: ask for it as localhost\"}}\n");
-    finish(aio, &response);
+    http_connection_answer(connection, &response);
 }
 
-static void take_call(const struct route *route, nng_aio *aio)
+static bool only_reads(const struct http_request *request)
 {
-    struct http_call *call = memory_allocate(sizeof *call);
-    if (call == NULL) {
-        nng_aio_finish(aio, NNG_ENOMEM);
-        return;
+    return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+}
+
+/* Once it is handed on the connection may be gone. */
+static void on_request(void *owner, struct http_connection *connection)
+{
+    struct http_server *server = owner;
+    const struct http_request *request = &connection->request;
+    const struct http_route *route = http_routes_find(&server->routes, request->uri);
+
+    if (server->local && !http_host_is_local(http_request_header(request, "Host"))) {
+        refuse_foreign(connection);
+    } else if (route == NULL) {
+        answer_plainly(connection, 404);
+    } else if (!route->tree && !only_reads(request)) {
+        answer_plainly(connection, 405);
+    } else if (route->call_handler != NULL) {
+        route->call_handler(route->context, (struct http_call *)connection);
+    } else {
+        struct http_response response = {.status = 200,
+                                         .content_type = "text/plain; charset=utf-8"};
+        route->handler(route->context, route->path, &response);
+        http_connection_answer(connection, &response);
     }
-    *call = (struct http_call){aio, nng_aio_get_input(aio, 0)};
-    route->call_handler(route->context, call);
 }
 
-static void on_http_request(nng_aio *aio)
+/* --- connections -------------------------------------------------------------------------------- */
+
+static void on_down(void *owner, struct http_connection *connection)
 {
-    nng_http_handler *handler = nng_aio_get_input(aio, 1);
-    struct route *route = nng_http_handler_get_data(handler);
-    if (is_foreign(route, aio)) {
-        refuse_foreign(aio);
-        return;
+    struct http_server *server = owner;
+    pthread_mutex_lock(&server->lock);
+    if (connection->previous == NULL) {
+        server->connections = connection->next;
+    } else {
+        connection->previous->next = connection->next;
     }
-    if (route->call_handler != NULL) {
-        take_call(route, aio);
-        return;
+    if (connection->next != NULL) {
+        connection->next->previous = connection->previous;
     }
-    struct http_response response = {.status = 200, .content_type = "text/plain; charset=utf-8"};
-    route->handler(route->context, route->path, &response);
-    finish(aio, &response);
+    server->connection_count--;
+    pthread_cond_broadcast(&server->emptied);
+    pthread_mutex_unlock(&server->lock);
 }
 
-const char *http_call_method(const struct http_call *call)
+static const struct http_connection_events connection_events = {on_request, on_down};
+
+/* Of those that owe us a request, the one that has for longest. */
+static void close_idlest_locked(struct http_server *server)
 {
-    return nng_http_req_get_method(call->req);
+    struct http_connection *idlest = NULL;
+    int64_t idlest_ns = INT64_MAX;
+    for (struct http_connection *each = server->connections; each != NULL; each = each->next) {
+        int64_t since_ns = atomic_load(&each->reading_since_ns);
+        if (since_ns != 0 && since_ns < idlest_ns && !atomic_load(&each->closed)) {
+            idlest = each;
+            idlest_ns = since_ns;
+        }
+    }
+    if (idlest != NULL) {
+        http_connection_close(idlest);
+    }
 }
 
-const char *http_call_uri(const struct http_call *call)
+static void admit(struct http_server *server, nng_stream *stream)
 {
-    return nng_http_req_get_uri(call->req);
+    struct http_connection *connection = NULL;
+
+    pthread_mutex_lock(&server->lock);
+    if (server->connection_count >= HTTP_CONNECTIONS_MAX) {
+        close_idlest_locked(server);
+    }
+    if (server->connection_count >= HTTP_CONNECTIONS_MAX + CLOSING_MAX || server->closing) {
+        nng_stream_free(stream);
+    } else {
+        connection = http_connection_create(&connection_events, server, stream);
+    }
+    if (connection != NULL) {
+        connection->next = server->connections;
+        if (connection->next != NULL) {
+            connection->next->previous = connection;
+        }
+        server->connections = connection;
+        server->connection_count++;
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (connection != NULL) {
+        http_connection_start(connection);
+    }
 }
 
-const char *http_call_header(const struct http_call *call, const char *name)
+static void accept_next_locked(struct http_server *server, bool pause)
 {
-    return nng_http_req_get_header(call->req, name);
+    server->accepting = true;
+    server->pausing = pause;
+    if (pause) {
+        nng_sleep_aio(ACCEPT_PAUSE_MS, server->accept_aio);
+    } else {
+        nng_stream_listener_accept(server->listener, server->accept_aio);
+    }
 }
 
-void http_call_answer(struct http_call *call, struct http_response *response)
+static void on_accepted(void *context)
 {
-    nng_aio *aio = call->aio;
-    memory_free(call);
-    finish(aio, response);
+    struct http_server *server = context;
+    int error = nng_aio_result(server->accept_aio);
+    if (error == 0 && !server->pausing) {
+        admit(server, nng_aio_get_output(server->accept_aio, 0));
+    }
+    pthread_mutex_lock(&server->lock);
+    if (server->closing) {
+        server->accepting = false;
+        pthread_cond_broadcast(&server->emptied);
+    } else {
+        accept_next_locked(server, error != 0);
+    }
+    pthread_mutex_unlock(&server->lock);
 }
+
+/* --- opening and closing ------------------------------------------------------------------------ */
 
 static void serve_metrics(void *context, const char *path, struct http_response *response)
 {
@@ -150,87 +216,31 @@ static void serve_metrics(void *context, const char *path, struct http_response 
     metrics_render(&response->body);
 }
 
-/* Port 0 is another port for everyone. */
-static bool is_any_port(const char *address)
-{
-    size_t length = strlen(address);
-    return length >= 2 && strcmp(address + length - 2, ":0") == 0;
-}
-
-/* Take the address for this process, unless it is taken. */
-static enum status claim_address(struct http_server *server, struct error *ret_error)
-{
-    enum status status = STATUS_OK;
-    pthread_mutex_lock(&servers_lock);
-    for (struct http_server *other = servers; other != NULL; other = other->next) {
-        if (strcmp(other->address, server->address) == 0 && !is_any_port(server->address)) {
-            status = transport_address_failed("listen on", server->address, NNG_EADDRINUSE,
-                                              ret_error);
-        }
-    }
-    if (status == STATUS_OK) {
-        server->next = servers;
-        servers = server;
-    }
-    pthread_mutex_unlock(&servers_lock);
-    return status;
-}
-
-static void release_address(struct http_server *server)
-{
-    pthread_mutex_lock(&servers_lock);
-    struct http_server **link = &servers;
-    while (*link != server) {
-        link = &(*link)->next;
-    }
-    *link = server->next;
-    pthread_mutex_unlock(&servers_lock);
-}
-
-/* An address ":0" has become one that others can name. */
-static void note_port(struct http_server *server)
-{
-    char text[ADDRESS_BYTES_MAX + 8];
-    if (is_any_port(server->address)) {
-        int host_bytes = (int)strlen(server->address) - 2;
-        (void)snprintf(text, sizeof text, "%.*s:%u", host_bytes, server->address,
-                       (unsigned)server->port);
-        pthread_mutex_lock(&servers_lock);
-        (void)snprintf(server->address, sizeof server->address, "%s", text);
-        pthread_mutex_unlock(&servers_lock);
-    }
-}
-
 /* An nng error. */
-static int start(struct http_server *server)
+static int start(struct http_server *server, const char *address)
 {
-    char text[ADDRESS_BYTES_MAX + 8];
-    nng_url *url = NULL;
-    nng_sockaddr address;
-    (void)snprintf(text, sizeof text, "http://%s", server->address);
+    char url[ADDRESS_BYTES_MAX + 8];
+    int port = 0;
+    (void)snprintf(url, sizeof url, "tcp://%s", address);
     transport_threads_start();
-    int error = nng_url_parse(&url, text);
-    if (error != 0) {
-        return error;
-    }
-    error = nng_http_server_hold(&server->server, url);
-    nng_url_free(url);
-    if (error != 0) {
-        server->server = NULL;
-        return error;
-    }
-    error = nng_http_server_start(server->server);
+    int error = nng_stream_listener_alloc(&server->listener, url);
     if (error == 0) {
-        error = nng_http_server_get_addr(server->server, &address);
-        server->port = ntohs(address.s_family == NNG_AF_INET6 ? address.s_in6.sa_port
-                                                              : address.s_in.sa_port);
-        note_port(server);
+        (void)nng_stream_listener_set_bool(server->listener, NNG_OPT_TCP_NODELAY, true);
+        error = nng_stream_listener_listen(server->listener);
+    }
+    if (error == 0) {
+        error = nng_aio_alloc(&server->accept_aio, on_accepted, server);
     }
     if (error != 0) {
-        nng_http_server_release(server->server);
-        server->server = NULL;
+        return error;
     }
-    return error;
+    if (nng_stream_listener_get_int(server->listener, NNG_OPT_TCP_BOUND_PORT, &port) == 0) {
+        server->port = (uint16_t)port;
+    }
+    pthread_mutex_lock(&server->lock);
+    accept_next_locked(server, false);
+    pthread_mutex_unlock(&server->lock);
+    return 0;
 }
 
 enum status http_server_open(const char *address,
@@ -249,15 +259,11 @@ enum status http_server_open(const char *address,
     if (server == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "listen on %s: no memory", address);
     }
-    (void)snprintf(server->address, sizeof server->address, "%s", address);
     server->local = !insecure;
-    status = claim_address(server, ret_error);
-    if (status != STATUS_OK) {
-        memory_free(server);
-        return status;
-    }
+    http_routes_init(&server->routes);
     pthread_mutex_init(&server->lock, NULL);
-    int error = start(server);
+    pthread_cond_init(&server->emptied, NULL);
+    int error = start(server, address);
     if (error != 0) {
         http_server_close(server);
         return transport_address_failed("listen on", address, error, ret_error);
@@ -271,49 +277,13 @@ enum status http_server_open(const char *address,
     return STATUS_OK;
 }
 
-static enum status add_route(struct http_server *server,
-                             const char *path,
-                             http_handler handler,
-                             http_call_handler call_handler,
-                             bool tree,
-                             void *context)
-{
-    size_t path_bytes = strlen(path) + 1;
-    struct route *route = memory_allocate(sizeof *route + path_bytes);
-    nng_http_handler *nng_handler = NULL;
-    if (route == NULL) {
-        return STATUS_NO_MEMORY;
-    }
-    route->handler = handler;
-    route->call_handler = call_handler;
-    route->context = context;
-    route->local = server->local;
-    memcpy(route->path, path, path_bytes);
-    if (nng_http_handler_alloc(&nng_handler, path, on_http_request) != 0) {
-        memory_free(route);
-        return STATUS_NO_MEMORY;
-    }
-    bool failed = tree && (nng_http_handler_set_tree(nng_handler) != 0 ||
-                           nng_http_handler_set_method(nng_handler, NULL) != 0);
-    if (failed || nng_http_handler_set_data(nng_handler, route, NULL) != 0 ||
-        nng_http_server_add_handler(server->server, nng_handler) != 0) {
-        nng_http_handler_free(nng_handler);
-        memory_free(route);
-        return STATUS_ALREADY_EXISTS;
-    }
-    pthread_mutex_lock(&server->lock);
-    route->next = server->routes;
-    server->routes = route;
-    pthread_mutex_unlock(&server->lock);
-    return STATUS_OK;
-}
-
 enum status http_server_handle(struct http_server *server,
                                const char *path,
                                http_handler handler,
                                void *context)
 {
-    return add_route(server, path, handler, NULL, false, context);
+    return http_routes_add(&server->routes, path,
+                           &(struct http_route){.handler = handler, .context = context});
 }
 
 enum status http_server_handle_call(struct http_server *server,
@@ -321,7 +291,8 @@ enum status http_server_handle_call(struct http_server *server,
                                     http_call_handler handler,
                                     void *context)
 {
-    return add_route(server, path, NULL, handler, false, context);
+    return http_routes_add(&server->routes, path,
+                           &(struct http_route){.call_handler = handler, .context = context});
 }
 
 enum status http_server_handle_tree(struct http_server *server,
@@ -329,7 +300,9 @@ enum status http_server_handle_tree(struct http_server *server,
                                     http_call_handler handler,
                                     void *context)
 {
-    return add_route(server, path, NULL, handler, true, context);
+    return http_routes_add(
+        &server->routes, path,
+        &(struct http_route){.call_handler = handler, .context = context, .tree = true});
 }
 
 uint16_t http_server_port(const struct http_server *server)
@@ -337,22 +310,37 @@ uint16_t http_server_port(const struct http_server *server)
     return server->port;
 }
 
+/* Until nothing is under way, handlers and their answers too. */
+static void hang_up(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->closing = true;
+    if (server->listener != NULL) {
+        nng_stream_listener_close(server->listener);
+    }
+    for (struct http_connection *each = server->connections; each != NULL; each = each->next) {
+        http_connection_close(each);
+    }
+    while (server->connection_count > 0 || server->accepting) {
+        pthread_cond_wait(&server->emptied, &server->lock);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 void http_server_close(struct http_server *server)
 {
     if (server == NULL) {
         return;
     }
-    if (server->server != NULL) {
-        /* Waits for handlers that run. */
-        nng_http_server_stop(server->server);
-        nng_http_server_release(server->server);
+    hang_up(server);
+    if (server->accept_aio != NULL) {
+        nng_aio_free(server->accept_aio);
     }
-    release_address(server);
-    while (server->routes != NULL) {
-        struct route *route = server->routes;
-        server->routes = route->next;
-        memory_free(route);
+    if (server->listener != NULL) {
+        nng_stream_listener_free(server->listener);
     }
+    http_routes_deinit(&server->routes);
+    pthread_cond_destroy(&server->emptied);
     pthread_mutex_destroy(&server->lock);
     memory_free(server);
 }

@@ -1,8 +1,12 @@
 /*
- * A small HTTP server (nng's) for metrics, health and the console.
+ * A small HTTP server for metrics, health and the console: HTTP/1, GET and HEAD, and nobody's body is read.
  *
  * Handlers run on nng's threads, must not block long, and see GET and HEAD requests only, but for those of a
  * whole tree.
+ *
+ * Of connections there are HTTP_CONNECTIONS_MAX at most: descriptors are the daemon's, whose stores and peers need
+ * them.  Beyond that the one that has sent no request for longest gives way; and no request, or no taking of an answer, for
+ * a minute (http_connection.h) ends any.
  */
 #ifndef COMMON_IO_HTTP_H
 #define COMMON_IO_HTTP_H
@@ -15,7 +19,8 @@
 
 struct http_server;
 
-#define HTTP_HEADERS_MAX 8
+#define HTTP_CONNECTIONS_MAX 256 /* of one server */
+#define HTTP_HEADERS_MAX     8
 
 struct http_header {
     const char *name; /* NULL: the end of them */

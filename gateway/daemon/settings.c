@@ -1,9 +1,7 @@
 #include "gateway/daemon/settings.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/include/edubba_masters.h"
 #include "common/io/transport/transport_address.h"
@@ -150,18 +148,11 @@ static void check_addresses(const struct gateway_settings *settings, struct conf
 }
 
 /* Before anything is waited for. */
-static void check_file(const char *path, const char *key, struct config_reading *reading)
-{
-    if (path[0] != '\0' && access(path, R_OK) != 0) {
-        config_refuse(reading, key, "%s: %s cannot be read: %s", key, path, strerror(errno));
-    }
-}
-
 static void check_tls(const struct gateway_settings *settings, struct config_reading *reading)
 {
-    check_file(settings->tls_certificate, "tls.certificate", reading);
-    check_file(settings->tls_key, "tls.key", reading);
-    check_file(settings->tls_client_ca, "tls.client_ca", reading);
+    config_refuse_unreadable(reading, "tls.certificate", settings->tls_certificate);
+    config_refuse_unreadable(reading, "tls.key", settings->tls_key);
+    config_refuse_unreadable(reading, "tls.client_ca", settings->tls_client_ca);
     bool has_certificate = settings->tls_certificate[0] != '\0';
     bool has_key = settings->tls_key[0] != '\0';
     if (has_certificate != has_key) {

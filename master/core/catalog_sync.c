@@ -1,9 +1,9 @@
 #include "common/base/assert.h"
+#include "common/base/limits.h"
 #include "master/core/catalog_parts.h"
 #include "master/core/catalog_state.h"
 
 #define ADDRESS_BYTES_MAX 512
-#define ZONE_BYTES_MAX    128
 #define FOLDER_BYTES_MAX  4096
 #define STORE_FAILED      2 /* as stores report it; also shown for a store that is not there */
 
@@ -41,7 +41,7 @@ static enum status check_description(const struct server_information *from, stru
     }
     if (from->address.size_bytes == 0 || from->address.size_bytes > ADDRESS_BYTES_MAX ||
         from->http_address.size_bytes > ADDRESS_BYTES_MAX ||
-        from->zone.size_bytes > ZONE_BYTES_MAX) {
+        from->zone.size_bytes > LIMIT_ZONE_BYTES) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
                          "server %llu: its address is missing, or address or zone is too long",
                          (unsigned long long)from->number);

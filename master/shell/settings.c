@@ -270,6 +270,9 @@ static void check_etcd(const struct master_settings *settings, struct config_rea
     if (etcd_keys_make(etcd->prefix, 1, &made, &error) != STATUS_OK) {
         config_refuse(reading, "etcd.prefix", "%s", error.text);
     }
+    config_refuse_unreadable(reading, "etcd.ca", etcd->ca);
+    config_refuse_unreadable(reading, "etcd.certificate", etcd->certificate);
+    config_refuse_unreadable(reading, "etcd.key", etcd->key);
     if ((etcd->certificate[0] == '\0') != (etcd->key[0] == '\0')) {
         config_refuse(reading, "etcd.key", "etcd.certificate and etcd.key go together");
     }

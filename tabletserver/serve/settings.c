@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/limits.h"
 #include "common/io/transport/transport_address.h"
 #include "tabletserver/serve/sync/sync.h"
 
@@ -118,6 +119,38 @@ static void check_addresses(const struct server_settings *settings, struct confi
     }
 }
 
+/* People are shown it, among others and in JSON; the master takes no longer one. */
+static void check_zone(const struct server_settings *settings, struct config_reading *reading)
+{
+    size_t good_bytes = 0;
+    while (settings->zone[good_bytes] > ' ' && settings->zone[good_bytes] <= '~') {
+        good_bytes++;
+    }
+    if (settings->zone[good_bytes] != '\0' || good_bytes > LIMIT_ZONE_BYTES) {
+        config_refuse(reading, "zone", "zone: letters, digits and signs of ASCII, %d at most",
+                      LIMIT_ZONE_BYTES);
+    }
+}
+
+static void check_stores(const struct server_settings *settings, struct config_reading *reading)
+{
+    const struct config_text_list *stores = &settings->stores;
+    if (stores->count > SERVER_STORES_MAX) {
+        config_refuse(
+            reading, "stores",
+            "stores: %zu folders, at most %d are allowed: another tablet server takes more",
+            stores->count, SERVER_STORES_MAX);
+        return;
+    }
+    for (size_t i = 0; i < stores->count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(stores->items[i], stores->items[j]) == 0) {
+                config_refuse(reading, "stores", "stores: %s is named twice", stores->items[i]);
+            }
+        }
+    }
+}
+
 /* Six memtables at least: while some are flushed, others fill, and what one gives back is not so
  * much that writers wait long for it. */
 static uint64_t default_memtable_limit_bytes(uint64_t memory_limit_bytes)
@@ -177,11 +210,7 @@ void server_settings_check(void *context, struct config_reading *reading)
         config_refuse(reading, "memtable_limit",
                       "memtable_limit must not be larger than memory_limit");
     }
-    if (settings->stores.count > SERVER_STORES_MAX) {
-        config_refuse(
-            reading, "stores",
-            "stores: %zu folders, at most %d are allowed: another tablet server takes more",
-            settings->stores.count, SERVER_STORES_MAX);
-    }
+    check_stores(settings, reading);
+    check_zone(settings, reading);
     check_addresses(settings, reading);
 }

@@ -18,6 +18,9 @@ says "unknown table to split" 1 "^ebt: NOT_FOUND: table 'nowhere' was not found"
 says "empty key" 1 'INVALID_ARGUMENT' ebt set T '' f:a=1
 says "key of 4097 bytes" 1 'INVALID_ARGUMENT' ebt set T "$(big 4097)" f:a=1
 says "key of 4096 bytes" 0 '' ebt set T "$(big 4096)" f:a=1
+says "a column without a name" 0 '' ebt set T unnamed f:=1
+says "and as text (f:)" 0 '  f: +@ ' ebt lookup T unnamed
+ebt deleterow T unnamed
 says "timestamp out of granularity" 1 'INVALID_ARGUMENT.*[Gg]ranularity' ebt set T r f:a=1@1001
 says "bad regex" 1 'INVALID_ARGUMENT' ebt read T 'regex=(('
 says "SetCell on an aggregate" 1 'INVALID_ARGUMENT.*type mismatch' ebt set T r sum:a=1@0
@@ -170,6 +173,12 @@ refused "a port that is no number" 'http.address: .*127.0.0.1:http: .*port' addr
 says "masters that are no addresses" 2 'masters: .*tcp://x' "$SERVER" --set masters=tcp://127.0.0.1:1,tcp://x --check-config
 says "no masters" 2 'masters: no address' "$SERVER" --set masters=, --check-config
 says "too many stores" 2 'stores: 17 folders, at most 16' "$SERVER" --set "stores=$(printf '%s,' {1..16})17" --check-config
+says "a store twice" 2 'stores: /disk1 is named twice' "$SERVER" --set stores=/disk1,/disk2,/disk1 --check-config
+for zone in "a b" $'a\nb' $'\xff' "$(big 129)"; do says "a zone that cannot be shown" 2 'zone: .*128' "$SERVER" --set "zone=$zone" --check-config; done
+says "the longest zone" 0 good "$SERVER" --set "zone=$(big 128)" --check-config
+for key in ca certificate key; do
+    says "a file for etcd that is not there" 2 "etcd.$key: /nonexistent cannot be read: No such file" "$MASTER" --set coordinator=etcd --set "etcd.$key=/nonexistent" --check-config
+done
 says "a pause in which servers would be lost" 2 'sync.interval_quick: .*750 ms' "$MASTER" --set "sync.interval_quick=30 s" --check-config
 says "memtables larger than all together" 2 'memtable_limit' "$SERVER" --set "memory_limit=64 MiB" --set "memtable_limit=65 MiB" --check-config
 says "a small memory_limit alone" 0 'good' "$SERVER" --set "memory_limit=1 MiB" --check-config

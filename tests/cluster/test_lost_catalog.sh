@@ -55,6 +55,7 @@ wrong() {
         says "$what: status answers" 1 "^! the catalog is disputed: .*$pattern" timeout 4 "$BUILD/client/cli/ebt" status
         says "$what: status answers as JSON, with nothing else" 1 '"alarms":\[\{"code":"catalog_disputed"[^}]*\}\]\}$' timeout 4 "$BUILD/client/cli/ebt" --json status
         [[ $again == running ]] && says "$what: ls gives up" 1 "$pattern" timeout 10 "$BUILD/client/cli/ebt" ls
+        [[ $again == running ]] && says "$what: so does recover that only lists" 1 "$pattern" timeout 10 "$BUILD/client/cli/ebt" recover
         sleep 1
         same "$what: tablets held ($again)" "$(held_by_all)" "$tablets"
         : >"$WORK/master.log"
@@ -97,8 +98,29 @@ rm -rf "$WORK/master"; cp -a "$WORK/old" "$WORK/master"
 wrong "an old copy" "is an old one, of version"
 right "after an old copy"
 
-# Of several copies it may name others than those that are up to date by now: docs/operations.md.
-((copies == 1)) || finish
+# Of several copies it may name others than those that are up to date by now, and then nobody leads: that is an alarm, and
+# people choose a copy (docs/operations.md).
+fewer() { ebt tablets a | grep -q " $((copies - 1))/$copies "; }
+nobody_leads() { ebt --json status >"$WORK/not_led"; grep -q '"code":"tablets_not_led","message":"[12] tablets of a ' "$WORK/not_led"; }
+recovered() { for tablet in $(ebt --json recover | grep -oE '"tablet":"?[0-9]+' | grep -oE '[0-9]+'); do ebt recover "$tablet" --accept-data-loss; done; ebt status; }
+if ((copies > 1)); then
+    rm -rf "$WORK/master"; cp -a "$WORK/newest" "$WORK/master"
+    begin_master
+    soon "the servers are back, once more" all_alive
+    kill_hard server1
+    soon "each tablet goes on without one" fewer
+    start_server 1 "map_size=1 GiB" "ballast=0" "replicate=true"
+    soon "the servers are back, all" all_alive
+    kill_hard master
+    rm -rf "$WORK/master"; cp -a "$WORK/old" "$WORK/master"
+    begin_master "catalog.succeeds=$generation" "replication.replace_after=2 s"
+    soon "the servers take the successor" all_alive
+    soon "of its tablets nobody leads, and status says so" nobody_leads
+    says "with what to do" 1 'ebt recover a' ebt status
+    soon "a copy is chosen, and all is well" recovered
+    same "the rows are there" "$(rows a)" "$a"
+    finish
+fi
 
 # It is lost for good: the old copy succeeds it.  What it knows serves; what it does not know stays where it is.
 rm -rf "$WORK/master"; cp -a "$WORK/old" "$WORK/master"
