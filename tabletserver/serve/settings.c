@@ -123,11 +123,12 @@ static void check_addresses(const struct server_settings *settings, struct confi
 static void check_zone(const struct server_settings *settings, struct config_reading *reading)
 {
     size_t good_bytes = 0;
-    while (settings->zone[good_bytes] > ' ' && settings->zone[good_bytes] <= '~') {
+    while (settings->zone[good_bytes] >= ' ' && settings->zone[good_bytes] <= '~') {
         good_bytes++;
     }
     if (settings->zone[good_bytes] != '\0' || good_bytes > LIMIT_ZONE_BYTES) {
-        config_refuse(reading, "zone", "zone: letters, digits and signs of ASCII, %d at most",
+        config_refuse(reading, "zone",
+                      "zone: letters, digits, signs and spaces of ASCII, %d at most",
                       LIMIT_ZONE_BYTES);
     }
 }

@@ -174,7 +174,7 @@ says "masters that are no addresses" 2 'masters: .*tcp://x' "$SERVER" --set mast
 says "no masters" 2 'masters: no address' "$SERVER" --set masters=, --check-config
 says "too many stores" 2 'stores: 17 folders, at most 16' "$SERVER" --set "stores=$(printf '%s,' {1..16})17" --check-config
 says "a store twice" 2 'stores: /disk1 is named twice' "$SERVER" --set stores=/disk1,/disk2,/disk1 --check-config
-for zone in "a b" $'a\nb' $'\xff' "$(big 129)"; do says "a zone that cannot be shown" 2 'zone: .*128' "$SERVER" --set "zone=$zone" --check-config; done
+for zone in $'a\nb' $'\xff' "$(big 129)"; do says "a zone that cannot be shown" 2 'zone: .*128' "$SERVER" --set "zone=$zone" --check-config; done
 says "the longest zone" 0 good "$SERVER" --set "zone=$(big 128)" --check-config
 for key in ca certificate key; do
     says "a file for etcd that is not there" 2 "etcd.$key: /nonexistent cannot be read: No such file" "$MASTER" --set coordinator=etcd --set "etcd.$key=/nonexistent" --check-config
