@@ -491,12 +491,11 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     }
     buffer_reset(&store->payload);
     record_encode_gc_horizon(horizon, &store->payload);
-    struct store_meta_horizon raised = {horizon->family, horizon->rule_version, horizon->horizon_us,
-                                        store_tablet_prepared(tablet) + 1};
+    struct horizon raised = {horizon->family, horizon->rule_version, horizon->horizon_us,
+                             store_tablet_prepared(tablet) + 1};
     (void)pthread_mutex_lock(&tablet->mutex);
     /* Room first, with a horizon that changes nothing; the real one once it is in the log. */
-    struct store_meta_horizon nothing = {
-        .family = horizon->family, .horizon_us = INT64_MIN, .sequence = 0};
+    struct horizon nothing = {.family = horizon->family, .horizon_us = INT64_MIN, .sequence = 0};
     bool room = store_tablet_raise_horizon(tablet, &nothing);
     (void)pthread_mutex_unlock(&tablet->mutex);
     struct stamp stamp = {take_clock(tablet, clock), 0, 0};
