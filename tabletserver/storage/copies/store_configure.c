@@ -123,6 +123,8 @@ static void cut_memtables(struct store_tablet *tablet, struct cut *cut)
     (void)pthread_mutex_lock(&tablet->mutex);
     uint32_t gone_count = rearrange(tablet, cut, kept, clock, gone);
     horizon_forget_above(&tablet->horizons, cut->sequence);
+    tablet->cut_count++;
+    tablet->rules_said = 0;
     store_barriers_drop_above(&tablet->barriers, cut->sequence);
     atomic_store_explicit(&tablet->prepared, cut->sequence, memory_order_release);
     atomic_store_explicit(&tablet->clock, clock, memory_order_release);

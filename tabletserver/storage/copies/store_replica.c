@@ -330,6 +330,7 @@ enum status store_tablet_lead(struct store_tablet *tablet)
     }
     enum status status = apply_up_to(tablet, UINT64_MAX);
     tablet->leads = tablet->leads || status == STATUS_OK;
+    tablet->rules_said = 0;
     return status;
 }
 

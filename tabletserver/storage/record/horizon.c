@@ -96,6 +96,30 @@ void horizon_forget_above(struct horizon_list *list, uint64_t sequence)
 
 /* --- what may be said and done -------------------------------------------------------------------- */
 
+bool horizon_must_say(const struct horizon_list *list,
+                      const struct table *table,
+                      const struct family *family,
+                      struct record_gc_horizon *ret_horizon)
+{
+    const struct horizon *old = find(list, family->number);
+    bool must = old == NULL ? family->gc.kind != GC_NONE : old->rule_version < table->version;
+    if (must) {
+        *ret_horizon = (struct record_gc_horizon){
+            .family = family->number, .rule_version = table->version, .horizon_us = INT64_MIN};
+    }
+    return must;
+}
+
+bool horizon_is_outdated(const struct horizon_list *list, const struct table *table)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->items[i].rule_version > table->version) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool horizon_is_due(const struct horizon_list *list,
                     const struct table *table,
                     const struct family *family,
@@ -107,12 +131,30 @@ bool horizon_is_due(const struct horizon_list *list,
         return false;
     }
     const struct horizon *old = find(list, family->number);
-    if (old != NULL && old->rule_version == table->version && old->horizon_us >= now_us - age_us) {
+    bool is_newer = old != NULL && old->rule_version > table->version;
+    bool is_said = old != NULL && old->rule_version == table->version &&
+                   old->horizon_us >= now_us - age_us;
+    if (is_newer || is_said) {
         return false;
     }
     *ret_horizon = (struct record_gc_horizon){
         .family = family->number, .rule_version = table->version, .horizon_us = now_us - age_us};
     return true;
+}
+
+int64_t horizon_time_us(const struct horizon_list *list, const struct table *table, int64_t now_us)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct family *family = table_family_by_number(table, list->items[i].family);
+        int64_t age_us = 0;
+        int64_t said_us = 0;
+        if (family != NULL && horizon_age_of(&family->gc, &age_us) &&
+            !__builtin_add_overflow(list->items[i].horizon_us, age_us, &said_us) &&
+            said_us > now_us) {
+            now_us = said_us;
+        }
+    }
+    return now_us;
 }
 
 bool horizon_all_committed(const struct horizon_list *list, uint64_t committed)

@@ -7,6 +7,11 @@
  * clock says.  A horizon of another version of the schema than the copy's is void: under a laxer rule, cells
  * below it may be written and shall stay.
  *
+ * Servers hear of a schema one after the other.  So before who leads gives out the first write under a newer one, it says
+ * so in the log, for each family that has a horizon or a rule: with a horizon below which nothing lies.  A copy that
+ * knows the older schema has no horizon of that any more, and whoever leads next with an older schema sees that
+ * others have gone by a newer one.
+ *
  * Pure.
  */
 #ifndef TABLETSERVER_STORAGE_RECORD_HORIZON_H
@@ -44,12 +49,23 @@ bool horizon_raise(const struct horizon_list *list, const struct horizon *to);
 /* Forget those that were said above the sequence. */
 void horizon_forget_above(struct horizon_list *list, uint64_t sequence);
 
+/* Must who leads say, before it gives out a write, that it goes by this schema now?  *ret_horizon: how. */
+bool horizon_must_say(const struct horizon_list *list,
+                      const struct table *table,
+                      const struct family *family,
+                      struct record_gc_horizon *ret_horizon);
+/* Has something been given out under a newer schema?  Then nothing may be judged by this one. */
+bool horizon_is_outdated(const struct horizon_list *list, const struct table *table);
+
 /* Has who leads something to say of the family?  *ret_horizon: what. */
 bool horizon_is_due(const struct horizon_list *list,
                     const struct table *table,
                     const struct family *family,
                     int64_t now_us,
                     struct record_gc_horizon *ret_horizon);
+/* Not before the latest moment by which something of it was said to have expired: what a horizon lies ahead of a
+ * clock may be erased in one copy and not in another, and at that moment no copy shows it. */
+int64_t horizon_time_us(const struct horizon_list *list, const struct table *table, int64_t now_us);
 /* Has all been committed that was said? */
 bool horizon_all_committed(const struct horizon_list *list, uint64_t committed);
 /* May a copy whose schema this is erase such a cell for good?  Also one of a family that is dropped. */

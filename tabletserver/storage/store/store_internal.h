@@ -130,7 +130,10 @@ struct store_tablet {
     struct store_pieces *pieces;                  /* [T] */
     struct store_range_deletes *range_deletes;    /* [T] */
     struct horizon_list horizons;                 /* [T] */
-    struct store_read *reads;                     /* [T] open ones, newest first */
+    uint64_t cut_count;                           /* [T] how often what was prepared was dropped */
+    uint64_t
+        rules_said; /* [L] the store's schema_count_ever when the log had said which rules writes go by */
+    struct store_read *reads; /* [T] open ones, newest first */
 
     atomic_uint_fast64_t prepared;
     atomic_uint_fast64_t committed;
@@ -332,6 +335,7 @@ struct store {
     struct store_schema **schemas;   /* [S] by table number */
     uint32_t schema_count;
     uint32_t schema_capacity;
+    uint64_t schema_count_ever;               /* [L] that store_set_table() has taken */
     atomic_uint_fast64_t processors_permille; /* flush_pace.h */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */

@@ -97,3 +97,42 @@ Test(horizon, erases_below_what_is_committed_and_of_this_schema)
     items[0].rule_version = 6;
     cr_assert_not(horizon_may_erase(&list, &table, 10, 1, NOW - 1), "of a rule that is over");
 }
+
+/* Else a copy that has erased by it, and one that has not yet, would show different cells. */
+Test(horizon, copies_are_compared_as_of_what_was_said_to_have_expired)
+{
+    cr_assert_eq(horizon_time_us(&list, &table, NOW + 5000), NOW + 5000);
+    cr_assert_eq(horizon_time_us(&list, &table, NOW + 900), NOW + 1000, "a clock ahead said so");
+    items[0].horizon_us = INT64_MAX;
+    cr_assert_eq(horizon_time_us(&list, &table, NOW), NOW, "no moment is as late");
+    items[0] = (struct horizon){3, 7, NOW + 9, 10};
+    cr_assert_eq(horizon_time_us(&list, &table, NOW), NOW, "its family has a rule without an age");
+}
+
+/* Where the rule was relaxed, what is written now may lie below a horizon that a copy with the older schema goes by. */
+Test(horizon, a_newer_schema_is_said_before_anything_is_written_under_it)
+{
+    struct table newer = table;
+    struct record_gc_horizon said;
+    newer.version = 8;
+    cr_assert_not(horizon_must_say(&list, &table, &families[0], &said));
+    cr_assert(horizon_must_say(&list, &newer, &families[0], &said));
+    cr_assert(horizon_raise(&list, &(struct horizon){1, said.rule_version, said.horizon_us, 20}));
+    cr_assert_not(horizon_may_erase(&list, &table, 20, 1, 5), "by the older one it would be");
+    cr_assert_not(horizon_may_erase(&list, &newer, 20, 1, INT64_MIN));
+    cr_assert_not(horizon_must_say(&list, &newer, &families[0], &said), "once is enough");
+    cr_assert(horizon_is_due(&list, &newer, &families[0], NOW + 1000, &said));
+    struct family none = {.number = 4};
+    cr_assert(horizon_must_say(&list, &newer, &families[1], &said), "a rule without an age");
+    cr_assert_not(horizon_must_say(&list, &newer, &none, &said), "no rule, and never one");
+}
+
+Test(horizon, who_has_an_older_schema_judges_nothing)
+{
+    struct table older = table;
+    struct record_gc_horizon said;
+    older.version = 6;
+    cr_assert_not(horizon_is_outdated(&list, &table));
+    cr_assert(horizon_is_outdated(&list, &older));
+    cr_assert_not(horizon_is_due(&list, &older, &families[0], NOW + 5000, &said));
+}
