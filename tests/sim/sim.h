@@ -98,9 +98,8 @@
     X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                  \
     X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */    \
     X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */   \
+    X("digest-ends-unshown", DIGEST_ENDS_UNSHOWN)         /* section 9: with what has expired */   \
     X("digest-by-clock", DIGEST_BY_CLOCK)                 /* section 9: before what has expired */ \
-    X("collects-ahead", COLLECTS_AHEAD)                   /* by a horizon that is not committed */ \
-    X("dooms-by-former-rules", DOOMS_BY_FORMER_RULES)     /* deletes what was found before */      \
     X("dooms-by-what-is-gone", DOOMS_BY_WHAT_IS_GONE)     /* found among what was dropped since */
 
 enum sim_planted {

@@ -149,7 +149,7 @@ static bool may_keep_house(const struct sim_store *store, const struct sim_table
     return may;
 }
 
-/* Planted: whatever rule a horizon came from, or before it is committed. */
+/* Planted: whatever rule a horizon came from. */
 static struct eraser eraser_of(const struct sim_store *store,
                                const struct sim_tablet *tablet,
                                const struct table *schema,
@@ -160,8 +160,6 @@ static struct eraser eraser_of(const struct sim_store *store,
         struct horizon *horizon = &horizons->items[i];
         if (store->sim->planted == SIM_PLANTED_HORIZON_OUTLIVES_RULE) {
             horizon->rule_version = schema->version;
-        } else if (store->sim->planted == SIM_PLANTED_COLLECTS_AHEAD) {
-            eraser.committed = UINT64_MAX;
         }
     }
     eraser.list = list_of(horizons);
@@ -273,7 +271,7 @@ static bool is_newer(const struct sim_tablet *tablet, struct bytes key, uint64_t
     return false;
 }
 
-/* Planted: by rules that are over, or by what has been dropped from the log. */
+/* Planted: whatever has been dropped from the log. */
 static bool is_void(const struct sim_store *store,
                     const struct sim_tablet *tablet,
                     const struct table *schema)
@@ -285,8 +283,7 @@ static bool is_void(const struct sim_store *store,
     const struct horizon_list list = {(struct horizon *)tablet->horizons.items,
                                       tablet->horizons.count};
     bool outdated = schema != NULL && horizon_is_outdated(&list, schema);
-    return tablet->life != collection->life || outdated ||
-           (other_rules && planted != SIM_PLANTED_DOOMS_BY_FORMER_RULES) ||
+    return tablet->life != collection->life || outdated || other_rules ||
            (was_cut && planted != SIM_PLANTED_DOOMS_BY_WHAT_IS_GONE);
 }
 
