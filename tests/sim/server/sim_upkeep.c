@@ -6,9 +6,9 @@
  * storage/upkeep's passes do, each server in its own time, by its own clock and by the schema that it has.
  */
 
-/* When all is healed: production's is ten minutes.  What is said now and then must leave a learner the time to come
- * level, where hardly an entry is kept for it. */
-#define HEALED_INTERVAL_NS (2 * SIM_S)
+/* When all is healed (production's is ten minutes).  Where hardly an entry is kept for learners, each that comes has a
+ * lesson begin anew, and a lesson of small slices takes half a minute. */
+#define HEALED_INTERVAL_NS (30 * SIM_S)
 
 #define TRUSTED_US INT64_C(1000000)
 
