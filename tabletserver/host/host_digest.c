@@ -194,7 +194,7 @@ static void compare(struct hosted *hosted, uint64_t number)
         .sequence = view.appended,
         .number = number,
         .range = {.schema_version = store_digest_schema_version(hosted->tablet),
-                  .now_us = options->now_us(options->context),
+                  .now_us = store_digest_time_us(hosted->tablet, options->now_us(options->context)),
                   .bytes_max = options->scrub.range_bytes,
                   .after = scrub_after(&hosted->scrub)}};
     for (uint32_t i = 0; i < view.configuration.member_count; i++) {

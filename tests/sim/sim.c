@@ -25,7 +25,8 @@
 
 #define WALL_BASE_US   INT64_C(1700000000000000)
 #define BOOT_BASE_NS   (1000 * SIM_S)
-#define CHECK_INTERVAL 64 /* events between two looks into the stores */
+#define WALL_STEP_US   1000 /* of clocks that are not skewed: sim_faults.c */
+#define CHECK_INTERVAL 64   /* events between two looks into the stores */
 #define EVENTS_MAX     UINT64_C(3000000)
 #define MILLION        1000000
 
@@ -68,9 +69,19 @@ int64_t sim_about_ns(struct sim *sim, int64_t mean_ns)
     return (int64_t)(prng_chance(&sim->prng, 30) ? about * 6 : about);
 }
 
+int64_t sim_true_us(const struct sim *sim)
+{
+    return WALL_BASE_US + sim->now_ns / 1000;
+}
+
 int64_t sim_wall_us(const struct sim *sim, uint32_t node)
 {
-    return WALL_BASE_US + sim->now_ns / 1000 + sim->nodes[node].wall_offset_us;
+    return sim_true_us(sim) + sim->nodes[node].wall_offset_us;
+}
+
+int64_t sim_wall_error_us(const struct sim *sim)
+{
+    return sim->settings.clock_skew_us + WALL_STEP_US;
 }
 
 int64_t sim_boot_ns(const struct sim *sim, uint32_t node)

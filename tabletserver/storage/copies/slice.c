@@ -261,7 +261,7 @@ static enum status read_records(struct byte_reader *in,
     uint64_t count = byte_reader_varint_max(in, HORIZONS_MAX);
     count = count <= byte_reader_left(in) ? count
                                           : 0; /* each takes some bytes; else it fails below */
-    struct store_meta_horizon *horizons = arena_allocate_array(arena, count + 1, sizeof *horizons);
+    struct horizon *horizons = arena_allocate_array(arena, count + 1, sizeof *horizons);
     if (horizons == NULL) {
         return STATUS_NO_MEMORY;
     }

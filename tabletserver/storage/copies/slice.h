@@ -43,7 +43,7 @@ enum slice_kind {
 
 struct slice_records {
     uint64_t clock; /* the highest up to the sequence */
-    const struct store_meta_horizon *horizons;
+    const struct horizon *horizons;
     uint32_t horizon_count;
     uint64_t image_bytes; /* of all pieces */
     uint64_t offset_bytes;

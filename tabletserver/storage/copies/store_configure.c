@@ -106,17 +106,6 @@ static uint32_t rearrange(struct store_tablet *tablet,
     return kept;
 }
 
-static void forget_horizons(struct store_tablet *tablet, uint64_t sequence)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        if (tablet->horizons[i].sequence <= sequence) {
-            tablet->horizons[count++] = tablet->horizons[i];
-        }
-    }
-    tablet->horizon_count = count;
-}
-
 static void cut_memtables(struct store_tablet *tablet, struct cut *cut)
 {
     struct store_layer *gone[STORE_LAYERS_MAX];
@@ -133,7 +122,9 @@ static void cut_memtables(struct store_tablet *tablet, struct cut *cut)
     }
     (void)pthread_mutex_lock(&tablet->mutex);
     uint32_t gone_count = rearrange(tablet, cut, kept, clock, gone);
-    forget_horizons(tablet, cut->sequence);
+    horizon_forget_above(&tablet->horizons, cut->sequence);
+    tablet->cut_count++;
+    tablet->rules_said = 0;
     store_barriers_drop_above(&tablet->barriers, cut->sequence);
     atomic_store_explicit(&tablet->prepared, cut->sequence, memory_order_release);
     atomic_store_explicit(&tablet->clock, clock, memory_order_release);

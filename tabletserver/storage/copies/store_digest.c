@@ -29,6 +29,19 @@ uint64_t store_digest_schema_version(struct store_tablet *tablet)
     return version;
 }
 
+int64_t store_digest_time_us(struct store_tablet *tablet, int64_t now_us)
+{
+    struct store_schema *schema = store_schema_find(tablet->store, tablet->descriptor.table);
+    if (schema == NULL) {
+        return now_us;
+    }
+    (void)pthread_mutex_lock(&tablet->mutex);
+    int64_t time_us = horizon_time_us(&tablet->horizons, &schema->table, now_us);
+    (void)pthread_mutex_unlock(&tablet->mutex);
+    store_schema_unref(schema);
+    return time_us;
+}
+
 enum status store_digest_begin(struct store_tablet *tablet,
                                uint64_t schema_version,
                                int64_t now_us,
@@ -121,11 +134,41 @@ static enum status digest_row(struct row_reader *reader,
     return status;
 }
 
-static enum status keep_row(struct store_digest *digest, struct bytes row)
+static enum status keep_row(struct buffer *out, struct bytes row)
 {
-    buffer_reset(&digest->last);
-    buffer_append_bytes(&digest->last, row);
-    return digest->last.failed ? STATUS_NO_MEMORY : STATUS_OK;
+    buffer_reset(out);
+    buffer_append_bytes(out, row);
+    return out->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* From where `at` stands, which moves along.  The range ends with a row that is shown: of one that is not,
+ * another copy may have nothing any more. */
+static enum status digest_rows(struct row_reader *reader,
+                               struct buffer *at,
+                               uint64_t bytes_max,
+                               struct store_digest *digest)
+{
+    enum row_seek seek = at->size_bytes == 0 ? ROW_AT_OR_AFTER : ROW_AFTER;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && digest->size_bytes < bytes_max) {
+        struct bytes row = BYTES_EMPTY;
+        bool found = false;
+        uint64_t rows_before = digest->rows;
+        status = row_reader_seek(reader, seek, buffer_bytes(at), &row, &found);
+        if (status != STATUS_OK || !found) {
+            digest->is_end = status == STATUS_OK;
+            return status;
+        }
+        seek = ROW_AFTER;
+        status = keep_row(at, row);
+        if (status == STATUS_OK) {
+            status = digest_row(reader, buffer_bytes(at), digest);
+        }
+        if (status == STATUS_OK && digest->rows > rows_before) {
+            status = keep_row(&digest->last, buffer_bytes(at));
+        }
+    }
+    return status;
 }
 
 enum status store_digest_run(struct store_digesting *digesting,
@@ -133,23 +176,15 @@ enum status store_digest_run(struct store_digesting *digesting,
                              uint64_t bytes_max,
                              struct store_digest *ret_digest)
 {
-    struct row_reader *reader = store_read_reader(digesting->read);
-    struct bytes row = BYTES_EMPTY;
-    bool found = true;
+    struct buffer at = BUFFER_INIT;
     *ret_digest = (struct store_digest){.halves = {SEED_FIRST, SEED_SECOND}, .last = BUFFER_INIT};
-    enum row_seek seek = after.size_bytes == 0 ? ROW_AT_OR_AFTER : ROW_AFTER;
-    enum status status = keep_row(ret_digest, after);
-    while (status == STATUS_OK && ret_digest->size_bytes < bytes_max) {
-        status = row_reader_seek(reader, seek, buffer_bytes(&ret_digest->last), &row, &found);
-        if (status != STATUS_OK || !found) {
-            ret_digest->is_end = status == STATUS_OK;
-            return status;
-        }
-        seek = ROW_AFTER;
-        status = keep_row(ret_digest, row);
-        if (status == STATUS_OK) {
-            status = digest_row(reader, buffer_bytes(&ret_digest->last), ret_digest);
-        }
+    enum status status = keep_row(&at, after);
+    if (status == STATUS_OK) {
+        status = keep_row(&ret_digest->last, after);
     }
+    if (status == STATUS_OK) {
+        status = digest_rows(store_read_reader(digesting->read), &at, bytes_max, ret_digest);
+    }
+    buffer_deinit(&at);
     return status;
 }

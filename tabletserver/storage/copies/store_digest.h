@@ -19,7 +19,8 @@ struct store_digest {
     uint64_t halves[2];
     uint64_t rows;
     uint64_t size_bytes; /* that went into it */
-    struct buffer last;  /* the last row of it; the next range begins behind.  buffer_deinit() */
+    struct buffer last;  /* the last row that went into it, `after` if none did; the next range
+                            begins behind.  buffer_deinit() */
     bool is_end;         /* there is none behind it */
 };
 
@@ -33,6 +34,9 @@ enum status store_digest_begin(struct store_tablet *tablet,
 
 /* The version of the schema that is known here; 0 = none.  The loop. */
 uint64_t store_digest_schema_version(struct store_tablet *tablet);
+/* As of when copies are to be compared, if it is now_us here: not before what was said to have expired (another
+ * server's clock, that of who led before, may be ahead of this one's).  The loop. */
+int64_t store_digest_time_us(struct store_tablet *tablet, int64_t now_us);
 
 /* Rows behind `after` (empty: from the first one on), to the end of the first at which there are bytes_max.
  * ret_digest->last is set whatever comes of it.  Errors: STATUS_CORRUPT, STATUS_IO, STATUS_NO_MEMORY. */

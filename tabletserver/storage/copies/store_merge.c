@@ -205,8 +205,8 @@ static enum status join_range_deletes(struct store_tablet *merged,
 /* What age has expired for good in one of them has in the other, by the same rule. */
 static enum status join_horizons(struct store_tablet *merged, const struct store_tablet *from)
 {
-    for (uint32_t i = 0; i < from->horizon_count; i++) {
-        if (!store_tablet_raise_horizon(merged, &from->horizons[i])) {
+    for (uint32_t i = 0; i < from->horizons.count; i++) {
+        if (!store_tablet_raise_horizon(merged, &from->horizons.items[i])) {
             return STATUS_NO_MEMORY;
         }
     }

@@ -120,8 +120,8 @@ static enum status apply_gc_horizon(struct store_tablet *tablet, const struct st
     struct record_gc_horizon decoded;
     enum status status = record_decode_gc_horizon(of->payload, &decoded, NULL);
     ASSERT(status == STATUS_OK);
-    struct store_meta_horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
-                                         of->sequence};
+    struct horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
+                              of->sequence};
     (void)pthread_mutex_lock(&tablet->mutex);
     bool raised = store_tablet_raise_horizon(tablet, &horizon);
     (void)pthread_mutex_unlock(&tablet->mutex);
@@ -330,6 +330,7 @@ enum status store_tablet_lead(struct store_tablet *tablet)
     }
     enum status status = apply_up_to(tablet, UINT64_MAX);
     tablet->leads = tablet->leads || status == STATUS_OK;
+    tablet->rules_said = 0;
     return status;
 }
 

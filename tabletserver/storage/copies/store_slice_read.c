@@ -14,7 +14,7 @@ struct store_slices {
     /* RECORDS. */
     uint64_t sequence;
     uint64_t clock;
-    struct store_meta_horizon *horizons;
+    struct horizon *horizons;
     uint32_t horizon_count;
     struct buffer image;
     size_t image_given;
@@ -73,13 +73,13 @@ static enum status clock_of_committed(const struct store_tablet *tablet,
 static enum status take_horizons(struct store_slices *slices)
 {
     const struct store_tablet *tablet = slices->tablet; /* the loop's: only it changes them */
-    slices->horizons = memory_allocate((tablet->horizon_count + 1U) * sizeof *slices->horizons);
+    slices->horizons = memory_allocate((tablet->horizons.count + 1U) * sizeof *slices->horizons);
     if (slices->horizons == NULL) {
         return STATUS_NO_MEMORY;
     }
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        if (tablet->horizons[i].sequence <= slices->sequence) {
-            slices->horizons[slices->horizon_count++] = tablet->horizons[i];
+    for (uint32_t i = 0; i < tablet->horizons.count; i++) {
+        if (tablet->horizons.items[i].sequence <= slices->sequence) {
+            slices->horizons[slices->horizon_count++] = tablet->horizons.items[i];
         }
     }
     return STATUS_OK;

@@ -47,7 +47,7 @@ struct store_lesson {
     struct store_layer *layer;
     struct store_pieces *pieces;
     struct store_range_deletes *deletes;
-    struct store_meta_horizon *horizons;
+    struct horizon *horizons;
     struct dedupe *dedupe;
 
     bool flush_due; /* the map has many segments */
@@ -360,9 +360,8 @@ static uint32_t exchange(struct store_tablet *tablet,
     struct store_range_deletes *deletes = tablet->range_deletes;
     tablet->range_deletes = lesson->deletes;
     lesson->deletes = deletes;
-    struct store_meta_horizon *horizons = tablet->horizons;
-    tablet->horizons = lesson->horizons;
-    tablet->horizon_count = slice->records.horizon_count;
+    struct horizon *horizons = tablet->horizons.items;
+    tablet->horizons = (struct horizon_list){lesson->horizons, slice->records.horizon_count};
     lesson->horizons = horizons;
     log_marks_deinit(&tablet->marks);
     atomic_store_explicit(&tablet->prepared, slice->sequence, memory_order_release);

@@ -332,6 +332,7 @@ enum status store_set_table(struct store *store, const struct table *table)
     if (old == NULL) {
         store->schemas[store->schema_count++] = schema;
     }
+    store->schema_count_ever++;
     (void)pthread_mutex_unlock(&store->mutex);
     if (old != NULL) {
         store_schema_unref(old);

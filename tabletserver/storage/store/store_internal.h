@@ -129,9 +129,11 @@ struct store_tablet {
     uint32_t lineage_count;                       /* [T] */
     struct store_pieces *pieces;                  /* [T] */
     struct store_range_deletes *range_deletes;    /* [T] */
-    struct store_meta_horizon *horizons;          /* [T] */
-    uint32_t horizon_count;                       /* [T] */
-    struct store_read *reads;                     /* [T] open ones, newest first */
+    struct horizon_list horizons;                 /* [T] */
+    uint64_t cut_count;                           /* [T] how often what was prepared was dropped */
+    uint64_t
+        rules_said; /* [L] the store's schema_count_ever when the log had said which rules writes go by */
+    struct store_read *reads; /* [T] open ones, newest first */
 
     atomic_uint_fast64_t prepared;
     atomic_uint_fast64_t committed;
@@ -333,6 +335,7 @@ struct store {
     struct store_schema **schemas;   /* [S] by table number */
     uint32_t schema_count;
     uint32_t schema_capacity;
+    uint64_t schema_count_ever;               /* [L] that store_set_table() has taken */
     atomic_uint_fast64_t processors_permille; /* flush_pace.h */
     _Atomic(enum store_condition) condition;
     struct error trouble; /* [S] text for the condition */
@@ -426,10 +429,8 @@ void store_tablets_add(struct store *store, struct store_tablet *tablet); /* tak
 void store_tablets_hide(struct store *store, struct store_tablet *tablet);
 /* Out of the hidden ones; the reference passes to the caller. */
 void store_tablets_forget(struct store *store, struct store_tablet *tablet);
-/* Set a family's horizon.  One of a newer rule replaces the old, one of the same rule only moves it
- * on.  False without memory.  Under the tablet's mutex. */
-bool store_tablet_raise_horizon(struct store_tablet *tablet,
-                                const struct store_meta_horizon *horizon);
+/* horizon_raise(), or the family's first one.  False without memory.  Under the tablet's mutex. */
+bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct horizon *horizon);
 /* Loop: put a new list in the place of the old; takes the reference. */
 void store_tablet_publish_range_deletes(struct store_tablet *tablet,
                                         struct store_range_deletes *deletes);

@@ -219,8 +219,8 @@ static void get_lists(struct byte_reader *reader,
         deletes[i].sequence = byte_reader_varint(reader);
     }
     tablet->range_deletes = deletes;
-    struct store_meta_horizon *horizons = list_of(reader, arena, sizeof *horizons,
-                                                  &tablet->horizon_count, status);
+    struct horizon *horizons = list_of(reader, arena, sizeof *horizons, &tablet->horizon_count,
+                                       status);
     for (uint32_t i = 0; i < tablet->horizon_count; i++) {
         horizons[i].family = (uint32_t)byte_reader_varint_max(reader, UINT32_MAX);
         horizons[i].rule_version = byte_reader_varint(reader);

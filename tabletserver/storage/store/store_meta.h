@@ -24,6 +24,7 @@
 #include "common/base/error.h"
 #include "tabletserver/storage/base/base.h"
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tabletserver/storage/record/horizon.h"
 #include "tabletserver/storage/rows/row_reader.h"
 #include "tabletserver/storage/store/store.h"
 
@@ -55,13 +56,6 @@ uint64_t store_meta_seed(const struct store_meta_key *key);
 /* The number in a key of that kind; false for another key. */
 bool store_meta_key_number(struct bytes key, enum store_meta_kind kind, uint64_t *ret_number);
 
-struct store_meta_horizon {
-    uint32_t family;
-    uint64_t rule_version;
-    int64_t horizon_us;
-    uint64_t sequence;
-};
-
 struct store_meta_tablet {
     struct store_tablet_descriptor descriptor;
     uint64_t sequence; /* records up to it need no replay, but for the applied map's exceptions */
@@ -72,7 +66,7 @@ struct store_meta_tablet {
     uint32_t piece_count;
     const struct range_delete *range_deletes;
     uint32_t range_delete_count;
-    const struct store_meta_horizon *horizons;
+    const struct horizon *horizons;
     uint32_t horizon_count;
     bool half_taught;                         /* only a part is there (store_slice.h) */
     struct store_configuration configuration; /* members.version 0 = none is known; else the same as

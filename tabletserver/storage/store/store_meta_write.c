@@ -20,7 +20,7 @@ static enum status put(struct base_writer *writer,
 static void encode_tablet(struct store_tablet *tablet,
                           struct store_meta_tablet *meta,
                           struct range_delete *deletes,
-                          struct store_meta_horizon *horizons,
+                          struct horizon *horizons,
                           struct buffer *out)
 {
     meta->pieces = tablet->pieces->pieces;
@@ -31,9 +31,9 @@ static void encode_tablet(struct store_tablet *tablet,
             deletes[meta->range_delete_count++] = *delete;
         }
     }
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        if (tablet->horizons[i].sequence <= meta->sequence) {
-            horizons[meta->horizon_count++] = tablet->horizons[i];
+    for (uint32_t i = 0; i < tablet->horizons.count; i++) {
+        if (tablet->horizons.items[i].sequence <= meta->sequence) {
+            horizons[meta->horizon_count++] = tablet->horizons.items[i];
         }
     }
     meta->range_deletes = deletes;
@@ -68,8 +68,8 @@ enum status store_put_tablet_meta(struct base_writer *writer,
     meta.descriptor = tablet->descriptor;
     struct range_delete *deletes = arena_allocate_array(&arena, tablet->range_deletes->count + 1U,
                                                         sizeof *deletes);
-    struct store_meta_horizon *horizons = arena_allocate_array(&arena, tablet->horizon_count + 1U,
-                                                               sizeof *horizons);
+    struct horizon *horizons = arena_allocate_array(&arena, tablet->horizons.count + 1U,
+                                                    sizeof *horizons);
     bool room = deletes != NULL && horizons != NULL;
     if (room) {
         encode_tablet(tablet, &meta, deletes, horizons, &value);

@@ -220,8 +220,8 @@ static enum status replay_horizon(struct replay *replay, struct error *ret_error
     if (status != STATUS_OK) {
         return status;
     }
-    struct store_meta_horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
-                                         replay->sequence};
+    struct horizon horizon = {decoded.family, decoded.rule_version, decoded.horizon_us,
+                              replay->sequence};
     return store_tablet_raise_horizon(replay->tablet, &horizon) ? STATUS_OK : STATUS_NO_MEMORY;
 }
 

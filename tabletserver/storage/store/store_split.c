@@ -90,8 +90,7 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
                                                       range);
     struct store_range_deletes *deletes = store_range_deletes_create(
         parent->range_deletes->deletes, parent->range_deletes->count, range, 0, NULL);
-    struct store_meta_horizon *horizons = memory_allocate((parent->horizon_count + 1U) *
-                                                          sizeof *horizons);
+    struct horizon *horizons = memory_allocate((parent->horizons.count + 1U) * sizeof *horizons);
     enum status status = pieces == NULL || deletes == NULL || horizons == NULL
                              ? STATUS_NO_MEMORY
                              : dedupe_load(child->dedupe, buffer_bytes(&parent->split_dedupe),
@@ -109,11 +108,10 @@ static enum status inherit(struct store_tablet *parent, struct store_tablet *chi
     child->pieces = pieces;
     store_range_deletes_unref(child->range_deletes);
     child->range_deletes = deletes;
-    memory_free(child->horizons);
-    child->horizons = horizons;
-    child->horizon_count = parent->horizon_count;
-    if (parent->horizon_count > 0) {
-        memcpy(horizons, parent->horizons, parent->horizon_count * sizeof *horizons);
+    memory_free(child->horizons.items);
+    child->horizons = (struct horizon_list){horizons, parent->horizons.count};
+    if (parent->horizons.count > 0) {
+        memcpy(horizons, parent->horizons.items, parent->horizons.count * sizeof *horizons);
     }
     return STATUS_OK;
 }

@@ -36,7 +36,7 @@ static void destroy(struct store_tablet *tablet)
     buffer_deinit(&tablet->erase_resume);
     buffer_deinit(&tablet->collect.row);
     buffer_deinit(&tablet->collect.qualifier);
-    memory_free(tablet->horizons);
+    memory_free(tablet->horizons.items);
     memory_free(tablet->pending);
     memory_free(tablet->drop_job);
     (void)pthread_mutex_destroy(&tablet->mutex);
@@ -164,27 +164,18 @@ uint64_t store_tablet_committed(const struct store_tablet *tablet)
     return atomic_load_explicit(&tablet->committed, memory_order_acquire);
 }
 
-bool store_tablet_raise_horizon(struct store_tablet *tablet,
-                                const struct store_meta_horizon *horizon)
+bool store_tablet_raise_horizon(struct store_tablet *tablet, const struct horizon *horizon)
 {
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        struct store_meta_horizon *old = &tablet->horizons[i];
-        if (old->family == horizon->family) {
-            bool same_rule = horizon->rule_version == old->rule_version;
-            if (horizon->rule_version > old->rule_version ||
-                (same_rule && horizon->horizon_us > old->horizon_us)) {
-                *old = *horizon;
-            }
-            return true;
-        }
+    struct horizon_list *list = &tablet->horizons;
+    if (horizon_raise(list, horizon)) {
+        return true;
     }
-    struct store_meta_horizon *more = memory_resize(tablet->horizons,
-                                                    (tablet->horizon_count + 1U) * sizeof *more);
+    struct horizon *more = memory_resize(list->items, (list->count + 1U) * sizeof *more);
     if (more == NULL) {
         return false;
     }
-    more[tablet->horizon_count++] = *horizon;
-    tablet->horizons = more;
+    more[list->count++] = *horizon;
+    list->items = more;
     return true;
 }
 

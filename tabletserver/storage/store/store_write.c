@@ -336,6 +336,35 @@ static enum status reserve_memtable(struct store_tablet *tablet, const struct re
     return STATUS_OK;
 }
 
+/* A copy that knows an older schema must not erase by a horizon of that what is written under this one. */
+static enum status say_rules(struct store_tablet *tablet, uint64_t clock)
+{
+    struct store *store = tablet->store;
+    if (tablet->rules_said == store->schema_count_ever ||
+        tablet->configuration.members.version == 0) {
+        return STATUS_OK;
+    }
+    struct store_schema *schema = store_schema_find(store, tablet->descriptor.table);
+    uint32_t family_count = schema == NULL ? 0 : schema->table.family_count;
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < family_count && status == STATUS_OK; i++) {
+        struct record_gc_horizon said;
+        uint64_t sequence = 0;
+        (void)pthread_mutex_lock(&tablet->mutex);
+        bool must = horizon_must_say(&tablet->horizons, &schema->table, &schema->table.families[i],
+                                     &said);
+        (void)pthread_mutex_unlock(&tablet->mutex);
+        status = must ? store_append_gc_horizon(tablet, &said, clock, &sequence) : STATUS_OK;
+    }
+    if (schema != NULL) {
+        store_schema_unref(schema);
+    }
+    if (status == STATUS_OK) {
+        tablet->rules_said = store->schema_count_ever;
+    }
+    return status;
+}
+
 enum status store_append_write(struct store_tablet *tablet,
                                const struct record_write *write,
                                uint64_t clock,
@@ -346,6 +375,9 @@ enum status store_append_write(struct store_tablet *tablet,
     enum status status = check_tablet(tablet);
     if (status == STATUS_OK) {
         status = check_store(store, only_deletes);
+    }
+    if (status == STATUS_OK) {
+        status = say_rules(tablet, clock);
     }
     if (status == STATUS_OK) {
         status = reserve_dedupe(tablet, write);
@@ -491,12 +523,11 @@ enum status store_append_gc_horizon(struct store_tablet *tablet,
     }
     buffer_reset(&store->payload);
     record_encode_gc_horizon(horizon, &store->payload);
-    struct store_meta_horizon raised = {horizon->family, horizon->rule_version, horizon->horizon_us,
-                                        store_tablet_prepared(tablet) + 1};
+    struct horizon raised = {horizon->family, horizon->rule_version, horizon->horizon_us,
+                             store_tablet_prepared(tablet) + 1};
     (void)pthread_mutex_lock(&tablet->mutex);
     /* Room first, with a horizon that changes nothing; the real one once it is in the log. */
-    struct store_meta_horizon nothing = {
-        .family = horizon->family, .horizon_us = INT64_MIN, .sequence = 0};
+    struct horizon nothing = {.family = horizon->family, .horizon_us = INT64_MIN, .sequence = 0};
     bool room = store_tablet_raise_horizon(tablet, &nothing);
     (void)pthread_mutex_unlock(&tablet->mutex);
     struct stamp stamp = {take_clock(tablet, clock), 0, 0};

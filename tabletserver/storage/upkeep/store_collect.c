@@ -36,6 +36,9 @@ void store_collection_begin(struct store_collection *collection, struct store_ta
     collection->row_count = 0;
     collection->change_count = 0;
     collection->doomed_bytes = 0;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    collection->cut_count = tablet->cut_count;
+    (void)pthread_mutex_unlock(&tablet->mutex);
     arena_reset(&collection->arena);
     atomic_store(&collection->busy, true);
 }
@@ -324,11 +327,17 @@ static bool may_delete(const struct store_collection *collection, struct bytes r
     return !newer;
 }
 
-/* The loop is told of new rules, and appends writes: no write came under others than these. */
-static bool are_rules_in_force(struct store *store, const struct store_collection *collection)
+/* The loop is told of new rules, and appends writes: no write came under others than these; and what they
+ * were applied to is still there. */
+static bool may_still_be_judged(struct store *store, const struct store_collection *collection)
 {
     struct store_schema *schema = store_schema_find(store, collection->tablet->descriptor.table);
+    struct store_tablet *tablet = collection->tablet;
     bool same = schema != NULL && schema->table.version == collection->rule_version;
+    (void)pthread_mutex_lock(&tablet->mutex);
+    same = same && !horizon_is_outdated(&tablet->horizons, &schema->table) &&
+           tablet->cut_count == collection->cut_count;
+    (void)pthread_mutex_unlock(&tablet->mutex);
     if (schema != NULL) {
         store_schema_unref(schema);
     }
@@ -389,7 +398,7 @@ void store_collect_append(struct store *store)
         (void)store_append_gc_horizon(collection->tablet, &collection->horizons[i],
                                       store_next_clock(store), &sequence);
     }
-    if (collection->row_count > 0 && are_rules_in_force(store, collection)) {
+    if (collection->row_count > 0 && may_still_be_judged(store, collection)) {
         append_rows(store, collection);
     }
     store_collection_end(collection);

@@ -4,7 +4,9 @@
  * One collection per store goes back and forth: the work thread fills it, the loop appends what is
  * in it and gives it back.  Between finding a cell and deleting it, the row may have been written
  * again; such a row is left to the next pass.  And the table may have been given other rules, and a
- * write since then that the old ones must not judge: then nothing is deleted.
+ * write since then that the old ones must not judge: then nothing is deleted. Nor is anything where some of what
+ * was read has been dropped from the log since (it was prepared, and never committed): what looked too old
+ * beside it may be the newest there is; nor by a schema that is older than one under which others have written.
  *
  * Such a delete is small in memory, but the flush that carries it out has to read and to free all
  * that it dooms, a thousand times as much.  So what is doomed and not yet flushed is counted: from
@@ -32,6 +34,7 @@ struct store_collection {
     atomic_bool busy; /* filled or on its way */
     struct store_event event;
     struct store_tablet *tablet; /* with a reference */
+    uint64_t cut_count;          /* of the tablet, before the rows were read */
     uint64_t sequence;           /* the rows were read at it */
     uint64_t clock;              /* what came later has a higher one */
     uint64_t rule_version;       /* of the table by whose rules they were judged */

@@ -34,53 +34,6 @@
 
 /* --- rules ---------------------------------------------------------------------------------------- */
 
-/* Does age alone decide?  *ret_age_us: what is older is dropped. */
-static bool age_of(const struct gc_rule *rule, int64_t *ret_age_us)
-{
-    bool found = false;
-    bool all = true;
-    int64_t age_us = 0;
-    switch (rule->kind) {
-    case GC_NONE:
-    case GC_VERSIONS:
-        return false;
-    case GC_AGE:
-        *ret_age_us = rule->age_us;
-        return true;
-    case GC_UNION:
-    case GC_INTERSECTION:
-        break;
-    }
-    /* A union drops what its youngest age drops; an intersection of ages, what its oldest does. */
-    for (uint32_t i = 0; i < rule->child_count; i++) {
-        int64_t child_us = 0;
-        if (!age_of(&rule->children[i], &child_us)) {
-            all = false;
-        } else if (!found || (rule->kind == GC_UNION ? child_us < age_us : child_us > age_us)) {
-            age_us = child_us;
-            found = true;
-        }
-    }
-    if (!found || (rule->kind == GC_INTERSECTION && !all)) {
-        return false;
-    }
-    *ret_age_us = age_us;
-    return true;
-}
-
-static bool is_age_only(const struct gc_rule *rule)
-{
-    if (rule->kind == GC_UNION || rule->kind == GC_INTERSECTION) {
-        for (uint32_t i = 0; i < rule->child_count; i++) {
-            if (!is_age_only(&rule->children[i])) {
-                return false;
-            }
-        }
-        return true;
-    }
-    return rule->kind == GC_AGE || rule->kind == GC_NONE;
-}
-
 static bool any_rule(const struct table *table)
 {
     for (uint32_t i = 0; i < table->family_count; i++) {
@@ -94,7 +47,7 @@ static bool any_rule(const struct table *table)
 static bool any_explicit_rule(const struct table *table)
 {
     for (uint32_t i = 0; i < table->family_count; i++) {
-        if (!is_age_only(&table->families[i].gc)) {
+        if (!horizon_does_all(&table->families[i].gc)) {
             return true;
         }
     }
@@ -127,37 +80,15 @@ static enum status keep_place(struct store_collect_state *state,
 
 /* --- HORIZONS ------------------------------------------------------------------------------------- */
 
-static bool horizon_of(struct store_tablet *tablet,
-                       uint32_t family,
-                       struct store_meta_horizon *ret_horizon)
-{
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        if (tablet->horizons[i].family == family) {
-            *ret_horizon = tablet->horizons[i];
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool say_horizons(struct store_tablet *tablet, const struct table *table, int64_t now_us)
 {
     struct store_collection *collection = tablet->store->collection;
     store_collection_begin(collection, tablet);
     (void)pthread_mutex_lock(&tablet->mutex);
     for (uint32_t i = 0; i < table->family_count && atomic_load(&tablet->leads); i++) {
-        const struct family *family = &table->families[i];
-        struct store_meta_horizon old;
-        int64_t age_us = 0;
-        if (age_of(&family->gc, &age_us) && age_us < now_us &&
-            (!horizon_of(tablet, family->number, &old) || old.rule_version != table->version ||
-             old.horizon_us < now_us - age_us)) {
-            collection->horizons[collection->horizon_count++] = (struct record_gc_horizon){
-                .family = family->number,
-                .rule_version = table->version,
-                .horizon_us = now_us - age_us,
-            };
-        }
+        collection->horizon_count += horizon_is_due(
+            &tablet->horizons, table, &table->families[i], now_us,
+            &collection->horizons[collection->horizon_count]);
     }
     (void)pthread_mutex_unlock(&tablet->mutex);
     return collection->horizon_count > 0;
@@ -178,18 +109,12 @@ struct eraser {
 
 static bool is_expired(const struct eraser *eraser, const struct entry *entry)
 {
-    if (table_family_by_number(eraser->table, entry->family) == NULL) {
-        /* Dropped; or so new that we have not been told yet: numbers only rise. */
-        return entry->family < eraser->table->family_number_next;
-    }
-    struct store_meta_horizon horizon;
+    uint64_t committed = store_tablet_committed(eraser->tablet);
     (void)pthread_mutex_lock(&eraser->tablet->mutex);
-    bool found = horizon_of(eraser->tablet, entry->family, &horizon);
+    bool may = horizon_may_erase(&eraser->tablet->horizons, eraser->table, committed, entry->family,
+                                 entry->timestamp_us);
     (void)pthread_mutex_unlock(&eraser->tablet->mutex);
-    /* That of a former rule may reach further than the rule of now allows: it is void. */
-    return found && horizon.rule_version == eraser->table->version &&
-           horizon.sequence <= store_tablet_committed(eraser->tablet) &&
-           entry->timestamp_us < horizon.horizon_us;
+    return may;
 }
 
 static enum status erase_cell(struct eraser *eraser, struct bytes row, const struct entry *entry)
@@ -315,11 +240,8 @@ static void end_pass(struct store_tablet *tablet, int64_t now_us)
 
 static bool horizons_are_committed(struct store_tablet *tablet)
 {
-    bool committed = true;
     (void)pthread_mutex_lock(&tablet->mutex);
-    for (uint32_t i = 0; i < tablet->horizon_count; i++) {
-        committed = committed && tablet->horizons[i].sequence <= store_tablet_committed(tablet);
-    }
+    bool committed = horizon_all_committed(&tablet->horizons, store_tablet_committed(tablet));
     (void)pthread_mutex_unlock(&tablet->mutex);
     return committed;
 }

@@ -9,6 +9,8 @@
 #include "common/base/memory.h"
 #include "tests/sim/checker/sim_checker_state.h"
 
+#define CELLS_ROWS_MAX 6 /* few: then a column has versions */
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 struct sim_checker *sim_checker_create(struct sim *sim)
@@ -29,6 +31,7 @@ void sim_checker_destroy(struct sim_checker *checker)
     memory_free(checker->tasks);
     memory_free(checker->entries);
     memory_free(checker->families);
+    sim_cells_deinit(checker);
     for (uint32_t i = 0; i < SIM_WORKLOAD_ROWS_MAX; i++) {
         sim_register_deinit(&checker->registers[i]);
     }
@@ -51,6 +54,8 @@ static struct sim_task *add_task(struct sim_checker *checker,
                               .id = checker->task_count + 1,
                               .table = table,
                               .begun_at = checker->sim->event_count,
+                              .begun_us = sim_true_us(checker->sim),
+                              .rules_floor = sim_cells_floor(checker),
                               .amount = 1};
     checker->tasks[checker->task_count++] = task;
     return task;
@@ -191,8 +196,19 @@ static struct sim_task *make_delete(struct sim_checker *checker)
     return NULL;
 }
 
+static uint32_t cells_index(struct sim_checker *checker)
+{
+    uint32_t rows = checker->sim->settings.row_count;
+    return (uint32_t)prng_below(&checker->prng, rows < CELLS_ROWS_MAX ? rows : CELLS_ROWS_MAX);
+}
+
 static struct sim_task *make_read(struct sim_checker *checker)
 {
+    if (checker->sim->rules.on && prng_chance(&checker->prng, 3)) {
+        struct sim_task *cells = add_task(checker, SIM_OPERATION_READ, checker->main_table);
+        name_row(cells, 'g', cells_index(checker));
+        return cells;
+    }
     static const char kinds[] = {'a', 'i', 'k', 'r'};
     uint32_t index = (uint32_t)prng_below(&checker->prng, checker->sim->settings.row_count);
     if (checker->entry_count > 0 && prng_chance(&checker->prng, 3)) {
@@ -243,6 +259,12 @@ static struct sim_task *make(struct sim_checker *checker, enum sim_operation_kin
         return make_read(checker);
     case SIM_OPERATION_SCAN:
         return sim_checker_final_scan(checker, checker->main_table, prng_chance(&checker->prng, 2));
+    case SIM_OPERATION_VERSION:
+    case SIM_OPERATION_FORGET:
+        task = add_task(checker, kind, checker->main_table);
+        name_row(task, 'g', cells_index(checker));
+        sim_cells_note(checker, task);
+        return task;
     case SIM_OPERATION_PUT:
     case SIM_OPERATION_KINDS:
         break;

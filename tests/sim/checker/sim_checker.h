@@ -10,6 +10,8 @@
  *   increments each acknowledged one returned a value of its own
  *   claims     of those who tried to be first, one was, and all see the same
  *   registers  two cells written together are read together; reads and writes of a row are linearizable
+ *   cells      of a family with a rule: what no rule that may have been in force drops is shown, what all of them
+ *              drop is not, nor what was deleted
  *   rows       written, acknowledged and not deleted: seen by every read that begins later; deleted
  *              and acknowledged: never seen again; never written: never seen
  *   scans      ascending (descending), each row once
@@ -36,6 +38,8 @@ enum sim_operation_kind {
     SIM_OPERATION_DELETE,
     SIM_OPERATION_READ,
     SIM_OPERATION_SCAN,
+    SIM_OPERATION_VERSION, /* these where there are rules (sim_rules.h) */
+    SIM_OPERATION_FORGET,
     SIM_OPERATION_KINDS,
 };
 
@@ -55,6 +59,10 @@ struct sim_task {
     bool reversed; /* SCAN */
     bool final;    /* SCAN: nothing else is under way, all must be exact */
     int64_t floor; /* READ of a counter: what it must show at least */
+    int64_t begun_us;
+    uint64_t rules_floor;    /* when it began no server had an older schema of the main table */
+    int64_t timestamp_us;    /* VERSION */
+    uint64_t schema_version; /* VERSION: the oldest by which a server gave it out; 0 = none has */
 };
 
 struct sim_side_table {
@@ -105,6 +113,18 @@ bool sim_checker_boundary(const struct sim_checker *checker,
 bool sim_checker_is_settled(const struct sim_checker *checker);
 /* "settled", or of which tablet that is not so. */
 const char *sim_checker_unsettled(const struct sim_checker *checker);
+
+/* A server has this version of a table's schema now. */
+void sim_checker_on_schema(struct sim_checker *checker,
+                           uint32_t node,
+                           uint64_t table,
+                           uint64_t version);
+/* And gives out a cell of the family with rules, by that version. */
+void sim_checker_on_version(struct sim_checker *checker, struct bytes value, uint64_t version);
+/* May a copy lack such a cell of the family with rules, which another one has? */
+bool sim_checker_may_be_gone(const struct sim_checker *checker,
+                             struct bytes row,
+                             struct bytes value);
 
 /* A server acknowledges a write to a tablet. */
 void sim_checker_on_served(struct sim_checker *checker, uint32_t server, uint64_t tablet);

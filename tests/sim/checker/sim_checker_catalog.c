@@ -263,6 +263,9 @@ void sim_checker_on_catalog(struct sim_checker *checker, struct coordinator *coo
     note_boundaries(&image);
     for (uint32_t i = 0; i < image.table_count; i++) {
         const struct table *table = &image.tables[i].table;
+        if (bytes_equal(table->id, bytes_of_text(SIM_MAIN_NAME))) {
+            sim_cells_on_table(checker, table);
+        }
         for (uint32_t j = 0; j < table->family_count; j++) {
             check_family(checker, table->number, &table->families[j]);
         }

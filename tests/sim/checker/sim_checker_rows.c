@@ -7,13 +7,9 @@
 
 /*
  * Judging answers.  A row's kind is the first letter of its key: a counter of adds, i increments,
- * k claim, r register, u written once.
+ * k claim, r register, u written once; g cells
+ * that expire (sim_checker_cells.c).
  */
-
-#define WRONG(checker, task, format, ...)                                       \
-    sim_fail((checker)->sim, "task %llu, table %llu, row %.*s: " format,        \
-             (unsigned long long)(task)->id, (unsigned long long)(task)->table, \
-             (int)(task)->row_bytes, (const char *)(task)->row __VA_OPT__(, ) __VA_ARGS__)
 
 /* --- reading cells ---------------------------------------------------------------------------- */
 
@@ -33,8 +29,7 @@ static int64_t integer(const struct row *row)
     return value.size_bytes == 8 ? (int64_t)load_be64(value.data) : 0;
 }
 
-/* The task that wrote a value; 0 for none. */
-static uint64_t author(struct bytes value)
+uint64_t sim_checker_author(struct bytes value)
 {
     char text[24] = "";
     if (value.size_bytes == 0 || value.size_bytes >= sizeof text) {
@@ -100,7 +95,7 @@ static void check_claim(struct sim_checker *checker,
                         const struct row *row)
 {
     struct sim_claim *claim = &checker->claims[index];
-    uint64_t shown = author(newest(row, "o"));
+    uint64_t shown = sim_checker_author(newest(row, "o"));
     uint64_t known = claim->winner != 0 ? claim->winner : claim->shown;
 
     if (row == NULL) {
@@ -140,8 +135,8 @@ static void check_register(struct sim_checker *checker,
                            const struct sim_task *task,
                            const struct row *row)
 {
-    uint64_t a = author(newest(row, "a"));
-    uint64_t b = author(newest(row, "b"));
+    uint64_t a = sim_checker_author(newest(row, "a"));
+    uint64_t b = sim_checker_author(newest(row, "b"));
     const struct sim_task *wrote = find_author(checker, a, SIM_OPERATION_REGISTER, row->key);
     if (a != b || wrote == NULL) {
         WRONG(checker, task, "the register shows %llu and %llu", (unsigned long long)a,
@@ -172,7 +167,7 @@ static void check_entry(struct sim_checker *checker,
         WRONG(checker, task, "row %.*s was deleted, acknowledged, and is there again",
               (int)entry->put->row_bytes, (const char *)entry->put->row);
     }
-    if (author(newest(row, "v")) != entry->put->id) {
+    if (sim_checker_author(newest(row, "v")) != entry->put->id) {
         WRONG(checker, task, "row %.*s does not show what was written", (int)entry->put->row_bytes,
               (const char *)entry->put->row);
     }
@@ -200,8 +195,10 @@ static void check_row(struct sim_checker *checker,
         check_claim(checker, index, task, row);
     } else if (main && key[0] == 'r') {
         check_register(checker, index, task, row);
+    } else if (main && key[0] == 'g') {
+        sim_cells_check(checker, index, task, row);
     } else if (key[0] == 'u') {
-        const struct sim_task *put = find_author(checker, author(newest(row, "v")),
+        const struct sim_task *put = find_author(checker, sim_checker_author(newest(row, "v")),
                                                  SIM_OPERATION_PUT, row->key);
         if (put == NULL || put->table != task->table) {
             WRONG(checker, task, "row %s was never written to this table", key);
@@ -232,6 +229,8 @@ static void end_read(struct sim_checker *checker,
         check_claim(checker, task->index, task, NULL);
     } else if (task->row[0] == 'r') {
         note_register(checker, task->index, task, NULL);
+    } else if (task->row[0] == 'g') {
+        sim_cells_check(checker, task->index, task, NULL);
     } else if (task->floor > 0) {
         WRONG(checker, task, "the counter is not there; at least %lld is due",
               (long long)task->floor);
@@ -268,6 +267,19 @@ static void check_absent_registers(struct sim_checker *checker,
         (void)snprintf(key, sizeof key, "r%03u", i);
         if (find_row(outcome, bytes_of_text(key), task->reversed) == NULL) {
             note_register(checker, i, task, NULL);
+        }
+    }
+}
+
+static void check_absent_cells(struct sim_checker *checker,
+                               const struct sim_task *task,
+                               const struct sim_outcome *outcome)
+{
+    for (uint32_t i = 0; i < checker->sim->settings.row_count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "g%03u", i);
+        if (find_row(outcome, bytes_of_text(key), task->reversed) == NULL) {
+            sim_cells_check(checker, i, task, NULL);
         }
     }
 }
@@ -316,6 +328,7 @@ static void end_scan(struct sim_checker *checker,
     }
     if (task->table == checker->main_table) {
         check_absent_registers(checker, task, outcome);
+        check_absent_cells(checker, task, outcome);
     }
     if (task->final && task->table == checker->main_table) {
         check_absent_counters(checker, task, outcome);
@@ -401,6 +414,8 @@ void sim_checker_end(struct sim_checker *checker,
         break;
     case SIM_OPERATION_PUT:
     case SIM_OPERATION_DELETE:
+    case SIM_OPERATION_VERSION:
+    case SIM_OPERATION_FORGET:
     case SIM_OPERATION_KINDS:
         break;
     }

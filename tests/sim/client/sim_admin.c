@@ -49,7 +49,9 @@ static void encode_create(const struct sim_admin *admin, struct bytes name, stru
     struct family families[] = {
         {.name = bytes_of_text("p")},
         {.name = bytes_of_text("s"), .aggregate = AGGREGATE_INTSUM},
+        {.name = bytes_of_text(SIM_RULES_FAMILY), .gc = admin->sim->rules.choices[0]},
     };
+    bool rules = admin->sim->rules.on && admin->name == 0;
     const struct bytes splits[SPLITS_MAX] = {bytes_of_text("i"), bytes_of_text("u4"),
                                              bytes_of_text("ua")};
     uint32_t copies = admin->sim->settings.replicas;
@@ -58,7 +60,7 @@ static void encode_create(const struct sim_admin *admin, struct bytes name, stru
         &(struct create_table_request){
             .table = {.id = name,
                       .families = families,
-                      .family_count = 2,
+                      .family_count = rules ? 3 : 2,
                       .replicas = copies > 1 ? copies : 0, /* else not said */
                       .min_in_sync = copies > 1 ? admin->sim->settings.min_in_sync : 0},
             .splits = splits,
@@ -75,6 +77,17 @@ static void encode_alter(const struct sim_admin *admin, struct bytes name, struc
     struct alteration alteration = {.kind = add ? ALTER_CREATE_FAMILY : ALTER_DROP_FAMILY,
                                     .family = {.name = bytes_of_text(family)}};
     alter_table_request_encode(&(struct alter_table_request){name, &alteration, 1}, out);
+}
+
+static void encode_rule(struct sim_admin *admin, struct bytes name, struct buffer *out)
+{
+    const struct sim_rules *rules = &admin->sim->rules;
+    const struct alteration alteration = {
+        .kind = ALTER_UPDATE_GC,
+        .family = {.name = bytes_of_text(SIM_RULES_FAMILY),
+                   .gc = rules->choices[prng_below(&admin->prng, SIM_RULES_CHOICES)]}};
+    alter_table_request_encode(&(struct alter_table_request){name, &alteration, 1}, out);
+    admin->sim->statistics.rule_changes++;
 }
 
 static enum method encode(struct sim_admin *admin, struct buffer *out)
@@ -95,6 +108,9 @@ static enum method encode(struct sim_admin *admin, struct buffer *out)
     case SIM_ADMIN_ADD_FAMILY:
     case SIM_ADMIN_DROP_FAMILY:
         encode_alter(admin, name, out);
+        return METHOD_ALTER_TABLE;
+    case SIM_ADMIN_RULE:
+        encode_rule(admin, name, out);
         return METHOD_ALTER_TABLE;
     case SIM_ADMIN_SPLIT:
         (void)snprintf(row, sizeof row, "u%03x", (unsigned)prng_below(&admin->prng, 0x1000));
@@ -185,7 +201,9 @@ static void choose(struct sim_admin *admin)
     uint64_t dice = prng_below(&admin->prng, 8);
     admin->name = 0;
     admin->kind = SIM_ADMIN_GET;
-    if (settings->drained != 0 && prng_chance(&admin->prng, 4)) {
+    if (admin->sim->rules.changes && prng_chance(&admin->prng, 3)) {
+        admin->kind = SIM_ADMIN_RULE;
+    } else if (settings->drained != 0 && prng_chance(&admin->prng, 4)) {
         admin->kind = SIM_ADMIN_DRAIN;
         admin->drains = !admin->drains;
     } else if (settings->merges && prng_chance(&admin->prng, 2)) {
@@ -263,6 +281,7 @@ static void take(struct sim_admin *admin, enum status status, struct bytes body)
         break;
     case SIM_ADMIN_ADD_FAMILY:
     case SIM_ADMIN_DROP_FAMILY:
+    case SIM_ADMIN_RULE:
     case SIM_ADMIN_SPLIT:
     case SIM_ADMIN_MERGE:
     case SIM_ADMIN_DRAIN:

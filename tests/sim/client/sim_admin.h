@@ -15,6 +15,7 @@ enum sim_admin_kind {
     SIM_ADMIN_DELETE,
     SIM_ADMIN_ADD_FAMILY,
     SIM_ADMIN_DROP_FAMILY,
+    SIM_ADMIN_RULE, /* another for the family that has one */
     SIM_ADMIN_SPLIT,
     SIM_ADMIN_MERGE,
     SIM_ADMIN_DRAIN,

@@ -147,6 +147,14 @@ static struct operation describe(struct sim_client *client, const struct sim_ope
     case SIM_OPERATION_DELETE:
         describe_delete(client, task, &out);
         break;
+    case SIM_OPERATION_VERSION:
+        mutations = add_mutations(client, &out);
+        mutations[0] = set_cell("v", value_of(client, task), task->timestamp_us);
+        mutations[0].family = bytes_of_text(SIM_RULES_FAMILY);
+        break;
+    case SIM_OPERATION_FORGET:
+        describe_delete(client, task, &out);
+        break;
     case SIM_OPERATION_READ:
         out.kind = OPERATION_READ;
         break;

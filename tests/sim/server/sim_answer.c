@@ -253,7 +253,7 @@ void sim_answer_read(struct sim_server *server, struct sim_work *work)
     const struct sim_row *row = sim_rows_find(visible_rows(server, tablet), operation->row);
     if (row != NULL) {
         row_block_writer_init(&writer, &rows);
-        (void)sim_row_write_block(row, schema, &writer);
+        (void)sim_row_write_block(row, schema, sim_wall_us(server->sim, server->node), &writer);
         work->answer.rows = arena_copy(&work->batch->arena, buffer_bytes(&rows));
     }
     buffer_deinit(&rows);
@@ -285,6 +285,7 @@ static bool holds_last(const struct sim_tablet *tablet, const struct scan_reques
 struct scan_slice {
     const struct sim_rows *rows;
     const struct table *schema;
+    int64_t now_us;
     struct row_block_writer writer;
     uint32_t rows_left;
     struct bytes last;
@@ -304,7 +305,7 @@ static void scan_range(struct scan_slice *slice, const struct row_range *range, 
             return;
         }
         slice->rows_left--;
-        (void)sim_row_write_block(row, slice->schema, &slice->writer);
+        (void)sim_row_write_block(row, slice->schema, slice->now_us, &slice->writer);
         slice->last = sim_row_key(row);
     }
 }
@@ -396,6 +397,7 @@ void sim_answer_scan_asked(struct sim_server *server,
     }
     struct scan_slice slice = {.rows = visible_rows(server, tablet),
                                .schema = schema,
+                               .now_us = sim_wall_us(server->sim, server->node),
                                .rows_left = sim_buggify(server->sim, SIM_SITE_SCAN_BY_ROW)
                                                 ? 1
                                                 : server->sim->settings.scan_slice_rows,

@@ -35,6 +35,11 @@ static void on_created(void *context, struct sim_tablet *tablet)
     sim_sync_hurry(server);
 }
 
+static const struct table *schema_of(void *context, uint64_t table)
+{
+    return sim_server_schema(context, table);
+}
+
 static void on_split(void *context,
                      struct sim_tablet *parent,
                      struct sim_tablet *left,
@@ -107,6 +112,7 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
                                                   on_committed,
                                                   on_created,
                                                   on_split,
+                                                  schema_of,
                                                   sim_host_on_append,
                                                   sim_host_on_appended,
                                                   sim_host_on_synced,
@@ -133,6 +139,7 @@ void sim_server_start(struct sim_server *server, struct sim_effects *effects)
     }
     sim_sync_hurry(server);
     set_flush_timer(server);
+    sim_upkeep_start(server);
     sim_server_end_step(server);
 }
 
@@ -268,6 +275,12 @@ void sim_server_on_timer(struct sim_server *server, uint64_t number, struct sim_
         break;
     case SIM_TIMER_SCRUB:
         sim_rot_scrub(server);
+        break;
+    case SIM_TIMER_COLLECT:
+        sim_upkeep_look(server);
+        break;
+    case SIM_TIMER_COLLECTED:
+        sim_upkeep_append(server);
         break;
     case SIM_TIMER_EVALUATION:
         work = find_evaluation(server, number / SIM_TIMER_KINDS);

@@ -132,6 +132,8 @@ void sim_server_check(struct sim_server *server);
 #define SIM_TIMER_PEERS      UINT64_C(4)
 #define SIM_TIMER_READING    UINT64_C(5)
 #define SIM_TIMER_SCRUB      UINT64_C(6)
+#define SIM_TIMER_COLLECT    UINT64_C(7)
+#define SIM_TIMER_COLLECTED  UINT64_C(8)
 #define SIM_TIMER_KINDS      UINT64_C(16)
 
 static inline struct sim_order *sim_order_of(struct sim_tablet *tablet)
@@ -197,6 +199,14 @@ void sim_answer_error(struct sim_server *server,
 void sim_sync_ask(struct sim_server *server);
 void sim_sync_answered(struct sim_server *server, const struct sim_message *message);
 void sim_sync_load_schemas(struct sim_server *server);
+
+/* --- sim_upkeep.c ------------------------------------------------------------------------------- */
+
+void sim_upkeep_start(struct sim_server *server);
+/* Garbage collection's look at each tablet. */
+void sim_upkeep_look(struct sim_server *server);
+/* What it found is deleted. */
+void sim_upkeep_append(struct sim_server *server);
 void sim_sync_hurry(struct sim_server *server);
 void sim_sync_destroy(struct sim_server *server);
 

@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "common/base/endian.h"
 #include "common/base/memory.h"
+#include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/server/sim_server.h"
 
 /*
@@ -155,6 +156,9 @@ static void schema_put(struct sim_server *server, const struct table *table)
     arena_init(&schema->arena, 512, SIZE_MAX);
     ASSERT(table_copy(&schema->arena, table, &schema->table) == STATUS_OK);
     server->schemas[server->schema_count++] = schema;
+    sim_trace(server->sim, "server %u: table %llu has schema %llu", server->node,
+              (unsigned long long)table->number, (unsigned long long)table->version);
+    sim_checker_on_schema(server->sim->checker, server->node, table->number, table->version);
 }
 
 /* One small file, replaced as a whole. */

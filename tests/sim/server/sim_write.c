@@ -2,6 +2,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
+#include "tests/sim/checker/sim_checker.h"
 #include "tests/sim/server/sim_server.h"
 
 /*
@@ -155,6 +156,20 @@ static void gather(struct sim_server *server,
     }
 }
 
+/* The checker is told by which schema a cell comes into the log. */
+static void tell_versions(const struct sim_server *server,
+                          const struct sim_work *work,
+                          const struct table *schema,
+                          const struct change *changes,
+                          size_t change_count)
+{
+    for (size_t i = 0; i < change_count && work->operation->row.data[0] == 'g'; i++) {
+        if (changes[i].kind == CHANGE_PUT) {
+            sim_checker_on_version(server->sim->checker, changes[i].value, schema->version);
+        }
+    }
+}
+
 static void resolve_and_gather(struct sim_server *server,
                                struct sim_tablet *tablet,
                                struct sim_work *work,
@@ -173,6 +188,7 @@ static void resolve_and_gather(struct sim_server *server,
                                   &change_count, &error);
     }
     if (status == STATUS_OK) {
+        tell_versions(server, work, schema, changes, change_count);
         gather(server, tablet, work, changes, change_count);
     } else {
         sim_answer_fail(work, status, error.text);

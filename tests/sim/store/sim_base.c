@@ -58,6 +58,11 @@ void sim_base_deinit(struct sim_base *base)
     }
 }
 
+struct sim_base_tablet *sim_base_change(struct sim_base *base, uint64_t tablet)
+{
+    return (struct sim_base_tablet *)sim_base_find(base, tablet);
+}
+
 const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_t tablet)
 {
     for (uint32_t i = 0; i < base->tablet_count; i++) {

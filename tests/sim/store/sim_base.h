@@ -8,6 +8,7 @@
 #define TESTS_SIM_STORE_SIM_BASE_H
 
 #include "tabletserver/storage/copies/store_replica.h"
+#include "tests/sim/store/sim_collect.h"
 #include "tests/sim/store/sim_rows.h"
 
 #define SIM_BASE_TABLETS_MAX 256
@@ -22,8 +23,9 @@ struct sim_base_tablet {
     uint64_t flushed_sequence;
     uint64_t clock; /* of the log stamps that are in it */
     struct sim_rows rows;
-    struct buffer applied; /* applied_map */
-    struct buffer dedupe;  /* image, as of flushed_sequence */
+    struct buffer applied;        /* applied_map */
+    struct buffer dedupe;         /* image, as of flushed_sequence */
+    struct sim_horizons horizons; /* as of that, too */
     bool replicated;
     struct store_configuration held; /* version 0 = none yet */
     uint64_t proven;                 /* the highest sequence that any of its rows shows */
@@ -83,6 +85,8 @@ void sim_base_transaction_discard(struct sim_base_transaction *transaction);
 void sim_base_deinit(struct sim_base *base);
 /* NULL when there is none. */
 const struct sim_base_tablet *sim_base_find(const struct sim_base *base, uint64_t tablet);
+/* To be changed in place, as by a transaction that takes no time; NULL. */
+struct sim_base_tablet *sim_base_change(struct sim_base *base, uint64_t tablet);
 /* Takes over what it puts.  False: it makes a tablet that is there already (that was made to be taught, or of
  * two that were merged), and is discarded. */
 bool sim_base_apply(struct sim_base *base, struct sim_base_transaction *transaction);

@@ -9,7 +9,8 @@
 
 /*
  * Production's store_digest.h over simulated rows: what is committed when it is begun, digested when there is time.
- * Rows never differ here that are not bad, and those cannot be read: so no comparison may ever condemn a copy.
+ * Rows never differ here that are not bad, and those cannot be read: so no comparison may ever condemn a copy, but where a
+ * rule was relaxed (docs/replication.md, section 9).
  */
 
 static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
@@ -17,6 +18,9 @@ static const struct row_range all_rows = {{NULL, 0}, {NULL, 0}};
 struct store_digesting {
     struct sim_tablet *tablet; /* with a reference */
     struct sim_rows rows;
+    struct arena arena;
+    struct table schema; /* whose rules hide what has expired */
+    int64_t now_us;
 };
 
 static struct sim_tablet *of(struct store_tablet *tablet)
@@ -24,42 +28,79 @@ static struct sim_tablet *of(struct store_tablet *tablet)
     return (struct sim_tablet *)(void *)tablet;
 }
 
-/* Families that are not known are invisible, not gone: rows are the same under every schema. */
-uint64_t store_digest_schema_version(struct store_tablet *tablet)
+/* Where there are no rules rows are the same under every schema: families that are not known are invisible,
+ * not gone. */
+uint64_t store_digest_schema_version(struct store_tablet *stored)
 {
-    (void)tablet;
-    return 1;
+    const struct sim_tablet *tablet = of(stored);
+    const struct sim_store *store = tablet->store;
+    const struct table *schema = store->callbacks.schema_of(store->callbacks.context,
+                                                            tablet->table);
+    if (!store->sim->rules.on) {
+        return 1;
+    }
+    return schema == NULL ? 0 : schema->version;
 }
 
-enum status store_digest_begin(struct store_tablet *tablet,
+int64_t store_digest_time_us(struct store_tablet *stored, int64_t now_us)
+{
+    struct sim_tablet *tablet = of(stored);
+    const struct sim_store *store = tablet->store;
+    const struct table *schema = store->callbacks.schema_of(store->callbacks.context,
+                                                            tablet->table);
+    const struct horizon_list list = {tablet->horizons.items, tablet->horizons.count};
+    bool by_clock = store->sim->planted == SIM_PLANTED_DIGEST_BY_CLOCK;
+    return schema == NULL || by_clock ? now_us : horizon_time_us(&list, schema, now_us);
+}
+
+enum status store_digest_begin(struct store_tablet *stored,
                                uint64_t schema_version,
                                int64_t now_us,
                                struct store_digesting **ret_digesting)
 {
+    struct sim_tablet *tablet = of(stored);
+    const struct sim_store *store = tablet->store;
+    const struct table *schema = store->callbacks.schema_of(store->callbacks.context,
+                                                            tablet->table);
+    if (schema == NULL || store_digest_schema_version(stored) != schema_version) {
+        return STATUS_FAILED_PRECONDITION;
+    }
     struct store_digesting *digesting = memory_allocate_zeroed(1, sizeof *digesting);
-    ASSERT(digesting != NULL && schema_version == 1);
-    (void)now_us;
-    sim_tablet_ref(of(tablet));
-    digesting->tablet = of(tablet);
-    sim_rows_copy(&digesting->rows, &of(tablet)->committed_rows, &all_rows);
+    ASSERT(digesting != NULL);
+    arena_init(&digesting->arena, 512, SIZE_MAX);
+    ASSERT(table_copy(&digesting->arena, schema, &digesting->schema) == STATUS_OK);
+    digesting->now_us = now_us;
+    sim_tablet_ref(tablet);
+    digesting->tablet = tablet;
+    sim_rows_copy(&digesting->rows, &tablet->committed_rows, &all_rows);
     *ret_digesting = digesting;
     return STATUS_OK;
 }
 
-static void digest_row(const struct sim_row *row, struct store_digest *digest)
+/* A row without a cell that is shown is none. */
+static void digest_row(const struct store_digesting *digesting,
+                       const struct sim_row *row,
+                       struct store_digest *digest)
 {
     uint64_t hash = checksum64(row->key, row->key_bytes, digest->halves[0]);
+    bool any = false;
     for (uint32_t i = 0; i < row->cell_count; i++) {
         const struct sim_cell *cell = &row->cells[i];
+        if (sim_row_drops(row, i, &digesting->schema, digesting->now_us)) {
+            continue;
+        }
+        any = true;
         const uint64_t numbers[] = {hash, cell->family, (uint64_t)cell->timestamp_us,
                                     checksum64(cell->qualifier, cell->qualifier_bytes, 0)};
         hash = checksum64(cell->value, cell->value_bytes, checksum64(numbers, sizeof numbers, 0));
         digest->size_bytes += cell->value_bytes;
     }
-    digest->halves[0] = hash;
-    digest->halves[1] = ~hash;
-    digest->size_bytes += row->key_bytes;
-    digest->rows++;
+    if (any) {
+        digest->halves[0] = hash;
+        digest->halves[1] = ~hash;
+        digest->size_bytes += row->key_bytes;
+        digest->rows++;
+    }
 }
 
 enum status store_digest_run(struct store_digesting *digesting,
@@ -81,15 +122,16 @@ enum status store_digest_run(struct store_digesting *digesting,
         bytes_equal(sim_row_key(&rows->rows[at]), after)) {
         at++;
     }
-    const struct sim_row *last = NULL;
+    struct bytes last = after;
     for (; at < rows->count && ret_digest->size_bytes < bytes_max; at++) {
-        last = &rows->rows[at];
-        digest_row(last, ret_digest);
+        uint64_t rows_before = ret_digest->rows;
+        digest_row(digesting, &rows->rows[at], ret_digest);
+        bool is_shown = ret_digest->rows > rows_before ||
+                        tablet->store->sim->planted == SIM_PLANTED_DIGEST_ENDS_UNSHOWN;
+        last = is_shown ? sim_row_key(&rows->rows[at]) : last;
     }
-    if (last != NULL) {
-        buffer_append_bytes(&ret_digest->last, sim_row_key(last));
-        ASSERT(!ret_digest->last.failed);
-    }
+    buffer_append_bytes(&ret_digest->last, last);
+    ASSERT(!ret_digest->last.failed);
     ret_digest->is_end = at == rows->count;
     tablet->store->sim->statistics.digests++;
     return STATUS_OK;
@@ -99,6 +141,7 @@ void store_digest_end(struct store_digesting *digesting)
 {
     if (digesting != NULL) {
         sim_rows_deinit(&digesting->rows);
+        arena_deinit(&digesting->arena);
         sim_tablet_unref(digesting->tablet);
         memory_free(digesting);
     }

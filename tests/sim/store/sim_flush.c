@@ -220,6 +220,8 @@ static struct sim_base_tablet *make_child(struct sim_store *store,
     put->replicated = parent->replicated;
     put->held = frozen->held;
     put->proven = parent->split_sequence;
+    sim_horizons_take(&put->horizons, parent->horizons.items, parent->horizons.count,
+                      parent->split_sequence);
     put->rotten = child->rotten;
     put->cut = child->cut;
     return put;
@@ -284,6 +286,8 @@ static void queue_piece(struct sim_store *store, struct sim_tablet *tablet)
     put->rotten = tablet->rotten;
     put->cut = tablet->cut;
     put_barrier(tablet, put);
+    sim_horizons_take(&put->horizons, tablet->horizons.items, tablet->horizons.count,
+                      put->flushed_sequence);
     buffer_append_bytes(&put->dedupe, buffer_bytes(last ? &frozen->dedupe : &old->dedupe));
     note_end(tablet, &end);
     sim_store_queue(store, &(struct sim_base_transaction){

@@ -137,6 +137,8 @@ static struct sim_base_tablet *make_first(struct sim_store *store,
     put->held = tablet->copy.held;
     put->flushed_sequence = lesson->slice.sequence;
     put->clock = lesson->slice.records.clock;
+    sim_horizons_take(&put->horizons, lesson->slice.records.horizons,
+                      lesson->slice.records.horizon_count, UINT64_MAX);
     put->proven = lesson->slice.sequence;
     buffer_append_bytes(&put->dedupe, buffer_bytes(&lesson->image));
     encode_map(store, lesson, NULL, &put->applied);
@@ -154,6 +156,7 @@ static struct sim_base_tablet *make_next(struct sim_store *store,
     put->held = old->held;
     put->flushed_sequence = old->flushed_sequence;
     put->clock = old->clock;
+    put->horizons = old->horizons;
     put->proven = old->proven;
     buffer_append_bytes(&put->dedupe, buffer_bytes(&old->dedupe));
     if (lesson->kind == LESSON_END) {
@@ -227,6 +230,8 @@ static void take_over(struct sim_store *store,
     tablet->committed = sequence;
     tablet->prepared = sequence;
     tablet->clock = lesson->slice.records.clock;
+    sim_horizons_take(&tablet->horizons, lesson->slice.records.horizons,
+                      lesson->slice.records.horizon_count, UINT64_MAX);
     tablet->prepared_clock = tablet->clock;
     tablet->active_position = LOG_POSITION_NONE;
     copy->configuration_position = LOG_POSITION_NONE;

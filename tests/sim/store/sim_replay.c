@@ -47,6 +47,7 @@ static void load_copy(struct sim_tablet *tablet, const struct sim_base_tablet *f
         copy->proven = 0;
         tablet->prepared = 0;
         tablet->committed = 0;
+        tablet->horizons.count = 0;
         sim_rows_deinit(&tablet->committed_rows);
         dedupe_destroy(tablet->dedupe);
         const struct dedupe_limits limits = {64, 100000, 1 << 24};
@@ -68,6 +69,7 @@ static struct sim_tablet *load_tablet(struct sim_store *store, const struct sim_
     tablet->committed = from->flushed_sequence;
     tablet->prepared_clock = from->clock;
     tablet->clock = from->clock;
+    tablet->horizons = from->horizons;
     tablet->rotten = from->rotten;
     tablet->cut = from->cut;
     hlc_observe(&store->hlc, from->clock);
@@ -162,6 +164,7 @@ static enum status replay_one(struct sim_store *store,
         return status;
     }
     sim_store_record_requests(store, tablet, record);
+    sim_collect_note(tablet, record);
     if (tablet->active_position == LOG_POSITION_NONE) {
         tablet->active_position = record->position;
     }
@@ -253,6 +256,7 @@ enum status sim_store_open(struct sim_store *store,
 {
     *store = (struct sim_store){.sim = sim, .node = node, .disk = disk};
     arena_init(&store->arena, 4096, SIZE_MAX);
+    arena_init(&store->collection.arena, 1024, SIZE_MAX);
     for (uint32_t i = 0; i < disk->base.tablet_count; i++) {
         (void)load_tablet(store, disk->base.tablets[i]);
     }

@@ -251,23 +251,102 @@ void sim_rows_stitch(struct sim_rows *to,
     }
 }
 
-bool sim_rows_equal(const struct sim_rows *a, const struct sim_rows *b)
+static bool is_same_cell(const struct sim_cell *a, const struct sim_cell *b)
 {
-    bool equal = a->count == b->count;
-    for (uint32_t i = 0; i < a->count && equal; i++) {
-        const struct sim_row *x = &a->rows[i];
-        const struct sim_row *y = &b->rows[i];
-        equal = bytes_equal(sim_row_key(x), sim_row_key(y)) && x->cell_count == y->cell_count;
-        for (uint32_t j = 0; j < x->cell_count && equal; j++) {
-            const struct sim_cell *left = &x->cells[j];
-            const struct sim_cell *right = &y->cells[j];
-            equal = left->family == right->family && left->sequence == right->sequence &&
-                    left->timestamp_us == right->timestamp_us &&
-                    bytes_equal(qualifier_of(left), qualifier_of(right)) &&
-                    bytes_equal(value_of(left), value_of(right));
+    return a->family == b->family && a->sequence == b->sequence &&
+           a->timestamp_us == b->timestamp_us && bytes_equal(qualifier_of(a), qualifier_of(b)) &&
+           bytes_equal(value_of(a), value_of(b));
+}
+
+static int compare_cells(const struct sim_cell *a, const struct sim_cell *b)
+{
+    return compare_to(a, &(struct change){.family = b->family,
+                                          .qualifier = qualifier_of(b),
+                                          .timestamp_us = b->timestamp_us});
+}
+
+struct comparison {
+    sim_may_lack *may_lack;
+    void *context;
+};
+
+static bool may_lack(const struct comparison *by,
+                     const struct sim_row *row,
+                     const struct sim_cell *cell)
+{
+    return by->may_lack != NULL && by->may_lack(by->context, row, cell);
+}
+
+/* b NULL: there is no such row. */
+static bool is_same_row(const struct comparison *by,
+                        const struct sim_row *a,
+                        const struct sim_row *b)
+{
+    uint32_t i = 0;
+    uint32_t j = 0;
+    uint32_t b_count = b == NULL ? 0 : b->cell_count;
+    bool same = true;
+    while (same && (i < a->cell_count || j < b_count)) {
+        int order = i == a->cell_count ? 1
+                    : j == b_count     ? -1
+                                       : compare_cells(&a->cells[i], &b->cells[j]);
+        if (order == 0) {
+            same = is_same_cell(&a->cells[i++], &b->cells[j++]);
+        } else {
+            same = may_lack(by, a, order < 0 ? &a->cells[i++] : &b->cells[j++]);
         }
     }
-    return equal;
+    return same;
+}
+
+bool sim_rows_equal_but(const struct sim_rows *a,
+                        const struct sim_rows *b,
+                        sim_may_lack *lack,
+                        void *context)
+{
+    const struct comparison by = {lack, context};
+    uint32_t i = 0;
+    uint32_t j = 0;
+    bool same = true;
+    while (same && (i < a->count || j < b->count)) {
+        int order = i == a->count ? 1
+                    : j == b->count
+                        ? -1
+                        : bytes_compare(sim_row_key(&a->rows[i]), sim_row_key(&b->rows[j]));
+        const struct sim_row *one = order <= 0 ? &a->rows[i++] : &b->rows[j];
+        const struct sim_row *other = order == 0 ? &b->rows[j] : NULL;
+        j += order >= 0 ? 1 : 0;
+        same = is_same_row(&by, one, other);
+    }
+    return same;
+}
+
+bool sim_rows_equal(const struct sim_rows *a, const struct sim_rows *b)
+{
+    return sim_rows_equal_but(a, b, NULL, NULL);
+}
+
+uint32_t sim_rows_erase(struct sim_rows *rows,
+                        bool (*must)(void *context, const struct sim_cell *cell),
+                        void *context)
+{
+    uint32_t erased = 0;
+    for (uint32_t at = rows->count; at > 0; at--) {
+        struct sim_row *row = &rows->rows[at - 1];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < row->cell_count; i++) {
+            if (must(context, &row->cells[i])) {
+                erased++;
+            } else {
+                row->cells[kept++] = row->cells[i];
+            }
+        }
+        row->cell_count = kept;
+        if (kept == 0) {
+            remove_row(rows, at - 1);
+        }
+    }
+    return erased;
 }
 
 uint64_t sim_rows_size_bytes(const struct sim_rows *rows)
@@ -302,15 +381,36 @@ bool sim_row_is_visible(const struct sim_row *row, const struct table *schema)
     return false;
 }
 
+static uint64_t index_of(const struct sim_row *row, uint32_t at)
+{
+    uint32_t first = at;
+    while (first > 0 && row->cells[first - 1].family == row->cells[at].family &&
+           bytes_equal(qualifier_of(&row->cells[first - 1]), qualifier_of(&row->cells[at]))) {
+        first--;
+    }
+    return at - first;
+}
+
+bool sim_row_drops(const struct sim_row *row,
+                   uint32_t at,
+                   const struct table *schema,
+                   int64_t now_us)
+{
+    const struct family *family = table_family_by_number(schema, row->cells[at].family);
+    return family != NULL &&
+           gc_rule_drops(&family->gc, index_of(row, at), row->cells[at].timestamp_us, now_us);
+}
+
 bool sim_row_write_block(const struct sim_row *row,
                          const struct table *schema,
+                         int64_t now_us,
                          struct row_block_writer *writer)
 {
     row_block_begin_row(writer, sim_row_key(row));
     for (uint32_t i = 0; i < row->cell_count; i++) {
         const struct sim_cell *cell = &row->cells[i];
         const struct family *family = table_family_by_number(schema, cell->family);
-        if (family != NULL) {
+        if (family != NULL && !sim_row_drops(row, i, schema, now_us)) {
             row_block_add_cell(writer, family->name,
                                &(struct cell){.family = cell->family,
                                               .qualifier = qualifier_of(cell),

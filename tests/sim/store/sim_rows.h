@@ -76,6 +76,16 @@ void sim_rows_stitch(struct sim_rows *to,
                      const struct tablet_position *position);
 
 bool sim_rows_equal(const struct sim_rows *a, const struct sim_rows *b);
+/* But for cells that only one of them has and may be lacking (NULL: none may). */
+typedef bool sim_may_lack(void *context, const struct sim_row *row, const struct sim_cell *cell);
+bool sim_rows_equal_but(const struct sim_rows *a,
+                        const struct sim_rows *b,
+                        sim_may_lack *may_lack,
+                        void *context);
+/* Returns how many. */
+uint32_t sim_rows_erase(struct sim_rows *rows,
+                        bool (*must)(void *context, const struct sim_cell *cell),
+                        void *context);
 uint64_t sim_rows_size_bytes(const struct sim_rows *rows);
 
 /* The newest cell of a column; NULL when there is none. */
@@ -83,10 +93,17 @@ const struct sim_cell *sim_row_newest(const struct sim_row *row,
                                       uint32_t family,
                                       struct bytes qualifier);
 
-/* Cells of families that the schema does not know are invisible.  False for a row without visible
- * cells. */
+/* Has the cell of that place expired, by its family's rule? */
+bool sim_row_drops(const struct sim_row *row,
+                   uint32_t at,
+                   const struct table *schema,
+                   int64_t now_us);
+
+/* Cells of families that the schema does not know are invisible, and so are those that have expired.  False for
+ * a row without visible cells. */
 bool sim_row_write_block(const struct sim_row *row,
                          const struct table *schema,
+                         int64_t now_us,
                          struct row_block_writer *writer);
 bool sim_row_is_visible(const struct sim_row *row, const struct table *schema);
 

@@ -21,6 +21,7 @@ struct store_slices {
     uint64_t sequence;
     uint64_t clock;
     struct buffer image;
+    struct sim_horizons horizons; /* said up to that sequence */
     size_t image_given;
     bool records_given;
     struct tablet_position at; /* its bytes are these: */
@@ -64,6 +65,8 @@ enum status store_slices_begin(struct store_tablet *stored,
     slices->tablet = tablet;
     slices->sequence = tablet->committed;
     slices->clock = tablet->clock;
+    sim_horizons_take(&slices->horizons, tablet->horizons.items, tablet->horizons.count,
+                      slices->sequence);
     if (tablet->store->sim->planted != SIM_PLANTED_LESSON_WITHOUT_REQUESTS) {
         dedupe_encode(tablet->dedupe, &slices->image);
     } else {
@@ -121,6 +124,8 @@ static void read_records(struct store_slices *slices, struct buffer *out)
         .tablet = slices->tablet->tablet,
         .sequence = slices->sequence,
         .records = {.clock = slices->clock,
+                    .horizons = slices->horizons.items,
+                    .horizon_count = slices->horizons.count,
                     .image_bytes = slices->image.size_bytes,
                     .offset_bytes = slices->image_given,
                     .piece = {slices->image.data + slices->image_given, size}}};

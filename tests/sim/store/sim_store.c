@@ -92,6 +92,7 @@ void sim_store_kill(struct sim_store *store, bool power_cut)
         sim_tablet_unref(store->tablets[i]);
     }
     memory_free(store->told);
+    arena_deinit(&store->collection.arena);
     sim_log_close(&store->log);
     arena_deinit(&store->arena);
     if (power_cut) {
@@ -295,6 +296,7 @@ static uint64_t append(struct sim_store *store,
     if (status != STATUS_OK) {
         sim_fail(store->sim, "a record does not decode: %s", error.text);
     }
+    sim_collect_note(tablet, record);
     return record->sequence;
 }
 
@@ -321,6 +323,17 @@ uint64_t sim_store_append_write(struct sim_store *store,
                STATUS_OK);
     }
     return sequence;
+}
+
+uint64_t sim_store_append_payload(struct sim_store *store,
+                                  struct sim_tablet *tablet,
+                                  enum record_type type,
+                                  struct bytes payload,
+                                  uint64_t clock)
+{
+    struct sim_pending *record = pending_create(type, clock);
+    buffer_append_bytes(&record->payload, payload);
+    return append(store, tablet, record);
 }
 
 uint64_t sim_store_append_drop_range(struct sim_store *store,
@@ -446,6 +459,7 @@ enum status sim_store_commit_first(struct sim_store *store, struct sim_tablet *t
     if (status != STATUS_OK) {
         return status;
     }
+    sim_collect_note(tablet, record);
     tablet->first = record->next;
     if (tablet->first == NULL) {
         tablet->last = NULL;
@@ -565,6 +579,7 @@ struct sim_tablet *sim_store_begin_child(struct sim_store *store,
     child->committed = parent->committed;
     child->prepared_clock = parent->prepared_clock;
     child->clock = parent->clock;
+    child->horizons = parent->horizons;
     child->parent = parent->tablet;
     child->rotten = parent->rotten;
     child->cut = parent->cut;

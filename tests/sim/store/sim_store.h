@@ -79,6 +79,7 @@ struct sim_copy {
     uint32_t configuring;            /* records that are not synced */
     uint64_t proven;                 /* the base has this: it is committed, whatever the log says */
     uint64_t committed_version;      /* of the entry there; 0 = not known */
+    uint64_t cuts;                   /* how often something of its log was dropped */
     bool gap;                        /* replay: entries follow on what a configuration will drop */
     struct store_barrier *barriers;  /* committed ones */
     struct sim_pending *kept_first;  /* committed, to feed learners with */
@@ -124,6 +125,7 @@ struct sim_tablet {
     uint64_t prepared_clock;
     uint64_t clock; /* of the last committed record */
     struct dedupe *dedupe;
+    struct sim_horizons horizons;
     struct sim_pending *first;
     struct sim_pending *last;
 
@@ -174,6 +176,8 @@ struct sim_store_callbacks {
                      struct sim_tablet *parent,
                      struct sim_tablet *left,
                      struct sim_tablet *right);
+    /* NULL: it is not known. */
+    const struct table *(*schema_of)(void *context, uint64_t table);
     /* Of tablets with copies. */
     enum status (*on_append)(void *context,
                              struct sim_tablet *tablet,
@@ -200,6 +204,7 @@ struct sim_store {
     bool committing;
     bool flush_wanted; /* of some tablet */
     struct arena arena;
+    struct sim_collection collection;
     struct sim_told *told;
     uint32_t told_count;
     uint32_t told_capacity;
@@ -248,6 +253,12 @@ uint64_t sim_store_append_drop_range(struct sim_store *store,
                                      struct sim_tablet *tablet,
                                      const struct record_drop_range *drop,
                                      uint64_t clock);
+/* A record that changes no exactly-once record. */
+uint64_t sim_store_append_payload(struct sim_store *store,
+                                  struct sim_tablet *tablet,
+                                  enum record_type type,
+                                  struct bytes payload,
+                                  uint64_t clock);
 /* Nothing may be appended to the tablet after it. */
 uint64_t sim_store_append_split(struct sim_store *store,
                                 struct sim_tablet *tablet,

@@ -113,6 +113,10 @@ static struct sim_base_tablet *create_merged(struct sim_store *store,
     put->proven = put->flushed_sequence;
     put->replicated = true;
     put->held = held;
+    sim_horizons_take(&put->horizons, left->horizons.items, left->horizons.count, UINT64_MAX);
+    for (uint32_t i = 0; i < right->horizons.count; i++) {
+        sim_horizons_raise(&put->horizons, &right->horizons.items[i]);
+    }
     put->rotten = left->rotten || right->rotten;
     put->cut = left->cut || right->cut;
     arena_reset(&store->arena);

@@ -177,6 +177,7 @@ static void prepare(struct sim_store *store,
         return;
     }
     sim_store_record_requests(store, tablet, record);
+    sim_collect_note(tablet, record);
 }
 
 void sim_store_append_entry(struct sim_store *store,
@@ -210,6 +211,13 @@ enum status sim_store_give_out(struct sim_store *store,
                                uint64_t *ret_sequence)
 {
     const struct sim_store_callbacks *callbacks = &store->callbacks;
+    if (type == RECORD_WRITE && tablet->copy.leads && store->sim->rules.on) {
+        enum status said = sim_collect_say_rules(store, tablet, clock);
+        if (said != STATUS_OK) {
+            return said;
+        }
+        clock = sim_store_next_clock(store, hlc_to_us(clock));
+    }
     const struct store_entry entry = {.sequence = tablet->prepared + 1,
                                       .version = tablet->copy.held.members.version,
                                       .stamp = {clock, 1, 0},
@@ -241,6 +249,7 @@ void sim_copy_drop_above(struct sim_tablet *tablet, uint64_t kept)
         link = &(*link)->next;
     }
     struct sim_pending *dropped = *link;
+    tablet->copy.cuts += dropped != NULL ? 1 : 0;
     *link = NULL;
     while (dropped != NULL) {
         struct sim_pending *next = dropped->next;
@@ -251,6 +260,7 @@ void sim_copy_drop_above(struct sim_tablet *tablet, uint64_t kept)
     if (tablet->copy.synced > tablet->prepared) {
         tablet->copy.synced = tablet->prepared;
     }
+    sim_horizons_forget_above(&tablet->horizons, tablet->prepared);
 }
 
 /* --- configurations ----------------------------------------------------------------------------- */
@@ -473,6 +483,7 @@ enum status sim_copy_commit_replayed(struct sim_store *store,
         }
         if (status == STATUS_OK) {
             sim_store_record_requests(store, tablet, record);
+            sim_collect_note(tablet, record);
             dedupe_commit(tablet->dedupe, record->sequence);
             tablet->committed = record->sequence;
             tablet->clock = record->clock;

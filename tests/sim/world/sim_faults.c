@@ -56,7 +56,7 @@ static void draw_workload(struct sim *sim)
                                           : 0;
     settings->attempt_timeout_ns = spread_ns(sim, 30 * SIM_MS, 1 * SIM_S);
     settings->row_count = (uint32_t)between(sim, 1, prng_chance(&sim->prng, 2) ? 4 : 40);
-    for (int i = 0; i < SIM_OPERATION_KINDS; i++) {
+    for (int i = 0; i <= SIM_OPERATION_SCAN; i++) {
         settings->weights[i] = prng_chance(&sim->prng, 3) ? 0 : (uint32_t)between(sim, 1, 10);
     }
     settings->weights[SIM_OPERATION_PUT] += 1;
@@ -199,6 +199,7 @@ void sim_faults_draw(struct sim *sim)
     }
     draw_replication(sim);
     draw_masters(sim);
+    sim_rules_draw(sim);
     sim_rot_log_draw(sim);
     sim_quorum_draw(sim);
     sim_leave_draw(sim);
@@ -212,13 +213,13 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     buffer_append_format(
         out,
         "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
-        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u",
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u rules %d%s",
         s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
         s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us,
         s->rot, s->rot_log, (int)s->away_server, (int)s->away_master, s->leave, s->leave_in_the_end,
-        s->reads_confirmed, s->freeze);
+        s->reads_confirmed, s->freeze, sim->rules.on, sim->rules.changes ? ", change" : "");
 }
 
 /* --- making ----------------------------------------------------------------------------------- */

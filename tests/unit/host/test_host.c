@@ -164,6 +164,56 @@ Test(host_cluster, what_has_expired_goes_everywhere)
     expect_level();
 }
 
+/* Passes of collection have been there since, in every copy. */
+static bool have_passed(uint32_t *rounds)
+{
+    for (int i = 0; i < NODES; i++) {
+        struct node *node = &cluster.nodes[i];
+        atomic_fetch_add(&node->fixture.now_us, node->fixture.settings.gc_interval_us);
+        store_flush_all(node->fixture.store);
+    }
+    return ++*rounds > 300;
+}
+
+/* The rule was relaxed, and only who leads has heard of it.  By the horizon of the older one the others would erase
+ * what is written now (simulator, seed 1215). */
+Test(host_cluster, a_copy_with_an_older_schema_erases_nothing_of_a_newer_one)
+{
+    struct family families[4];
+    memcpy(families, fixture_families, sizeof families);
+    families[0].gc = (struct gc_rule){.kind = GC_AGE, .age_us = 1000000};
+    struct table ruled = fixture_table;
+    ruled.version = 2;
+    ruled.families = families;
+    struct table relaxed = fixture_table;
+    relaxed.version = 3;
+    begin_with(3);
+    for (int i = 0; i < NODES; i++) {
+        cluster.nodes[i].fixture.settings.gc_interval_us = 1000;
+    }
+    start_all(3);
+    write_row();
+    struct node *primary = NULL;
+    PUMP_UNTIL(&cluster, (primary = cluster_primary(&cluster)) != NULL);
+    struct change change = fixture_put(1, "c", 1, "v");
+    uint64_t sequence = 0;
+    cr_assert_eq(fixture_append(primary->tablet, "gc", &change, 1, NULL, &sequence), STATUS_OK);
+    PUMP_UNTIL(&cluster, is_settled(primary, sequence));
+    for (int i = 0; i < NODES; i++) {
+        cr_assert_eq(store_set_table(cluster.nodes[i].fixture.store, &ruled), STATUS_OK);
+    }
+    PUMP_UNTIL(&cluster, all_collected());
+    cr_assert_eq(store_set_table(primary->fixture.store, &relaxed), STATUS_OK);
+    cr_assert_eq(fixture_append(primary->tablet, "late", &change, 1, NULL, &sequence), STATUS_OK);
+    PUMP_UNTIL(&cluster, is_settled(primary, sequence));
+    PUMP_UNTIL(&cluster, all_are_level());
+    uint32_t rounds = 0;
+    PUMP_UNTIL(&cluster, have_passed(&rounds));
+    for (int i = 0; i < NODES; i++) {
+        cr_assert(has_text(&cluster.nodes[i], "late/1:c@1=v"), "copy %d has erased it", i);
+    }
+}
+
 /* Without a lease that has to run out. */
 Test(host_cluster, a_server_that_leaves_is_followed_at_once)
 {

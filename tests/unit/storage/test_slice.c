@@ -95,7 +95,7 @@ Test(slice, rows_come_back)
 
 Test(slice, records_come_back)
 {
-    const struct store_meta_horizon horizons[] = {{1, 2, -3, 4}, {5, 6, 7, 8}};
+    const struct horizon horizons[] = {{1, 2, -3, 4}, {5, 6, 7, 8}};
     const struct slice given = {.tablet = TABLET,
                                 .sequence = 50,
                                 .records = {.clock = 99,
