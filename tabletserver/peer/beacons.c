@@ -16,6 +16,7 @@
 #define ARENA_BLOCK_BYTES 4096
 #define ARENA_BYTES_MAX   (UINT64_C(256) << 10) /* LEASE_EXCEPTIONS_MAX of them, and some more */
 #define NO_MEMORY_WAIT_US 10000
+#define NS_PER_MS         1000000
 
 enum note_type {
     NOTE_PEER,
@@ -53,6 +54,7 @@ struct beacons {
     struct transport_reply *answering; /* the request whose beacon is in the step */
     struct arena arena;
     struct metric *lapsed;
+    struct metric *not_given;
     _Atomic(struct end_node *) ends;
     pthread_mutex_t ends_mutex; /* held to add one */
     pthread_t thread;
@@ -146,10 +148,19 @@ static void send_beacon(struct beacons *beacons, const struct lease_effect *effe
 static void acknowledge(struct beacons *beacons, const struct lease_effect *effect)
 {
     struct buffer message = BUFFER_INIT;
+    metric_add(beacons->not_given, effect->acknowledgement.gives_lease ? 0 : 1);
     response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
     lease_acknowledgement_encode(&effect->acknowledgement, &message);
     transport_reply_send(beacons->answering, &message, true);
     beacons->answering = NULL;
+}
+
+/* Between a lease of one server and the grace of the other, whose settings do not go together. */
+static void say_misfit(const struct lease_effect *effect, const char *event, const char *mend)
+{
+    LOG_EVENT(LOG_LEVEL_WARN, event, LOG_ID("server", effect->peer),
+              LOG_I64("lease_ms", effect->lease_ns / NS_PER_MS),
+              LOG_I64("grace_ms", effect->grace_ns / NS_PER_MS), LOG_TEXT("mend", mend));
 }
 
 static void perform(struct beacons *beacons, const struct lease_effects *effects)
@@ -169,6 +180,14 @@ static void perform(struct beacons *beacons, const struct lease_effects *effects
         case LEASE_EFFECT_PEER_RESTARTED: /* what was held is void, also for what it opens anew */
             set_end(beacons, effect->peer, 0);
             beacons->options.on_effect(beacons->options.context, effect);
+            break;
+        case LEASE_EFFECT_NOT_GIVEN:
+            say_misfit(effect, "lease_not_given",
+                       "raise grace on this server, or lower lease on that one");
+            break;
+        case LEASE_EFFECT_NOT_TAKEN:
+            say_misfit(effect, "lease_not_taken",
+                       "lower lease on this server, or raise grace on that one");
             break;
         case LEASE_EFFECT_EXCEPTED_BY_PEER:
         case LEASE_EFFECT_EXCEPTED:
@@ -396,6 +415,9 @@ enum status beacons_create(const struct beacons_options *options,
     beacons->lapsed = metric_counter(
         "edubba_leases_lapsed_total", "",
         "Leases of other servers that ran out before they were renewed.");
+    beacons->not_given = metric_counter(
+        "edubba_leases_not_given_total", "",
+        "Beacons of other servers that were acknowledged without a lease.");
     ASSERT(pthread_mutex_init(&beacons->ends_mutex, NULL) == 0);
     if (!make_parts(beacons)) {
         beacons_destroy(beacons);

@@ -89,6 +89,9 @@ static inline void perform_lease(struct world *world,
             event->at_ns = world->planted == PLANTED_OWN_GRANTS_FORGOTTEN ? event->now_ns
                                                                           : effect->at_ns;
             break;
+        case LEASE_EFFECT_NOT_GIVEN:
+        case LEASE_EFFECT_NOT_TAKEN:
+            continue;
         case LEASE_EFFECT_SILENT:
             event = enqueue(world, server, REPLICA_EVENT_SILENT);
             break;
