@@ -94,7 +94,9 @@
     X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
     X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
     X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */  \
-    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */
+    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                 \
+    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: and taken */                 \
+    X("grace-unnoted", GRACE_UNNOTED)                     /* rule 8: a former, longer one */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
@@ -284,6 +286,17 @@ struct sim_leaving {
     struct sim_lead lead; /* its own still, when it was looked at */
 };
 
+/* What servers are set to (sim_leases.h). */
+struct sim_leases {
+    struct prng prng;
+    const struct lease_settings *stays;
+    const struct lease_settings *other;        /* in some lives; the same: in none */
+    int64_t set_grace_ns[SIM_SERVERS_MAX + 1]; /* by node, of its life */
+    int64_t outlived_ns[SIM_SERVERS_MAX +
+                        1]; /* by its clock: what lives before it have promised is over */
+};
+
+struct lease_settings;
 struct sim_master;
 struct sim_server;
 struct sim_client;
@@ -308,6 +321,7 @@ struct sim {
     bool healed;   /* nothing fails any more; but somebody may be away */
     struct sim_absence away;
     struct sim_leaving leaving;
+    struct sim_leases leases;
     bool failed;
     char failure[512];
     struct sim_heap heap;
