@@ -183,11 +183,11 @@ static void perform(struct beacons *beacons, const struct lease_effects *effects
             break;
         case LEASE_EFFECT_NOT_GIVEN:
             say_misfit(effect, "lease_not_given",
-                       "raise grace on this server, or lower lease on that one");
+                       "raise grace on this server, or bring that one to this build");
             break;
-        case LEASE_EFFECT_NOT_TAKEN:
-            say_misfit(effect, "lease_not_taken",
-                       "lower lease on this server, or raise grace on that one");
+        case LEASE_EFFECT_SHORTENED:
+            say_misfit(effect, "lease_shortened",
+                       "raise grace on that server, or lower lease on this one");
             break;
         case LEASE_EFFECT_EXCEPTED_BY_PEER:
         case LEASE_EFFECT_EXCEPTED:

@@ -6,10 +6,12 @@
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define SENT_MAX     16 /* beacons that are remembered until they are acknowledged */
-#define PER_MILLION  1000000
-#define NS_PER_MS    1000000
-#define EFFECTS_MORE 8 /* of one step, beside those that are counted */
+#define SENT_MAX      16 /* beacons that are remembered until they are acknowledged */
+#define PER_MILLION   1000000
+#define NS_PER_MS     1000000
+#define NS_PER_US     1000
+#define PACE_LEAST_NS (50 * NS_PER_MS)
+#define EFFECTS_MORE  8 /* of one step, beside those that are counted */
 
 /* (tablet, version) was promised to a peer, which leads it. */
 struct grant {
@@ -31,9 +33,10 @@ struct peer {
     int64_t beacon_due_ns;
     int64_t held_until_ns; /* 0 = not */
     uint64_t exceptions_seen;
+    int64_t counted_ns;     /* for so long its last answer was good; 0 = none yet */
     int64_t short_grace_ns; /* said last that it is too short; 0 = it is not */
     /* grantor */
-    int64_t long_lease_ns; /* said last that it is too long; 0 = it is not */
+    bool refused;     /* an earlier build, whose lease is too long; said */
     int64_t heard_ns; /* receipt of the last acknowledged beacon, or since when it may have been */
     struct grant *grants;
     uint32_t grant_count;
@@ -203,49 +206,60 @@ static bool fits(int64_t lease_ns, int64_t grace_ns, uint32_t drift_ppm)
     return slow_ns < fast_ns;
 }
 
-/* Also when the peer's is another one than the one of which it was said last. */
-static void say_misfit(struct lease *lease,
-                       const struct lease_effect *misfit,
-                       int64_t peers_ns,
-                       int64_t *said_ns)
+/* The longest lease that does, to a millisecond.  Not above 0 where the grace makes no sense. */
+static int64_t longest_that_fits(int64_t grace_ns, uint32_t drift_ppm)
 {
-    if (*said_ns != peers_ns) {
-        *emit(lease, misfit->type, misfit->peer) = *misfit;
-    }
-    *said_ns = peers_ns;
+    int64_t fast_ns = grace_ns - (grace_ns / PER_MILLION + 1) * drift_ppm;
+    return (fast_ns / (PER_MILLION + drift_ppm) - 1) * PER_MILLION;
 }
 
-static bool fits_our_grace(struct lease *lease, struct peer *peer, int64_t said_ns)
-{
-    const struct lease_settings *ours = &lease->settings;
-    int64_t lease_ns = said_ns != 0 ? said_ns : LEASE_EARLIER_LEASE_NS;
-    if (fits(lease_ns, ours->grace_ns, ours->drift_ppm)) {
-        peer->long_lease_ns = 0;
-        return true;
-    }
-    const struct lease_effect misfit = {.type = LEASE_EFFECT_NOT_GIVEN,
-                                        .peer = peer->server,
-                                        .lease_ns = lease_ns,
-                                        .grace_ns = ours->grace_ns};
-    say_misfit(lease, &misfit, lease_ns, &peer->long_lease_ns);
-    return false;
-}
-
-/* Of an earlier build, which does not look at leases; any other has found it out for itself. */
-static bool fits_their_grace(struct lease *lease, struct peer *peer, int64_t said_ns)
+/* For how long is an answer of that peer good?  Said once for each grace that is too short for our lease. */
+static int64_t counted_ns(struct lease *lease, struct peer *peer, int64_t said_ns)
 {
     const struct lease_settings *ours = &lease->settings;
     int64_t grace_ns = said_ns != 0 ? said_ns : LEASE_EARLIER_GRACE_NS;
     if (fits(ours->lease_ns, grace_ns, ours->drift_ppm)) {
         peer->short_grace_ns = 0;
-        return true;
+        return ours->lease_ns;
     }
-    const struct lease_effect misfit = {.type = LEASE_EFFECT_NOT_TAKEN,
-                                        .peer = peer->server,
-                                        .lease_ns = ours->lease_ns,
-                                        .grace_ns = grace_ns};
-    say_misfit(lease, &misfit, grace_ns, &peer->short_grace_ns);
-    return false;
+    int64_t longest_ns = longest_that_fits(grace_ns, ours->drift_ppm);
+    if (peer->short_grace_ns != grace_ns) {
+        peer->short_grace_ns = grace_ns;
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_SHORTENED, peer->server);
+        effect->lease_ns = longest_ns;
+        effect->grace_ns = grace_ns;
+    }
+    return longest_ns;
+}
+
+/* The pace of beacons goes with the lease, or a short one would run out between two of a long one's. */
+static int64_t pace_ns(const struct lease *lease, const struct peer *peer)
+{
+    const struct lease_settings *ours = &lease->settings;
+    if (peer->counted_ns <= 0 || peer->counted_ns >= ours->lease_ns) {
+        return ours->beacon_ns;
+    }
+    int64_t pace_ns = ours->beacon_ns / NS_PER_US * (peer->counted_ns / NS_PER_US) /
+                      (ours->lease_ns / NS_PER_US) * NS_PER_US;
+    int64_t least_ns = ours->beacon_ns < PACE_LEAST_NS ? ours->beacon_ns : PACE_LEAST_NS;
+    return pace_ns > least_ns ? pace_ns : least_ns;
+}
+
+/* Whoever says its lease looks at our grace, and counts for no longer than that allows.  An earlier build does not. */
+static bool looks_at_grace(struct lease *lease,
+                           struct peer *peer,
+                           const struct lease_beacon *beacon)
+{
+    const struct lease_settings *ours = &lease->settings;
+    bool is_safe = beacon->lease_ns != 0 ||
+                   fits(LEASE_EARLIER_LEASE_NS, ours->grace_ns, ours->drift_ppm);
+    if (!is_safe && !peer->refused) {
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_NOT_GIVEN, peer->server);
+        effect->lease_ns = LEASE_EARLIER_LEASE_NS;
+        effect->grace_ns = ours->grace_ns;
+    }
+    peer->refused = !is_safe;
+    return is_safe;
 }
 
 /* --- the grantor's side ------------------------------------------------------------------------- */
@@ -283,7 +297,7 @@ static void on_beacon(struct lease *lease, struct peer *peer, const struct lease
         forget_seen(peer, beacon->exceptions_seen);
     }
     uint32_t named = peer->exception_count;
-    bool gives = fits_our_grace(lease, peer, beacon->lease_ns) && named <= LEASE_EXCEPTIONS_MAX;
+    bool gives = looks_at_grace(lease, peer, beacon) && named <= LEASE_EXCEPTIONS_MAX;
     if (gives) {
         hear(lease, peer);
     }
@@ -408,10 +422,9 @@ static void on_acknowledgement(struct lease *lease,
     if (acknowledgement->exceptions_number > peer->exceptions_seen) {
         peer->exceptions_seen = acknowledgement->exceptions_number;
     }
-    bool is_good = fits_their_grace(lease, peer, acknowledgement->grace_ns) &&
-                   acknowledgement->gives_lease;
-    int64_t until_ns = peer->sent_ns[acknowledgement->number % SENT_MAX] + lease->settings.lease_ns;
-    if (is_good && until_ns > peer->held_until_ns) {
+    peer->counted_ns = counted_ns(lease, peer, acknowledgement->grace_ns);
+    int64_t until_ns = peer->sent_ns[acknowledgement->number % SENT_MAX] + peer->counted_ns;
+    if (acknowledgement->gives_lease && peer->counted_ns > 0 && until_ns > peer->held_until_ns) {
         peer->held_until_ns = until_ns;
         emit(lease, LEASE_EFFECT_HELD_UNTIL, peer->server)->at_ns = until_ns;
     }
@@ -421,7 +434,7 @@ static void send_beacon(struct lease *lease, struct peer *peer)
 {
     peer->number++;
     peer->sent_ns[peer->number % SENT_MAX] = lease->now_ns;
-    peer->beacon_due_ns = lease->now_ns + lease->settings.beacon_ns;
+    peer->beacon_due_ns = lease->now_ns + pace_ns(lease, peer);
     emit(lease, LEASE_EFFECT_BEACON, peer->server)->beacon = (struct lease_beacon){
         .number = peer->number,
         .incarnation = lease->incarnation,

@@ -9,8 +9,9 @@
  *   may count until t + lease  <------------------   BEACON_ACK n, exceptions
  *
  *   lease * 1.05 < grace * 0.95, so the holder has stopped counting before the grantor is free.  Servers may differ
- *   in both: each says its own, and where the holder's lease does not fit the grantor's grace the one gives
- *   none, and the other would not count on it.  Whoever says nothing has what earlier builds had.
+ *   in both: an acknowledgement says the grantor's grace, and a holder whose lease does not fit that counts
+ *   for the longest that does.  Earlier builds say nothing, and look at nothing: their grace is 2.0 s, and
+ *   they are given a lease where 1.4 s fit.
  *
  * Invariants, checked by lease_check():
  *   (1) holder's end <= (time of sending of an acknowledged beacon) + lease, of the peer's newest
@@ -69,14 +70,14 @@ struct lease_beacon {
     uint64_t incarnation;
     uint64_t exceptions_seen; /* of the peer's, up to this number, */
     uint64_t seen_of;         /* of its process of this incarnation; 0 = of none */
-    int64_t lease_ns;         /* for how long it would count on the answer; 0 = not said */
+    int64_t lease_ns;         /* of who sends it; 0 = not said */
 };
 
 struct lease_acknowledgement {
     uint64_t number;                          /* of the beacon */
     uint64_t beacon_incarnation;              /* of it */
     uint64_t incarnation;                     /* of who acknowledges */
-    bool gives_lease;                         /* all exceptions are named, and the lease fits */
+    bool gives_lease;                         /* all exceptions are named, and see NOT_GIVEN */
     uint64_t exceptions_number;               /* rises with each exception */
     const struct lease_exception *exceptions; /* borrowed during the step */
     uint32_t exception_count;
@@ -113,9 +114,9 @@ enum lease_effect_type {
                                     counts no more.  Also when it is the first one heard of */
     LEASE_EFFECT_EXCEPTED,         /* EXCEPT is in force; free of the promise from at_ns on */
     LEASE_EFFECT_SILENT, /* grace for (tablet, version) is over: its leader is not heard */
-    /* Once for each value: lease_ns, the peer's, does not fit grace_ns, this server's ... */
-    LEASE_EFFECT_NOT_GIVEN,
-    LEASE_EFFECT_NOT_TAKEN, /* ... and the other way round */
+    /* Said once, until it changes: */
+    LEASE_EFFECT_SHORTENED, /* our lease does not fit grace_ns, the peer's: answers are good for lease_ns */
+    LEASE_EFFECT_NOT_GIVEN, /* lease_ns, that of an earlier build, does not fit grace_ns, ours */
 };
 
 struct lease_effect {
@@ -125,7 +126,7 @@ struct lease_effect {
     uint64_t tablet;
     uint64_t version;
     int64_t at_ns;
-    int64_t lease_ns; /* NOT_GIVEN, NOT_TAKEN; so is grace_ns */
+    int64_t lease_ns; /* SHORTENED, NOT_GIVEN; so is grace_ns */
     int64_t grace_ns;
     struct lease_beacon beacon;
     struct lease_acknowledgement acknowledgement;

@@ -90,7 +90,7 @@ static inline void perform_lease(struct world *world,
                                                                           : effect->at_ns;
             break;
         case LEASE_EFFECT_NOT_GIVEN:
-        case LEASE_EFFECT_NOT_TAKEN:
+        case LEASE_EFFECT_SHORTENED:
             continue;
         case LEASE_EFFECT_SILENT:
             event = enqueue(world, server, REPLICA_EVENT_SILENT);

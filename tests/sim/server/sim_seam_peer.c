@@ -230,7 +230,7 @@ static void perform(struct sim_server *server, const struct lease_effect *effect
         host_hear(server->peers.host, effect);
         break;
     case LEASE_EFFECT_NOT_GIVEN:
-    case LEASE_EFFECT_NOT_TAKEN:
+    case LEASE_EFFECT_SHORTENED:
         sim_trace(server->sim, "server %u: a lease of %lld ms does not fit a grace of %lld ms",
                   server->node, (long long)(effect->lease_ns / SIM_MS),
                   (long long)(effect->grace_ns / SIM_MS));
