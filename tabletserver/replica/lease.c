@@ -10,8 +10,8 @@
 #define PER_MILLION   1000000
 #define NS_PER_MS     1000000
 #define NS_PER_US     1000
-#define PACE_LEAST_NS (50 * NS_PER_MS)
-#define EFFECTS_MORE  8 /* of one step, beside those that are counted */
+#define PACE_LEAST_NS (INT64_C(50) * NS_PER_MS) /* between two beacons */
+#define EFFECTS_MORE  8                         /* of one step, beside those that are counted */
 
 /* (tablet, version) was promised to a peer, which leads it. */
 struct grant {

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -13,6 +14,7 @@
 
 #define NAME           "GRACE"
 #define TEXT_BYTES_MAX 128
+#define DECIMAL        10
 #define NS_PER_US      1000
 #define NS_PER_MS      1000000
 
@@ -28,14 +30,19 @@ static int render(int64_t grace_ns, char out[TEXT_BYTES_MAX])
 /* What is written for the number that is there, is it what is there? */
 static bool parse(const struct buffer *text, int64_t *ret_grace_ns)
 {
+    static const char head[] = "grace ";
     char as_written[TEXT_BYTES_MAX];
-    int64_t grace_ns = 0;
-    if (sscanf((const char *)text->data, "grace %" SCNd64, &grace_ns) != 1 || grace_ns <= 0) {
+    const char *there = (const char *)text->data;
+    if (strncmp(there, head, sizeof head - 1) != 0) {
+        return false;
+    }
+    int64_t grace_ns = strtoll(there + sizeof head - 1, NULL, DECIMAL);
+    if (grace_ns <= 0) {
         return false;
     }
     size_t size_bytes = (size_t)render(grace_ns, as_written) + 1;
     *ret_grace_ns = grace_ns;
-    return text->size_bytes == size_bytes && memcmp(as_written, text->data, size_bytes) == 0;
+    return text->size_bytes == size_bytes && memcmp(as_written, there, size_bytes) == 0;
 }
 
 static int64_t read_former_ns(const char *path)

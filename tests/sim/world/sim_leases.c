@@ -30,9 +30,19 @@ void sim_leases_draw(struct sim *sim)
     leases->prng = prng_of_seed(sim->seed ^ SALT);
     leases->stays = &AS_EVER;
     leases->other = &AS_EVER;
-    if (sim->settings.replicas > 1 && prng_chance(&leases->prng, 2)) {
+    if (sim->settings.replicas == 1 || !prng_chance(&leases->prng, 3)) {
+        return;
+    }
+    if (prng_chance(&leases->prng, 4)) { /* alike */
         leases->stays = any(&leases->prng);
-        leases->other = prng_chance(&leases->prng, 2) ? any(&leases->prng) : leases->stays;
+        leases->other = leases->stays;
+    } else if (prng_chance(&leases->prng, 3)) {
+        leases->stays = any(&leases->prng);
+        leases->other = any(&leases->prng);
+    } else { /* as far apart as can be */
+        bool grows = prng_chance(&leases->prng, 2);
+        leases->stays = grows ? &LONG : &SHORT;
+        leases->other = grows ? &SHORT : &LONG;
     }
 }
 
