@@ -16,6 +16,7 @@
 #define ARENA_BLOCK_BYTES 4096
 #define ARENA_BYTES_MAX   (UINT64_C(256) << 10) /* LEASE_EXCEPTIONS_MAX of them, and some more */
 #define NO_MEMORY_WAIT_US 10000
+#define NS_PER_MS         1000000
 
 enum note_type {
     NOTE_PEER,
@@ -57,6 +58,7 @@ struct beacons {
     atomic_uint_fast64_t asked; /* by beacons_ask() */
     atomic_bool ask_is_noted;   /* and the note not taken yet */
     uint64_t asked_told;        /* of it, to the lease; the beacon thread's */
+    struct metric *not_given;
     _Atomic(struct end_node *) ends;
     pthread_mutex_t ends_mutex; /* held to add one */
     pthread_t thread;
@@ -158,6 +160,7 @@ static void send_beacon(struct beacons *beacons, const struct lease_effect *effe
 static void acknowledge(struct beacons *beacons, const struct lease_effect *effect)
 {
     struct buffer message = BUFFER_INIT;
+    metric_add(beacons->not_given, effect->acknowledgement.gives_lease ? 0 : 1);
     response_head_encode(&(struct response_head){.status = STATUS_OK}, &message);
     lease_acknowledgement_encode(&effect->acknowledgement, &message);
     transport_reply_send(beacons->answering, &message, true);
@@ -169,6 +172,14 @@ static void look_at_confirmed(const struct beacons *beacons)
     if (beacons->options.on_confirmed != NULL) {
         beacons->options.on_confirmed(beacons->options.context);
     }
+}
+
+/* Between a lease of one server and the grace of the other, whose settings do not go together. */
+static void say_misfit(const struct lease_effect *effect, const char *event, const char *mend)
+{
+    LOG_EVENT(LOG_LEVEL_WARN, event, LOG_ID("server", effect->peer),
+              LOG_I64("lease_ms", effect->lease_ns / NS_PER_MS),
+              LOG_I64("grace_ms", effect->grace_ns / NS_PER_MS), LOG_TEXT("mend", mend));
 }
 
 static void perform(struct beacons *beacons, const struct lease_effects *effects)
@@ -193,6 +204,14 @@ static void perform(struct beacons *beacons, const struct lease_effects *effects
         case LEASE_EFFECT_CONFIRMED:
             set_confirmed(beacons, effect->peer, effect->asked);
             confirmed = true;
+            break;
+        case LEASE_EFFECT_NOT_GIVEN:
+            say_misfit(effect, "lease_not_given",
+                       "raise grace on this server, or bring that one to this build");
+            break;
+        case LEASE_EFFECT_SHORTENED:
+            say_misfit(effect, "lease_shortened",
+                       "raise grace on that server, or lower lease on this one");
             break;
         case LEASE_EFFECT_EXCEPTED_BY_PEER:
         case LEASE_EFFECT_EXCEPTED:
@@ -456,6 +475,9 @@ enum status beacons_create(const struct beacons_options *options,
     beacons->lapsed = metric_counter(
         "edubba_leases_lapsed_total", "",
         "Leases of other servers that ran out before they were renewed.");
+    beacons->not_given = metric_counter(
+        "edubba_leases_not_given_total", "",
+        "Beacons of other servers that were acknowledged without a lease.");
     ASSERT(pthread_mutex_init(&beacons->ends_mutex, NULL) == 0);
     if (!make_parts(beacons)) {
         beacons_destroy(beacons);

@@ -1,13 +1,17 @@
 #include "tabletserver/replica/lease.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
 
-#define SENT_MAX     16 /* beacons that are remembered until they are acknowledged */
-#define PER_MILLION  1000000
-#define EFFECTS_MORE 8 /* of one step, beside those that are counted */
+#define SENT_MAX      16 /* beacons that are remembered until they are acknowledged */
+#define PER_MILLION   1000000
+#define NS_PER_MS     1000000
+#define NS_PER_US     1000
+#define PACE_LEAST_NS (INT64_C(50) * NS_PER_MS) /* between two beacons */
+#define EFFECTS_MORE  8                         /* of one step, beside those that are counted */
 
 /* (tablet, version) was promised to a peer, which leads it. */
 struct grant {
@@ -32,7 +36,10 @@ struct peer {
     int64_t beacon_due_ns;
     int64_t held_until_ns; /* 0 = not */
     uint64_t exceptions_seen;
+    int64_t counted_ns;     /* for so long its last answer was good; 0 = none yet */
+    int64_t short_grace_ns; /* said last that it is too short; 0 = it is not */
     /* grantor */
+    bool refused;     /* an earlier build, whose lease is too long; said */
     int64_t heard_ns; /* receipt of the last acknowledged beacon, or since when it may have been */
     struct grant *grants;
     uint32_t grant_count;
@@ -49,6 +56,7 @@ struct lease {
     struct lease_settings settings;
     uint64_t incarnation;
     int64_t begun_ns;
+    int64_t forgotten_until_ns; /* what processes before this one have granted holds until then */
     int64_t now_ns;
     uint64_t asked; /* confirmations, so often */
     struct peer *peers;
@@ -189,6 +197,75 @@ static bool note_incarnation(struct lease *lease, struct peer *peer, uint64_t in
     return true;
 }
 
+/* --- does it fit? ------------------------------------------------------------------------------- */
+
+/* Has a holder that counts so long stopped before a grantor with that grace is free?  Rounded against us. */
+static bool fits(int64_t lease_ns, int64_t grace_ns, uint32_t drift_ppm)
+{
+    if (lease_ns <= 0 || lease_ns >= grace_ns) {
+        return false;
+    }
+    int64_t slow_ns = lease_ns + (lease_ns / PER_MILLION + 1) * drift_ppm;
+    int64_t fast_ns = grace_ns - (grace_ns / PER_MILLION + 1) * drift_ppm;
+    return slow_ns < fast_ns;
+}
+
+/* The longest lease that does, to a millisecond.  Not above 0 where the grace makes no sense. */
+static int64_t longest_that_fits(int64_t grace_ns, uint32_t drift_ppm)
+{
+    int64_t fast_ns = grace_ns - (grace_ns / PER_MILLION + 1) * drift_ppm;
+    return (fast_ns / (PER_MILLION + drift_ppm) - 1) * PER_MILLION;
+}
+
+/* For how long is an answer of that peer good?  Said once for each grace that is too short for our lease. */
+static int64_t counted_ns(struct lease *lease, struct peer *peer, int64_t said_ns)
+{
+    const struct lease_settings *ours = &lease->settings;
+    int64_t grace_ns = said_ns != 0 ? said_ns : LEASE_EARLIER_GRACE_NS;
+    if (fits(ours->lease_ns, grace_ns, ours->drift_ppm)) {
+        peer->short_grace_ns = 0;
+        return ours->lease_ns;
+    }
+    int64_t longest_ns = longest_that_fits(grace_ns, ours->drift_ppm);
+    if (peer->short_grace_ns != grace_ns) {
+        peer->short_grace_ns = grace_ns;
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_SHORTENED, peer->server);
+        effect->lease_ns = longest_ns;
+        effect->grace_ns = grace_ns;
+    }
+    return longest_ns;
+}
+
+/* The pace of beacons goes with the lease, or a short one would run out between two of a long one's. */
+static int64_t pace_ns(const struct lease *lease, const struct peer *peer)
+{
+    const struct lease_settings *ours = &lease->settings;
+    if (peer->counted_ns <= 0 || peer->counted_ns >= ours->lease_ns) {
+        return ours->beacon_ns;
+    }
+    int64_t pace_ns = ours->beacon_ns / NS_PER_US * (peer->counted_ns / NS_PER_US) /
+                      (ours->lease_ns / NS_PER_US) * NS_PER_US;
+    int64_t least_ns = ours->beacon_ns < PACE_LEAST_NS ? ours->beacon_ns : PACE_LEAST_NS;
+    return pace_ns > least_ns ? pace_ns : least_ns;
+}
+
+/* Whoever says its lease looks at our grace, and counts for no longer than that allows.  An earlier build does not. */
+static bool looks_at_grace(struct lease *lease,
+                           struct peer *peer,
+                           const struct lease_beacon *beacon)
+{
+    const struct lease_settings *ours = &lease->settings;
+    bool is_safe = beacon->lease_ns != 0 ||
+                   fits(LEASE_EARLIER_LEASE_NS, ours->grace_ns, ours->drift_ppm);
+    if (!is_safe && !peer->refused) {
+        struct lease_effect *effect = emit(lease, LEASE_EFFECT_NOT_GIVEN, peer->server);
+        effect->lease_ns = LEASE_EARLIER_LEASE_NS;
+        effect->grace_ns = ours->grace_ns;
+    }
+    peer->refused = !is_safe;
+    return is_safe;
+}
+
 /* --- the grantor's side ------------------------------------------------------------------------- */
 
 static void forget_seen(struct peer *peer, uint64_t seen)
@@ -224,22 +301,22 @@ static void on_beacon(struct lease *lease, struct peer *peer, const struct lease
         forget_seen(peer, beacon->exceptions_seen);
     }
     uint32_t named = peer->exception_count;
-    bool all = named <= LEASE_EXCEPTIONS_MAX;
-    if (all) {
+    bool gives = looks_at_grace(lease, peer, beacon) && named <= LEASE_EXCEPTIONS_MAX;
+    if (gives) {
         hear(lease, peer);
-    } else {
-        named = LEASE_EXCEPTIONS_MAX;
     }
+    named = named < LEASE_EXCEPTIONS_MAX ? named : LEASE_EXCEPTIONS_MAX;
     struct lease_effect *effect = emit(lease, LEASE_EFFECT_ACKNOWLEDGE, peer->server);
     effect->acknowledgement = (struct lease_acknowledgement){
         .number = beacon->number,
         .beacon_incarnation = beacon->incarnation,
         .incarnation = lease->incarnation,
-        .gives_lease = all,
+        .gives_lease = gives,
         .exceptions_number = named > 0 ? peer->exception_numbers[named - 1]
                                        : peer->exceptions_number,
         .exceptions = peer->exceptions,
         .exception_count = named,
+        .grace_ns = lease->settings.grace_ns,
     };
 }
 
@@ -284,7 +361,7 @@ static enum status add_exception(struct peer *peer, uint64_t tablet, uint64_t ve
 }
 
 /* Without a grant there may have been one of the process before: it ends as if given when this one
- * began. */
+ * began, under the grace of that one. */
 static enum status on_except(struct lease *lease,
                              struct peer *peer,
                              const struct lease_event *event)
@@ -293,7 +370,7 @@ static enum status on_except(struct lease *lease,
     if (status != STATUS_OK) {
         return status;
     }
-    int64_t end_ns = lease->begun_ns + lease->settings.grace_ns;
+    int64_t end_ns = lease->forgotten_until_ns;
     struct grant *grant = find_grant(peer, event->tablet);
     if (grant != NULL && grant->version <= event->version) {
         int64_t grant_end_ns = grace_end(lease, peer, grant);
@@ -323,7 +400,7 @@ static enum status on_stranger(struct lease *lease, const struct lease_event *ev
         struct lease_effect *effect = emit(lease, LEASE_EFFECT_EXCEPTED, event->peer);
         effect->tablet = event->tablet;
         effect->version = event->version;
-        effect->at_ns = lease->begun_ns + lease->settings.grace_ns;
+        effect->at_ns = lease->forgotten_until_ns;
     }
     return status;
 }
@@ -335,12 +412,13 @@ static void send_beacon(struct lease *lease, struct peer *peer)
     peer->number++;
     peer->sent_ns[peer->number % SENT_MAX] = lease->now_ns;
     peer->sent_asked[peer->number % SENT_MAX] = lease->asked;
-    peer->beacon_due_ns = lease->now_ns + lease->settings.beacon_ns;
+    peer->beacon_due_ns = lease->now_ns + pace_ns(lease, peer);
     emit(lease, LEASE_EFFECT_BEACON, peer->server)->beacon = (struct lease_beacon){
         .number = peer->number,
         .incarnation = lease->incarnation,
         .exceptions_seen = peer->exceptions_seen,
         .seen_of = peer->incarnation,
+        .lease_ns = lease->settings.lease_ns,
     };
 }
 
@@ -381,8 +459,9 @@ static void on_acknowledgement(struct lease *lease,
     if (acknowledgement->exceptions_number > peer->exceptions_seen) {
         peer->exceptions_seen = acknowledgement->exceptions_number;
     }
-    int64_t until_ns = peer->sent_ns[acknowledgement->number % SENT_MAX] + lease->settings.lease_ns;
-    if (acknowledgement->gives_lease && until_ns > peer->held_until_ns) {
+    peer->counted_ns = counted_ns(lease, peer, acknowledgement->grace_ns);
+    int64_t until_ns = peer->sent_ns[acknowledgement->number % SENT_MAX] + peer->counted_ns;
+    if (acknowledgement->gives_lease && peer->counted_ns > 0 && until_ns > peer->held_until_ns) {
         peer->held_until_ns = until_ns;
         emit(lease, LEASE_EFFECT_HELD_UNTIL, peer->server)->at_ns = until_ns;
     }
@@ -432,6 +511,14 @@ static void on_tick(struct lease *lease)
 
 /* --- public ------------------------------------------------------------------------------------- */
 
+/* That fits, in whole milliseconds: the least of them, or one more. */
+static int64_t least_grace_ms(int64_t lease_ns, uint32_t drift_ppm)
+{
+    int64_t slow_ns = lease_ns + (lease_ns / PER_MILLION + 1) * drift_ppm;
+    int64_t grace_ms = slow_ns / (PER_MILLION - drift_ppm) + 1;
+    return fits(lease_ns, grace_ms * NS_PER_MS, drift_ppm) ? grace_ms : grace_ms + 1;
+}
+
 enum status lease_settings_check(const struct lease_settings *settings, struct error *ret_error)
 {
     const struct lease_settings *s = settings;
@@ -441,14 +528,17 @@ enum status lease_settings_check(const struct lease_settings *settings, struct e
     }
     if (s->lease_ns / 2 <= s->beacon_ns) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "the lease must be longer than two beacons: one may be lost");
+                         "lease, %" PRId64 " ms, must be longer than two beacons of %" PRId64
+                         " ms, as one may be lost: raise lease, or lower beacon",
+                         s->lease_ns / NS_PER_MS, s->beacon_ns / NS_PER_MS);
     }
-    /* Rounded against us. */
-    int64_t slow_ns = s->lease_ns + (s->lease_ns / PER_MILLION + 1) * s->drift_ppm;
-    int64_t fast_ns = s->grace_ns - (s->grace_ns / PER_MILLION + 1) * s->drift_ppm;
-    if (slow_ns >= fast_ns) {
+    if (!fits(s->lease_ns, s->grace_ns, s->drift_ppm)) {
         return error_set(ret_error, STATUS_INVALID_ARGUMENT,
-                         "the grace must be longer than the lease, by what clocks may differ");
+                         "grace, %" PRId64 " ms, must be longer than lease, %" PRId64
+                         " ms, by what clocks may differ: raise grace to %" PRId64
+                         " ms, or lower lease",
+                         s->grace_ns / NS_PER_MS, s->lease_ns / NS_PER_MS,
+                         least_grace_ms(s->lease_ns, s->drift_ppm));
     }
     return STATUS_OK;
 }
@@ -467,6 +557,8 @@ enum status lease_create(const struct lease_settings *settings,
     lease->settings = *settings;
     lease->incarnation = incarnation;
     lease->begun_ns = now_ns;
+    lease->forgotten_until_ns = now_ns + (settings->former_grace_ns > 0 ? settings->former_grace_ns
+                                                                        : settings->grace_ns);
     lease->now_ns = now_ns;
     *ret_lease = lease;
     return STATUS_OK;

@@ -8,7 +8,10 @@
  *                                                    is granted and not excepted
  *   may count until t + lease  <------------------   BEACON_ACK n, exceptions
  *
- *   lease * 1.05 < grace * 0.95, so the holder has stopped counting before the grantor is free.
+ *   lease * 1.05 < grace * 0.95, so the holder has stopped counting before the grantor is free.  Servers may differ
+ *   in both: an acknowledgement says the grantor's grace, and a holder whose lease does not fit that counts
+ *   for the longest that does.  Earlier builds say nothing, and look at nothing: their grace is 2.0 s, and
+ *   they are given a lease where 1.4 s fit.
  *
  * Invariants, checked by lease_check():
  *   (1) holder's end <= (time of sending of an acknowledged beacon) + lease, of the peer's newest
@@ -17,7 +20,8 @@
  *       that it saw it, and is never granted again.  What it saw of the process before, whose exceptions had the same
  *       numbers, is no such word.
  *   (3) What is granted and not excepted is not free before (receipt of the last acknowledged
- *       beacon, or the granting itself, or this module's beginning, whichever is latest) + grace.
+ *       beacon, or the granting itself, whichever is later) + grace, nor before this module's beginning + the
+ *       grace that processes before it had.
  *   (4) What a peer has confirmed was asked before the beacon went out by whose acknowledgement it is known.
  *
  * **Confirmations** are for who does not trust its clock (rule 7): asks are counted; a beacon confirms what had been
@@ -47,14 +51,19 @@
 #define LEASE_NEVER INT64_MAX
 
 struct lease_settings {
-    int64_t beacon_ns;  /* 250 ms between two beacons to a peer */
-    int64_t lease_ns;   /* 1.4 s, from sending */
-    int64_t grace_ns;   /* 2.0 s, from receipt */
-    uint32_t drift_ppm; /* by how much clocks may differ in rate: 50 000 */
+    int64_t beacon_ns;       /* 250 ms between two beacons to a peer */
+    int64_t lease_ns;        /* 1.4 s, from sending */
+    int64_t grace_ns;        /* 2.0 s, from receipt */
+    int64_t former_grace_ns; /* the longest of processes before this one; 0 = as grace_ns */
+    uint32_t drift_ppm;      /* by how much clocks may differ in rate: 50 000 */
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT with the order that must hold: 2 beacons < lease, and lease and
- * grace as above. */
+/* Of who does not say them. */
+#define LEASE_EARLIER_LEASE_NS INT64_C(1400000000)
+#define LEASE_EARLIER_GRACE_NS INT64_C(2000000000)
+
+/* Errors: STATUS_INVALID_ARGUMENT with the order that must hold, and how to mend it: 2 beacons < lease, and
+ * lease and grace as above. */
 enum status lease_settings_check(const struct lease_settings *settings, struct error *ret_error);
 
 struct lease_exception {
@@ -67,16 +76,18 @@ struct lease_beacon {
     uint64_t incarnation;
     uint64_t exceptions_seen; /* of the peer's, up to this number, */
     uint64_t seen_of;         /* of its process of this incarnation; 0 = of none */
+    int64_t lease_ns;         /* of who sends it; 0 = not said */
 };
 
 struct lease_acknowledgement {
     uint64_t number;                          /* of the beacon */
     uint64_t beacon_incarnation;              /* of it */
     uint64_t incarnation;                     /* of who acknowledges */
-    bool gives_lease;                         /* all exceptions are named */
+    bool gives_lease;                         /* all exceptions are named, and see NOT_GIVEN */
     uint64_t exceptions_number;               /* rises with each exception */
     const struct lease_exception *exceptions; /* borrowed during the step */
     uint32_t exception_count;
+    int64_t grace_ns; /* of who acknowledges; 0 = not said */
 };
 
 enum lease_event_type {
@@ -112,6 +123,9 @@ enum lease_effect_type {
                                     counts no more.  Also when it is the first one heard of */
     LEASE_EFFECT_EXCEPTED,         /* EXCEPT is in force; free of the promise from at_ns on */
     LEASE_EFFECT_SILENT, /* grace for (tablet, version) is over: its leader is not heard */
+    /* Said once, until it changes: */
+    LEASE_EFFECT_SHORTENED, /* our lease does not fit grace_ns, the peer's: answers are good for lease_ns */
+    LEASE_EFFECT_NOT_GIVEN, /* lease_ns, that of an earlier build, does not fit grace_ns, ours */
 };
 
 struct lease_effect {
@@ -121,7 +135,9 @@ struct lease_effect {
     uint64_t tablet;
     uint64_t version;
     int64_t at_ns;
-    uint64_t asked; /* CONFIRMED */
+    uint64_t asked;   /* CONFIRMED */
+    int64_t lease_ns; /* SHORTENED, NOT_GIVEN; so is grace_ns */
+    int64_t grace_ns;
     struct lease_beacon beacon;
     struct lease_acknowledgement acknowledgement;
 };
@@ -134,8 +150,8 @@ struct lease_effects {
 
 struct lease;
 
-/* now_ns counts as the receipt of a beacon from everyone: what was granted before is forgotten, and
- * holds.  Errors: STATUS_NO_MEMORY. */
+/* now_ns counts as the receipt of a beacon from everyone, under the former grace: what was granted before is
+ * forgotten, and holds.  Errors: STATUS_NO_MEMORY. */
 enum status lease_create(const struct lease_settings *settings,
                          uint64_t incarnation,
                          int64_t now_ns,

@@ -5,12 +5,13 @@
 
 void lease_beacon_encode(uint64_t server, const struct lease_beacon *beacon, struct buffer *out)
 {
-    wire_write_array(out, 5);
+    wire_write_array(out, 6);
     wire_write_u64(out, server);
     wire_write_u64(out, beacon->number);
     wire_write_u64(out, beacon->incarnation);
     wire_write_u64(out, beacon->exceptions_seen);
     wire_write_u64(out, beacon->seen_of);
+    wire_write_i64(out, beacon->lease_ns);
 }
 
 enum status lease_beacon_decode(struct bytes in,
@@ -26,6 +27,7 @@ enum status lease_beacon_decode(struct bytes in,
         .incarnation = wire_read_u64(&reader, &fields, "incarnation"),
         .exceptions_seen = wire_read_u64(&reader, &fields, "exceptions_seen"),
         .seen_of = wire_read_u64(&reader, &fields, "seen_of"),
+        .lease_ns = wire_read_i64(&reader, &fields, "lease_ns"),
     };
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
@@ -38,7 +40,7 @@ enum status lease_beacon_decode(struct bytes in,
 void lease_acknowledgement_encode(const struct lease_acknowledgement *acknowledgement,
                                   struct buffer *out)
 {
-    wire_write_array(out, 6);
+    wire_write_array(out, 7);
     wire_write_u64(out, acknowledgement->number);
     wire_write_u64(out, acknowledgement->beacon_incarnation);
     wire_write_u64(out, acknowledgement->incarnation);
@@ -50,6 +52,7 @@ void lease_acknowledgement_encode(const struct lease_acknowledgement *acknowledg
         wire_write_u64(out, acknowledgement->exceptions[i].tablet);
         wire_write_u64(out, acknowledgement->exceptions[i].version);
     }
+    wire_write_i64(out, acknowledgement->grace_ns);
 }
 
 static void read_exceptions(struct wire_reader *reader,
@@ -89,6 +92,7 @@ enum status lease_acknowledgement_decode(struct bytes in,
         .exceptions_number = wire_read_u64(&reader, &fields, "exceptions_number"),
     };
     read_exceptions(&reader, &fields, &acknowledgement);
+    acknowledgement.grace_ns = wire_read_i64(&reader, &fields, "grace_ns");
     enum status status = wire_reader_finish(&reader, &fields);
     if (status == STATUS_OK) {
         *ret_acknowledgement = acknowledgement;

@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/io/clock.h"
+#include "tabletserver/serve/grace_note.h"
 #include "tabletserver/serve/server.h"
 
 #define MS INT64_C(1000000)
@@ -11,10 +12,6 @@
 #define ADDRESS_BYTES_MAX 512
 #define OUTBOX_BYTES_MAX  (UINT64_C(16) << 20)
 #define LANES_PATIENCE_NS (3000 * MS)
-
-/* Rule 8: 1.05 * lease < 0.95 * grace. */
-static const struct lease_settings LEASES = {
-    .beacon_ns = 250 * MS, .lease_ns = 1400 * MS, .grace_ns = 2000 * MS, .drift_ppm = 50000};
 
 struct peer {
     struct peer *next;
@@ -27,7 +24,8 @@ struct peers {
     struct server *server;
     struct beacons *beacons;
     struct lanes *lanes;
-    int64_t begun_ns;
+    struct grace_note grace;
+    int64_t free_from_ns;
     struct peer *list;
     bool untold; /* some of them */
 };
@@ -121,19 +119,36 @@ void peers_tell(struct peers *peers)
 
 /* --- life ----------------------------------------------------------------------------------------- */
 
+/* What others count on is noted before it is promised. */
+static enum status take_grace(struct peers *peers,
+                              struct lease_settings *leases,
+                              struct error *ret_error)
+{
+    int64_t now_ns = clock_monotonic_ns();
+    enum status status = grace_note_open(peers->server->settings->folder, leases->grace_ns, now_ns,
+                                         &peers->grace, ret_error);
+    leases->former_grace_ns = peers->grace.former_ns;
+    peers->free_from_ns = now_ns + peers->grace.former_ns;
+    return status;
+}
+
+void peers_settle_grace(struct peers *peers, int64_t now_ns)
+{
+    grace_note_settle(&peers->grace, now_ns);
+}
+
 enum status peers_create(struct server *server, struct peers **ret_peers, struct error *ret_error)
 {
     struct peers *peers = memory_allocate_zeroed(1, sizeof *peers);
     if (peers == NULL) {
         return error_set(ret_error, STATUS_NO_MEMORY, "no memory to start");
     }
-    const struct beacons_options leases = {.lease = LEASES,
-                                           .server = server->number,
-                                           .incarnation = server->incarnation,
-                                           .context = peers,
-                                           .on_effect = on_effect,
-                                           .on_confirmed = server->confirm != NULL ? on_confirmed
-                                                                                   : NULL};
+    struct beacons_options leases = {.lease = server_settings_leases(server->settings),
+                                     .server = server->number,
+                                     .incarnation = server->incarnation,
+                                     .context = peers,
+                                     .on_effect = on_effect,
+                                     .on_confirmed = server->confirm != NULL ? on_confirmed : NULL};
     const struct lanes_options messages = {.server = server->number,
                                            .incarnation = server->incarnation,
                                            .outbox_bytes_max = OUTBOX_BYTES_MAX,
@@ -141,7 +156,10 @@ enum status peers_create(struct server *server, struct peers **ret_peers, struct
                                            .context = peers,
                                            .on_batch = on_batch};
     peers->server = server;
-    enum status status = beacons_create(&leases, &peers->beacons, ret_error);
+    enum status status = take_grace(peers, &leases.lease, ret_error);
+    if (status == STATUS_OK) {
+        status = beacons_create(&leases, &peers->beacons, ret_error);
+    }
     if (status == STATUS_OK) {
         status = lanes_create(&messages, &peers->lanes, ret_error);
     }
@@ -149,7 +167,6 @@ enum status peers_create(struct server *server, struct peers **ret_peers, struct
         peers_destroy(peers);
         return status;
     }
-    peers->begun_ns = clock_monotonic_ns();
     *ret_peers = peers;
     return STATUS_OK;
 }
@@ -195,5 +212,5 @@ struct lanes *peers_lanes(const struct peers *peers)
 
 int64_t peers_free_from_ns(const struct peers *peers)
 {
-    return peers->begun_ns + LEASES.grace_ns;
+    return peers->free_from_ns;
 }

@@ -22,7 +22,7 @@
 struct peers;
 struct server;
 
-/* Before the stores are opened.  Errors: STATUS_NO_MEMORY. */
+/* Before the stores are opened.  Errors: STATUS_NO_MEMORY; those of grace_note_open(). */
 enum status peers_create(struct server *server, struct peers **ret_peers, struct error *ret_error);
 
 /* When all stores are open: from now on they hear. */
@@ -42,6 +42,9 @@ int64_t peers_free_from_ns(const struct peers *peers);
 /* Where a server is to be found.  One thread; what could not be told is told by peers_tell(). */
 void peers_set(struct peers *peers, uint64_t server, struct bytes address);
 void peers_tell(struct peers *peers);
+
+/* Now and then: grace_note_settle().  The same thread. */
+void peers_settle_grace(struct peers *peers, int64_t now_ns);
 
 /* METHOD_BEACON and METHOD_REPLICATE.  On nng's threads. */
 void peers_on_request(struct peers *peers,

@@ -22,7 +22,7 @@
 #define LAST_NS            (10 * 1000 * MS) /* rule 13: reads wait so long for the last other member */
 #define PROPOSE_NS         (1000 * MS)      /* the master has so long for its transaction */
 #define STAGGER_NS         (500 * MS)       /* so much later the next secondary tries */
-#define SETTLE_NS          (2100 * MS)      /* rule 14: above the grace of leases (peers.c) */
+#define SETTLE_MORE_NS     (100 * MS)       /* rule 14: above the grace of leases */
 #define ALONE_NS           (60 * 1000 * MS) /* rule 21: a cluster may start in any order */
 
 #define TEACH_RESEND_NS        (500 * MS)        /* of an offer */
@@ -509,7 +509,7 @@ enum status replicas_create(struct store_loop *loop,
                      .last_ns = LAST_NS,
                      .propose_ns = PROPOSE_NS,
                      .stagger_ns = STAGGER_NS,
-                     .settle_ns = SETTLE_NS,
+                     .settle_ns = server->settings->grace_us * 1000 + SETTLE_MORE_NS,
                      .alone_ns = ALONE_NS,
                      .window_bytes_max = settings->window_bytes_max},
         .windows_bytes_max = windows_bytes_max(settings),

@@ -11,6 +11,8 @@
 
 #define READS_LEASED    "leased"
 #define READS_CONFIRMED "confirmed"
+#define NS_PER_US       1000
+#define CLOCK_DRIFT_PPM 50000 /* what leases allow for */
 
 #define COMPARE_PERIOD_US            (INT64_C(3) * 24 * 3600 * 1000000)
 #define MEMTABLE_LIMIT_BYTES_DEFAULT ((uint64_t)(128 * MIB))
@@ -27,6 +29,9 @@ void server_settings_default(struct server_settings *settings)
         .folder = "/var/lib/edubba/tabletserver",
         .zone = "",
         .reads = READS_LEASED,
+        .beacon_us = 250000,
+        .lease_us = LEASE_EARLIER_LEASE_NS / NS_PER_US,
+        .grace_us = LEASE_EARLIER_GRACE_NS / NS_PER_US,
         .connections_max = 1024,
         .request_bytes_max = 0, /* these two: until it is known what memory_limit says */
         .answer_bytes_max = 0,
@@ -57,6 +62,9 @@ size_t server_settings_keys(struct server_settings *settings,
         {"insecure", CONFIG_BOOL, &settings->insecure, 0, 0, false},
         {"replicate", CONFIG_BOOL, &settings->replicate, 0, 0, false},
         {"reads", CONFIG_TEXT, &settings->reads, 0, 0, false},
+        {"beacon", CONFIG_DURATION_US, &settings->beacon_us, 50000, 10000000, false},
+        {"lease", CONFIG_DURATION_US, &settings->lease_us, 150000, 30000000, false},
+        {"grace", CONFIG_DURATION_US, &settings->grace_us, 200000, SERVER_GRACE_US_MAX, false},
         {"worker_threads", CONFIG_NUMBER, &settings->worker_threads, 0, 256, false},
         {"connections_max", CONFIG_NUMBER, &settings->connections_max, 1, 65536, false},
         {"request_bytes_max", CONFIG_SIZE_BYTES, &settings->request_bytes_max, MIB, 1024 * GIB,
@@ -88,6 +96,27 @@ size_t server_settings_keys(struct server_settings *settings,
     _Static_assert(sizeof all / sizeof *all <= SERVER_SETTINGS_KEYS_MAX, "room for all keys");
     memcpy(keys, all, sizeof all);
     return sizeof all / sizeof *all;
+}
+
+struct lease_settings server_settings_leases(const struct server_settings *settings)
+{
+    return (struct lease_settings){
+        .beacon_ns = settings->beacon_us * NS_PER_US,
+        .lease_ns = settings->lease_us * NS_PER_US,
+        .grace_ns = settings->grace_us * NS_PER_US,
+        .drift_ppm = CLOCK_DRIFT_PPM,
+    };
+}
+
+static void check_leases(const struct server_settings *settings, struct config_reading *reading)
+{
+    struct error error = {.status = STATUS_OK};
+    const struct lease_settings leases = server_settings_leases(settings);
+    bool is_refused = config_is_refused(reading, "beacon") || config_is_refused(reading, "lease") ||
+                      config_is_refused(reading, "grace");
+    if (!is_refused && lease_settings_check(&leases, &error) != STATUS_OK) {
+        config_refuse(reading, "lease", "%s", error.text);
+    }
 }
 
 static void check_addresses(const struct server_settings *settings, struct config_reading *reading)
@@ -213,5 +242,6 @@ void server_settings_check(void *context, struct config_reading *reading)
     }
     check_stores(settings, reading);
     check_zone(settings, reading);
+    check_leases(settings, reading);
     check_addresses(settings, reading);
 }

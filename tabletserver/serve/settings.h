@@ -6,9 +6,11 @@
 
 #include "common/io/config.h"
 #include "common/io/logger_words.h"
+#include "tabletserver/replica/lease.h"
 #include "tabletserver/storage/store/store.h"
 
-#define SERVER_STORES_MAX 16
+#define SERVER_STORES_MAX   16
+#define SERVER_GRACE_US_MAX INT64_C(60000000)
 
 struct server_settings {
     const char *address;
@@ -19,9 +21,12 @@ struct server_settings {
     struct config_text_list stores; /* folders, at most SERVER_STORES_MAX; none = <folder>/store */
     const char *zone;
     bool insecure;
-    bool replicate;         /* tablets may have copies on other servers */
-    const char *reads;      /* "leased" or "confirmed" */
-    bool reads_confirmed;   /* what it says: the check's to set */
+    bool replicate;       /* tablets may have copies on other servers */
+    const char *reads;    /* "leased" or "confirmed" */
+    bool reads_confirmed; /* what it says: the check's to set */
+    int64_t beacon_us;    /* lease.h, and in which order these three are */
+    int64_t lease_us;
+    int64_t grace_us;
     int64_t worker_threads; /* 0 = one a core */
     int64_t connections_max;
     uint64_t request_bytes_max; /* all requests under way, and what evaluations hold */
@@ -46,6 +51,9 @@ void server_settings_default(struct server_settings *settings);
 /* The table of keys, with targets inside settings. Returns how many. */
 size_t server_settings_keys(struct server_settings *settings,
                             struct config_key keys[SERVER_SETTINGS_KEYS_MAX]);
+
+/* As lease.h takes them; of processes before this one nothing is said. */
+struct lease_settings server_settings_leases(const struct server_settings *settings);
 
 /* What one key cannot tell about another, and addresses; defaults that follow from other keys.
  * context is the settings; each fault is refused in the reading. */

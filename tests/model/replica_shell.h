@@ -32,7 +32,7 @@ static inline void tell_held(struct world *world, struct server *server, uint32_
 static inline void hold(struct world *world, struct server *server, uint32_t peer, int64_t until_ns)
 {
     if (world->planted == PLANTED_LEASE_FROM_RECEIPT) {
-        until_ns = clock_at(server, world->now_ns) + world->lease_settings.lease_ns;
+        until_ns = clock_at(server, world->now_ns) + server->set->lease_ns;
     }
     server->held_until_ns[peer] = until_ns;
     bool held = until_ns > clock_at(server, world->now_ns);
@@ -89,6 +89,9 @@ static inline void perform_lease(struct world *world,
             event->at_ns = world->planted == PLANTED_OWN_GRANTS_FORGOTTEN ? event->now_ns
                                                                           : effect->at_ns;
             break;
+        case LEASE_EFFECT_NOT_GIVEN:
+        case LEASE_EFFECT_SHORTENED:
+            continue;
         case LEASE_EFFECT_SILENT:
             event = enqueue(world, server, REPLICA_EVENT_SILENT);
             break;
@@ -106,6 +109,10 @@ static inline void step_lease(struct world *world, struct server *server, struct
     struct lease_effects effects;
     event.now_ns = clock_at(server, world->now_ns);
     event.tablet = TABLET;
+    if (world->planted == PLANTED_UNFIT_LEASE_GIVEN) {
+        event.beacon.lease_ns = 1;
+        event.acknowledgement.grace_ns = 1000 * SECOND;
+    }
     MUST(world, lease_step(server->lease, &event, &effects) == STATUS_OK);
     lease_check(server->lease);
     perform_lease(world, server, &effects);
@@ -424,7 +431,7 @@ static inline void recover(struct world *world, struct server *server)
                                           .committed = disk->committed,
                                           .window = window};
     recovered.committed_version = disk->cells[disk->committed].version;
-    recovered.free_from_ns = server->lease_begun_ns + world->lease_settings.grace_ns;
+    recovered.free_from_ns = server->free_from_ns;
     recovered.adopted = world->planted == PLANTED_RESTARTED_GOES_ON;
     if (world->planted == PLANTED_RESTART_FORGETS_GRANTS) {
         recovered.free_from_ns = 0;
@@ -454,13 +461,37 @@ static inline void recover(struct world *world, struct server *server)
     drain(world, server);
 }
 
+/* A life with one setting or the other, which waits for what those before it have promised. */
+static inline void start_leases(struct world *world, struct server *server)
+{
+    bool is_other = world->lease_other != world->lease_stays && prng_chance(&world->lease_prng, 2);
+    server->set = is_other ? world->lease_other : world->lease_stays;
+    struct lease_settings settings = *server->set;
+    int64_t now_ns = clock_at(server, world->now_ns);
+    if (world->planted != PLANTED_GRACE_UNNOTED) {
+        settings.former_grace_ns = server->noted_grace_ns;
+    }
+    server->free_from_ns = now_ns + (settings.former_grace_ns != 0 ? settings.former_grace_ns
+                                                                   : settings.grace_ns);
+    if (server->noted_grace_ns < settings.grace_ns) {
+        server->noted_grace_ns = settings.grace_ns;
+    }
+    MUST(world, lease_create(&settings, server->incarnation, now_ns, &server->lease) == STATUS_OK);
+}
+
+/* It ends: what it waited for may be over, and then what is noted is its own. */
+static inline void note_grace(const struct world *world, struct server *server)
+{
+    if (clock_at(server, world->now_ns) >= server->free_from_ns) {
+        server->noted_grace_ns = server->set->grace_ns;
+    }
+}
+
 static inline void start(struct world *world, struct server *server)
 {
     server->up = true;
     server->incarnation++;
-    server->lease_begun_ns = clock_at(server, world->now_ns);
-    MUST(world, lease_create(&world->lease_settings, server->incarnation, server->lease_begun_ns,
-                             &server->lease) == STATUS_OK);
+    start_leases(world, server);
     for (uint32_t i = 0; i < world->server_count; i++) {
         if (i != server->index) {
             step_lease(
@@ -473,6 +504,7 @@ static inline void start(struct world *world, struct server *server)
 
 static inline void stop(struct world *world, struct server *server)
 {
+    note_grace(world, server);
     replica_destroy(server->replica);
     lease_destroy(server->lease);
     server->replica = NULL;

@@ -171,8 +171,8 @@ static inline void check_message(const struct world *world,
                                  const struct server *server,
                                  const struct replica_message *message)
 {
-    if (message->type == REPLICA_BEHIND) {
-        return;
+    if (message->type == REPLICA_BEHIND || message->type == REPLICA_DAMAGED) {
+        return; /* it has less than it should: that promises nothing, and may be said of what was just told */
     }
     if (message->version != server->disk.configuration.version) {
         fail(world, "I7: an act under a version that is not synced");

@@ -46,6 +46,8 @@ enum planted {
     PLANTED_NOBODY_REMOVED,         /* rule 13: progress */
     PLANTED_NO_RENEWAL,             /* rule 2: progress */
     PLANTED_ALONE_AT_ONCE,          /* rule 21 */
+    PLANTED_UNFIT_LEASE_GIVEN,      /* rule 8: and taken */
+    PLANTED_GRACE_UNNOTED,          /* rule 8: a former, longer one */
     PLANTED_COUNT,
 };
 
@@ -105,9 +107,11 @@ struct server {
     int64_t offset_ns;
     struct replica *replica;
     struct lease *lease;
-    int64_t lease_begun_ns;
-    int64_t held_until_ns[SERVERS]; /* by its clock */
-    bool held[SERVERS];             /* as told to the replica */
+    const struct lease_settings *set; /* of this life */
+    int64_t noted_grace_ns;           /* on its disk, as grace_note.h has it */
+    int64_t free_from_ns;             /* what lives before this one have promised is over */
+    int64_t held_until_ns[SERVERS];   /* by its clock */
+    bool held[SERVERS];               /* as told to the replica */
     bool serving;
     struct replica_union serving_peers;
     bool leads;
@@ -210,7 +214,10 @@ struct world {
     uint32_t server_count;
     uint32_t replicas;
     struct replica_settings settings;
-    struct lease_settings lease_settings;
+    struct prng lease_prng;
+    const struct lease_settings
+        *lease_stays; /* in the end; until then lives may have the other one */
+    const struct lease_settings *lease_other;
     struct server servers[SERVERS];
     bool cut[SERVERS][SERVERS]; /* from, to */
     int64_t master_down_until_ns;

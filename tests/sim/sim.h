@@ -97,6 +97,8 @@
     X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */   \
     X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                  \
     X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */   \
+    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: and taken */                  \
+    X("grace-unnoted", GRACE_UNNOTED)                     /* rule 8: a former, longer one */       \
     X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */    \
     X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */   \
     X("digest-ends-unshown", DIGEST_ENDS_UNSHOWN)         /* section 9: with what has expired */   \
@@ -296,6 +298,17 @@ struct sim_leaving {
     struct sim_lead lead; /* its own still, when it was looked at */
 };
 
+/* What servers are set to (sim_leases.h). */
+struct sim_leases {
+    struct prng prng;
+    const struct lease_settings *stays;
+    const struct lease_settings *other;        /* in some lives; the same: in none */
+    int64_t set_grace_ns[SIM_SERVERS_MAX + 1]; /* by node, of its life */
+    int64_t outlived_ns[SIM_SERVERS_MAX +
+                        1]; /* by its clock: what lives before it have promised is over */
+};
+
+struct lease_settings;
 struct sim_master;
 struct sim_server;
 struct sim_client;
@@ -322,6 +335,7 @@ struct sim {
     struct sim_absence away;
     struct sim_leaving leaving;
     struct prng freezing; /* sim_freeze.h */
+    struct sim_leases leases;
     bool failed;
     char failure[512];
     struct sim_heap heap;

@@ -261,6 +261,7 @@ static void act(struct sync *sync, int64_t now_ns)
     }
     if (sync->server->peers != NULL) {
         peers_tell(sync->server->peers);
+        peers_settle_grace(sync->server->peers, now_ns);
     }
     if (atomic_exchange(&sync->look_again, false)) {
         arena_reset(&sync->arena);

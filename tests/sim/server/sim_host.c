@@ -6,6 +6,7 @@
 #include "tests/sim/checker/sim_replica_truth.h"
 #include "tests/sim/server/sim_confirm.h"
 #include "tests/sim/server/sim_server.h"
+#include "tests/sim/world/sim_leases.h"
 #include "tests/sim/world/sim_rot.h"
 
 #define ENDLESS_NS      (1000 * SIM_S)
@@ -343,6 +344,10 @@ static void take_beacon(struct sim_server *server, const struct sim_message *mes
         sim_fail(server->sim, "a beacon does not decode: %s", error.text);
         return;
     }
+    if (server->sim->planted == SIM_PLANTED_UNFIT_LEASE_GIVEN) {
+        event.beacon.lease_ns = 1;
+        event.acknowledgement.grace_ns = ENDLESS_NS;
+    }
     sim_seam_step_lease(server, &event);
 }
 
@@ -366,6 +371,7 @@ void sim_host_take(struct sim_server *server, const struct sim_message *message)
 void sim_host_tick(struct sim_server *server)
 {
     server->peers.timer_ns = INT64_MAX;
+    sim_leases_settle(server->sim, server->node);
     if (lease_deadline_ns(server->peers.lease) <= clock_of(server)) {
         sim_seam_step_lease(server, &(struct lease_event){.type = LEASE_EVENT_TICK});
     }
@@ -506,14 +512,17 @@ static int64_t teach_patience_ns(const struct sim_server *server)
                : server->sim->settings.teach_patience_ns;
 }
 
-static struct host_options options_of(struct sim_server *server)
+static struct host_options options_of(struct sim_server *server,
+                                      const struct lease_settings *leases)
 {
     const struct sim_settings *drawn = &server->sim->settings;
+    int64_t former_grace_ns = leases->former_grace_ns != 0 ? leases->former_grace_ns
+                                                           : leases->grace_ns;
     return (struct host_options){
         .store = (struct store *)(void *)&server->store,
         .self = {server->node, server->disk->store.number},
         .incarnation = server->disk->incarnation,
-        .free_from_ns = server->peers.begun_ns + SIM_GRACE_NS,
+        .free_from_ns = clock_of(server) + former_grace_ns,
         .settings = {.resend_ns = 200 * SIM_MS,
                      .commit_idle_ns = 20 * SIM_MS,
                      .open_timeout_ns = 500 * SIM_MS,
@@ -521,7 +530,7 @@ static struct host_options options_of(struct sim_server *server)
                      .last_ns = drawn->last_ns,
                      .propose_ns = SIM_S,
                      .stagger_ns = 500 * SIM_MS,
-                     .settle_ns = 2100 * SIM_MS,
+                     .settle_ns = leases->grace_ns + 100 * SIM_MS,
                      .alone_ns = 5 * SIM_S,
                      .window_bytes_max = drawn->window_bytes_max},
         .teach = {.resend_ns = 500 * SIM_MS,
@@ -554,16 +563,13 @@ static struct host_options options_of(struct sim_server *server)
 
 void sim_host_start(struct sim_server *server)
 {
-    const struct lease_settings settings = {.beacon_ns = 250 * SIM_MS,
-                                            .lease_ns = SIM_LEASE_NS,
-                                            .grace_ns = SIM_GRACE_NS,
-                                            .drift_ppm = 50000};
+    struct lease_settings leases;
     struct sim_peers *peers = &server->peers;
-    peers->begun_ns = clock_of(server);
     peers->timer_ns = INT64_MAX;
-    const struct host_options options = options_of(server);
+    sim_leases_start(server->sim, server->node, &leases);
+    const struct host_options options = options_of(server, &leases);
     ASSERT(host_create(&options, &peers->host) == STATUS_OK);
-    ASSERT(lease_create(&settings, server->disk->incarnation, peers->begun_ns, &peers->lease) ==
+    ASSERT(lease_create(&leases, server->disk->incarnation, clock_of(server), &peers->lease) ==
            STATUS_OK);
     for (uint32_t node = 1; node <= server->sim->settings.server_count; node++) {
         if (node != server->node) {

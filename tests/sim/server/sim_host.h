@@ -34,7 +34,6 @@ struct sim_promise {
 struct sim_peers {
     struct host *host;
     struct lease *lease;
-    int64_t begun_ns;
     struct lease_end ends[SIM_SERVERS_MAX + 1]; /* by node */
     struct sim_promise mailbox[SIM_MAILBOX_MAX];
     uint32_t mailbox_count;

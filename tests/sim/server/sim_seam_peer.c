@@ -232,6 +232,12 @@ static void perform(struct sim_server *server, const struct lease_effect *effect
         atomic_store(&end->until_ns, 0);
         host_hear(server->peers.host, effect);
         break;
+    case LEASE_EFFECT_NOT_GIVEN:
+    case LEASE_EFFECT_SHORTENED:
+        sim_trace(server->sim, "server %u: a lease of %lld ms does not fit a grace of %lld ms",
+                  server->node, (long long)(effect->lease_ns / SIM_MS),
+                  (long long)(effect->grace_ns / SIM_MS));
+        break;
     case LEASE_EFFECT_EXCEPTED_BY_PEER:
     case LEASE_EFFECT_EXCEPTED:
     case LEASE_EFFECT_SILENT:

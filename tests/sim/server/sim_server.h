@@ -19,12 +19,10 @@
 #define SIM_SCHEMAS_MAX 64
 #define SIM_GATHER_MAX  64
 
-#define SIM_LEASE_NS (1400 * SIM_MS)
-#define SIM_GRACE_NS (2 * SIM_S)
-
 struct sim_server_disk {
     uint64_t incarnation;
-    struct buffer schemas; /* what the schema cache keeps: encoded tables, each with its size */
+    int64_t noted_grace_ns; /* 0 = none is noted */
+    struct buffer schemas;  /* what the schema cache keeps: encoded tables, each with its size */
     struct sim_store_disk store;
 };
 

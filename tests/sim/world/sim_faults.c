@@ -7,6 +7,7 @@
 #include "tests/sim/server/sim_server.h"
 #include "tests/sim/world/sim_freeze.h"
 #include "tests/sim/world/sim_late.h"
+#include "tests/sim/world/sim_leases.h"
 #include "tests/sim/world/sim_leave.h"
 #include "tests/sim/world/sim_network.h"
 #include "tests/sim/world/sim_quorum.h"
@@ -204,6 +205,7 @@ void sim_faults_draw(struct sim *sim)
     sim_quorum_draw(sim);
     sim_leave_draw(sim);
     sim_freeze_draw(sim);
+    sim_leases_draw(sim);
     sim_buggify_draw(sim);
 }
 
@@ -213,13 +215,15 @@ void sim_faults_describe(const struct sim *sim, struct buffer *out)
     buffer_append_format(
         out,
         "masters %u replicas %u drained %u merges %d servers %u clients %u x %u window %u rows %u soft limit %llu admin %d | loss %u dup %u "
-        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u rules %d%s",
+        "slow %u | kills %u master %u all %u step %u power %u cut %u clog %u clock %u skew %lld us rot %u log %u away %d %d leave %u %d confirmed %d freeze %u rules %d%s leases %lld %lld ms",
         s->masters, s->replicas, s->drained, s->merges, s->server_count, s->client_count,
         s->operations_per_client, s->window, s->row_count, (unsigned long long)s->soft_limit_bytes,
         s->admin, s->loss, s->duplication, s->slow, s->kill_server, s->kill_master, s->kill_all,
         s->kill_in_step, s->power_cut, s->cut, s->clog, s->clock_step, (long long)s->clock_skew_us,
         s->rot, s->rot_log, (int)s->away_server, (int)s->away_master, s->leave, s->leave_in_the_end,
-        s->reads_confirmed, s->freeze, sim->rules.on, sim->rules.changes ? ", change" : "");
+        s->reads_confirmed, s->freeze, sim->rules.on, sim->rules.changes ? ", change" : "",
+        (long long)(sim->leases.stays->lease_ns / SIM_MS),
+        (long long)(sim->leases.other->lease_ns / SIM_MS));
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -526,6 +530,7 @@ void sim_faults_heal(struct sim *sim)
         sim->nodes[i].full_until_ns = 0;
         sim->nodes[i].no_etcd_until_ns = 0;
     }
+    sim_leases_put_right(sim);
     sim_quorum_begin(sim);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (!sim->nodes[i].alive && !sim_quorum_is_away(sim, i)) {

@@ -10,7 +10,7 @@
 Test(lease_message, a_beacon_comes_back)
 {
     const struct lease_beacon beacon = {
-        .number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3, .seen_of = 9};
+        .number = 7, .incarnation = UINT64_MAX, .exceptions_seen = 3, .seen_of = 9, .lease_ns = 5};
     struct buffer out = BUFFER_INIT;
     struct lease_beacon back;
     uint64_t server;
@@ -19,6 +19,38 @@ Test(lease_message, a_beacon_comes_back)
     cr_assert_eq(server, 42);
     cr_assert_eq(memcmp(&beacon, &back, sizeof back), 0);
     buffer_deinit(&out);
+}
+
+/* As builds wrote them that had one lease and one grace. */
+Test(lease_message, what_earlier_builds_leave_out_is_not_said)
+{
+    struct buffer out = BUFFER_INIT;
+    struct arena arena;
+    struct lease_beacon beacon = {.lease_ns = 1};
+    struct lease_acknowledgement acknowledgement = {.grace_ns = 1};
+    uint64_t server = 0;
+    arena_init(&arena, 4096, 1 << 20);
+    wire_write_array(&out, 5);
+    for (int i = 0; i < 5; i++) {
+        wire_write_u64(&out, 9);
+    }
+    cr_assert_eq(lease_beacon_decode(buffer_bytes(&out), &server, &beacon, NULL), STATUS_OK);
+    cr_assert_eq(beacon.seen_of, 9);
+    cr_assert_eq(beacon.lease_ns, 0);
+    buffer_reset(&out);
+    wire_write_array(&out, 6);
+    for (int i = 0; i < 3; i++) {
+        wire_write_u64(&out, 9);
+    }
+    wire_write_bool(&out, true);
+    wire_write_u64(&out, 9);
+    wire_write_array(&out, 0);
+    cr_assert_eq(lease_acknowledgement_decode(buffer_bytes(&out), &arena, &acknowledgement, NULL),
+                 STATUS_OK);
+    cr_assert(acknowledgement.gives_lease);
+    cr_assert_eq(acknowledgement.grace_ns, 0);
+    buffer_deinit(&out);
+    arena_deinit(&arena);
 }
 
 static enum status read_back(struct bytes in,
@@ -38,7 +70,8 @@ Test(lease_message, an_acknowledgement_comes_back_with_as_many_exceptions_as_the
                                          .incarnation = 6,
                                          .gives_lease = true,
                                          .exceptions_number = 11,
-                                         .exceptions = exceptions};
+                                         .exceptions = exceptions,
+                                         .grace_ns = INT64_MAX};
     struct lease_acknowledgement back;
     struct buffer out = BUFFER_INIT;
     struct arena arena;
@@ -57,6 +90,7 @@ Test(lease_message, an_acknowledgement_comes_back_with_as_many_exceptions_as_the
         cr_assert(back.gives_lease);
         cr_assert_eq(back.exceptions_number, sent.exceptions_number);
         cr_assert_eq(back.exception_count, count);
+        cr_assert_eq(back.grace_ns, sent.grace_ns);
         cr_assert(count == 0 ||
                   memcmp(back.exceptions, exceptions, count * sizeof *exceptions) == 0);
     }

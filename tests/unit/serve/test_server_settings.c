@@ -83,6 +83,35 @@ Test(server_settings, a_memtable_larger_than_all_memory_is_refused_by_name)
                      "bytes\n");
 }
 
+Test(server_settings, leases_are_as_they_always_were_where_nothing_is_set)
+{
+    cr_assert_str_eq(settle(NULL, NULL), "");
+    const struct lease_settings leases = server_settings_leases(&settings);
+    cr_assert_eq(leases.beacon_ns, 250000000);
+    cr_assert_eq(leases.lease_ns, 1400000000);
+    cr_assert_eq(leases.grace_ns, 2000000000);
+    cr_assert_eq(leases.drift_ppm, 50000);
+}
+
+Test(server_settings, the_order_of_beacon_lease_and_grace_is_refused_by_name)
+{
+    cr_assert_str_eq(settle("lease=1700 ms", NULL), "");
+    cr_assert_str_eq(settle("lease=4 s", "grace=6 s"), "");
+    cr_assert_str_eq(settle("lease=2 s", NULL),
+                     "command line: grace, 2000 ms, must be longer than lease, 2000 ms, by what "
+                     "clocks may differ: raise grace to 2211 ms, or lower lease\n");
+    cr_assert_str_eq(settle("lease=1 s", "beacon=500 ms"),
+                     "command line: lease, 1000 ms, must be longer than two beacons of 500 ms, as "
+                     "one may be lost: raise lease, or lower beacon\n");
+    cr_assert_not_null(
+        strstr(settle("grace=61 s", NULL), "grace is 61000000 us, allowed are 200000 to 60000000"));
+    cr_assert_not_null(
+        strstr(settle("lease=149 ms", NULL), "lease is 149000 us, allowed are 150000 to 30000000"));
+    cr_assert_not_null(
+        strstr(settle("beacon=49 ms", NULL), "beacon is 49000 us, allowed are 50000 to 10000000"));
+    cr_assert_eq(reading.fault_count, 1, "of what was refused nothing follows");
+}
+
 Test(server_settings, more_stores_than_a_server_can_have_are_refused_by_name)
 {
     cr_assert_str_eq(settle("stores=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", NULL), "");
