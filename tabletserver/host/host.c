@@ -357,6 +357,17 @@ static void tick_due(struct host *host, int64_t now_ns)
     }
 }
 
+static void look_at_masters(struct host *host)
+{
+    const struct host_options *options = &host->options;
+    bool cut_off = options->is_cut_off != NULL && options->is_cut_off(options->context);
+    if (cut_off != host->cut_off) {
+        host->cut_off = cut_off;
+        host_tell_all(host,
+                      (struct replica_event){.type = REPLICA_EVENT_CUT_OFF, .present = cut_off});
+    }
+}
+
 void host_round(struct host *host)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -365,6 +376,7 @@ void host_round(struct host *host)
     host_look_at_merges(host, now_ns);
     host_look_at_leases(host, now_ns);
     host_look_at_log(host, now_ns);
+    look_at_masters(host);
     tick_due(host, now_ns);
     store_commit(host->options.store);
     lanes_flush(host->options.lanes);

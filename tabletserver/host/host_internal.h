@@ -208,6 +208,7 @@ struct host {
     uint32_t unsynced_count;
     int64_t log_moved_ns;
     bool stalled;
+    bool cut_off;
     uint64_t window_bytes; /* [L] of all tablets that are led here: given out, not committed */
     uint64_t lessons;      /* the number given last */
     uint32_t walks;

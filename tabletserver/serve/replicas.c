@@ -445,6 +445,11 @@ static void on_merged(void *context,
     sync_hurry(replicas->server->sync);
 }
 
+static bool is_cut_off(void *context)
+{
+    return !sync_is_connected(((struct replicas *)context)->server->sync);
+}
+
 static void on_ask(void *context, uint64_t tablet)
 {
     sync_ask(((struct replicas *)context)->server->sync, tablet);
@@ -536,6 +541,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_slice = on_slice,
         .on_digest = on_digest,
         .on_differ = on_differ,
+        .is_cut_off = is_cut_off,
         .now_us = now_us};
     enum status status = host_create(&options, &replicas->host);
     if (status != STATUS_OK) {

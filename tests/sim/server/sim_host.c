@@ -158,6 +158,11 @@ static int64_t now_us(void *context)
     return sim_wall_us(server->sim, server->node);
 }
 
+static bool is_cut_off(void *context)
+{
+    return !((const struct sim_server *)context)->is_connected;
+}
+
 static void on_ask(void *context, uint64_t tablet)
 {
     struct sim_server *server = context;
@@ -541,6 +546,7 @@ static struct host_options options_of(struct sim_server *server)
         .on_slice = on_slice,
         .on_digest = on_digest,
         .on_differ = on_differ,
+        .is_cut_off = is_cut_off,
         .now_us = now_us,
     };
 }

@@ -369,6 +369,84 @@ Test(replica_propose, rule_14_hand_over)
     end(&steps);
 }
 
+/* What it has acknowledged, and whether it would lead. */
+static void says(struct steps *steps, uint64_t server, enum replica_will will)
+{
+    received(steps, server,
+             (struct replica_message){
+                 .type = REPLICA_PREPARED, .version = 2, .opener = SELF, .will = will});
+}
+
+static bool asked(const struct steps *steps, uint64_t server)
+{
+    const struct replica_message *message = find_sent(steps, REPLICA_COMMITTED, server);
+    return message != NULL && message->asks;
+}
+
+/* A drain to a server that was cut off from the masters left the tablet with nobody for a second, again and again. */
+Test(replica_propose, rule_14_nobody_is_made_way_for_who_would_not_lead)
+{
+    struct steps steps = lead(2);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    wish(&steps, 2, 12);
+    for (int i = 0; i < 3; i++) {
+        cr_assert(asked(&steps, 2));
+        says(&steps, 2, REPLICA_WILL_NOT);
+        cr_assert_not(asked(&steps, 2));
+        cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+        cr_assert_leq(replica_deadline_ns(steps.replica), steps.now_ns + SETTINGS.open_timeout_ns);
+        tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns);
+    }
+    cr_assert(replica_look(steps.replica).serving);
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 2));
+    end(&steps);
+}
+
+Test(replica_propose, rule_14_what_a_member_said_is_soon_out_of_date)
+{
+    struct steps steps = lead(2);
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns + 1);
+    wish(&steps, 2, 12);
+    cr_assert(asked(&steps, 2));
+    cr_assert_eq(write_entry(&steps), STATUS_OK); /* everything goes on meanwhile */
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+    end(&steps);
+}
+
+/* A goal that names no leader: of those it names whoever would. */
+Test(replica_propose, rule_14_of_those_that_are_wished_for_whoever_would)
+{
+    struct steps steps = lead(3);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    says(&steps, 3, REPLICA_WILL_LEAD);
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL, .goal_members = {.count = 2}};
+    goal.goal_members.members[0] = store_of(2);
+    goal.goal_members.members[1] = store_of(3);
+    step(&steps, goal);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 3));
+    end(&steps);
+}
+
+/* Who is about to end asks, too; but it has little time. */
+Test(replica_propose, rule_14_who_is_about_to_end_takes_anyone_in_the_end)
+{
+    struct steps steps = lead(3);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    says(&steps, 3, REPLICA_WILL_NOT);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    cr_assert(asked(&steps, 2) && asked(&steps, 3));
+    says(&steps, 2, REPLICA_WILL_NOT);
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 0));
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING}); /* is said every round */
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 0));
+    end(&steps);
+}
+
 Test(replica_propose, rule_14_a_disk_that_stands_still)
 {
     struct steps steps = lead(3);
