@@ -403,9 +403,64 @@ Test(learn, what_is_refused_begins_the_walk_anew)
 {
     offer(LESSON, 10, UINT64_MAX, false);
     take(1, false);
-    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .appended = 30});
+    hear((struct learn_event){
+        .type = LEARN_EVENT_REFUSED, .status = STATUS_FAILED_PRECONDITION, .appended = 30});
     expect_asked(LEARN_EFFECT_ASK, 1);
     cr_assert_eq(asked.items[0].at_least, 30);
+}
+
+static void refuse(enum status status)
+{
+    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .status = status, .appended = 30});
+}
+
+static void wait_to_ask(uint64_t number)
+{
+    cr_assert_eq(asked.count, 0, "not at once");
+    cr_assert_gt(learn_deadline_ns(&learn), now_ns);
+    now_ns = learn_deadline_ns(&learn);
+    hear((struct learn_event){.type = LEARN_EVENT_TICK});
+    expect_asked(LEARN_EFFECT_ASK, number);
+}
+
+/* A learner of a large tablet that had no memory for a slice began at the beginning. */
+Test(learn, for_want_of_memory_the_same_is_asked_for_in_a_while)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    uint64_t walk = learn.walk;
+    take(2, false);
+    int64_t begun_ns = now_ns;
+    while (learn.walk == walk) {
+        refuse(STATUS_NO_MEMORY);
+        wait_to_ask(learn.walk == walk ? 2 : 1);
+        take(learn.walk == walk ? 2 : 1, false);
+        cr_assert_lt(now_ns - begun_ns, 100 * 1000 * MS, "for ever");
+    }
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 40});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    walk = learn.walk;
+    take(2, false);
+    refuse(STATUS_NO_MEMORY);
+    wait_to_ask(2);
+    take(2, false);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 40});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    expect_asked(LEARN_EFFECT_ASK, 3);
+    cr_assert_eq(learn.walk, walk);
+}
+
+/* Whatever makes it so: what comes next may be no better. */
+Test(learn, a_slice_that_is_corrupt_begins_the_walk_anew_in_a_while)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    uint64_t walk = learn.walk;
+    refuse(STATUS_CORRUPT);
+    cr_assert_eq(learn.walk, walk + 1);
+    wait_to_ask(1);
 }
 
 Test(learn, an_offer_again_asks_again_for_the_same)
@@ -419,7 +474,8 @@ Test(learn, an_offer_again_asks_again_for_the_same)
     cr_assert_gt(asked.items[0].number, number, "that takes another walk");
     number = asked.items[0].number;
     take(1, false);
-    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .appended = 30});
+    hear((struct learn_event){
+        .type = LEARN_EVENT_REFUSED, .status = STATUS_FAILED_PRECONDITION, .appended = 30});
     cr_assert_gt(asked.items[0].number, number);
     uint64_t walk = teach_walk_of(number);
     hear((struct learn_event){
