@@ -176,7 +176,7 @@ enum status host_on_append(struct host *host,
     if (host->window_bytes >= host->options.windows_bytes_max) {
         return STATUS_RESOURCE_EXHAUSTED; /* of any tablet: it is the memory of one process */
     }
-    if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
+    if (hosted->stopped || hosted->spoilt || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
     struct replica_entry given = hosted_entry(entry);
@@ -408,7 +408,7 @@ void host_check(struct host *host)
         replica_check(hosted->replica);
         ASSERT(i == 0 || host->tablets[i - 1]->number < hosted->number);
         for (uint64_t at = store_tablet_appended(hosted->tablet) + 1; /* (1) */
-             !hosted->stopped && at <= view.appended; at++) {
+             !hosted->stopped && !hosted->spoilt && at <= view.appended; at++) {
             ASSERT(replica_window_find(hosted->replica, at) != NULL);
         }
         ASSERT((hosted->serving_version != 0) == view.serving); /* (2) */

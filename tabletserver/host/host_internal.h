@@ -156,6 +156,9 @@ struct hosted {
     uint64_t commit_told;
     bool unsynced; /* the log has something of it that is not durable */
     bool stopped;  /* the store takes nothing of it any more */
+    bool
+        spoilt; /* damaged, as the store refuses an entry for what it is: it owes configurations only, until it is
+                      taught anew */
     int64_t retry_ns;
     struct host_promise promises[HOST_PROMISES_MAX];
     uint32_t promise_count;
