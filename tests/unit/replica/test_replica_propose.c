@@ -603,6 +603,78 @@ Test(replica_propose, rule_14_who_leaves_hands_over_whomever_it_teaches)
     end(&steps);
 }
 
+static struct steps lead_with_one_that_joins(void)
+{
+    struct steps steps = lead(2);
+    want(&steps, 3);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    taught(&steps, 3, 2, 0);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner, "it joins");
+    return steps;
+}
+
+/* Under the version under which it was opened as a member it takes itself for one that may count: the master's word that
+ * its copy may go was passed over for as long as nothing else changed. */
+Test(replica_propose,
+     rule_16_who_was_let_go_when_it_joined_and_is_not_wished_for_hears_of_another_version)
+{
+    struct steps steps = lead_with_one_that_joins();
+    want(&steps, 2);
+    cr_assert_eq(replica_look(steps.replica).learners, 0);
+    cr_assert_eq(proposed(&steps)->next.version, 3);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    told(&steps, proposed(&steps)->next);
+    configured(&steps);
+    opened(&steps, 2, 3, 0);
+    tick_at(&steps, steps.now_ns + 5000 * MS);
+    cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_FINE, "once");
+    end(&steps);
+
+    steps = lead_with_one_that_joins();
+    held(&steps, 3, false);
+    cr_assert_eq(replica_look(steps.replica).learners, 0);
+    cr_assert_null(proposed(&steps));
+    want(&steps, 2); /* only now */
+    cr_assert_eq(proposed(&steps)->next.version, 3);
+    end(&steps);
+}
+
+/* After a promotion: it has heard more to be committed than its primary, which is told so by its members, and not by a
+ * write. */
+Test(replica_propose, section_6_a_learner_that_knows_more_to_be_committed_is_taught_without_a_write)
+{
+    struct replica_entry window[] = {entry_of(1, 1)};
+    struct steps steps = begin_with((struct replica_recovered){.configuration = members_of(2, 2, 1),
+                                                               .role = REPLICA_PRIMARY,
+                                                               .adopted = true,
+                                                               .flags = {.opened = true},
+                                                               .window = window,
+                                                               .window_count = 1});
+    want(&steps, 3);
+    held(&steps, 3, true);
+    struct replica_message learns = {.type = REPLICA_OPENED,
+                                     .version = 2,
+                                     .opener = SELF,
+                                     .sequence = 1,
+                                     .committed = 1,
+                                     .as_learner = true};
+    received(&steps, 3, learns);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_TEACH));
+    cr_assert_eq(replica_look(steps.replica).committed, 0);
+    taught(&steps, 3, 2, 1); /* it says so, and is not believed yet */
+    held(&steps, 2, true);
+    opened(&steps, 2, 2, 1);
+    cr_assert_eq(replica_look(steps.replica).committed, 1);
+    tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+    cr_assert(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    received(&steps, 3, learns);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_TEACH));
+    taught(&steps, 3, 2, 1);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner, "it joins");
+    end(&steps);
+}
+
 /* It may lack anything by now, and commits would wait for that. */
 Test(replica_propose, rule_16_who_was_let_go_when_it_joined_comes_back_under_the_next_version)
 {
