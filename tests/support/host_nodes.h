@@ -36,7 +36,8 @@ static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
                                                  .stagger_ns = 100 * MS,
                                                  .window_bytes_max = 1 << 20};
 
-static const struct teach_settings TEACHING = {.resend_ns = 100 * MS, .patience_ns = 2000 * MS};
+static const struct teach_settings TEACHING = {
+    .resend_ns = 100 * MS, .patience_ns = 2000 * MS, .hold_ns = 500 * MS};
 
 /* Of a tablet that came of TABLET: HEIR, the one after, MERGED. */
 struct copy {

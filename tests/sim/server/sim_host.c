@@ -524,6 +524,7 @@ static struct host_options options_of(struct sim_server *server)
                      .window_bytes_max = drawn->window_bytes_max},
         .teach = {.resend_ns = 500 * SIM_MS,
                   .patience_ns = teach_patience_ns(server),
+                  .hold_ns = 2 * SIM_S,
                   .bytes_per_second = drawn->teach_bytes_a_second},
         .learn_timeout_ns = drawn->learn_timeout_ns,
         .scrub = {.period_ns = drawn->compare_period_ns,

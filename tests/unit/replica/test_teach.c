@@ -6,8 +6,10 @@
 
 #define MS INT64_C(1000000)
 
-static const struct teach_settings SETTINGS = {
-    .resend_ns = 100 * MS, .patience_ns = 1000 * MS, .bytes_per_second = 1000000};
+static const struct teach_settings SETTINGS = {.resend_ns = 100 * MS,
+                                               .patience_ns = 1000 * MS,
+                                               .hold_ns = 10000 * MS,
+                                               .bytes_per_second = 1000000};
 static const struct learn_lesson LESSON = {.incarnation = 5, .version = 3, .number = 7};
 
 static struct teach teach;
@@ -282,6 +284,33 @@ Test(teach, silence_ends_it_also_when_a_read_is_lost)
     expect_given(0, TEACH_EFFECT_END, 0);
     ask_for(1, 0);
     cr_assert_eq(given.count, 0);
+}
+
+/* A learner that works on a slice says so for so long.  How often is what is open let go? */
+static int let_go_within(uint64_t slice, int64_t ns)
+{
+    int64_t given_ns = now_ns;
+    int let_go = 0;
+    while (now_ns < given_ns + ns) {
+        ask_for(slice, 0);
+        now_ns += 100 * MS;
+        tell((struct teach_event){.type = TEACH_EVENT_TICK});
+        bool told = given.count > 0 && given.items[0].type == TEACH_EFFECT_LET_GO;
+        let_go += told;
+    }
+    return let_go;
+}
+
+/* What a large row is read from stayed open for minutes: no page that was freed meanwhile could be used again. */
+Test(teach, what_is_open_for_the_next_slice_is_let_go_when_that_is_not_asked_for)
+{
+    ask_for(1, 0);
+    read_one(20, false);
+    cr_assert_eq(let_go_within(1, 25000 * MS), 1, "once");
+    ask_for(2, 20);
+    read_one(20, false);
+    cr_assert_eq(let_go_within(2, 5000 * MS), 0);
+    cr_assert_eq(let_go_within(2, 6000 * MS), 1);
 }
 
 /* --- the learner ------------------------------------------------------------------------------------ */
