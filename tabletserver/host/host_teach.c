@@ -170,20 +170,10 @@ static void step_teach(struct hosted *hosted,
                        struct host_teaching *teaching,
                        struct teach_event *event);
 
-/* As long as a barrier waits for a walk, and no longer, is one read of a large row held open. */
-static void let_old_read_go(const struct host_teaching *teaching)
-{
-    int64_t most_ns = teaching->host->options.learn_timeout_ns;
-    if (teaching->slices != NULL) {
-        store_slices_let_go(teaching->slices, clock_monotonic_ns() - most_ns);
-    }
-}
-
 static void read_next(struct hosted *hosted,
                       struct host_teaching *teaching,
                       const struct teach_effect *effect)
 {
-    let_old_read_go(teaching);
     bool begun = effect->type == TEACH_EFFECT_READ ||
                  start_walk(hosted, teaching, effect->sequence);
     if (!begun || !start_reading(hosted, teaching)) {
@@ -224,7 +214,7 @@ static void perform(struct hosted *hosted,
         break;
     case TEACH_EFFECT_LET_GO:
         if (teaching->slices != NULL && teaching->reading == NULL) {
-            store_slices_let_go(teaching->slices, INT64_MAX);
+            store_slices_let_go(teaching->slices);
         }
         break;
     case TEACH_EFFECT_TEACHING:

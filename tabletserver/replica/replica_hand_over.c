@@ -203,14 +203,28 @@ static void yield(struct replica *replica)
     send_yield(replica);
 }
 
-/* No writes from here on; and none of the wish, for a while, if it takes too long. */
+static void not_now(struct replica *replica, int64_t wait_ns)
+{
+    replica->handing_to = 0;
+    replica->handing_after_ns = replica->now_ns + wait_ns;
+}
+
+/* Much may have changed while all was committed. */
+static bool is_good_still(const struct replica *replica, const struct replica_peer *peer)
+{
+    return peer != NULL && can_succeed(replica, peer) &&
+           (peer->will != REPLICA_WILL_NOT || takes_anyone(replica));
+}
+
+/* No writes from here on; and none of the wish, for a while, if it takes too long, or its successor is no good any more. */
 static void finish_writes(struct replica *replica)
 {
-    if (replica->stalled || replica->committed == replica_appended(replica)) {
+    if (!is_good_still(replica, replica_find_peer(replica, replica->handing_to))) {
+        not_now(replica, replica->settings.resend_ns);
+    } else if (replica->stalled || replica->committed == replica_appended(replica)) {
         yield(replica);
     } else if (replica->now_ns >= replica->handing_until_ns) {
-        replica->handing_to = 0;
-        replica->handing_after_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
+        not_now(replica, replica->settings.prepare_timeout_ns);
     }
 }
 

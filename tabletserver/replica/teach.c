@@ -2,9 +2,10 @@
 
 #include "common/base/assert.h"
 
-#define NS_A_SECOND UINT64_C(1000000000)
-#define RETRY_NS    INT64_C(10000000)
-#define NOT_SAID    UINT64_MAX
+#define NS_A_SECOND          UINT64_C(1000000000)
+#define RETRY_NS             INT64_C(10000000)
+#define LET_GO_DOUBLINGS_MAX 6
+#define NOT_SAID             UINT64_MAX
 
 static struct teach_effect *emit(struct teach_effects *effects, enum teach_effect_type type)
 {
@@ -37,8 +38,9 @@ static void read_if_due(struct teach *teach, int64_t now_ns, struct teach_effect
 /* A learner that works on a slice says so for minutes; what is read inside a large row stays open as long. */
 static int64_t let_go_due_ns(const struct teach *teach)
 {
-    return teach->state == TEACH_GIVEN && !teach->let_go ? teach->given_ns + teach->settings.hold_ns
-                                                         : INT64_MAX;
+    return teach->state == TEACH_GIVEN && !teach->let_go
+               ? teach->given_ns + (teach->settings.hold_ns << teach->let_gos)
+               : INT64_MAX;
 }
 
 static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *effects)
@@ -52,6 +54,7 @@ static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *e
         offer(teach, now_ns, effects);
     } else if (let_go_due_ns(teach) <= now_ns) {
         teach->let_go = true;
+        teach->let_gos += teach->let_gos < LET_GO_DOUBLINGS_MAX ? 1 : 0;
         (void)emit(effects, TEACH_EFFECT_LET_GO);
     }
 }

@@ -47,8 +47,9 @@ static inline uint64_t teach_slice_of(uint64_t number)
 struct teach_settings {
     int64_t resend_ns;   /* the offer again, while nothing is heard of it */
     int64_t patience_ns; /* nothing heard for so long: the lesson is over */
-    int64_t
-        hold_ns; /* the next slice is not asked for within so long: what is open for it is let go */
+    /* The next slice is not asked for within so long: what is open for it is let go.  Twice as long each time, six
+     * times: who is slow gets there. */
+    int64_t hold_ns;
     uint64_t bytes_per_second; /* of slices; 0 = as they are asked for */
 };
 
@@ -116,6 +117,7 @@ struct teach {
     bool last;         /* it is */
     int64_t given_ns;  /* when it was read */
     bool let_go;       /* nothing is open for the next one */
+    uint32_t let_gos;  /* so often that was so, in this lesson */
     uint64_t teaching; /* was said last; UINT64_MAX = nothing was */
 };
 

@@ -63,9 +63,9 @@ enum status store_slices_read(struct store_slices *slices,
                               uint64_t *ret_sequence,
                               bool *ret_last);
 
-/* Inside a row, let go of the read that is open since before then: what it has seen of base and memory is not used again
- * while it is open.  By whoever may read the next one. */
-void store_slices_let_go(struct store_slices *slices, int64_t before_ns);
+/* Inside a row, let go of the read that is open: what it has seen of base and memory is not used again meanwhile.  By
+ * whoever may read the next one. */
+void store_slices_let_go(struct store_slices *slices);
 
 /* By whoever has read the last one: for how long its thread's time is better left to others now; 0 = the
  * tablet is hurried. */

@@ -25,7 +25,6 @@ struct store_slices {
     struct buffer row;
     struct buffer qualifier;
     struct store_read *held; /* in a row: its source stands on the first cell to come */
-    int64_t held_since_ns;
     bool done;
 
     int64_t rest_ns; /* after the last one */
@@ -296,7 +295,6 @@ static enum status open_read(struct store_slices *slices, struct store_read **re
     if (slices->at.family != 0) {
         return STATUS_ABORTED; /* the rest of the row is to be of the same sequence */
     }
-    slices->held_since_ns = clock_monotonic_ns();
     return store_read_begin(slices->tablet, NULL, STORE_READ_COMMITTED, 0, ret_read);
 }
 
@@ -355,9 +353,9 @@ enum status store_slices_read(struct store_slices *slices,
     return status;
 }
 
-void store_slices_let_go(struct store_slices *slices, int64_t before_ns)
+void store_slices_let_go(struct store_slices *slices)
 {
-    if (slices->held != NULL && slices->held_since_ns < before_ns) {
+    if (slices->held != NULL) {
         store_read_end(slices->held);
         slices->held = NULL;
     }

@@ -2,7 +2,6 @@
 
 #include "common/base/assert.h"
 #include "common/base/memory.h"
-#include "common/io/clock.h"
 #include "tabletserver/storage/copies/store_slice.h"
 #include "tests/sim/store/sim_store.h"
 #include "tests/sim/world/sim_rot.h"
@@ -30,7 +29,7 @@ struct store_slices {
     bool in_row; /* the rest of the row is of this, and of that sequence: */
     struct sim_rows held;
     uint64_t held_sequence;
-    int64_t held_since_ns;
+    bool let_go; /* inside a row */
     bool done;
 };
 
@@ -106,11 +105,9 @@ void store_slices_end(struct store_slices *slices)
     }
 }
 
-void store_slices_let_go(struct store_slices *slices, int64_t before_ns)
+void store_slices_let_go(struct store_slices *slices)
 {
-    if (slices->held_since_ns < before_ns) {
-        slices->held_since_ns = 0;
-    }
+    slices->let_go = slices->in_row;
 }
 
 /* --- records ------------------------------------------------------------------------------------ */
@@ -248,12 +245,11 @@ enum status store_slices_read(struct store_slices *slices,
     bool reads = !slices->in_row &&
                  (tablet->store->sim->planted != SIM_PLANTED_SLICES_OF_THE_BEGINNING ||
                   slices->held.count == 0);
-    if (slices->in_row && slices->held_since_ns == 0) {
-        return STATUS_ABORTED; /* let go inside the row */
+    if (slices->let_go) {
+        return STATUS_ABORTED;
     }
     if (!slices->in_row) {
         slices->held_sequence = tablet->committed;
-        slices->held_since_ns = clock_monotonic_ns();
     }
     if (reads) {
         sim_rows_deinit(&slices->held);

@@ -417,6 +417,40 @@ Test(replica_propose, rule_14_what_a_member_said_is_soon_out_of_date)
     end(&steps);
 }
 
+/* What its acknowledgement says, or its lease, before the word is given. */
+Test(replica_propose, rule_14_a_successor_that_is_no_good_any_more_is_not_made_way_for)
+{
+    for (int lapses = 0; lapses < 2; lapses++) {
+        struct steps steps = lead(2);
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        says(&steps, 2, REPLICA_WILL_LEAD);
+        wish(&steps, 2, 12);
+        cr_assert_eq(write_entry(&steps),
+                     STATUS_UNAVAILABLE); /* what is given out is committed first */
+        synced(&steps, 1);
+        if (lapses) {
+            held(&steps, 2, false);
+        }
+        received(&steps, 2,
+                 (struct replica_message){.type = REPLICA_PREPARED,
+                                          .version = 2,
+                                          .opener = SELF,
+                                          .sequence = 1,
+                                          .appended = 1,
+                                          .will = lapses ? REPLICA_WILL_LEAD : REPLICA_WILL_NOT});
+        cr_assert_eq(replica_look(steps.replica).committed, 1);
+        cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+        cr_assert(replica_look(steps.replica).serving);
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        held(&steps, 2, true);
+        synced(&steps, 2);
+        tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+        says(&steps, 2, REPLICA_WILL_LEAD); /* of what it had */
+        cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+        end(&steps);
+    }
+}
+
 /* A goal that names no leader: of those it names whoever would. */
 Test(replica_propose, rule_14_of_those_that_are_wished_for_whoever_would)
 {

@@ -309,7 +309,7 @@ Test(teach, what_is_open_for_the_next_slice_is_let_go_when_that_is_not_asked_for
     cr_assert_eq(let_go_within(1, 25000 * MS), 1, "once");
     ask_for(2, 20);
     read_one(20, false);
-    cr_assert_eq(let_go_within(2, 5000 * MS), 0);
+    cr_assert_eq(let_go_within(2, 15000 * MS), 0, "it may be slow");
     cr_assert_eq(let_go_within(2, 6000 * MS), 1);
 }
 
