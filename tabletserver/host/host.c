@@ -176,7 +176,7 @@ enum status host_on_append(struct host *host,
     if (host->window_bytes >= host->options.windows_bytes_max) {
         return STATUS_RESOURCE_EXHAUSTED; /* of any tablet: it is the memory of one process */
     }
-    if (hosted->stopped || hosted->configure_due || hosted->lead_due) {
+    if (hosted->stopped || hosted->spoilt || hosted->configure_due || hosted->lead_due) {
         return STATUS_UNAVAILABLE; /* it owes something that comes first */
     }
     struct replica_entry given = hosted_entry(entry);
@@ -357,6 +357,17 @@ static void tick_due(struct host *host, int64_t now_ns)
     }
 }
 
+static void look_at_masters(struct host *host)
+{
+    const struct host_options *options = &host->options;
+    bool cut_off = options->is_cut_off != NULL && options->is_cut_off(options->context);
+    if (cut_off != host->cut_off) {
+        host->cut_off = cut_off;
+        host_tell_all(host,
+                      (struct replica_event){.type = REPLICA_EVENT_CUT_OFF, .present = cut_off});
+    }
+}
+
 void host_round(struct host *host)
 {
     int64_t now_ns = clock_monotonic_ns();
@@ -365,6 +376,7 @@ void host_round(struct host *host)
     host_look_at_merges(host, now_ns);
     host_look_at_leases(host, now_ns);
     host_look_at_log(host, now_ns);
+    look_at_masters(host);
     tick_due(host, now_ns);
     store_commit(host->options.store);
     lanes_flush(host->options.lanes);
@@ -396,7 +408,7 @@ void host_check(struct host *host)
         replica_check(hosted->replica);
         ASSERT(i == 0 || host->tablets[i - 1]->number < hosted->number);
         for (uint64_t at = store_tablet_appended(hosted->tablet) + 1; /* (1) */
-             !hosted->stopped && at <= view.appended; at++) {
+             !hosted->stopped && !hosted->spoilt && at <= view.appended; at++) {
             ASSERT(replica_window_find(hosted->replica, at) != NULL);
         }
         ASSERT((hosted->serving_version != 0) == view.serving); /* (2) */

@@ -121,6 +121,9 @@ struct host_options {
                       struct store_tablet *tablet,
                       const struct scrub *scrub,
                       const struct scrub_effect *effect);
+    /* No master is heard of: nobody is to make way for this server (rule 14).  Asked with every round; NULL: one
+     * always is. */
+    bool (*is_cut_off)(void *context);
     int64_t (*now_us)(void *context); /* wall clock */
 };
 

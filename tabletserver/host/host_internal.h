@@ -156,6 +156,9 @@ struct hosted {
     uint64_t commit_told;
     bool unsynced; /* the log has something of it that is not durable */
     bool stopped;  /* the store takes nothing of it any more */
+    bool
+        spoilt; /* damaged, as the store refuses an entry for what it is: it owes configurations only, until it is
+                      taught anew */
     int64_t retry_ns;
     struct host_promise promises[HOST_PROMISES_MAX];
     uint32_t promise_count;
@@ -208,6 +211,7 @@ struct host {
     uint32_t unsynced_count;
     int64_t log_moved_ns;
     bool stalled;
+    bool cut_off;
     uint64_t window_bytes; /* [L] of all tablets that are led here: given out, not committed */
     uint64_t lessons;      /* the number given last */
     uint32_t walks;

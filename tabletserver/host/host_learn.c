@@ -40,7 +40,7 @@ static void perform_learn(struct hosted *hosted,
         break;
     }
     if (status != STATUS_OK) {
-        struct learn_event event = {.type = LEARN_EVENT_REFUSED};
+        struct learn_event event = {.type = LEARN_EVENT_REFUSED, .status = status};
         step_learn(hosted, &event, BYTES_EMPTY);
     }
 }
@@ -147,6 +147,7 @@ void host_on_taught(struct host *host, struct store_tablet *tablet, enum status 
     }
     struct learn_event event = {
         .type = status == STATUS_OK ? LEARN_EVENT_WRITTEN : LEARN_EVENT_REFUSED,
+        .status = status,
         .sequence = store_learn_gathers(tablet) ? 0 : store_tablet_committed(tablet)};
     tell_own_replica(hosted);
     struct replica_event synced = {.type = REPLICA_EVENT_SYNCED,

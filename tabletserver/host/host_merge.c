@@ -170,13 +170,14 @@ static struct merge_half look_at(const struct host_merge *merge,
         return (struct merge_half){.flushed = true};
     }
     struct replica_view view = replica_look(hosted->replica);
-    struct merge_half half = {
-        .leads = view.role == REPLICA_PRIMARY && view.serving && !hosted->stopped,
-        .calm = view.trouble == REPLICA_FINE && view.learners == 0 && view.settled,
-        .version = view.configuration.version,
-        .standing = view.standing,
-        .committed = view.committed == view.appended,
-        .told = view.told >= view.committed};
+    struct merge_half half = {.leads = view.role == REPLICA_PRIMARY && view.serving &&
+                                       !hosted->stopped && !hosted->spoilt,
+                              .calm = view.trouble == REPLICA_FINE && view.learners == 0 &&
+                                      view.settled,
+                              .version = view.configuration.version,
+                              .standing = view.standing,
+                              .committed = view.committed == view.appended,
+                              .told = view.told >= view.committed};
     bool stands = view.standing.sequence != 0;
     struct host_merge_wish named;
     if (stands &&

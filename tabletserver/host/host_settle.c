@@ -62,7 +62,7 @@ void host_look_at_log(struct host *host, int64_t now_ns)
 /* --- the log ------------------------------------------------------------------------------------ */
 
 /* What a store refuses and may take later; anything else ends what this host does for the tablet, or, if
- * it is the entry's fault, makes the replica a damaged one. */
+ * it is the entry's fault, makes the replica a damaged one: which its primary removes, and then teaches anew. */
 static bool is_for_later(enum status status)
 {
     return status == STATUS_RESOURCE_EXHAUSTED || status == STATUS_NO_SPACE ||
@@ -75,7 +75,7 @@ static bool refused(struct hosted *hosted, enum status status)
         hosted->stopped = true;
     } else if (!is_for_later(status)) {
         struct replica_event event = {.type = REPLICA_EVENT_DAMAGED};
-        hosted->stopped = true; /* first: the step settles too */
+        hosted->spoilt = true; /* first: the step settles too */
         hosted_step(hosted, &event);
     }
     return false;
@@ -132,7 +132,10 @@ static bool configure(struct hosted *hosted)
         declare_damaged(hosted);
         return !hosted->configure_due;
     }
-    if (!append_up_to(hosted, hosted->kept)) {
+    if (hosted->spoilt) {
+        uint64_t appended = store_tablet_appended(hosted->tablet);
+        hosted->kept = hosted->kept < appended ? hosted->kept : appended;
+    } else if (!append_up_to(hosted, hosted->kept)) {
         return false;
     }
     if (hosted->configuration.role != REPLICA_PRIMARY && store_tablet_leads(hosted->tablet)) {
@@ -159,7 +162,15 @@ static bool settle_log(struct hosted *hosted)
     if (hosted->configure_due && !configure(hosted)) {
         return false;
     }
-    return append_up_to(hosted, replica_look(hosted->replica).appended);
+    return hosted->spoilt || append_up_to(hosted, replica_look(hosted->replica).appended);
+}
+
+/* Of one that is spoilt nothing is to be done but that: what it has counts for nothing. */
+static bool look_whether_spoilt(struct hosted *hosted)
+{
+    bool heals = replica_look(hosted->replica).trouble != REPLICA_IS_DAMAGED;
+    hosted->spoilt = hosted->spoilt && !heals;
+    return hosted->spoilt;
 }
 
 /* --- lead, commit ------------------------------------------------------------------------------- */
@@ -215,7 +226,11 @@ bool hosted_settle(struct hosted *hosted)
     if (hosted->stopped) {
         return true;
     }
+    bool is_spoilt = look_whether_spoilt(hosted);
     bool logged = settle_log(hosted);
+    if (is_spoilt) {
+        return logged;
+    }
     bool led = logged && settle_lead(hosted);
     bool committed = !hosted->stopped && settle_commit(hosted);
     return (logged && led && committed) || hosted->stopped;

@@ -171,8 +171,9 @@ void hosted_install(struct hosted *hosted, struct store_tablet *tablet)
     insert(hosted->host, hosted);
     store_tablet_set_replica(tablet, hosted);
     hosted_perform(hosted, &(struct replica_event){.type = REPLICA_EVENT_TICK});
-    struct replica_event tick = {.type = REPLICA_EVENT_TICK};
-    hosted_step(hosted, &tick);
+    struct replica_event cut_off = {.type = REPLICA_EVENT_CUT_OFF,
+                                    .present = hosted->host->cut_off};
+    hosted_step(hosted, &cut_off);
 }
 
 enum status host_add(struct host *host, struct store_tablet *tablet, uint32_t min_in_sync)

@@ -212,6 +212,11 @@ static void perform(struct hosted *hosted,
     case TEACH_EFFECT_GIVE:
         send_slice(hosted, teaching, effect->number);
         break;
+    case TEACH_EFFECT_LET_GO:
+        if (teaching->slices != NULL && teaching->reading == NULL) {
+            store_slices_let_go(teaching->slices);
+        }
+        break;
     case TEACH_EFFECT_TEACHING:
         tell_replica(hosted, REPLICA_EVENT_TEACHING, teaching, effect->sequence);
         break;

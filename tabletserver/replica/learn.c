@@ -3,6 +3,7 @@
 #include "common/base/assert.h"
 #include "tabletserver/replica/teach.h"
 
+#define REFUSALS_MAX 60 /* of one slice, at resend_ns: half a minute; then the walk begins anew */
 #define KEEP_RESENDS 10 /* who works says so at this multiple of resend_ns */
 #define LEARNED_NS \
     (60 * INT64_C(1000000000)) /* for so long it says that it has learnt all: nobody answers that */
@@ -56,6 +57,7 @@ static void ask_first(struct learn *learn,
 {
     learn->walk++;
     learn->number = 1;
+    learn->refusals = 0;
     learn->at_least = event->appended;
     learn->follows = 0;
     learn->last = false;
@@ -127,6 +129,15 @@ static void on_written(struct learn *learn,
     learn->state = LEARN_LEVELLING;
 }
 
+/* What its teacher has given it keeps, so the same can be taken a little later. */
+static bool may_pass(enum status status)
+{
+    return status == STATUS_NO_MEMORY || status == STATUS_UNAVAILABLE ||
+           status == STATUS_RESOURCE_EXHAUSTED || status == STATUS_NO_SPACE;
+}
+
+/* A walk that begins too early is asked for again at once, at a later sequence; whatever else is wrong with a slice
+ * may be so with the next one, and is not to keep teacher and network busy. */
 static void on_refused(struct learn *learn,
                        const struct learn_event *event,
                        struct learn_effects *effects)
@@ -136,7 +147,17 @@ static void on_refused(struct learn *learn,
         return;
     }
     ASSERT(learn->state == LEARN_WRITING);
+    bool again = may_pass(event->status) && learn->refusals < REFUSALS_MAX;
+    if (again) {
+        learn->refusals++;
+        learn->state = LEARN_ASKING;
+        learn->spoken_ns = event->now_ns;
+        return;
+    }
     ask_first(learn, event, effects);
+    if (event->status != STATUS_FAILED_PRECONDITION) {
+        effects->count = 0; /* in a while: it is asked again when nothing comes */
+    }
 }
 
 static void on_level(struct learn *learn,
@@ -152,6 +173,7 @@ static void on_level(struct learn *learn,
         return;
     }
     learn->number++;
+    learn->refusals = 0;
     learn->at_least = 0;
     ask(learn, event->now_ns, effects);
 }

@@ -5,7 +5,7 @@
  *    |
  *    '--> ASKING -- slice --> WRITING -- durable --> LEVELLING -- all up to it applied --> ASKING next
  *            ^                   |                       '--- it was the last: ENDING -- durable --> LEARNED
- *            '--- refused: 1 ----'
+ *            '--- refused: 1, or, if that may pass, the same again in a while
  *
  * It asks for one slice at a time, again while none comes, says now and then that it works on what came, and for the next when what the log has up to the
  * last one's sequence is applied: so memory is bounded, and a counter is neither missed nor doubled
@@ -22,6 +22,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/base/status.h"
 
 #define LEARN_EFFECTS_MAX 2
 
@@ -48,7 +50,7 @@ enum learn_event_type {
     LEARN_EVENT_SLICE, /* lesson, number, last */
     LEARN_EVENT_WRITTEN, /* the slice, or the end, is durable; sequence: the log goes on behind it, 0 = not
                             yet */
-    LEARN_EVENT_REFUSED, /* it is not, and nothing has changed; appended */
+    LEARN_EVENT_REFUSED, /* it is not, and nothing has changed; status, appended */
     LEARN_EVENT_LEVEL,   /* all up to the last slice is applied */
 };
 
@@ -62,6 +64,7 @@ struct learn_event {
     uint64_t number;
     bool last;
     bool half; /* taught: it has a part only */
+    enum status status;
 };
 
 enum learn_effect_type {
@@ -92,6 +95,7 @@ struct learn {
     uint64_t at_least; /* of the first */
     uint64_t follows;  /* the log goes on behind it; 0 = nothing is written yet */
     bool last;
+    uint32_t refusals; /* of the slice that is asked for */
     int64_t spoken_ns; /* when it said something last, or was given a slice */
     int64_t given_ns;
 };

@@ -144,6 +144,13 @@ static void on_damaged(struct replica *replica)
     }
 }
 
+/* Said with every round of who is about to end. */
+static void on_leaving(struct replica *replica)
+{
+    replica->leaving_ns = replica->leaving ? replica->leaving_ns : replica->now_ns;
+    replica->leaving = true;
+}
+
 static enum status dispatch(struct replica *replica, const struct replica_event *event)
 {
     switch (event->type) {
@@ -193,8 +200,11 @@ static enum status dispatch(struct replica *replica, const struct replica_event 
     case REPLICA_EVENT_STALLED:
         replica->stalled = event->present;
         break;
+    case REPLICA_EVENT_CUT_OFF:
+        replica->cut_off = event->present;
+        break;
     case REPLICA_EVENT_LEAVING:
-        replica->leaving = true;
+        on_leaving(replica);
         break;
     case REPLICA_EVENT_RENEW:
         replica->renew_version = event->version;

@@ -151,6 +151,13 @@ struct replica_digest {
     struct bytes last; /* the last row of it */
 };
 
+/* Whether a member would lead, were it made way for now (rule 14). */
+enum replica_will {
+    REPLICA_WILL_UNKNOWN, /* a server of before, which does not say: as if it would */
+    REPLICA_WILL_LEAD,
+    REPLICA_WILL_NOT, /* it reaches no master, its disk stands still, it is about to end... */
+};
+
 /* docs/replication.md, section 4.  Fields that a type does not name are zero. */
 struct replica_message {
     enum replica_message_type type;
@@ -168,6 +175,8 @@ struct replica_message {
     uint64_t appended; /* PREPARED: its log goes up to here, synced or not */
     bool gap;          /* PREPARED: the PREPARE does not follow on that.  REFUSED: that is more */
     bool as_learner;   /* OPEN, OPENED: not counted */
+    bool asks;         /* COMMITTED: would you lead?  Answered by PREPARED */
+    enum replica_will will;                     /* OPENED, PREPARED */
     struct replica_configuration configuration; /* OPEN */
     struct replica_entry entry;                 /* PREPARE */
     /* Section 6.  LESSON: sequence: what the log follows on.  TEACH: sequence: what the learner's log follows
@@ -228,6 +237,8 @@ enum replica_event_type {
     REPLICA_EVENT_DAMAGED,  /* a checksum failed here */
     REPLICA_EVENT_STALLED, /* the log has something to sync and makes no progress; !present: it moves
                                again (rule 14) */
+    REPLICA_EVENT_CUT_OFF, /* no master is heard of; !present: one is again.  Nobody is to make way for it
+                              meanwhile (rule 14) */
     REPLICA_EVENT_LEAVING, /* the process is about to end: reigns are handed over, none is begun again */
     REPLICA_EVENT_RENEW, /* what stands under `version` is to be lifted, which only a higher one may: its
                             primary proposes its renewal (section 7) */

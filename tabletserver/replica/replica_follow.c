@@ -17,12 +17,28 @@ static struct replica_message *answer(struct replica *replica, enum replica_mess
     return message;
 }
 
+static bool may_turn_away(const struct replica *replica)
+{
+    return replica->role == REPLICA_SECONDARY && replica_is_member(replica) &&
+           !replica_is_named_leader(replica) && !replica->away && !replica->damaged &&
+           !replica->flags.doubtful;
+}
+
+/* Rule 14: who reaches no master could propose itself to nobody. */
+static enum replica_will will_of(const struct replica *replica)
+{
+    bool can = may_turn_away(replica) && !replica->stalled && !replica->leaving &&
+               !replica->cut_off;
+    return can ? REPLICA_WILL_LEAD : REPLICA_WILL_NOT;
+}
+
 static void answer_prepared(struct replica *replica, bool gap)
 {
     struct replica_message *message = answer(replica, REPLICA_PREPARED);
     message->sequence = replica->synced;
     message->appended = replica_appended(replica);
     message->gap = gap;
+    message->will = will_of(replica);
 }
 
 /* Section 9: remove me. */
@@ -68,6 +84,7 @@ void replica_follow_answer(struct replica *replica)
     message->committed = replica->committed;
     message->previous_version = replica_version_at(replica, replica->synced);
     message->as_learner = replica->open_as_learner;
+    message->will = will_of(replica);
 }
 
 /* --- OPEN --------------------------------------------------------------------------------------- */
@@ -265,6 +282,14 @@ static void hear_committed(struct replica *replica, uint64_t committed)
     }
 }
 
+static void on_committed(struct replica *replica, const struct replica_message *committed)
+{
+    hear_committed(replica, committed->sequence);
+    if (committed->asks && !replica->damaged) { /* else it complains */
+        answer_prepared(replica, false);
+    }
+}
+
 static void commit_told(struct replica *replica)
 {
     uint64_t committed = replica->told_committed;
@@ -294,13 +319,6 @@ static void turn_away(struct replica *replica, int64_t wait_ns, bool by_word)
     if (replica->granted) {
         replica_except(replica);
     }
-}
-
-static bool may_turn_away(const struct replica *replica)
-{
-    return replica->role == REPLICA_SECONDARY && replica_is_member(replica) &&
-           !replica_is_named_leader(replica) && !replica->away && !replica->damaged &&
-           !replica->flags.doubtful;
 }
 
 /* How many secondaries go before it. */
@@ -424,7 +442,7 @@ enum status replica_follow_receive(struct replica *replica,
         return status;
     }
     case REPLICA_COMMITTED:
-        hear_committed(replica, message->sequence);
+        on_committed(replica, message);
         return STATUS_OK;
     case REPLICA_YIELD:
         on_yield(replica, message);

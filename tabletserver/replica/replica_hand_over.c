@@ -1,8 +1,11 @@
 /*
  * Hand-over (rule 14): whom the primary makes way for, and its word that it has.
  *
- *   wished, stalled, damaged, leaving --> no more writes --all is committed--> YIELD, again and again --> a higher version
- *                                              '--too long: not now                '--nothing comes of it: it renews
+ *   wished, stalled, damaged, leaving --> who would lead? --> no more writes --all is committed--> YIELD, again and again --> a higher version
+ *                                                                  '--too long: not now                '--nothing comes of it: it renews
+ *
+ * Members say with all that they acknowledge whether they would lead (REPLICA_WILL_*); of whom that was not heard
+ * lately it is asked, while everything goes on.  So nobody is made way for who reaches no master.
  */
 #include "common/base/assert.h"
 #include "tabletserver/replica/replica_internal.h"
@@ -26,22 +29,39 @@ static bool can_succeed(const struct replica *replica, const struct replica_peer
            peer->prepared >= replica->committed;
 }
 
-/* Whom the primary should make way for; 0 = nobody.  A goal without it lets it go last. */
+/* Its server is no good: whoever can lead is better. */
+static bool is_unfit(const struct replica *replica)
+{
+    return replica->stalled || replica->damaged || replica->leaving;
+}
+
+/* Who is about to end has no time for those that say nothing: to propose oneself to nobody is no worse than silence. */
+static bool takes_anyone(const struct replica *replica)
+{
+    int64_t asked_ns = replica->now_ns - replica->leaving_ns;
+    return replica->leaving && asked_ns >= replica->settings.open_timeout_ns;
+}
+
+static bool would_lead(const struct replica *replica, const struct replica_peer *peer)
+{
+    bool lately = replica->now_ns - peer->will_ns <= replica->settings.open_timeout_ns;
+    return peer->will == REPLICA_WILL_UNKNOWN || (peer->will == REPLICA_WILL_LEAD && lately);
+}
+
+/* Whom the primary should make way for; 0 = whoever can, of those that are wished for.  A goal without it lets it go
+ * last. */
 bool replica_wants_to_hand_over(const struct replica *replica, uint64_t *ret_wanted)
 {
     *ret_wanted = 0;
-    if (replica->stalled || replica->damaged || replica->leaving) {
+    if (is_unfit(replica)) {
         return true;
     }
     if (replica->goal_members.count == 0 || !replica_has_all_wanted(replica)) {
         return false;
     }
-    bool is_wanted = replica_wishes_for(replica, replica->self.store);
     *ret_wanted = replica->goal_leader;
-    if (replica->goal_leader == 0 && !is_wanted) {
-        *ret_wanted = replica->goal_members.members[0].store;
-    }
-    return *ret_wanted != 0 && *ret_wanted != replica->self.store;
+    return replica->goal_leader == 0 ? !replica_wishes_for(replica, replica->self.store)
+                                     : replica->goal_leader != replica->self.store;
 }
 
 static int64_t settled_ns(const struct replica *replica, const struct replica_peer *peer)
@@ -49,59 +69,123 @@ static int64_t settled_ns(const struct replica *replica, const struct replica_pe
     return peer->opened_ns + replica->settings.settle_ns;
 }
 
-/* The next good one behind the one that was tried last; of those that have settled, if it is asked. */
-static uint64_t next_successor(const struct replica *replica, bool settled)
+static bool has_settled(const struct replica *replica, const struct replica_peer *peer)
 {
-    uint64_t first = 0;
-    uint64_t behind = 0;
-    for (uint32_t i = 0; i < replica->peer_count; i++) {
-        const struct replica_peer *peer = &replica->peers[i];
-        uint64_t store = peer->member.store;
-        if (!can_succeed(replica, peer) ||
-            (settled && settled_ns(replica, peer) > replica->now_ns)) {
-            continue;
-        }
-        first = first == 0 || store < first ? store : first;
-        if (store > replica->handing_to && (behind == 0 || store < behind)) {
-            behind = store;
-        }
-    }
-    return behind != 0 ? behind : first;
+    return settled_ns(replica, peer) <= replica->now_ns;
 }
 
-static const struct replica_peer *peer_in(const struct replica *replica, uint64_t store)
+/* May the primary make way for it, if it would lead? */
+static bool is_candidate(const struct replica *replica,
+                         const struct replica_peer *peer,
+                         uint64_t wanted)
 {
-    for (uint32_t i = 0; i < replica->peer_count; i++) {
-        if (replica->peers[i].member.store == store) {
-            return &replica->peers[i];
-        }
-    }
-    return NULL;
+    uint64_t store = peer->member.store;
+    bool meant = wanted != 0 ? store == wanted
+                             : is_unfit(replica) || replica_wishes_for(replica, store);
+    return meant && can_succeed(replica, peer);
 }
 
-/* The store that is wished for, when it has settled; wanted 0: whoever can. */
+/* Of these, the next behind the one that was tried last. */
+struct choice {
+    uint64_t tried;
+    uint64_t first;
+    uint64_t behind;
+};
+
+static void consider(struct choice *choice, uint64_t store)
+{
+    if (choice->first == 0 || store < choice->first) {
+        choice->first = store;
+    }
+    if (store > choice->tried && (choice->behind == 0 || store < choice->behind)) {
+        choice->behind = store;
+    }
+}
+
+static uint64_t chosen(const struct choice *choice)
+{
+    return choice->behind != 0 ? choice->behind : choice->first;
+}
+
+/* Who would lead and has settled; else, if its server is no good, who would; else, at the last, whoever can. */
 static uint64_t find_successor(const struct replica *replica, uint64_t wanted)
 {
-    if (wanted == 0) {
-        uint64_t settled = next_successor(replica, true);
-        return settled != 0 ? settled : next_successor(replica, false);
+    struct choice settled = {.tried = replica->handing_to};
+    struct choice willing = settled;
+    struct choice anyone = settled;
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct replica_peer *peer = &replica->peers[i];
+        if (!is_candidate(replica, peer, wanted)) {
+            continue;
+        }
+        consider(&anyone, peer->member.store);
+        if (would_lead(replica, peer)) {
+            consider(&willing, peer->member.store);
+        }
+        if (would_lead(replica, peer) && has_settled(replica, peer)) {
+            consider(&settled, peer->member.store);
+        }
     }
-    const struct replica_peer *peer = peer_in(replica, wanted);
-    bool can = peer != NULL && can_succeed(replica, peer) &&
-               settled_ns(replica, peer) <= replica->now_ns;
-    return can ? wanted : 0;
+    uint64_t successor = chosen(&settled);
+    if (successor == 0 && is_unfit(replica)) {
+        successor = chosen(&willing);
+    }
+    if (successor == 0 && (replica->yielded || takes_anyone(replica))) {
+        successor = chosen(&anyone);
+    }
+    return successor;
 }
 
-/* When it is worth looking again who is wished for. */
+/* --- who would lead? ---------------------------------------------------------------------------- */
+
+/* When it is worth asking. */
+static int64_t ask_due_ns(const struct replica *replica,
+                          const struct replica_peer *peer,
+                          uint64_t wanted)
+{
+    if (!is_candidate(replica, peer, wanted) || would_lead(replica, peer)) {
+        return DUE_NEVER;
+    }
+    if (!is_unfit(replica) && !has_settled(replica, peer)) {
+        return settled_ns(replica, peer);
+    }
+    return peer->asked_ns == DUE_NOW ? DUE_NOW : peer->asked_ns + replica->settings.open_timeout_ns;
+}
+
+static void ask(struct replica *replica, uint64_t wanted)
+{
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        struct replica_peer *peer = &replica->peers[i];
+        if (ask_due_ns(replica, peer, wanted) <= replica->now_ns) {
+            peer->question = true;
+            peer->asked_ns = replica->now_ns;
+        }
+    }
+}
+
+/* When it is worth looking again for who is wished for. */
 static int64_t wish_due_ns(const struct replica *replica)
 {
     uint64_t wanted = 0;
-    const struct replica_peer *peer = replica_wants_to_hand_over(replica, &wanted)
-                                          ? peer_in(replica, wanted)
-                                          : NULL;
-    bool waits = peer != NULL && peer->opened && settled_ns(replica, peer) > replica->now_ns;
-    return waits ? settled_ns(replica, peer) : DUE_NEVER;
+    int64_t due_ns = DUE_NEVER;
+    if (!replica_wants_to_hand_over(replica, &wanted)) {
+        return due_ns;
+    }
+    for (uint32_t i = 0; i < replica->peer_count; i++) {
+        const struct replica_peer *peer = &replica->peers[i];
+        int64_t looked_ns = ask_due_ns(replica, peer, wanted);
+        if (is_candidate(replica, peer, wanted) && !has_settled(replica, peer)) {
+            looked_ns = replica_sooner(looked_ns, settled_ns(replica, peer));
+        }
+        if (looked_ns >
+            replica->now_ns) { /* else something keeps it from that, and will be heard of */
+            due_ns = replica_sooner(due_ns, looked_ns);
+        }
+    }
+    return due_ns;
 }
+
+/* --- the word ----------------------------------------------------------------------------------- */
 
 static void send_yield(struct replica *replica)
 {
@@ -119,14 +203,28 @@ static void yield(struct replica *replica)
     send_yield(replica);
 }
 
-/* No writes from here on; and none of the wish, for a while, if it takes too long. */
+static void not_now(struct replica *replica, int64_t wait_ns)
+{
+    replica->handing_to = 0;
+    replica->handing_after_ns = replica->now_ns + wait_ns;
+}
+
+/* Much may have changed while all was committed. */
+static bool is_good_still(const struct replica *replica, const struct replica_peer *peer)
+{
+    return peer != NULL && can_succeed(replica, peer) &&
+           (peer->will != REPLICA_WILL_NOT || takes_anyone(replica));
+}
+
+/* No writes from here on; and none of the wish, for a while, if it takes too long, or its successor is no good any more. */
 static void finish_writes(struct replica *replica)
 {
-    if (replica->stalled || replica->committed == replica_appended(replica)) {
+    if (!is_good_still(replica, replica_find_peer(replica, replica->handing_to))) {
+        not_now(replica, replica->settings.resend_ns);
+    } else if (replica->stalled || replica->committed == replica_appended(replica)) {
         yield(replica);
     } else if (replica->now_ns >= replica->handing_until_ns) {
-        replica->handing_to = 0;
-        replica->handing_after_ns = replica->now_ns + replica->settings.prepare_timeout_ns;
+        not_now(replica, replica->settings.prepare_timeout_ns);
     }
 }
 
@@ -136,6 +234,9 @@ static void advance_yielded(struct replica *replica)
     if (!replica->stalled && !replica->leaving && waited) {
         replica_propose_renewal(replica);
         return;
+    }
+    if (is_unfit(replica)) {
+        ask(replica, 0); /* who is next, should nothing come of this one */
     }
     if (waited) {
         uint64_t successor = find_successor(replica, 0);
@@ -149,8 +250,12 @@ static void advance_yielded(struct replica *replica)
 
 void replica_hand_over_begin(struct replica *replica, uint64_t wanted)
 {
+    if (!replica->serving || replica->now_ns < replica->handing_after_ns) {
+        return;
+    }
     uint64_t successor = find_successor(replica, wanted);
-    if (!replica->serving || successor == 0 || replica->now_ns < replica->handing_after_ns) {
+    if (successor == 0) {
+        ask(replica, wanted);
         return;
     }
     replica->handing_to = successor;

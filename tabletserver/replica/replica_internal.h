@@ -49,6 +49,11 @@ struct replica_peer {
     uint64_t reading;   /* asked of the log; 0 = nothing */
     bool greeted;       /* it was told that it counts as it is */
     bool probing;       /* nothing was heard of what was sent: its first one went out again */
+    /* hand-over */
+    bool question;          /* whether it would lead goes out with what it is told next, now */
+    enum replica_will will; /* what it said last, */
+    int64_t will_ns;        /* and when */
+    int64_t asked_ns;       /* DUE_NOW: not yet */
     /* time */
     int64_t open_sent_ns; /* DUE_NOW: not yet */
     int64_t opened_ns;    /* since when it is opened */
@@ -128,7 +133,9 @@ struct replica {
     bool leads; /* LEAD was told, FOLLOW not yet */
     bool serving;
     bool stalled;
+    bool cut_off; /* no master is heard of */
     bool leaving;
+    int64_t leaving_ns; /* since when */
     struct replica_union served_peers;
     uint64_t start;
     uint64_t unkept_end; /* the last entry that was given out without a copy: others may count when

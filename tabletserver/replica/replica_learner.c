@@ -107,6 +107,25 @@ static void find_learner(struct replica *replica)
     }
 }
 
+/* Opened as a member under this version, let go, and not wished for any more: it takes itself for one that may count
+ * until it hears of another version, and that its copy may go is not heard under this one. */
+static bool is_left_over(const struct replica *replica, const struct replica_patience *patience)
+{
+    return patience->store != 0 && patience->counted_version == replica_version(replica) &&
+           !replica_has_member(replica, patience->store) &&
+           !replica_wishes_for(replica, patience->store);
+}
+
+static void renew_for_left_over(struct replica *replica)
+{
+    for (uint32_t i = 0; i < REPLICA_PEERS_MAX && replica->goal_members.count > 0; i++) {
+        if (is_left_over(replica, &replica->patience[i])) {
+            replica_propose_renewal(replica);
+            return;
+        }
+    }
+}
+
 /* Section 9: a damaged one is never a source; rule 14: nor does hand-over wait for one that is taught. */
 bool replica_learner_advance(struct replica *replica)
 {
@@ -120,6 +139,9 @@ bool replica_learner_advance(struct replica *replica)
         advance_learner(replica, learner);
     } else if (teaches && replica->configuration.member_count < REPLICA_MEMBERS_MAX) {
         find_learner(replica);
+    }
+    if (teaches && !replica->proposing && learner_of(replica) == NULL) {
+        renew_for_left_over(replica);
     }
     return learner != NULL;
 }

@@ -23,16 +23,18 @@ enum part {
     PART_RANGE = 4096,
     PART_DIGEST = 8192,
     PART_PUPIL = 16384, /* the opener, too */
+    PART_ASKS = 32768,  /* these two are last: a server of before does not say, nor know them */
+    PART_WILL = 65536,
 };
 
 static const unsigned PARTS[] = {
     [REPLICA_OPEN] = PART_SEQUENCE | PART_COMMITTED | PART_PREVIOUS_VERSION | PART_AS_LEARNER |
                      PART_CONFIGURATION,
     [REPLICA_OPENED] = PART_SEQUENCE | PART_COMMITTED | PART_PREVIOUS_VERSION | PART_OPENER |
-                       PART_AS_LEARNER,
+                       PART_AS_LEARNER | PART_WILL,
     [REPLICA_PREPARE] = PART_COMMITTED | PART_PREVIOUS_VERSION | PART_OPENER | PART_ENTRY,
-    [REPLICA_PREPARED] = PART_SEQUENCE | PART_OPENER | PART_APPENDED | PART_GAP,
-    [REPLICA_COMMITTED] = PART_SEQUENCE | PART_OPENER,
+    [REPLICA_PREPARED] = PART_SEQUENCE | PART_OPENER | PART_APPENDED | PART_GAP | PART_WILL,
+    [REPLICA_COMMITTED] = PART_SEQUENCE | PART_OPENER | PART_ASKS,
     [REPLICA_BEHIND] = 0,
     [REPLICA_YIELD] = PART_SEQUENCE,
     [REPLICA_DAMAGED] = PART_OPENER,
@@ -209,6 +211,12 @@ void replica_batch_add(uint64_t tablet, const struct replica_message *message, s
     if (parts & PART_PUPIL) {
         wire_write_u64(out, message->opener);
     }
+    if (parts & PART_ASKS) {
+        wire_write_bool(out, message->asks);
+    }
+    if (parts & PART_WILL) {
+        wire_write_u64(out, message->will);
+    }
 }
 
 uint64_t replica_item_bytes_max(const struct replica_message *message)
@@ -275,6 +283,13 @@ static void read_parts(struct wire_reader *reader,
     }
     if (parts & PART_PUPIL) {
         message->opener = wire_read_u64(reader, fields, "opener");
+    }
+    if (parts & PART_ASKS) {
+        message->asks = wire_read_bool(reader, fields, "asks");
+    }
+    if (parts & PART_WILL) {
+        message->will = (enum replica_will)wire_read_choice(reader, fields, "will",
+                                                            REPLICA_WILL_UNKNOWN, REPLICA_WILL_NOT);
     }
 }
 

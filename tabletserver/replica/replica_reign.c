@@ -310,6 +310,9 @@ static int64_t prepare_due_ns(const struct replica *replica, const struct replic
 static int64_t committed_due_ns(const struct replica *replica, const struct replica_peer *peer)
 {
     bool owed = takes_entries(peer) && (peer->told < replica->committed || !peer->greeted);
+    if (takes_entries(peer) && peer->question) {
+        return DUE_NOW;
+    }
     return owed ? peer->spoken_ns + replica->settings.commit_idle_ns : DUE_NEVER;
 }
 
@@ -336,6 +339,8 @@ static void send_committed(struct replica *replica, struct replica_peer *peer)
     struct replica_message *committed = replica_send(replica, peer->member, REPLICA_COMMITTED);
     committed->sequence = replica->committed;
     committed->opener = peer->incarnation;
+    committed->asks = peer->question;
+    peer->question = false;
     peer->greeted = true;
     peer->told = replica->committed;
     peer->spoken_ns = replica->now_ns;
@@ -400,6 +405,14 @@ static bool has_what_it_says(const struct replica *replica, const struct replica
            (version == 0 || opened->previous_version == 0 || version == opened->previous_version);
 }
 
+static void hear_will(const struct replica *replica,
+                      struct replica_peer *peer,
+                      const struct replica_message *said)
+{
+    peer->will = said->will;
+    peer->will_ns = replica->now_ns;
+}
+
 static void on_opened(struct replica *replica,
                       struct replica_peer *peer,
                       const struct replica_message *opened)
@@ -425,6 +438,9 @@ static void on_opened(struct replica *replica,
     peer->gone_back = 0;
     peer->allowance = REPLICA_IN_FLIGHT_MAX;
     peer->probing = false;
+    peer->question = false;
+    peer->asked_ns = DUE_NOW;
+    hear_will(replica, peer, opened);
     peer->feeding = !peer->as_learner;
     peer->greeted = peer->as_learner;
     peer->spoken_ns = replica->now_ns;
@@ -460,6 +476,7 @@ static void on_prepared(const struct replica *replica,
     if (!takes_entries(peer) || prepared->sequence > replica_appended(replica)) {
         return;
     }
+    hear_will(replica, peer, prepared);
     if (prepared->sequence > peer->prepared) {
         on_progress(peer, prepared->sequence);
     }

@@ -2,9 +2,10 @@
 
 #include "common/base/assert.h"
 
-#define NS_A_SECOND UINT64_C(1000000000)
-#define RETRY_NS    INT64_C(10000000)
-#define NOT_SAID    UINT64_MAX
+#define NS_A_SECOND          UINT64_C(1000000000)
+#define RETRY_NS             INT64_C(10000000)
+#define LET_GO_DOUBLINGS_MAX 6
+#define NOT_SAID             UINT64_MAX
 
 static struct teach_effect *emit(struct teach_effects *effects, enum teach_effect_type type)
 {
@@ -34,6 +35,14 @@ static void read_if_due(struct teach *teach, int64_t now_ns, struct teach_effect
     effect->sequence = teach->begins ? teach->at_least : teach->sequence;
 }
 
+/* A learner that works on a slice says so for minutes; what is read inside a large row stays open as long. */
+static int64_t let_go_due_ns(const struct teach *teach)
+{
+    return teach->state == TEACH_GIVEN && !teach->let_go
+               ? teach->given_ns + (teach->settings.hold_ns << teach->let_gos)
+               : INT64_MAX;
+}
+
 static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *effects)
 {
     if (now_ns - teach->heard_ns >= teach->settings.patience_ns) {
@@ -43,6 +52,10 @@ static void on_tick(struct teach *teach, int64_t now_ns, struct teach_effects *e
     } else if (teach->state == TEACH_OFFERED &&
                now_ns - teach->offered_ns >= teach->settings.resend_ns) {
         offer(teach, now_ns, effects);
+    } else if (let_go_due_ns(teach) <= now_ns) {
+        teach->let_go = true;
+        teach->let_gos += teach->let_gos < LET_GO_DOUBLINGS_MAX ? 1 : 0;
+        (void)emit(effects, TEACH_EFFECT_LET_GO);
     }
 }
 
@@ -116,6 +129,8 @@ static void on_read(struct teach *teach,
     teach->given++;
     teach->sequence = event->sequence;
     teach->last = event->last;
+    teach->given_ns = event->now_ns;
+    teach->let_go = false;
     teach->state = TEACH_GIVEN;
     teach->heard_ns = event->now_ns;
     teach->free_ns = event->now_ns;
@@ -196,7 +211,7 @@ int64_t teach_deadline_ns(const struct teach *teach)
                       : teach->state == TEACH_READING ? teach->free_ns
                       : teach->state == TEACH_OFFERED
                           ? teach->offered_ns + teach->settings.resend_ns
-                          : due_ns;
+                          : let_go_due_ns(teach);
     return more_ns < due_ns ? more_ns : due_ns;
 }
 

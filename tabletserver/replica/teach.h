@@ -45,8 +45,11 @@ static inline uint64_t teach_slice_of(uint64_t number)
 }
 
 struct teach_settings {
-    int64_t resend_ns;         /* the offer again, while nothing is heard of it */
-    int64_t patience_ns;       /* nothing heard for so long: the lesson is over */
+    int64_t resend_ns;   /* the offer again, while nothing is heard of it */
+    int64_t patience_ns; /* nothing heard for so long: the lesson is over */
+    /* The next slice is not asked for within so long: what is open for it is let go.  Twice as long each time, six
+     * times: who is slow gets there. */
+    int64_t hold_ns;
     uint64_t bytes_per_second; /* of slices; 0 = as they are asked for */
 };
 
@@ -80,8 +83,9 @@ struct teach_event {
 enum teach_effect_type {
     TEACH_EFFECT_OFFER, /* send LESSON */
     TEACH_EFFECT_BEGIN, /* a walk begins: read its first slice, of at_least or later; then READ or UNREAD */
-    TEACH_EFFECT_READ,     /* its next slice */
-    TEACH_EFFECT_GIVE,     /* send the slice `number`, the one that was read last */
+    TEACH_EFFECT_READ,   /* its next slice */
+    TEACH_EFFECT_GIVE,   /* send the slice `number`, the one that was read last */
+    TEACH_EFFECT_LET_GO, /* nothing is to stay open for the next slice: it may have to begin anew */
     TEACH_EFFECT_TEACHING, /* the log goes on behind sequence */
     TEACH_EFFECT_TAUGHT,
     TEACH_EFFECT_END, /* nothing is heard of it: let it go */
@@ -111,6 +115,9 @@ struct teach {
     uint64_t given;    /* the slice read last; 0 = none in this walk */
     uint64_t sequence; /* of it */
     bool last;         /* it is */
+    int64_t given_ns;  /* when it was read */
+    bool let_go;       /* nothing is open for the next one */
+    uint32_t let_gos;  /* so often that was so, in this lesson */
     uint64_t teaching; /* was said last; UINT64_MAX = nothing was */
 };
 

@@ -25,8 +25,9 @@
 #define SETTLE_MORE_NS     (100 * MS)       /* rule 14: above the grace of leases */
 #define ALONE_NS           (60 * 1000 * MS) /* rule 21: a cluster may start in any order */
 
-#define TEACH_RESEND_NS        (500 * MS)        /* of an offer */
-#define LEARN_PATIENCE_NS      (30 * 1000 * MS)  /* of a learner's silence */
+#define TEACH_RESEND_NS        (500 * MS)       /* of an offer */
+#define LEARN_PATIENCE_NS      (30 * 1000 * MS) /* of a learner's silence */
+#define LEARN_HOLD_NS          (10 * 1000 * MS) /* pages that a read of a large row keeps from use */
 #define LEARN_TIMEOUT_NS       (600 * 1000 * MS) /* a dropped range waits so long for a walk's end */
 #define LEARN_BYTES_PER_SECOND (32 * 1024 * 1024) /* to one learner */
 
@@ -445,6 +446,11 @@ static void on_merged(void *context,
     sync_hurry(replicas->server->sync);
 }
 
+static bool is_cut_off(void *context)
+{
+    return !sync_is_connected(((struct replicas *)context)->server->sync);
+}
+
 static void on_ask(void *context, uint64_t tablet)
 {
     sync_ask(((struct replicas *)context)->server->sync, tablet);
@@ -515,6 +521,7 @@ enum status replicas_create(struct store_loop *loop,
         .windows_bytes_max = windows_bytes_max(settings),
         .teach = {.resend_ns = TEACH_RESEND_NS,
                   .patience_ns = LEARN_PATIENCE_NS,
+                  .hold_ns = LEARN_HOLD_NS,
                   .bytes_per_second = LEARN_BYTES_PER_SECOND},
         .learn_timeout_ns = LEARN_TIMEOUT_NS,
         .scrub = {.period_ns = server->settings->compare_period_us * 1000,
@@ -536,6 +543,7 @@ enum status replicas_create(struct store_loop *loop,
         .on_slice = on_slice,
         .on_digest = on_digest,
         .on_differ = on_differ,
+        .is_cut_off = is_cut_off,
         .now_us = now_us};
     enum status status = host_create(&options, &replicas->host);
     if (status != STATUS_OK) {

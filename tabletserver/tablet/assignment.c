@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/model/row_set.h"
 
 /* One allocation: what the master said and the bytes of it. */
 struct item {
@@ -402,12 +403,20 @@ static bool decide_split(const struct view *view,
     return true;
 }
 
-/* The master names a parent as removed only once it knows of the children; until then the list
- * says what it last said, even that the parent is to be created. */
-static bool has_been_split(const struct view *view, uint64_t tablet)
+/* The master names a parent as removed only once it knows of the children, and to a server that replicates not
+ * at all; until then the list says what it last said, even that the parent is to be created.  Its children may
+ * be gone, too: they were split or merged in turn.  Numbers rise from parents to heirs. */
+static bool has_heir(const struct view *view, const struct assigned_tablet *assigned)
 {
-    size_t first = 0;
-    return children_of(view, tablet, &first) > 0;
+    const struct location *gone = &assigned->location;
+    bool found = false;
+    for (size_t i = view->child_count; i-- > 0 && view->children[i].parent >= gone->tablet;) {
+        const struct location *heir = &view->children[i].assigned->location;
+        struct row_range both;
+        found = found || (heir->table == gone->table &&
+                          row_range_intersect(&heir->range, &gone->range, &both));
+    }
+    return found;
 }
 
 /* Its parent, which is here, is about to be converted for the other child: this one comes with it. */
@@ -453,7 +462,7 @@ static bool decide_absent(const struct view *view,
         if (!decide_split(view, assigned, &action)) {
             return false;
         }
-    } else if (has_been_split(view, assigned->location.tablet)) {
+    } else if (has_heir(view, assigned)) {
         return false;
     } else if (assigned->location.state == TABLET_CREATING && !item->was_held) {
         action.kind = ASSIGNMENT_CREATE;

@@ -25,6 +25,7 @@ struct tablet {
     uint32_t start;
     uint32_t end;
     uint64_t parent;
+    uint64_t table;   /* that of whom it came of, or its own: no two of one table overlap */
     uint64_t version; /* of the catalog, when it last changed */
     enum tablet_state state;
 };
@@ -51,13 +52,14 @@ static struct bytes key_of(uint32_t key)
 static uint64_t add_tablet(struct world *world, uint32_t start, uint32_t end, uint64_t parent)
 {
     uint64_t number = ++world->count;
-    world->tablets[number] = (struct tablet){.exists = true,
-                                             .start = start,
-                                             .end = end,
-                                             .parent = parent,
-                                             .version = world->version,
-                                             .state = parent == 0 ? TABLET_CREATING
-                                                                  : TABLET_SPLITTING};
+    world->tablets[number] = (struct tablet){
+        .exists = true,
+        .start = start,
+        .end = end,
+        .parent = parent,
+        .table = parent == 0 ? number : world->tablets[parent].table,
+        .version = world->version,
+        .state = parent == 0 ? TABLET_CREATING : TABLET_SPLITTING};
     return number;
 }
 
@@ -115,7 +117,7 @@ static void take_answer(struct world *world)
         }
         struct assigned_tablet assigned = {
             .location = {.tablet = i,
-                         .table = 1,
+                         .table = tablet->table,
                          .server = tablet->removed ? 0 : SERVER,
                          .range = {key_of(tablet->start), key_of(tablet->end)},
                          .state = tablet->state},

@@ -156,6 +156,7 @@ __attribute__((unused)) static void node_start(struct node *node)
                                          .scrub = node->cluster->scrub,
                                          .on_digest = node_on_digest,
                                          .on_differ = node_on_differ,
+                                         .is_cut_off = node_is_cut_off,
                                          .now_us = node_now_us};
     cr_assert_eq(host_create(&options, &node->host), STATUS_OK);
     node_add_tablets(node);
@@ -358,6 +359,9 @@ static void node_hear_of_merge(struct node *node)
 static void node_hear_master(struct node *node)
 {
     const struct cluster *cluster = node->cluster;
+    if (node->cut_off) {
+        return;
+    }
     if (node->tablet != NULL && node->wants_newest && !cluster->is_split) {
         node->wants_newest = false;
         host_told(node->host, node->tablet, &cluster->catalog, false);

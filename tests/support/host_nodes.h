@@ -36,7 +36,8 @@ static const struct replica_settings REPLICAS = {.resend_ns = 100 * MS,
                                                  .stagger_ns = 100 * MS,
                                                  .window_bytes_max = 1 << 20};
 
-static const struct teach_settings TEACHING = {.resend_ns = 100 * MS, .patience_ns = 2000 * MS};
+static const struct teach_settings TEACHING = {
+    .resend_ns = 100 * MS, .patience_ns = 2000 * MS, .hold_ns = 500 * MS};
 
 /* Of a tablet that came of TABLET: HEIR, the one after, MERGED. */
 struct copy {
@@ -64,6 +65,7 @@ struct node {
     struct store_tablet *tablet; /* TABLET; NULL: it was converted */
     struct copy heirs[COPIES];
     bool hears_no_master; /* only what others open */
+    bool cut_off;         /* nor does a master hear of it; and it knows */
     struct transport_listener *listener;
     char address[64];
     /* Batches that came; the rest is refused. */
@@ -210,6 +212,9 @@ static void node_on_propose(void *context,
                                                          : &cluster->heirs[tablet - HEIR];
     cr_assert(replica_configuration_has(&wanted->next, self));
     cluster->proposals++;
+    if (node->cut_off) {
+        return;
+    }
     if (!cluster->refuses && cluster_has(cluster, tablet) && wanted->base == now->version) {
         if (wanted->kind == REPLICA_PROPOSE_MERGE) {
             cluster_merge(cluster, node, proposal);
@@ -221,6 +226,11 @@ static void node_on_propose(void *context,
         }
     }
     *(tablet == TABLET ? &node->wants_newest : &node->heirs[tablet - HEIR].wants_newest) = true;
+}
+
+static bool node_is_cut_off(void *context)
+{
+    return ((struct node *)context)->cut_off;
 }
 
 static void node_on_ask(void *context, uint64_t tablet)

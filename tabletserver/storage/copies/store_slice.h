@@ -57,11 +57,15 @@ enum status store_slices_begin(struct store_tablet *tablet,
 /* Any thread that may wait for the disk, one at a time.  Appends the next slice; *ret_last: there is none
  * behind it.  In a row that takes several it keeps a read open from one to the next.  Errors, after which it
  * stands where it stood: STATUS_NO_MEMORY, STATUS_IO, STATUS_LIMIT, STATUS_CORRUPT, STATUS_NOT_OWNER; but
- * STATUS_ABORTED: one of them came inside a row, and another walk must begin. */
+ * STATUS_ABORTED: one of them came inside a row, or its read was let go there, and another walk must begin. */
 enum status store_slices_read(struct store_slices *slices,
                               struct buffer *out,
                               uint64_t *ret_sequence,
                               bool *ret_last);
+
+/* Inside a row, let go of the read that is open: what it has seen of base and memory is not used again meanwhile.  By
+ * whoever may read the next one. */
+void store_slices_let_go(struct store_slices *slices);
 
 /* By whoever has read the last one: for how long its thread's time is better left to others now; 0 = the
  * tablet is hurried. */

@@ -353,6 +353,14 @@ enum status store_slices_read(struct store_slices *slices,
     return status;
 }
 
+void store_slices_let_go(struct store_slices *slices)
+{
+    if (slices->held != NULL) {
+        store_read_end(slices->held);
+        slices->held = NULL;
+    }
+}
+
 int64_t store_slices_rest_ns(const struct store_slices *slices)
 {
     return slices->rest_ns;

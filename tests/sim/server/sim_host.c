@@ -160,6 +160,11 @@ static int64_t now_us(void *context)
     return sim_wall_us(server->sim, server->node);
 }
 
+static bool is_cut_off(void *context)
+{
+    return !((const struct sim_server *)context)->is_connected;
+}
+
 static void on_ask(void *context, uint64_t tablet)
 {
     struct sim_server *server = context;
@@ -535,6 +540,7 @@ static struct host_options options_of(struct sim_server *server,
                      .window_bytes_max = drawn->window_bytes_max},
         .teach = {.resend_ns = 500 * SIM_MS,
                   .patience_ns = teach_patience_ns(server),
+                  .hold_ns = 2 * SIM_S,
                   .bytes_per_second = drawn->teach_bytes_a_second},
         .learn_timeout_ns = drawn->learn_timeout_ns,
         .scrub = {.period_ns = drawn->compare_period_ns,
@@ -557,6 +563,7 @@ static struct host_options options_of(struct sim_server *server,
         .on_slice = on_slice,
         .on_digest = on_digest,
         .on_differ = on_differ,
+        .is_cut_off = is_cut_off,
         .now_us = now_us,
     };
 }

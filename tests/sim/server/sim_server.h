@@ -97,6 +97,7 @@ struct sim_server {
     uint64_t known_generation;
     uint32_t master;       /* whom it asks */
     int64_t heard_ns;      /* when it began to wait for that one's answer */
+    bool is_connected;     /* it has answered since */
     uint64_t sync_request; /* the one that an answer is due to; 0 = none */
     uint64_t sync_next;
     uint64_t sync_timer; /* the one that counts */

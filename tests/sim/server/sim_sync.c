@@ -84,6 +84,7 @@ static void choose_master(struct sim_server *server)
         server->heard_ns = now_ns;
     } else if (now_ns - server->heard_ns >= ANSWER_PATIENCE_NS) {
         server->heard_ns = now_ns;
+        server->is_connected = false;
         server->master = sim_other_master(server->sim, server->master);
     }
 }
@@ -316,6 +317,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     if (head.status != STATUS_OK) {
         sim_trace(server->sim, "server %u: sync refused: %.*s", server->node,
                   (int)head.text.size_bytes, (const char *)head.text.data);
+        server->is_connected = false;
         server->master = sim_other_master(server->sim, server->master);
         set_timer(server, 200 * SIM_MS);
         return;
@@ -333,6 +335,7 @@ void sim_sync_answered(struct sim_server *server, const struct sim_message *mess
     server->known_generation = response.generation;
     server->known_version = response.version;
     server->sync_interval_ns = response.interval_ms * SIM_MS;
+    server->is_connected = true;
     set_timer(server, response.more ? 0 : server->sync_interval_ns);
     match_assignments(server);
 }

@@ -368,6 +368,9 @@ enum status store_learn(struct store_tablet *stored, struct bytes bytes, struct 
     if (!may_learn(tablet) || tablet->hidden) {
         return STATUS_FAILED_PRECONDITION;
     }
+    if (sim_buggify(tablet->store->sim, SIM_SITE_NO_MEMORY)) {
+        return STATUS_NO_MEMORY;
+    }
     struct sim_lesson *lesson = create(LESSON_PIECE);
     buffer_append_bytes(&lesson->bytes, bytes);
     enum status status = slice_decode(buffer_bytes(&lesson->bytes), tablet->tablet, &lesson->arena,

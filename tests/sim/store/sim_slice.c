@@ -30,6 +30,7 @@ struct store_slices {
     bool in_row; /* the rest of the row is of this, and of that sequence: */
     struct sim_rows held;
     uint64_t held_sequence;
+    bool let_go; /* inside a row */
     bool done;
 };
 
@@ -105,6 +106,11 @@ void store_slices_end(struct store_slices *slices)
         sim_tablet_unref(slices->tablet);
         memory_free(slices);
     }
+}
+
+void store_slices_let_go(struct store_slices *slices)
+{
+    slices->let_go = slices->in_row;
 }
 
 /* --- records ------------------------------------------------------------------------------------ */
@@ -244,6 +250,9 @@ enum status store_slices_read(struct store_slices *slices,
     bool reads = !slices->in_row &&
                  (tablet->store->sim->planted != SIM_PLANTED_SLICES_OF_THE_BEGINNING ||
                   slices->held.count == 0);
+    if (slices->let_go) {
+        return STATUS_ABORTED;
+    }
     if (!slices->in_row) {
         slices->held_sequence = tablet->committed;
     }

@@ -460,6 +460,36 @@ Test(host_cluster, a_reign_is_handed_over_in_a_moment)
     cr_assert_lt(shortest_ns, 50 * MS, "%lld us", (long long)(shortest_ns / 1000));
 }
 
+/* It would propose itself to nobody, and whoever made way for it takes its reign back by a proposal of its own: again
+ * and again, nobody would serve for a second. */
+Test(host_cluster, a_reign_is_not_handed_over_to_one_that_reaches_no_master)
+{
+    begin_with(3);
+    wish_for_all();
+    start_all(3);
+    write_rows(3);
+    struct node *from = NULL;
+    PUMP_UNTIL(&cluster, (from = cluster_primary(&cluster)) != NULL);
+    struct node *to = &cluster.nodes[from->self.server % NODES];
+    uint64_t version = cluster.catalog.version;
+    to->cut_off = true;
+    int64_t until_ns = clock_monotonic_ns() + REPLICAS.open_timeout_ns + 200 * MS;
+    PUMP_UNTIL(&cluster, clock_monotonic_ns() > until_ns); /* what it said before counts so long */
+    cluster.goal_leader = to->self.store;
+    bool yielded = false;
+    until_ns = clock_monotonic_ns() + 1500 * MS;
+    while (clock_monotonic_ns() < until_ns) {
+        cluster_pump(&cluster);
+        struct replica_view view = host_look(from->tablet);
+        yielded = yielded || (view.configuration.version == version && !view.serving);
+    }
+    cr_assert_not(yielded);
+    to->cut_off = false;
+    PUMP_UNTIL(&cluster, cluster_primary(&cluster) == to);
+    write_rows(3);
+    expect_level();
+}
+
 /* Whoever came to lead within so short a lapse was told that a member's lease does not hold, not that it does, and
  * removed a member that was well (an audit).  When its host looks, and where the lease ends, is the test's. */
 Test(host_cluster, a_lease_that_lapses_between_two_looks_costs_no_member)

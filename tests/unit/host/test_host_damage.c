@@ -185,6 +185,44 @@ Test(host_damage, a_secondary_with_a_bad_chunk_is_removed_and_taught_anew)
     expect_healed(bad);
 }
 
+/* As its primary would send it; but no store can take it. */
+static void send_garbage(struct node *to)
+{
+    struct replica_view view = host_look(to->tablet);
+    struct node *primary = cluster_primary(&cluster);
+    struct replica_item item = {.tablet = TABLET,
+                                .message = {.type = REPLICA_PREPARE,
+                                            .version = view.configuration.version,
+                                            .incarnation = primary->incarnation,
+                                            .opener = to->incarnation,
+                                            .committed = view.committed,
+                                            .entry = {.sequence = view.appended + 1,
+                                                      .version = view.configuration.version,
+                                                      .stamp = {.clock = UINT64_MAX / 2},
+                                                      .type = RECORD_WRITE,
+                                                      .payload = bytes_of_text("garbage")}}};
+    const struct replica_batch batch = {.head = {.from = primary->self,
+                                                 .incarnation = primary->incarnation,
+                                                 .to_store = to->self.store},
+                                        .items = &item,
+                                        .item_count = 1};
+    host_receive(to->host, &batch);
+    cr_assert_eq(host_look(to->tablet).trouble, REPLICA_IS_DAMAGED);
+}
+
+/* Its host did nothing any more for it, so it was removed, and never answered when it was to be taught anew. */
+Test(host_damage, a_copy_whose_store_refuses_an_entry_is_removed_and_taught_anew)
+{
+    begin();
+    struct node *bad = a_secondary();
+    PUMP_UNTIL(&cluster, all_are_level());
+    send_garbage(bad);
+    PUMP_UNTIL(&cluster, !is_member(bad));
+    write_rows(5);
+    PUMP_UNTIL(&cluster, is_member(bad));
+    expect_healed(bad);
+}
+
 Test(host_damage, the_scrub_finds_it_where_nobody_reads)
 {
     cluster_open(&cluster, NODES);

@@ -265,6 +265,33 @@ Test(replica_follow, rule_11_what_is_gone_takes_back_what_it_has_promised)
     end(&steps);
 }
 
+static enum replica_will will_of(struct steps *steps)
+{
+    received(steps, 2,
+             (struct replica_message){.type = REPLICA_COMMITTED, .version = 2, .asks = true});
+    return find_sent(steps, REPLICA_PREPARED, 2)->will;
+}
+
+Test(replica_follow, rule_14_who_is_asked_whether_it_would_lead_says_so)
+{
+    struct steps steps = follow(3);
+    cr_assert_eq(will_of(&steps), REPLICA_WILL_LEAD);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_CUT_OFF, .present = true});
+    cr_assert_eq(will_of(&steps), REPLICA_WILL_NOT);
+    take(&steps, 1, 2); /* with what it acknowledges, too */
+    cr_assert_eq(find_sent(&steps, REPLICA_PREPARED, 2)->will, REPLICA_WILL_NOT);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_CUT_OFF});
+    cr_assert_eq(will_of(&steps), REPLICA_WILL_LEAD);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_STALLED, .present = true});
+    cr_assert_eq(will_of(&steps), REPLICA_WILL_NOT);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_STALLED});
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    cr_assert_eq(will_of(&steps), REPLICA_WILL_NOT);
+    received(&steps, 2, (struct replica_message){.type = REPLICA_COMMITTED, .version = 2});
+    cr_assert_null(find_sent(&steps, REPLICA_PREPARED, 2)); /* nobody asked */
+    end(&steps);
+}
+
 Test(replica_follow, rule_14_a_word_needs_no_grace)
 {
     struct steps steps = follow(3);

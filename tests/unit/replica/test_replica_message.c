@@ -38,6 +38,11 @@ static struct replica_entry random_entry(struct prng *prng, uint8_t *room, size_
         .payload = bytes_of(room, size_bytes)};
 }
 
+static enum replica_will random_will(struct prng *prng)
+{
+    return (enum replica_will)(prng_next(prng) % (REPLICA_WILL_NOT + 1));
+}
+
 /* Every field that the type has is random, and the others zero, as the contract says. */
 static struct replica_message random_message(struct prng *prng, uint8_t *room, size_t room_bytes)
 {
@@ -59,6 +64,7 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         message.previous_version = prng_next(prng);
         message.opener = prng_next(prng);
         message.as_learner = prng_next(prng) % 2 == 0;
+        message.will = random_will(prng);
         break;
     case REPLICA_REFUSED:
         message.gap = prng_next(prng) % 2 == 0;
@@ -78,8 +84,10 @@ static struct replica_message random_message(struct prng *prng, uint8_t *room, s
         message.opener = prng_next(prng);
         message.appended = prng_next(prng);
         message.gap = prng_next(prng) % 2 == 0;
+        message.will = random_will(prng);
         break;
     case REPLICA_COMMITTED:
+        message.asks = prng_next(prng) % 2 == 0;
         message.opener = prng_next(prng);
         message.sequence = prng_next(prng);
         break;
@@ -153,6 +161,8 @@ static void assert_same(const struct replica_message *a, const struct replica_me
     cr_assert_eq(a->appended, b->appended);
     cr_assert_eq(a->gap, b->gap);
     cr_assert_eq(a->as_learner, b->as_learner);
+    cr_assert_eq(a->asks, b->asks);
+    cr_assert_eq(a->will, b->will);
     cr_assert(replica_configuration_equal(&a->configuration, &b->configuration));
     cr_assert_eq(a->entry.sequence, b->entry.sequence);
     cr_assert_eq(a->entry.version, b->entry.version);
@@ -210,6 +220,27 @@ Test(replica_message, batches_come_back)
         }
         buffer_deinit(&out);
     }
+    arena_deinit(&arena);
+}
+
+Test(replica_message, a_server_of_before_does_not_say_whether_it_would_lead)
+{
+    struct arena arena;
+    struct replica_batch batch;
+    struct buffer out = BUFFER_INIT;
+    arena_init(&arena, 4096, 1 << 20);
+    replica_batch_begin(&HEAD, &out);
+    wire_write_array(&out, 7);
+    wire_write_u64(&out, 9);
+    wire_write_u64(&out, REPLICA_PREPARED);
+    for (uint64_t field = 2; field < 6; field++) { /* version, sequence, opener, appended */
+        wire_write_u64(&out, field);
+    }
+    wire_write_bool(&out, true);
+    cr_assert_eq(replica_batch_decode(buffer_bytes(&out), &arena, &batch, NULL), STATUS_OK);
+    cr_assert_eq(batch.items[0].message.appended, 5);
+    cr_assert_eq(batch.items[0].message.will, REPLICA_WILL_UNKNOWN);
+    buffer_deinit(&out);
     arena_deinit(&arena);
 }
 

@@ -369,6 +369,118 @@ Test(replica_propose, rule_14_hand_over)
     end(&steps);
 }
 
+/* What it has acknowledged, and whether it would lead. */
+static void says(struct steps *steps, uint64_t server, enum replica_will will)
+{
+    received(steps, server,
+             (struct replica_message){
+                 .type = REPLICA_PREPARED, .version = 2, .opener = SELF, .will = will});
+}
+
+static bool asked(const struct steps *steps, uint64_t server)
+{
+    const struct replica_message *message = find_sent(steps, REPLICA_COMMITTED, server);
+    return message != NULL && message->asks;
+}
+
+/* A drain to a server that was cut off from the masters left the tablet with nobody for a second, again and again. */
+Test(replica_propose, rule_14_nobody_is_made_way_for_who_would_not_lead)
+{
+    struct steps steps = lead(2);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    wish(&steps, 2, 12);
+    for (int i = 0; i < 3; i++) {
+        cr_assert(asked(&steps, 2));
+        says(&steps, 2, REPLICA_WILL_NOT);
+        cr_assert_not(asked(&steps, 2));
+        cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+        cr_assert_leq(replica_deadline_ns(steps.replica), steps.now_ns + SETTINGS.open_timeout_ns);
+        tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns);
+    }
+    cr_assert(replica_look(steps.replica).serving);
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 2));
+    end(&steps);
+}
+
+Test(replica_propose, rule_14_what_a_member_said_is_soon_out_of_date)
+{
+    struct steps steps = lead(2);
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns + 1);
+    wish(&steps, 2, 12);
+    cr_assert(asked(&steps, 2));
+    cr_assert_eq(write_entry(&steps), STATUS_OK); /* everything goes on meanwhile */
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+    says(&steps, 2, REPLICA_WILL_LEAD);
+    cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+    end(&steps);
+}
+
+/* What its acknowledgement says, or its lease, before the word is given. */
+Test(replica_propose, rule_14_a_successor_that_is_no_good_any_more_is_not_made_way_for)
+{
+    for (int lapses = 0; lapses < 2; lapses++) {
+        struct steps steps = lead(2);
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        says(&steps, 2, REPLICA_WILL_LEAD);
+        wish(&steps, 2, 12);
+        cr_assert_eq(write_entry(&steps),
+                     STATUS_UNAVAILABLE); /* what is given out is committed first */
+        synced(&steps, 1);
+        if (lapses) {
+            held(&steps, 2, false);
+        }
+        received(&steps, 2,
+                 (struct replica_message){.type = REPLICA_PREPARED,
+                                          .version = 2,
+                                          .opener = SELF,
+                                          .sequence = 1,
+                                          .appended = 1,
+                                          .will = lapses ? REPLICA_WILL_LEAD : REPLICA_WILL_NOT});
+        cr_assert_eq(replica_look(steps.replica).committed, 1);
+        cr_assert_null(find_sent(&steps, REPLICA_YIELD, 2));
+        cr_assert(replica_look(steps.replica).serving);
+        cr_assert_eq(write_entry(&steps), STATUS_OK);
+        held(&steps, 2, true);
+        synced(&steps, 2);
+        tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+        says(&steps, 2, REPLICA_WILL_LEAD); /* of what it had */
+        cr_assert_eq(write_entry(&steps), STATUS_UNAVAILABLE);
+        end(&steps);
+    }
+}
+
+/* A goal that names no leader: of those it names whoever would. */
+Test(replica_propose, rule_14_of_those_that_are_wished_for_whoever_would)
+{
+    struct steps steps = lead(3);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    says(&steps, 3, REPLICA_WILL_LEAD);
+    struct replica_event goal = {.type = REPLICA_EVENT_GOAL, .goal_members = {.count = 2}};
+    goal.goal_members.members[0] = store_of(2);
+    goal.goal_members.members[1] = store_of(3);
+    step(&steps, goal);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 3));
+    end(&steps);
+}
+
+/* Who is about to end asks, too; but it has little time. */
+Test(replica_propose, rule_14_who_is_about_to_end_takes_anyone_in_the_end)
+{
+    struct steps steps = lead(3);
+    says(&steps, 2, REPLICA_WILL_NOT);
+    says(&steps, 3, REPLICA_WILL_NOT);
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING});
+    cr_assert(asked(&steps, 2) && asked(&steps, 3));
+    says(&steps, 2, REPLICA_WILL_NOT);
+    cr_assert_null(find_sent(&steps, REPLICA_YIELD, 0));
+    step(&steps, (struct replica_event){.type = REPLICA_EVENT_LEAVING}); /* is said every round */
+    tick_at(&steps, steps.now_ns + SETTINGS.open_timeout_ns);
+    cr_assert_not_null(find_sent(&steps, REPLICA_YIELD, 0));
+    end(&steps);
+}
+
 Test(replica_propose, rule_14_a_disk_that_stands_still)
 {
     struct steps steps = lead(3);
@@ -522,6 +634,78 @@ Test(replica_propose, rule_14_who_leaves_hands_over_whomever_it_teaches)
         yielded = find_sent(&steps, REPLICA_YIELD, 2) != NULL;
     }
     cr_assert(yielded);
+    end(&steps);
+}
+
+static struct steps lead_with_one_that_joins(void)
+{
+    struct steps steps = lead(2);
+    want(&steps, 3);
+    held(&steps, 3, true);
+    opened_as_learner(&steps, 3, 2);
+    taught(&steps, 3, 2, 0);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner, "it joins");
+    return steps;
+}
+
+/* Under the version under which it was opened as a member it takes itself for one that may count: the master's word that
+ * its copy may go was passed over for as long as nothing else changed. */
+Test(replica_propose,
+     rule_16_who_was_let_go_when_it_joined_and_is_not_wished_for_hears_of_another_version)
+{
+    struct steps steps = lead_with_one_that_joins();
+    want(&steps, 2);
+    cr_assert_eq(replica_look(steps.replica).learners, 0);
+    cr_assert_eq(proposed(&steps)->next.version, 3);
+    cr_assert_eq(proposed(&steps)->next.member_count, 2);
+    told(&steps, proposed(&steps)->next);
+    configured(&steps);
+    opened(&steps, 2, 3, 0);
+    tick_at(&steps, steps.now_ns + 5000 * MS);
+    cr_assert_eq(replica_look(steps.replica).trouble, REPLICA_FINE, "once");
+    end(&steps);
+
+    steps = lead_with_one_that_joins();
+    held(&steps, 3, false);
+    cr_assert_eq(replica_look(steps.replica).learners, 0);
+    cr_assert_null(proposed(&steps));
+    want(&steps, 2); /* only now */
+    cr_assert_eq(proposed(&steps)->next.version, 3);
+    end(&steps);
+}
+
+/* After a promotion: it has heard more to be committed than its primary, which is told so by its members, and not by a
+ * write. */
+Test(replica_propose, section_6_a_learner_that_knows_more_to_be_committed_is_taught_without_a_write)
+{
+    struct replica_entry window[] = {entry_of(1, 1)};
+    struct steps steps = begin_with((struct replica_recovered){.configuration = members_of(2, 2, 1),
+                                                               .role = REPLICA_PRIMARY,
+                                                               .adopted = true,
+                                                               .flags = {.opened = true},
+                                                               .window = window,
+                                                               .window_count = 1});
+    want(&steps, 3);
+    held(&steps, 3, true);
+    struct replica_message learns = {.type = REPLICA_OPENED,
+                                     .version = 2,
+                                     .opener = SELF,
+                                     .sequence = 1,
+                                     .committed = 1,
+                                     .as_learner = true};
+    received(&steps, 3, learns);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_TEACH));
+    cr_assert_eq(replica_look(steps.replica).committed, 0);
+    taught(&steps, 3, 2, 1); /* it says so, and is not believed yet */
+    held(&steps, 2, true);
+    opened(&steps, 2, 2, 1);
+    cr_assert_eq(replica_look(steps.replica).committed, 1);
+    tick_at(&steps, steps.now_ns + SETTINGS.resend_ns);
+    cr_assert(find_sent(&steps, REPLICA_OPEN, 3)->as_learner);
+    received(&steps, 3, learns);
+    cr_assert(has_effect(&steps, REPLICA_EFFECT_TEACH));
+    taught(&steps, 3, 2, 1);
+    cr_assert_not(find_sent(&steps, REPLICA_OPEN, 3)->as_learner, "it joins");
     end(&steps);
 }
 

@@ -6,8 +6,10 @@
 
 #define MS INT64_C(1000000)
 
-static const struct teach_settings SETTINGS = {
-    .resend_ns = 100 * MS, .patience_ns = 1000 * MS, .bytes_per_second = 1000000};
+static const struct teach_settings SETTINGS = {.resend_ns = 100 * MS,
+                                               .patience_ns = 1000 * MS,
+                                               .hold_ns = 10000 * MS,
+                                               .bytes_per_second = 1000000};
 static const struct learn_lesson LESSON = {.incarnation = 5, .version = 3, .number = 7};
 
 static struct teach teach;
@@ -284,6 +286,33 @@ Test(teach, silence_ends_it_also_when_a_read_is_lost)
     cr_assert_eq(given.count, 0);
 }
 
+/* A learner that works on a slice says so for so long.  How often is what is open let go? */
+static int let_go_within(uint64_t slice, int64_t ns)
+{
+    int64_t given_ns = now_ns;
+    int let_go = 0;
+    while (now_ns < given_ns + ns) {
+        ask_for(slice, 0);
+        now_ns += 100 * MS;
+        tell((struct teach_event){.type = TEACH_EVENT_TICK});
+        bool told = given.count > 0 && given.items[0].type == TEACH_EFFECT_LET_GO;
+        let_go += told;
+    }
+    return let_go;
+}
+
+/* What a large row is read from stayed open for minutes: no page that was freed meanwhile could be used again. */
+Test(teach, what_is_open_for_the_next_slice_is_let_go_when_that_is_not_asked_for)
+{
+    ask_for(1, 0);
+    read_one(20, false);
+    cr_assert_eq(let_go_within(1, 25000 * MS), 1, "once");
+    ask_for(2, 20);
+    read_one(20, false);
+    cr_assert_eq(let_go_within(2, 15000 * MS), 0, "it may be slow");
+    cr_assert_eq(let_go_within(2, 6000 * MS), 1);
+}
+
 /* --- the learner ------------------------------------------------------------------------------------ */
 
 static void offer(struct learn_lesson lesson, uint64_t committed, uint64_t follows, bool half)
@@ -403,9 +432,64 @@ Test(learn, what_is_refused_begins_the_walk_anew)
 {
     offer(LESSON, 10, UINT64_MAX, false);
     take(1, false);
-    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .appended = 30});
+    hear((struct learn_event){
+        .type = LEARN_EVENT_REFUSED, .status = STATUS_FAILED_PRECONDITION, .appended = 30});
     expect_asked(LEARN_EFFECT_ASK, 1);
     cr_assert_eq(asked.items[0].at_least, 30);
+}
+
+static void refuse(enum status status)
+{
+    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .status = status, .appended = 30});
+}
+
+static void wait_to_ask(uint64_t number)
+{
+    cr_assert_eq(asked.count, 0, "not at once");
+    cr_assert_gt(learn_deadline_ns(&learn), now_ns);
+    now_ns = learn_deadline_ns(&learn);
+    hear((struct learn_event){.type = LEARN_EVENT_TICK});
+    expect_asked(LEARN_EFFECT_ASK, number);
+}
+
+/* A learner of a large tablet that had no memory for a slice began at the beginning. */
+Test(learn, for_want_of_memory_the_same_is_asked_for_in_a_while)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 20});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    uint64_t walk = learn.walk;
+    take(2, false);
+    int64_t begun_ns = now_ns;
+    while (learn.walk == walk) {
+        refuse(STATUS_NO_MEMORY);
+        wait_to_ask(learn.walk == walk ? 2 : 1);
+        take(learn.walk == walk ? 2 : 1, false);
+        cr_assert_lt(now_ns - begun_ns, 100 * 1000 * MS, "for ever");
+    }
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 40});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    walk = learn.walk;
+    take(2, false);
+    refuse(STATUS_NO_MEMORY);
+    wait_to_ask(2);
+    take(2, false);
+    hear((struct learn_event){.type = LEARN_EVENT_WRITTEN, .sequence = 40});
+    hear((struct learn_event){.type = LEARN_EVENT_LEVEL});
+    expect_asked(LEARN_EFFECT_ASK, 3);
+    cr_assert_eq(learn.walk, walk);
+}
+
+/* Whatever makes it so: what comes next may be no better. */
+Test(learn, a_slice_that_is_corrupt_begins_the_walk_anew_in_a_while)
+{
+    offer(LESSON, 10, UINT64_MAX, false);
+    take(1, false);
+    uint64_t walk = learn.walk;
+    refuse(STATUS_CORRUPT);
+    cr_assert_eq(learn.walk, walk + 1);
+    wait_to_ask(1);
 }
 
 Test(learn, an_offer_again_asks_again_for_the_same)
@@ -419,7 +503,8 @@ Test(learn, an_offer_again_asks_again_for_the_same)
     cr_assert_gt(asked.items[0].number, number, "that takes another walk");
     number = asked.items[0].number;
     take(1, false);
-    hear((struct learn_event){.type = LEARN_EVENT_REFUSED, .appended = 30});
+    hear((struct learn_event){
+        .type = LEARN_EVENT_REFUSED, .status = STATUS_FAILED_PRECONDITION, .appended = 30});
     cr_assert_gt(asked.items[0].number, number);
     uint64_t walk = teach_walk_of(number);
     hear((struct learn_event){

@@ -232,6 +232,38 @@ Test(assignment, a_parent_last_seen_creating_is_not_made_again)
     cr_assert_eq(action_count, 0);
 }
 
+/* The same, but the children are gone, too, when it hears of that: an empty tablet was made, and promised its primary a
+ * lease that had been taken back (simulator, seed 52003847). */
+Test(assignment, a_grandparent_last_seen_creating_is_not_made_again)
+{
+    note(tablet_of(2, TABLET_CREATING));
+    DECIDE();
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CREATE);
+    struct assigned_tablet merged = tablet_of(5, TABLET_SERVING);
+    merged.parent = 3;
+    merged.absorbed = 4;
+    note(merged);
+    DECIDE(5);
+    cr_assert_eq(action_count, 0);
+}
+
+/* Another table's, or other rows, are no heirs. */
+Test(assignment, what_has_no_heir_is_made)
+{
+    struct assigned_tablet left = tablet_of(2, TABLET_CREATING);
+    left.location.range = (struct row_range){bytes_of_text(""), bytes_of_text("m")};
+    note(left);
+    note_child(5, 3, "m", "");
+    struct assigned_tablet other = tablet_of(6, TABLET_SERVING);
+    other.location.table = 2;
+    other.parent = 4;
+    note(other);
+    DECIDE(5, 6);
+    cr_assert_eq(action_count, 1);
+    cr_assert_eq(actions[0].kind, ASSIGNMENT_CREATE);
+    cr_assert_eq(actions[0].tablet, 2);
+}
+
 /* What was here is never created again, however old the master's last word is: it is missing. */
 Test(assignment, what_was_held_is_not_created_again)
 {

@@ -83,3 +83,79 @@ Test(store_teach, what_is_hurried_is_read_at_once)
     store_tablet_hurry(tablet, false);
     cr_assert_gt(walk_through().slices, 2);
 }
+
+/* --- inside a row that takes several slices ------------------------------------------------------- */
+
+#define COLUMNS  200
+#define REWRITES 10
+
+static void write_large_row(char with)
+{
+    static char value[VALUE_BYTES + 1];
+    char column[16];
+    memset(value, with, VALUE_BYTES);
+    for (int i = 0; i < COLUMNS; i++) {
+        (void)snprintf(column, sizeof column, "q%03d", i);
+        const struct change put = fixture_put(1, column, 1, value);
+        fixture_write(&fixture, tablet, "large", &put, 1);
+    }
+}
+
+/* Up to somewhere inside the row, which is the tablet's first. */
+static struct store_slices *stand_in_row(void)
+{
+    struct store_slices *slices = NULL;
+    uint64_t sequence = 0;
+    bool last = false;
+    store_set_processors(fixture.store, 250);
+    fixture.settings.slice_bytes = SLICE_BYTES;
+    cr_assert_eq(store_slices_begin(tablet, 0, &slices, &sequence), STATUS_OK);
+    for (int i = 0; i < 2; i++) {
+        struct buffer slice = BUFFER_INIT;
+        cr_assert_eq(store_slices_read(slices, &slice, &sequence, &last), STATUS_OK);
+        cr_assert_not(last);
+        buffer_deinit(&slice);
+    }
+    return slices;
+}
+
+static enum status read_next(struct store_slices *slices)
+{
+    struct buffer slice = BUFFER_INIT;
+    uint64_t sequence = 0;
+    bool last = false;
+    enum status status = store_slices_read(slices, &slice, &sequence, &last);
+    buffer_deinit(&slice);
+    return status;
+}
+
+/* How much the base's file grows while the row is written again and again. */
+static uint64_t growth_bytes(void)
+{
+    struct store_statistics before;
+    struct store_statistics after;
+    fixture_flush(&fixture);
+    store_statistics(fixture.store, &before);
+    for (int i = 0; i < REWRITES; i++) {
+        write_large_row((char)('a' + i % 20));
+        fixture_flush(&fixture);
+    }
+    store_statistics(fixture.store, &after);
+    return after.base_file_bytes - before.base_file_bytes;
+}
+
+/* It grew by all that was written, and half as much again, for as long as a learner stood still inside a large row: ten minutes, and the
+ * next one. */
+Test(store_teach, what_was_read_inside_a_row_is_let_go_and_another_walk_begins)
+{
+    write_large_row('a');
+    (void)growth_bytes(); /* so that there are pages to use again */
+    cr_assert_eq(growth_bytes(), 0);
+    struct store_slices *slices = stand_in_row();
+    cr_assert_gt(growth_bytes(), REWRITES / 2 * COLUMNS * VALUE_BYTES);
+    cr_assert_eq(read_next(slices), STATUS_OK);
+    store_slices_let_go(slices);
+    cr_assert_eq(growth_bytes(), 0);
+    cr_assert_eq(read_next(slices), STATUS_ABORTED);
+    store_slices_end(slices);
+}
