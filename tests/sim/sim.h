@@ -95,8 +95,7 @@
     X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
     X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */  \
     X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                 \
-    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: and taken */                 \
-    X("grace-unnoted", GRACE_UNNOTED)                     /* rule 8: a former, longer one */
+    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */
 
 enum sim_planted {
     SIM_PLANTED_NONE,
