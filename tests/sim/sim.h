@@ -97,8 +97,7 @@
     X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */   \
     X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                  \
     X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */   \
-    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: and taken */                  \
-    X("grace-unnoted", GRACE_UNNOTED)                     /* rule 8: a former, longer one */       \
+    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */         \
     X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */    \
     X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */   \
     X("digest-ends-unshown", DIGEST_ENDS_UNSHOWN)         /* section 9: with what has expired */   \

@@ -521,13 +521,11 @@ static struct host_options options_of(struct sim_server *server,
                                       const struct lease_settings *leases)
 {
     const struct sim_settings *drawn = &server->sim->settings;
-    int64_t former_grace_ns = leases->former_grace_ns != 0 ? leases->former_grace_ns
-                                                           : leases->grace_ns;
     return (struct host_options){
         .store = (struct store *)(void *)&server->store,
         .self = {server->node, server->disk->store.number},
         .incarnation = server->disk->incarnation,
-        .free_from_ns = clock_of(server) + former_grace_ns,
+        .free_from_ns = clock_of(server) + leases->former_grace_ns,
         .settings = {.resend_ns = 200 * SIM_MS,
                      .commit_idle_ns = 20 * SIM_MS,
                      .open_timeout_ns = 500 * SIM_MS,

@@ -3,7 +3,7 @@
 #include "common/base/assert.h"
 #include "tests/sim/server/sim_server.h"
 
-#define SALT UINT64_C(0x6c6561736573)
+#define SALT UINT64_C(0x6c656173657321)
 
 static const struct lease_settings AS_EVER = {.beacon_ns = 250 * SIM_MS,
                                               .lease_ns = LEASE_EARLIER_LEASE_NS,
@@ -30,13 +30,14 @@ void sim_leases_draw(struct sim *sim)
     leases->prng = prng_of_seed(sim->seed ^ SALT);
     leases->stays = &AS_EVER;
     leases->other = &AS_EVER;
-    if (sim->settings.replicas == 1 || !prng_chance(&leases->prng, 3)) {
+    bool is_planted = sim->planted == SIM_PLANTED_UNFIT_LEASE_GIVEN; /* what hides it is off */
+    if (sim->settings.replicas == 1 || (!is_planted && !prng_chance(&leases->prng, 3))) {
         return;
     }
-    if (prng_chance(&leases->prng, 4)) { /* alike */
+    if (!is_planted && prng_chance(&leases->prng, 4)) { /* alike */
         leases->stays = any(&leases->prng);
         leases->other = leases->stays;
-    } else if (prng_chance(&leases->prng, 3)) {
+    } else if (!is_planted && prng_chance(&leases->prng, 3)) {
         leases->stays = any(&leases->prng);
         leases->other = any(&leases->prng);
     } else { /* as far apart as can be */
@@ -66,7 +67,7 @@ void sim_leases_start(struct sim *sim, uint32_t node, struct lease_settings *ret
     disk->noted_grace_ns = former_ns > ret_settings->grace_ns ? former_ns : ret_settings->grace_ns;
     leases->set_grace_ns[node] = ret_settings->grace_ns;
     leases->outlived_ns[node] = sim_boot_ns(sim, node) + former_ns;
-    ret_settings->former_grace_ns = sim->planted == SIM_PLANTED_GRACE_UNNOTED ? 0 : former_ns;
+    ret_settings->former_grace_ns = former_ns;
     if (sim_leases_differ(sim)) {
         sim_trace(sim, "server %u: lease %lld ms, grace %lld ms, before it %lld ms", node,
                   (long long)(ret_settings->lease_ns / SIM_MS),
