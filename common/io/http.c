@@ -1,78 +1,121 @@
 #include "common/io/http.h"
 
+#include <microhttpd.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <nng/nng.h>
-
 #include "common/base/memory.h"
-#include "common/io/http_connection.h"
+#include "common/io/http_guests.h"
 #include "common/io/http_host.h"
 #include "common/io/http_routes.h"
+#include "common/io/http_socket.h"
+#include "common/io/logger.h"
 #include "common/io/metrics.h"
+#include "common/io/thread.h"
 #include "common/io/transport/transport_address.h"
-#include "common/io/transport/transport_threads.h"
 
 #define ADDRESS_BYTES_MAX 256
-#define CLOSING_MAX       64 /* over the limit: told to close, and not down yet */
-#define ACCEPT_PAUSE_MS   50 /* after an accept that failed, for want of descriptors say */
+#define CLOSING_MAX       16     /* over the limit: turned out, and not gone yet */
+#define MEMORY_BYTES_MAX  0x8000 /* of a connection: a request's head, and an answer's */
+#define PATIENCE_SEC      60
+#define MESSAGE_BYTES_MAX 256
+#define PLAIN_TEXT        "text/plain; charset=utf-8"
 
+/* A request, from its first line on.  It is the daemon's thread's, but that a call that is handed on is its
+ * handler's, until it is answered. */
 struct http_call {
-    struct http_connection connection;
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    const char *method;          /* NULL: the head is not whole yet */
+    struct MHD_Response *answer; /* NULL: none yet, or no memory for one */
+    uint16_t status;
+    bool handed_on;
+    char uri[];
 };
 
 struct http_server {
-    nng_stream_listener *listener;
-    nng_aio *accept_aio;
+    struct MHD_Daemon *daemon;
     uint16_t port;
     bool local; /* for this machine alone */
-    struct http_routes routes;
 
-    pthread_mutex_t lock;   /* guards all that follows */
-    pthread_cond_t emptied; /* the last connection, or the accept operation, has gone */
-    struct http_connection *connections;
-    size_t connection_count;
-    bool accepting; /* an accept, a pause before the next, or its callback is under way */
-    bool pausing;   /* that operation is a pause */
+    struct http_routes routes;
+    struct http_guests guests; /* MHD's thread's */
+
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t answered;
+    size_t call_count; /* handed on, and not answered */
     bool closing;
 };
 
-/* --- calls -------------------------------------------------------------------------------------- */
+/* --- connections -------------------------------------------------------------------------------- */
 
-const char *http_call_method(const struct http_call *call)
+static struct http_guest *guest_of(struct MHD_Connection *connection)
 {
-    return call->connection.request.method;
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-const char *http_call_uri(const struct http_call *call)
+static void on_connection(void *context,
+                          struct MHD_Connection *connection,
+                          void **guest_slot,
+                          enum MHD_ConnectionNotificationCode what)
 {
-    return call->connection.request.uri;
+    struct http_server *server = context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *guest_slot = http_guests_enter(
+            &server->guests,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    } else if (*guest_slot != NULL) {
+        http_guests_leave(&server->guests, *guest_slot);
+    }
 }
 
-const char *http_call_header(const struct http_call *call, const char *name)
+/* --- answers ------------------------------------------------------------------------------------ */
+
+static bool add_headers(struct MHD_Response *answer, const struct http_response *response)
 {
-    return http_request_header(&call->connection.request, name);
+    bool good = response->status ==
+                    304 || /* it has no body, and says nothing of the one that is known */
+                MHD_add_response_header(answer, "Content-Type", response->content_type) == MHD_YES;
+    for (const struct http_header *header = response->headers; good && header->name != NULL;
+         header++) {
+        good = MHD_add_response_header(answer, header->name, header->value) == MHD_YES;
+    }
+    return good;
 }
 
-void http_call_answer(struct http_call *call, struct http_response *response)
+static void set_answer(struct http_call *call, struct http_response *response)
 {
-    http_connection_answer(&call->connection, response);
+    static const struct http_response no_memory = {.status = 500, .content_type = PLAIN_TEXT};
+    if (response->body.failed) {
+        buffer_deinit(&response->body);
+        *response = no_memory;
+    }
+    size_t size_bytes = 0;
+    uint8_t *body = buffer_detach(&response->body, &size_bytes);
+    call->status = response->status;
+    call->answer = MHD_create_response_from_buffer_with_free_callback(size_bytes, body,
+                                                                      memory_free);
+    if (call->answer == NULL) {
+        memory_free(body);
+    } else if (!add_headers(call->answer, response)) {
+        MHD_destroy_response(call->answer);
+        call->answer = NULL;
+    }
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
-
-static void answer_plainly(struct http_connection *connection, uint16_t status)
+static void answer_plainly(struct http_call *call, uint16_t status)
 {
-    struct http_response response = {.status = status, .content_type = "text/plain"};
+    struct http_response response = {.status = status, .content_type = PLAIN_TEXT};
     if (status == 405) {
         response.headers[0] = (struct http_header){"Allow", "GET, HEAD"};
     }
-    buffer_append_format(&response.body, "%s\n", http_reason(status));
-    http_connection_answer(connection, &response);
+    buffer_append_format(&response.body, "%s\n", MHD_get_reason_phrase_for(status));
+    set_answer(call, &response);
 }
 
-static void refuse_foreign(struct http_connection *connection)
+static void refuse_foreign(struct http_call *call)
 {
     struct http_response response = {
         .status = 403,
@@ -82,128 +125,151 @@ static void refuse_foreign(struct http_connection *connection)
     buffer_append_format(&response.body,
                          "{\"error\":{\"status\":\"PERMISSION_DENIED\",\"text\":"
                          "\"this is for this machine: ask for it as localhost\"}}\n");
-    http_connection_answer(connection, &response);
+    set_answer(call, &response);
 }
 
-static bool only_reads(const struct http_request *request)
+static enum MHD_Result send_answer(struct http_call *call)
 {
-    return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+    if (call->answer == NULL) {
+        return MHD_NO;
+    }
+    http_guests_await(&call->server->guests, guest_of(call->connection));
+    enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->answer);
+    MHD_destroy_response(call->answer); /* MHD has its own hold of it */
+    call->answer = NULL;
+    return result;
 }
 
-/* Once it is handed on the connection may be gone. */
-static void on_request(void *owner, struct http_connection *connection)
-{
-    struct http_server *server = owner;
-    const struct http_request *request = &connection->request;
-    const struct http_route *route = http_routes_find(&server->routes, request->uri);
+/* --- calls -------------------------------------------------------------------------------------- */
 
-    if (server->local && !http_host_is_local(http_request_header(request, "Host"))) {
-        refuse_foreign(connection);
+const char *http_call_method(const struct http_call *call)
+{
+    return call->method;
+}
+
+const char *http_call_uri(const struct http_call *call)
+{
+    return call->uri;
+}
+
+const char *http_call_header(const struct http_call *call, const char *name)
+{
+    return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
+}
+
+static bool begin_call(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    bool begun = !server->closing;
+    server->call_count += begun;
+    pthread_mutex_unlock(&server->lock);
+    return begun;
+}
+
+void http_call_answer(struct http_call *call, struct http_response *response)
+{
+    struct http_server *server = call->server;
+    set_answer(call, response);
+    MHD_resume_connection(call->connection); /* from here on the call may be gone */
+    pthread_mutex_lock(&server->lock);
+    server->call_count--;
+    pthread_cond_broadcast(&server->answered);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+static bool only_reads(const struct http_call *call)
+{
+    return strcmp(call->method, "GET") == 0 || strcmp(call->method, "HEAD") == 0;
+}
+
+/* True: it is answered.  False: it was handed on, and may be answered by now. */
+static bool answer(struct http_call *call)
+{
+    struct http_server *server = call->server;
+    const struct http_route *route = http_routes_find(&server->routes, call->uri);
+
+    if (server->local && !http_host_is_local(http_call_header(call, "Host"))) {
+        refuse_foreign(call);
     } else if (route == NULL) {
-        answer_plainly(connection, 404);
-    } else if (!route->tree && !only_reads(request)) {
-        answer_plainly(connection, 405);
-    } else if (route->call_handler != NULL) {
-        route->call_handler(route->context, (struct http_call *)connection);
-    } else {
-        struct http_response response = {.status = 200,
-                                         .content_type = "text/plain; charset=utf-8"};
+        answer_plainly(call, 404);
+    } else if (!route->tree && !only_reads(call)) {
+        answer_plainly(call, 405);
+    } else if (route->call_handler == NULL) {
+        struct http_response response = {.status = 200, .content_type = PLAIN_TEXT};
         route->handler(route->context, route->path, &response);
-        http_connection_answer(connection, &response);
-    }
-}
-
-/* --- connections -------------------------------------------------------------------------------- */
-
-static void on_down(void *owner, struct http_connection *connection)
-{
-    struct http_server *server = owner;
-    pthread_mutex_lock(&server->lock);
-    if (connection->previous == NULL) {
-        server->connections = connection->next;
+        set_answer(call, &response);
+    } else if (!begin_call(server)) {
+        answer_plainly(call, 503);
     } else {
-        connection->previous->next = connection->next;
+        http_guests_serve(&server->guests, guest_of(call->connection));
+        MHD_suspend_connection(call->connection);
+        route->call_handler(route->context, call);
+        return false;
     }
-    if (connection->next != NULL) {
-        connection->next->previous = connection->previous;
-    }
-    server->connection_count--;
-    pthread_cond_broadcast(&server->emptied);
-    pthread_mutex_unlock(&server->lock);
+    return true;
 }
 
-static const struct http_connection_events connection_events = {on_request, on_down};
-
-/* Of those that owe us a request, the one that has for longest. */
-static void close_idlest_locked(struct http_server *server)
+/* The first line is there.  MHD takes the URI apart after this. */
+static void *on_uri(void *context, const char *uri, struct MHD_Connection *connection)
 {
-    struct http_connection *idlest = NULL;
-    int64_t idlest_ns = INT64_MAX;
-    for (struct http_connection *each = server->connections; each != NULL; each = each->next) {
-        int64_t since_ns = atomic_load(&each->reading_since_ns);
-        if (since_ns != 0 && since_ns < idlest_ns && !atomic_load(&each->closed)) {
-            idlest = each;
-            idlest_ns = since_ns;
+    size_t uri_bytes = uri == NULL ? 0 : strlen(uri);
+    struct http_call *call = memory_allocate_zeroed(1, sizeof *call + uri_bytes + 1);
+    if (call != NULL) {
+        call->server = context;
+        call->connection = connection;
+        memcpy(call->uri, uri == NULL ? "" : uri, uri_bytes);
+    }
+    return call;
+}
+
+/* MHD comes with the head, with each piece of the body, with its end, and when a call is answered. */
+static enum MHD_Result on_request(void *context,
+                                  struct MHD_Connection *connection,
+                                  const char *path,
+                                  const char *method,
+                                  const char *version,
+                                  const char *body,
+                                  size_t *body_bytes,
+                                  void **call_slot)
+{
+    struct http_call *call = *call_slot;
+    (void)context;
+    (void)path;
+    (void)version;
+    (void)body;
+
+    if (call == NULL || guest_of(connection) == NULL) {
+        return MHD_NO; /* there was no memory for it */
+    }
+    if (call->method == NULL || *body_bytes > 0) {
+        call->method = method;
+        *body_bytes = 0; /* nobody's body is read */
+        return MHD_YES;
+    }
+    if (!call->handed_on) {
+        call->handed_on = true;
+        if (!answer(call)) {
+            return MHD_YES;
         }
     }
-    if (idlest != NULL) {
-        http_connection_close(idlest);
-    }
+    return send_answer(call);
 }
 
-static void admit(struct http_server *server, nng_stream *stream)
+static void on_completed(void *context,
+                         struct MHD_Connection *connection,
+                         void **call_slot,
+                         enum MHD_RequestTerminationCode why)
 {
-    struct http_connection *connection = NULL;
-
-    pthread_mutex_lock(&server->lock);
-    if (server->connection_count >= HTTP_CONNECTIONS_MAX) {
-        close_idlest_locked(server);
+    struct http_call *call = *call_slot;
+    (void)context;
+    (void)connection;
+    (void)why;
+    if (call != NULL && call->answer != NULL) {
+        MHD_destroy_response(call->answer);
     }
-    if (server->connection_count >= HTTP_CONNECTIONS_MAX + CLOSING_MAX || server->closing) {
-        nng_stream_free(stream);
-    } else {
-        connection = http_connection_create(&connection_events, server, stream);
-    }
-    if (connection != NULL) {
-        connection->next = server->connections;
-        if (connection->next != NULL) {
-            connection->next->previous = connection;
-        }
-        server->connections = connection;
-        server->connection_count++;
-    }
-    pthread_mutex_unlock(&server->lock);
-    if (connection != NULL) {
-        http_connection_start(connection);
-    }
-}
-
-static void accept_next_locked(struct http_server *server, bool pause)
-{
-    server->accepting = true;
-    server->pausing = pause;
-    if (pause) {
-        nng_sleep_aio(ACCEPT_PAUSE_MS, server->accept_aio);
-    } else {
-        nng_stream_listener_accept(server->listener, server->accept_aio);
-    }
-}
-
-static void on_accepted(void *context)
-{
-    struct http_server *server = context;
-    int error = nng_aio_result(server->accept_aio);
-    if (error == 0 && !server->pausing) {
-        admit(server, nng_aio_get_output(server->accept_aio, 0));
-    }
-    pthread_mutex_lock(&server->lock);
-    if (server->closing) {
-        server->accepting = false;
-        pthread_cond_broadcast(&server->emptied);
-    } else {
-        accept_next_locked(server, error != 0);
-    }
-    pthread_mutex_unlock(&server->lock);
+    memory_free(call);
 }
 
 /* --- opening and closing ------------------------------------------------------------------------ */
@@ -216,31 +282,48 @@ static void serve_metrics(void *context, const char *path, struct http_response 
     metrics_render(&response->body);
 }
 
-/* An nng error. */
-static int start(struct http_server *server, const char *address)
+static void on_message(void *context, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static void on_message(void *context, const char *format, va_list arguments)
 {
-    char url[ADDRESS_BYTES_MAX + 8];
-    int port = 0;
-    (void)snprintf(url, sizeof url, "tcp://%s", address);
-    transport_threads_start();
-    int error = nng_stream_listener_alloc(&server->listener, url);
-    if (error == 0) {
-        (void)nng_stream_listener_set_bool(server->listener, NNG_OPT_TCP_NODELAY, true);
-        error = nng_stream_listener_listen(server->listener);
+    char text[MESSAGE_BYTES_MAX];
+    (void)context;
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    text[strcspn(text, "\n")] = '\0';
+    LOG_EVENT(LOG_LEVEL_INFO, "http_trouble", LOG_TEXT("text", text));
+}
+
+static enum status start(struct http_server *server, const char *address, struct error *ret_error)
+{
+    int fd = -1;
+    enum status status = http_socket_listen(address, &fd, ret_error);
+    if (status != STATUS_OK) {
+        return status;
     }
-    if (error == 0) {
-        error = nng_aio_alloc(&server->accept_aio, on_accepted, server);
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, NULL},
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX + CLOSING_MAX, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_SEC, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES_MAX, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL}, /* Host must be there, and no space in a URI */
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    bool before = thread_patient_set(true); /* as nng's threads are */
+    /* With epoll MHD 0.9.75 waits for more, up to a minute, where exactly 128 events have come; and there are few
+     * enough of us for poll. */
+    server->daemon = MHD_start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_request, server, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    (void)thread_patient_set(before);
+    if (server->daemon == NULL) { /* and the socket is MHD's to close */
+        return error_set(ret_error, STATUS_NO_MEMORY, "listen on %s: no memory or thread", address);
     }
-    if (error != 0) {
-        return error;
-    }
-    if (nng_stream_listener_get_int(server->listener, NNG_OPT_TCP_BOUND_PORT, &port) == 0) {
-        server->port = (uint16_t)port;
-    }
-    pthread_mutex_lock(&server->lock);
-    accept_next_locked(server, false);
-    pthread_mutex_unlock(&server->lock);
-    return 0;
+    server->port = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+    return STATUS_OK;
 }
 
 enum status http_server_open(const char *address,
@@ -261,17 +344,18 @@ enum status http_server_open(const char *address,
     }
     server->local = !insecure;
     http_routes_init(&server->routes);
+    http_guests_init(&server->guests, HTTP_CONNECTIONS_MAX);
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->emptied, NULL);
-    int error = start(server, address);
-    if (error != 0) {
-        http_server_close(server);
-        return transport_address_failed("listen on", address, error, ret_error);
-    }
+    pthread_cond_init(&server->answered, NULL);
     status = http_server_handle(server, "/metrics", serve_metrics, NULL);
     if (status != STATUS_OK) {
+        (void)error_set(ret_error, status, "listen on %s: no memory", address);
+    } else {
+        status = start(server, address, ret_error);
+    }
+    if (status != STATUS_OK) {
         http_server_close(server);
-        return error_set(ret_error, status, "listen on %s: no memory", address);
+        return status;
     }
     *ret_server = server;
     return STATUS_OK;
@@ -310,37 +394,20 @@ uint16_t http_server_port(const struct http_server *server)
     return server->port;
 }
 
-/* Until nothing is under way, handlers and their answers too. */
-static void hang_up(struct http_server *server)
-{
-    pthread_mutex_lock(&server->lock);
-    server->closing = true;
-    if (server->listener != NULL) {
-        nng_stream_listener_close(server->listener);
-    }
-    for (struct http_connection *each = server->connections; each != NULL; each = each->next) {
-        http_connection_close(each);
-    }
-    while (server->connection_count > 0 || server->accepting) {
-        pthread_cond_wait(&server->emptied, &server->lock);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
-
 void http_server_close(struct http_server *server)
 {
     if (server == NULL) {
         return;
     }
-    hang_up(server);
-    if (server->accept_aio != NULL) {
-        nng_aio_free(server->accept_aio);
+    pthread_mutex_lock(&server->lock);
+    server->closing = true;
+    while (server->call_count > 0) {
+        pthread_cond_wait(&server->answered, &server->lock);
     }
-    if (server->listener != NULL) {
-        nng_stream_listener_free(server->listener);
-    }
+    pthread_mutex_unlock(&server->lock);
+    MHD_stop_daemon(server->daemon); /* its thread, and whom that serves; NULL is fine */
     http_routes_deinit(&server->routes);
-    pthread_cond_destroy(&server->emptied);
+    pthread_cond_destroy(&server->answered);
     pthread_mutex_destroy(&server->lock);
     memory_free(server);
 }

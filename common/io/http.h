@@ -1,12 +1,12 @@
 /*
- * A small HTTP server for metrics, health and the console: HTTP/1, GET and HEAD, and nobody's body is read.
+ * HTTP for metrics, health and the console: GET and HEAD, and nobody's body is read.  libmicrohttpd serves.
  *
- * Handlers run on nng's threads, must not block long, and see GET and HEAD requests only, but for those of a
- * whole tree.
+ * Handlers run on the server's own thread, one after the other, must not block long, and see GET and HEAD requests
+ * only, but for those of a whole tree.
  *
  * Of connections there are HTTP_CONNECTIONS_MAX at most: descriptors are the daemon's, whose stores and peers need
- * them.  Beyond that the one that has sent no request for longest gives way; and no request, or no taking of an answer, for
- * a minute (http_connection.h) ends any.
+ * them.  Beyond that the one whose request, or whose taking of an answer, we have waited for longest gives way
+ * (http_guests.h); and a minute without a byte ends any.
  */
 #ifndef COMMON_IO_HTTP_H
 #define COMMON_IO_HTTP_H
@@ -67,7 +67,7 @@ enum status http_server_handle_tree(struct http_server *server,
                                     void *context);
 /* Good until it is answered: "GET". */
 const char *http_call_method(const struct http_call *call);
-/* Good until it is answered: "/api/v1/heat?table=7"; and a header's value, NULL without one. */
+/* Good until it is answered: "/api/v1/heat?table=7", as it was sent; and a header's value, NULL without one. */
 const char *http_call_uri(const struct http_call *call);
 const char *http_call_header(const struct http_call *call, const char *name);
 /* Takes the response's body over; the call is gone. */

@@ -1,7 +1,7 @@
 /*
  * The console: a page, the open JSON API that it uses, and the heat map behind it.
  *
- *   nng's HTTP threads -- calls ----> [ mailbox ] --> the console's thread: heat map, live load, JSON
+ *   the HTTP thread    -- calls ----> [ mailbox ] --> the console's thread: heat map, live load, JSON
  *   the loop           -- load  ---->                     |        |
  *                      -- answers -->                     |        +--> folder/heat, once a minute
  *                      -- events ---->                    |        +--> folder/events

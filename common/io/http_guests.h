@@ -1,0 +1,43 @@
+/*
+ * The connections of an HTTP server, and who of them gives way when there are too many: whom we have waited for
+ * longest, be it for a request or to take an answer.  Whoever waits for us does not.
+ *
+ * To turn one out is to shut its socket down, as if the other end hung up: it is the server's, which alone closes it
+ * when it notices, and says so (http_guests_leave()).
+ *
+ * Thread rule: one at a time.
+ */
+#ifndef COMMON_IO_HTTP_GUESTS_H
+#define COMMON_IO_HTTP_GUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+struct http_guest {
+    TAILQ_ENTRY(http_guest) link;
+    int socket;
+    bool awaited; /* in the list */
+};
+
+TAILQ_HEAD(http_guest_list, http_guest);
+
+struct http_guests {
+    struct http_guest_list awaited; /* the longest first */
+    size_t count;                   /* of all */
+    size_t count_max;
+};
+
+void http_guests_init(struct http_guests *guests, size_t count_max);
+
+/* A new one, awaited.  NULL: there is no memory for it, and it is turned out. */
+struct http_guest *http_guests_enter(struct http_guests *guests, int socket);
+
+/* Awaited from now on; no longer. */
+void http_guests_await(struct http_guests *guests, struct http_guest *guest);
+void http_guests_serve(struct http_guests *guests, struct http_guest *guest);
+
+/* Its socket is, or will be, closed. */
+void http_guests_leave(struct http_guests *guests, struct http_guest *guest);
+
+#endif /* COMMON_IO_HTTP_GUESTS_H */
