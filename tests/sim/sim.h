@@ -42,67 +42,64 @@
 
 /* X(name as given on the command line, constant): bugs that can be switched on.  Each lives in the
  * simulator's own store, server or master, never in production code. */
-#define SIM_PLANTED_LIST(X)                                                                        \
-    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                        \
-    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */     \
-    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                  \
-    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */         \
-    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */           \
-    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */        \
-    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */     \
-    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */    \
-    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */               \
-    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */               \
-    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */   \
-    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */              \
-    X("replica-synced-early", REPLICA_SYNCED_EARLY)       /* I7: told before it is durable */      \
-    X("lease-not-looked-at", LEASE_NOT_LOOKED_AT)         /* rule 7 */                             \
-    X("secondary-serves", SECONDARY_SERVES)               /* rule 7: reads of any copy */          \
-    X("exception-unsaid", EXCEPTION_UNSAID)               /* rules 8 and 10 */                     \
-    X("restarted-goes-on", RESTARTED_GOES_ON)             /* rule 2 */                             \
-    X("no-renewal", NO_RENEWAL)                           /* rule 2: progress */                   \
-    X("commit-alone", COMMIT_ALONE)                       /* rule 5: answered when synced here */  \
-    X("deposed-answers", DEPOSED_ANSWERS)                 /* rule 5: whoever may serve or not */   \
-    X("nobody-removed", NOBODY_REMOVED)                   /* rule 13: progress */                  \
-    X("serves-after-yield", SERVES_AFTER_YIELD)           /* rule 14 */                            \
-    X("taught-early", TAUGHT_EARLY)                       /* section 6: whole before it is */      \
-    X("lead-without-window", LEAD_WITHOUT_WINDOW)         /* section 3: promotion prepares it */   \
-    X("deposed-keeps-requests", DEPOSED_KEEPS_REQUESTS)   /* section 3: exactly-once, dropped */   \
-    X("replay-keeps-dropped", REPLAY_KEEPS_DROPPED)       /* section 8: a drop is not replayed */  \
-    X("lesson-without-requests", LESSON_WITHOUT_REQUESTS) /* section 6: RECORDS are empty */       \
-    X("slice-not-passed-over", SLICE_NOT_PASSED_OVER)     /* section 6: applied twice */           \
-    X("half-taught-counts", HALF_TAUGHT_COUNTS)           /* section 6: after a restart */         \
-    X("conversion-not-logged", CONVERSION_NOT_LOGGED)     /* section 7 */                          \
-    X("grants-forgotten", GRANTS_FORGOTTEN)               /* rule 11 */                            \
-    X("full-disk-acknowledges", FULL_DISK_ACKNOWLEDGES)   /* written nowhere */                    \
-    X("slices-of-the-beginning", SLICES_OF_THE_BEGINNING) /* section 6: of older rows */           \
-    X("lesson-waits", LESSON_WAITS)                       /* section 6: progress */                \
-    X("convert-at-commit", CONVERT_AT_COMMIT)             /* section 7: without a word */          \
-    X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */                \
-    X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */            \
-    X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                             \
-    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */  \
-    X("rot-untold", ROT_UNTOLD)                           /* section 9: progress */                \
-    X("digest-read-late", DIGEST_READ_LATE)               /* section 9: at another sequence */     \
-    X("commit-unfenced", COMMIT_UNFENCED)                 /* a deposed master's commit counts */   \
-    X("reign-not-loaded", REIGN_NOT_LOADED)               /* goes on with its former catalog */    \
-    X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */          \
-    X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */        \
-    X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */   \
-    X("never-thawed", NEVER_THAWED)                       /* section 7: progress */                \
-    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */                \
-    X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */    \
-    X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */      \
-    X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */    \
-    X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */   \
-    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                  \
-    X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */   \
-    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */         \
-    X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */    \
-    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */   \
-    X("digest-ends-unshown", DIGEST_ENDS_UNSHOWN)         /* section 9: with what has expired */   \
-    X("digest-by-clock", DIGEST_BY_CLOCK)                 /* section 9: before what has expired */ \
-    X("dooms-by-what-is-gone", DOOMS_BY_WHAT_IS_GONE)     /* found among what was dropped since */
+#define SIM_PLANTED_LIST(X)                                                                       \
+    X("ack-before-sync", ACK_BEFORE_SYNC)       /* answers at the append */                       \
+    X("forget-dedupe", FORGET_DEDUPE)           /* a restart loses the exactly-once records */    \
+    X("split-loses-dedupe", SPLIT_LOSES_DEDUPE) /* children begin without them */                 \
+    X("replay-drops-last", REPLAY_DROPS_LAST)   /* recovery passes over the last record */        \
+    X("replay-ignores-map", REPLAY_IGNORES_MAP) /* and over what the applied map says */          \
+    X("release-early", RELEASE_EARLY)           /* the log is let go when a flush begins */       \
+    X("no-row-lock", NO_ROW_LOCK)               /* conditional writes do not lock their row */    \
+    X("ack-pending", ACK_PENDING)               /* a duplicate is answered before its commit */   \
+    X("read-prepared", READ_PREPARED)           /* reads see what may yet be lost */              \
+    X("no-secure-end", NO_SECURE_END)           /* recovery trusts unsynced bytes */              \
+    X("lose-commit", LOSE_COMMIT)               /* the coordinator loses what it acknowledged */  \
+    X("scan-skips-resume", SCAN_SKIPS_RESUME)   /* a slice goes on one row too far */             \
+    X("replica-synced-early", REPLICA_SYNCED_EARLY)       /* I7: told before it is durable */     \
+    X("lease-not-looked-at", LEASE_NOT_LOOKED_AT)         /* rule 7 */                            \
+    X("secondary-serves", SECONDARY_SERVES)               /* rule 7: reads of any copy */         \
+    X("exception-unsaid", EXCEPTION_UNSAID)               /* rules 8 and 10 */                    \
+    X("restarted-goes-on", RESTARTED_GOES_ON)             /* rule 2 */                            \
+    X("no-renewal", NO_RENEWAL)                           /* rule 2: progress */                  \
+    X("commit-alone", COMMIT_ALONE)                       /* rule 5: answered when synced here */ \
+    X("deposed-answers", DEPOSED_ANSWERS)                 /* rule 5: whoever may serve or not */  \
+    X("nobody-removed", NOBODY_REMOVED)                   /* rule 13: progress */                 \
+    X("serves-after-yield", SERVES_AFTER_YIELD)           /* rule 14 */                           \
+    X("taught-early", TAUGHT_EARLY)                       /* section 6: whole before it is */     \
+    X("lead-without-window", LEAD_WITHOUT_WINDOW)         /* section 3: promotion prepares it */  \
+    X("deposed-keeps-requests", DEPOSED_KEEPS_REQUESTS)   /* section 3: exactly-once, dropped */  \
+    X("replay-keeps-dropped", REPLAY_KEEPS_DROPPED)       /* section 8: a drop is not replayed */ \
+    X("lesson-without-requests", LESSON_WITHOUT_REQUESTS) /* section 6: RECORDS are empty */      \
+    X("slice-not-passed-over", SLICE_NOT_PASSED_OVER)     /* section 6: applied twice */          \
+    X("half-taught-counts", HALF_TAUGHT_COUNTS)           /* section 6: after a restart */        \
+    X("conversion-not-logged", CONVERSION_NOT_LOGGED)     /* section 7 */                         \
+    X("grants-forgotten", GRANTS_FORGOTTEN)               /* rule 11 */                           \
+    X("full-disk-acknowledges", FULL_DISK_ACKNOWLEDGES)   /* written nowhere */                   \
+    X("slices-of-the-beginning", SLICES_OF_THE_BEGINNING) /* section 6: of older rows */          \
+    X("lesson-waits", LESSON_WAITS)                       /* section 6: progress */               \
+    X("convert-at-commit", CONVERT_AT_COMMIT)             /* section 7: without a word */         \
+    X("older-copy-found", OLDER_COPY_FOUND)               /* section 7: progress */               \
+    X("restart-unheard", RESTART_UNHEARD)                 /* rule 8: another process */           \
+    X("min-in-sync-ignored", MIN_IN_SYNC_IGNORED)         /* rule 6 */                            \
+    X("drained-stays", DRAINED_STAYS)                     /* section 7: a drained member stays */ \
+    X("rot-untold", ROT_UNTOLD)                           /* section 9: progress */               \
+    X("digest-read-late", DIGEST_READ_LATE)               /* section 9: at another sequence */    \
+    X("commit-unfenced", COMMIT_UNFENCED)                 /* a deposed master's commit counts */  \
+    X("reign-not-loaded", REIGN_NOT_LOADED)               /* goes on with its former catalog */   \
+    X("merge-at-absorb", MERGE_AT_ABSORB)                 /* section 7: without a word */         \
+    X("merge-loses-dedupe", MERGE_LOSES_DEDUPE)           /* section 7: the right half's */       \
+    X("merge-below-right", MERGE_BELOW_RIGHT)             /* section 7: sequences of the left */  \
+    X("never-thawed", NEVER_THAWED)                       /* section 7: progress */               \
+    X("never-lifted", NEVER_LIFTED)                       /* section 7: progress */               \
+    X("rot-ends-log", ROT_ENDS_LOG)                       /* section 9: taken for a torn end */   \
+    X("relearn-unnoted", RELEARN_UNNOTED)                 /* section 9: a cut is forgotten */     \
+    X("loses-a-register-row", LOSES_A_REGISTER_ROW)       /* a restart loses one of the base */   \
+    X("stands-by-alone", STANDS_BY_ALONE)                 /* a master waits for the other one */  \
+    X("leaves-without-a-word", LEAVES_WITHOUT_A_WORD)     /* rule 14: progress */                 \
+    X("reads-unconfirmed", READS_UNCONFIRMED)             /* rule 7: where clocks stand still */  \
+    X("unfit-lease-given", UNFIT_LEASE_GIVEN)             /* rule 8: for all its length */        \
+    X("horizon-outlives-rule", HORIZON_OUTLIVES_RULE)     /* section 9: one of a former rule */   \
+    X("rules-unsaid", RULES_UNSAID)                       /* section 9: a newer schema counts */
 
 enum sim_planted {
     SIM_PLANTED_NONE,

@@ -271,20 +271,18 @@ static bool is_newer(const struct sim_tablet *tablet, struct bytes key, uint64_t
     return false;
 }
 
-/* Planted: whatever has been dropped from the log. */
+/* By other rules, or among what has been dropped from the log since. */
 static bool is_void(const struct sim_store *store,
                     const struct sim_tablet *tablet,
                     const struct table *schema)
 {
     const struct sim_collection *collection = &store->collection;
-    enum sim_planted planted = store->sim->planted;
     bool other_rules = schema == NULL || schema->version != collection->rule_version;
     bool was_cut = tablet->copy.cuts != collection->cuts;
     const struct horizon_list list = {(struct horizon *)tablet->horizons.items,
                                       tablet->horizons.count};
     bool outdated = schema != NULL && horizon_is_outdated(&list, schema);
-    return tablet->life != collection->life || outdated || other_rules ||
-           (was_cut && planted != SIM_PLANTED_DOOMS_BY_WHAT_IS_GONE);
+    return tablet->life != collection->life || outdated || other_rules || was_cut;
 }
 
 void sim_collect_append(struct sim_store *store,

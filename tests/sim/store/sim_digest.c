@@ -49,8 +49,7 @@ int64_t store_digest_time_us(struct store_tablet *stored, int64_t now_us)
     const struct table *schema = store->callbacks.schema_of(store->callbacks.context,
                                                             tablet->table);
     const struct horizon_list list = {tablet->horizons.items, tablet->horizons.count};
-    bool by_clock = store->sim->planted == SIM_PLANTED_DIGEST_BY_CLOCK;
-    return schema == NULL || by_clock ? now_us : horizon_time_us(&list, schema, now_us);
+    return schema == NULL ? now_us : horizon_time_us(&list, schema, now_us);
 }
 
 enum status store_digest_begin(struct store_tablet *stored,
@@ -126,9 +125,7 @@ enum status store_digest_run(struct store_digesting *digesting,
     for (; at < rows->count && ret_digest->size_bytes < bytes_max; at++) {
         uint64_t rows_before = ret_digest->rows;
         digest_row(digesting, &rows->rows[at], ret_digest);
-        bool is_shown = ret_digest->rows > rows_before ||
-                        tablet->store->sim->planted == SIM_PLANTED_DIGEST_ENDS_UNSHOWN;
-        last = is_shown ? sim_row_key(&rows->rows[at]) : last;
+        last = ret_digest->rows > rows_before ? sim_row_key(&rows->rows[at]) : last;
     }
     buffer_append_bytes(&ret_digest->last, last);
     ASSERT(!ret_digest->last.failed);
